@@ -1,0 +1,1 @@
+"""Example DAGs written by hand with the operators."""

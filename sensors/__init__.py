@@ -1,0 +1,1 @@
+"""Airflow sensors on the state of connectors."""
