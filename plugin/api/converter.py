@@ -1,0 +1,64 @@
+"""Converters: between Connect's data and the bytes in Kafka. Used on executors."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from sluiceway.config.definition import ConfigDef
+from sluiceway.data import Schema
+
+
+class SchemaAndValue(NamedTuple):
+    """A value with its schema; ``schema`` None is a schemaless value."""
+
+    schema: Schema | None
+    value: Any
+
+
+NULL = SchemaAndValue(None, None)
+
+
+class Converter(abc.ABC):
+    """Translates keys or values. Configured once, then called by one thread."""
+
+    java_class: str | None = None
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return ConfigDef()
+
+    def configure(self, config: Mapping[str, str], *, is_key: bool) -> None:  # noqa: B027
+        """Take the converter's own options, prefix removed (``value.converter.schemas.enable`` is ``schemas.enable``)."""
+
+    @abc.abstractmethod
+    def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        """Return the bytes for a value; None is a null (tombstone). Raises DataError for what cannot be written."""
+
+    @abc.abstractmethod
+    def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
+        """Return the value in the bytes. Raises DataError for bytes that are not of this format."""
+
+    def encoder(self, topic: str, schema: Schema | None) -> Callable[[Any], bytes | None]:
+        """Return ``from_connect_data`` specialised for one topic and schema: the runtime asks once for each pair.
+
+        Overridden where knowing the schema saves work for each record; must give the same bytes.
+        """
+        from_connect_data = self.from_connect_data
+        return lambda value: from_connect_data(topic, schema, value)
+
+
+class HeaderConverter(abc.ABC):
+    """Translates header values."""
+
+    java_class: str | None = None
+
+    def configure(self, config: Mapping[str, str]) -> None:  # noqa: B027
+        """Take the converter's own options, prefix removed."""
+
+    @abc.abstractmethod
+    def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None: ...
+
+    @abc.abstractmethod
+    def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue: ...

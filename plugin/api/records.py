@@ -1,0 +1,101 @@
+"""The records that pass between tasks and Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sluiceway.data import Headers, Schema
+
+Partition = Mapping[str, Any]
+"""A source partition: what a source reads from, as a JSON-able mapping, such as ``{"filename": "test.txt"}``."""
+
+Offset = Mapping[str, Any]
+"""A source offset: how far it was read, as a JSON-able mapping, such as ``{"position": 8}``."""
+
+
+class SourceRecord:
+    """What a source task read: where it came from, and what is to be written to Kafka.
+
+    ``kafka_partition`` None lets the producer choose; ``timestamp`` is in milliseconds since the epoch, None for now.
+    Treated as immutable once returned from ``poll``; transforms make new ones with ``new_record``.
+    """
+
+    __slots__ = (
+        "headers", "kafka_partition", "key", "key_schema", "source_offset", "source_partition", "timestamp", "topic",
+        "value", "value_schema",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        source_partition: Partition | None,
+        source_offset: Offset | None,
+        topic: str,
+        value: Any,
+        value_schema: Schema | None = None,
+        key: Any = None,
+        key_schema: Schema | None = None,
+        kafka_partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Headers = (),
+    ) -> None:
+        self.source_partition = source_partition
+        self.source_offset = source_offset
+        self.topic = topic
+        self.value = value
+        self.value_schema = value_schema
+        self.key = key
+        self.key_schema = key_schema
+        self.kafka_partition = kafka_partition
+        self.timestamp = timestamp
+        self.headers = headers
+
+    def __repr__(self) -> str:
+        return (
+            f"SourceRecord{{sourcePartition={self.source_partition}, sourceOffset={self.source_offset}, "
+            f"topic='{self.topic}', kafkaPartition={self.kafka_partition}}}"
+        )
+
+
+class SinkRecord:
+    """What was read from Kafka for a sink task, converted and transformed.
+
+    ``topic``, ``kafka_partition`` and ``kafka_offset`` may be changed by transforms; the ``original_*`` ones never are
+    and are what offsets are committed by (KIP-793). ``timestamp`` is in milliseconds since the epoch or None;
+    ``timestamp_type`` is 1 for create time, 2 for log append time, 0 for none.
+    """
+
+    __slots__ = (
+        "headers", "kafka_offset", "kafka_partition", "key", "key_schema", "original_kafka_offset",
+        "original_kafka_partition", "original_topic", "timestamp", "timestamp_type", "topic", "value", "value_schema",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        topic: str,
+        kafka_partition: int,
+        kafka_offset: int,
+        value: Any,
+        value_schema: Schema | None = None,
+        key: Any = None,
+        key_schema: Schema | None = None,
+        timestamp: int | None = None,
+        timestamp_type: int = 0,
+        headers: Headers = (),
+    ) -> None:
+        self.topic = self.original_topic = topic
+        self.kafka_partition = self.original_kafka_partition = kafka_partition
+        self.kafka_offset = self.original_kafka_offset = kafka_offset
+        self.value = value
+        self.value_schema = value_schema
+        self.key = key
+        self.key_schema = key_schema
+        self.timestamp = timestamp
+        self.timestamp_type = timestamp_type
+        self.headers = headers
+
+    def __repr__(self) -> str:
+        return (
+            f"SinkRecord{{kafkaOffset={self.kafka_offset}, timestampType={self.timestamp_type}, topic='{self.topic}', "
+            f"kafkaPartition={self.kafka_partition}}}"
+        )

@@ -1,0 +1,30 @@
+"""A config value that must never be shown."""
+
+from __future__ import annotations
+
+HIDDEN = "[hidden]"
+
+
+class Password:
+    """Holds a secret; prints as ``[hidden]`` wherever it is shown (Kafka's ``Password`` type)."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    @property
+    def value(self) -> str:
+        """The secret itself, for the one call that needs it."""
+        return self._value
+
+    def __str__(self) -> str:
+        return HIDDEN
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Password) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)

@@ -1,0 +1,1 @@
+"""The only user of confluent_kafka: clients, admin, compacted-topic logs, error mapping."""

@@ -1,0 +1,93 @@
+"""What the three internal topics say, as immutable values. Pure: no I/O."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+class TargetState(enum.Enum):
+    """What a user wants of a connector (``target-state-<name>``)."""
+
+    STARTED = "STARTED"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+
+
+class State(enum.Enum):
+    """What a connector or task is doing (``status-*``); tasks are never STOPPED."""
+
+    UNASSIGNED = "UNASSIGNED"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+    RESTARTING = "RESTARTING"
+
+
+@dataclass(frozen=True, slots=True)
+class RestartRequest:
+    """A restart of a connector and a choice of its tasks (KIP-745)."""
+
+    connector: str
+    only_failed: bool = False
+    include_tasks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorEntry:
+    """All that the config topic says of one connector.
+
+    ``config`` None: task configs or a target state without a connector (it was deleted, or is being created STOPPED).
+    ``task_configs`` are the committed ones only; ``inconsistent`` says that the commit record asks for more tasks than
+    there are task records, so they must be generated again.
+    ``revision`` is the offset of the last record that changed config or task configs.
+    """
+
+    name: str
+    config: Mapping[str, str] | None = None
+    target_state: TargetState = TargetState.STARTED
+    task_configs: tuple[Mapping[str, str], ...] = ()
+    inconsistent: bool = False
+    revision: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """An immutable snapshot of the config topic, read up to ``offset`` (exclusive)."""
+
+    connectors: Mapping[str, ConnectorEntry] = field(default_factory=dict)
+    offset: int = 0
+
+    def names(self) -> list[str]:
+        """Return the names of the connectors that exist (have a config)."""
+        return [name for name, entry in self.connectors.items() if entry.config is not None]
+
+    def entry(self, name: str) -> ConnectorEntry | None:
+        """Return a connector that exists, or None."""
+        entry = self.connectors.get(name)
+        return entry if entry is not None and entry.config is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One status record. ``timestamp`` is the Kafka record's, in milliseconds since the epoch (0: not from Kafka)."""
+
+    state: State
+    worker_id: str
+    generation: int
+    trace: str | None = None
+    version: str | None = None
+    timestamp: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskId:
+    """A task of a connector; prints as ``name-0``."""
+
+    connector: str
+    task: int
+
+    def __str__(self) -> str:
+        return f"{self.connector}-{self.task}"
