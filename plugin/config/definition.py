@@ -131,28 +131,35 @@ class ConfigDef:
         """Return what is wrong with each key, never raising: the findings of PUT .../config/validate."""
         found: dict[str, ValidatedValue] = {}
         for key in self:
-            result = ValidatedValue(key.name)
+            result = found[key.name] = ValidatedValue(key.name)
+            parsed: ConfigValue = None
             try:
-                result.value = self._parse_key(key, config)
+                result.value = parsed = self._parse_unchecked(key, config)
             except ConfigError as error:
                 result.errors.append(str(error))
                 raw = config.get(key.name)
                 if raw is not None and key.type is not Type.PASSWORD:
                     result.value = str(raw)
-            found[key.name] = result
+            try:
+                if key.validator is not None:  # also for a value that could not be read: Kafka reports both findings
+                    key.validator(key.name, parsed)
+            except ConfigError as error:
+                result.errors.append(str(error))
         return found
 
-    @staticmethod
-    def _parse_key(key: ConfigKey, config: Mapping[str, object]) -> ConfigValue:
-        if key.name in config:
-            value = parse_value(key.name, config[key.name], key.type)
-        elif isinstance(key.default, _NoDefault):
-            raise ConfigError(f'Missing required configuration "{key.name}" which has no default value.')
-        else:
-            value = parse_value(key.name, key.default, key.type)
+    def _parse_key(self, key: ConfigKey, config: Mapping[str, object]) -> ConfigValue:
+        value = self._parse_unchecked(key, config)
         if key.validator is not None:
             key.validator(key.name, value)
         return value
+
+    @staticmethod
+    def _parse_unchecked(key: ConfigKey, config: Mapping[str, object]) -> ConfigValue:
+        if key.name in config:
+            return parse_value(key.name, config[key.name], key.type)
+        if isinstance(key.default, _NoDefault):
+            raise ConfigError(f'Missing required configuration "{key.name}" which has no default value.')
+        return parse_value(key.name, key.default, key.type)
 
 
 def parse_value(name: str, value: object, type_: Type) -> ConfigValue:

@@ -45,14 +45,14 @@ class OneOf:
         allowed = {text.lower() for text in self.allowed} if self.ignore_case else self.allowed
         shown = str(value).lower() if self.ignore_case and value is not None else value
         if shown not in allowed:
-            prefix = "(case insensitive) " if self.ignore_case else ""
-            raise ConfigError(name, value, f"String must be one of {prefix}{', '.join(self.allowed)}")
+            how = " (case insensitive)" if self.ignore_case else ""
+            raise ConfigError(name, value, f"String must be one of{how}: {', '.join(self.allowed)}")
 
 
 def non_empty_name(name: str, value: ConfigValue) -> None:
     """A connector's name: not null, not empty, without control characters."""
     if value is None or value == "":
-        raise ConfigError(name, value, "String may not be null or empty" if value is None else "String must be non-empty")
+        raise ConfigError(name, value, "String may not be null" if value is None else "String may not be empty")
     bad = [character for character in str(value) if ord(character) < 32 or ord(character) == 127]
     if bad:
         codes = ", ".join(str(ord(character)) for character in bad)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -106,6 +107,14 @@ class WorkerConfig:
     @property
     def status_topic(self) -> str:
         return self.text("status.storage.topic")
+
+    @property
+    def advertised_address(self) -> str:
+        """Host and port under which this worker's REST API is known: ``rest.advertised.*``, else the first listener's."""
+        listener = self.text("listeners").split(",")[0].rpartition("//")[2]
+        host, _, port = listener.rpartition(":")
+        host = self.raw.get("rest.advertised.host.name") or host or socket.gethostname()
+        return f"{host}:{self.raw.get('rest.advertised.port') or port}"
 
     def with_prefix(self, prefix: str) -> dict[str, str]:
         """Return the raw keys that start with ``prefix``, without it: ``with_prefix("producer.")``."""

@@ -18,6 +18,7 @@ from sluiceway.data.schema import (
     Type,
 )
 from sluiceway.data.struct import Struct
+from sluiceway.data.text import java_text
 
 __all__ = [
     "BOOLEAN_SCHEMA",
@@ -37,4 +38,5 @@ __all__ = [
     "Schema",
     "Struct",
     "Type",
+    "java_text",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sluiceway.data.schema import Schema, Type
+from sluiceway.data.text import java_text
 from sluiceway.errors import DataError
 
 
@@ -63,4 +64,4 @@ class Struct(Mapping[str, Any]):
     def __repr__(self) -> str:
         """As Connect prints it, null fields left out: ``Struct{a=1,b=x}``."""
         pairs = zip(self.schema.fields, self.values_, strict=True)
-        return "Struct{" + ",".join(f"{field.name}={value}" for field, value in pairs if value is not None) + "}"
+        return "Struct{" + ",".join(f"{field.name}={java_text(value)}" for field, value in pairs if value is not None) + "}"

@@ -10,6 +10,10 @@ from sluiceway.errors import ConnectError, FencedError, KafkaClientError
 
 _FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
 
+MISSING_TOPIC = frozenset(
+    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_ID}
+)
+
 
 def to_connect_error(error: KafkaError, doing: str) -> ConnectError:
     """Return the error for a failed client call; ``doing`` completes the sentence ``Cannot ...``."""

@@ -27,6 +27,7 @@ class TaskSpec:
     """Everything a loop needs to run one task. Picklable: it travels to the executor.
 
     ``config`` is the task's config as in the config topic (connector config plus what ``task_configs`` returned).
+    ``version`` is the connector's, for status records.
     ``bounded`` ends the loop once everything that was there at its start has been moved (a micro-batch).
     """
 
@@ -36,6 +37,7 @@ class TaskSpec:
     worker_id: str
     generation: int
     sink: bool
+    version: str | None = None
     bounded: bool = False
 
 

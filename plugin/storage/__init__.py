@@ -1,1 +1,1 @@
-"""Configs, statuses and offsets: byte-exact with Kafka Connect 4.3.0 on its three topics; file and memory forms for standalone."""
+"""Configs, statuses and offsets: byte-exact with Kafka Connect 4.3.0 on its three topics; file and memory ones for standalone."""

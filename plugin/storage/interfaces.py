@@ -1,4 +1,4 @@
-"""The stores that runtime, herder and driver work with. Kafka ones serve distributed mode, memory and file ones standalone mode."""
+"""The stores that runtime, herder and driver work with. Kafka ones serve distributed mode, memory and file ones standalone."""
 
 from __future__ import annotations
 

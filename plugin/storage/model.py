@@ -43,6 +43,8 @@ class ConnectorEntry:
     ``task_configs`` are the committed ones only; ``inconsistent`` says that the commit record asks for more tasks than
     there are task records, so they must be generated again.
     ``revision`` is the offset of the last record that changed config or task configs.
+    ``applied_config`` is the config as it was at the last commit of task configs: where it differs from ``config``, the
+    task configs have not been made from the newest config yet.
     """
 
     name: str
@@ -51,6 +53,7 @@ class ConnectorEntry:
     task_configs: tuple[Mapping[str, str], ...] = ()
     inconsistent: bool = False
     revision: int = -1
+    applied_config: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

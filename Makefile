@@ -1,0 +1,41 @@
+# `make help` lists the targets. Everything is installed into .venv; nothing else of this machine is changed.
+VENV ?= .venv
+BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PYTHONDONTWRITEBYTECODE := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo down test lint format test-airflow bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+$(VENV)/.ready: setup.cfg constraints.txt
+	@tools/make-venv $(VENV)
+
+demo: $(VENV)/.ready  ## start broker, Airflow and REST; run a file through Kafka to a file as two DAGs; leave it running
+	@$(BIN)/sluiceway demo
+
+down: $(VENV)/.ready  ## end every process that `make demo` or `sluiceway up` started; data is kept
+	@$(BIN)/sluiceway down
+
+lint: $(VENV)/.ready  ## ruff, mypy and import-linter, the last two on the installed wheel
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@tools/lint-wheel $(BIN)
+
+format: $(VENV)/.ready  ## let ruff sort imports and format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: $(VENV)/.ready lint  ## everything that must hold on each change: lint, unit, broker, Spark and Airflow tests
+	@tools/run-tests $(BIN)
+
+test-airflow: $(VENV)/.ready  ## the longer tests on a real Airflow
+	$(BIN)/python -m pytest tests/airflow -m airflow -p no:cacheprovider
+
+bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios
+	$(BIN)/python tests/benchmarks/bench_engine.py
+
+clean: down  ## end the stack and remove its data and the virtual environment
+	rm -rf .sluiceway build dist $(VENV)

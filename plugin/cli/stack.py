@@ -1,0 +1,41 @@
+"""``sluiceway up``, ``down`` and ``ps``: broker, Airflow and REST API on this machine."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from sluiceway.cli.common import Subparsers, say
+
+
+def register(subparsers: Subparsers) -> None:
+    up = subparsers.add_parser("up", help="start a broker, Airflow and the REST API on this machine")
+    up.add_argument(
+        "worker", type=Path, nargs="?", metavar="WORKER.properties", help="for a Kafka of your own; default: a broker is started"
+    )
+    up.set_defaults(run=run_up)
+    down = subparsers.add_parser("down", help="end every process that up started; data is kept")
+    down.set_defaults(run=run_down)
+    ps = subparsers.add_parser("ps", help="show the processes that up started")
+    ps.set_defaults(run=run_ps)
+
+
+def run_up(options: argparse.Namespace) -> int:
+    from sluiceway.stack.up import up
+
+    up(options.worker, say)
+    return 0
+
+
+def run_down(_options: argparse.Namespace) -> int:
+    from sluiceway.stack.up import down
+
+    down(say)
+    return 0
+
+
+def run_ps(_options: argparse.Namespace) -> int:
+    """Print a line for each process; fails if one does not run."""
+    from sluiceway.stack.up import ps
+
+    return ps(say)

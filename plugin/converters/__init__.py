@@ -1,0 +1,1 @@
+"""Converters, one module each; Connect's names."""

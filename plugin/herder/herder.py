@@ -1,0 +1,220 @@
+"""The herder: what REST, the command line, the driver and Airflow ask of connectors."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from sluiceway.config.connector import CONNECTOR_CLASS
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.discovery import connector_class, is_sink
+from sluiceway.errors import AlreadyExistsError, ConfigError, NotFoundError
+from sluiceway.herder import states, validation
+from sluiceway.herder.model import ConnectorInfo, ConnectorStatus, ConnectorType, TaskInfo
+from sluiceway.storage.interfaces import ConfigStore, OffsetStore, StatusStore
+from sluiceway.storage.model import ClusterState, ConnectorEntry, State, Status, TargetState, TaskId
+
+log = logging.getLogger(__name__)
+
+
+class Herder:
+    """Answers from the stores' snapshots and writes to the stores; holds no state of its own, so any number may exist.
+
+    Thread-safe if the stores are. Reads do not wait for Kafka; writes do, up to the stores' time limits, and raise what the
+    stores raise. ``clock`` gives seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        worker: WorkerConfig,
+        config: ConfigStore,
+        status: StatusStore,
+        offsets: OffsetStore | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._worker = worker
+        self._config = config
+        self._status = status
+        self._offsets = offsets
+        self._clock = clock
+
+    # Reading.
+
+    def connectors(self) -> list[str]:
+        """Return the names of all connectors, sorted."""
+        return sorted(self._config.snapshot().names())
+
+    def info(self, name: str) -> ConnectorInfo:
+        """Return a connector's config and tasks; raises NotFoundError."""
+        return _info(self._existing(name))
+
+    def task_infos(self, name: str) -> list[TaskInfo]:
+        """Return a connector's tasks with their configs; raises NotFoundError."""
+        entry = self._existing(name)
+        return [TaskInfo(task, entry.task_configs[task.task]) for task in _tasks(entry)]
+
+    def status(self, name: str) -> ConnectorStatus:
+        """Return how a connector fares, never believing a driver that is gone; raises NotFoundError.
+
+        A connector that no driver has taken yet is UNASSIGNED, or as its target state asks. (Connect has no answer for that
+        moment and says 404; here it may last for as long as Airflow takes to start the driver.)
+        """
+        entry = self._config.snapshot().entry(name)
+        if entry is None:
+            raise NotFoundError(f"No status found for connector {name}")
+        recorded = self._status.connector(name) or Status(State.UNASSIGNED, self._worker.advertised_address, 0)
+        status, tasks = states.observe(entry.target_state, recorded, self._status.tasks(name), self._now())
+        return ConnectorStatus(name, status, tasks, _type(entry))
+
+    def task_status(self, task: TaskId) -> Status:
+        """Return how one task fares; raises NotFoundError."""
+        found = None
+        if self._config.snapshot().entry(task.connector) is not None:
+            found = self.status(task.connector).tasks.get(task.task)
+        if found is None:
+            raise NotFoundError(f"No status found for task {task}")
+        return found
+
+    # Writing.
+
+    def validate(self, config: Mapping[str, str]) -> None:
+        """Return if a connector may be made from a config, name included; raises BadRequestError with all findings."""
+        validation.check(config)
+
+    def create(self, name: str, config: Mapping[str, str], initial_state: TargetState | None = None) -> ConnectorInfo:
+        """Make a connector, if its config is in order; raises BadRequestError or AlreadyExistsError and stores nothing then."""
+        config = validation.named(name, config)
+        validation.check(config)
+
+        def refuse_existing(newest: ClusterState) -> None:
+            if newest.entry(name) is not None:
+                raise AlreadyExistsError(f"Connector {name} already exists")
+
+        self._config.put_connector(name, config, initial_state, check=refuse_existing)
+        self._forget_earlier(name)
+        if initial_state in (TargetState.PAUSED, TargetState.STOPPED):
+            self._put_to_rest(name, initial_state)
+        log.info("[%s|worker] Created, %s", name, (initial_state or TargetState.STARTED).value)
+        return self.info(name)
+
+    def put_config(self, name: str, config: Mapping[str, str]) -> tuple[bool, ConnectorInfo]:
+        """Make a connector or give it a new config, if that is in order; return whether it is new, and its info.
+
+        Raises BadRequestError and stores nothing then. A running driver takes the new config over by itself.
+        """
+        config = validation.named(name, config)
+        validation.check(config)
+        created = False
+
+        def look(newest: ClusterState) -> None:
+            nonlocal created
+            created = newest.entry(name) is None
+
+        self._config.put_connector(name, config, check=look)
+        if created:
+            self._forget_earlier(name)
+        log.info("[%s|worker] %s", name, "Created" if created else "Config changed")
+        return created, self.info(name)
+
+    def delete(self, name: str) -> None:
+        """Delete a connector; its offsets stay. Raises NotFoundError.
+
+        A living driver drains its tasks and then clears the statuses; without one they are cleared here.
+        """
+        self._known(name, f"Connector {name} not found")
+        lives = self._driver_lives(name)
+        self._config.remove_connector(name)
+        if not lives:
+            self._status.remove_connector(name)
+        log.info("[%s|worker] Deleted", name)
+
+    def pause(self, name: str) -> None:
+        """Ask that a connector pause: its tasks keep their place but move nothing. Raises NotFoundError."""
+        self._rest(name, TargetState.PAUSED)
+
+    def stop(self, name: str) -> None:
+        """Ask that a connector stop: it has no tasks until it is resumed. Raises NotFoundError."""
+        self._rest(name, TargetState.STOPPED)
+
+    def resume(self, name: str) -> None:
+        """Ask that a paused or stopped connector run. Raises NotFoundError."""
+        self._known(name)
+        self._config.put_target_state(name, TargetState.STARTED)
+        log.info("[%s|worker] Target state STARTED", name)
+
+    def _rest(self, name: str, target: TargetState) -> None:
+        self._known(name)
+        self._config.put_target_state(name, target)
+        if not self._driver_lives(name):
+            self._put_to_rest(name, target)
+        log.info("[%s|worker] Target state %s", name, target.value)
+
+    def _forget_earlier(self, name: str) -> None:
+        """Clear what a driver that died left of an earlier connector of the same name."""
+        if self._status.connector(name) is not None and not self._driver_lives(name):
+            self._status.remove_connector(name)
+
+    def _put_to_rest(self, name: str, target: TargetState) -> None:
+        """Write the statuses that a driver would write, for want of one; a failure stays visible while paused, as in Connect."""
+        entry = self._config.snapshot().entry(name)
+        recorded = self._status.connector(name)
+        paused = target is TargetState.PAUSED
+        if entry is None or (paused and recorded is not None and recorded.state is State.FAILED):
+            return
+        status = Status(
+            State.PAUSED if paused else State.STOPPED,
+            self._worker.advertised_address,
+            recorded.generation if recorded is not None else 0,
+            version=_version(entry),
+        )
+        self._status.put_connector(name, status)
+        for number, task in self._status.tasks(name).items():
+            if not paused:
+                self._status.remove_task(TaskId(name, number))
+            elif task.state is not State.FAILED:
+                self._status.put_task(TaskId(name, number), replace(status, generation=task.generation))
+
+    # Helpers.
+
+    def _existing(self, name: str) -> ConnectorEntry:
+        entry = self._config.snapshot().entry(name)
+        if entry is None:
+            raise NotFoundError(f"Connector {name} not found")
+        return entry
+
+    def _known(self, name: str, otherwise: str | None = None) -> None:
+        """Return if there is such a connector, also one that another process made just now."""
+        if self._config.snapshot().entry(name) is None and self._config.refresh().entry(name) is None:
+            raise NotFoundError(otherwise or f"Unknown connector {name}")
+
+    def _driver_lives(self, name: str) -> bool:
+        return states.driver_lives(self._status.connector(name), self._now())
+
+    def _now(self) -> states.Clock:
+        return states.Clock(int(self._clock() * 1000), self._worker.number("sluiceway.heartbeat.timeout.ms"))
+
+
+def _info(entry: ConnectorEntry) -> ConnectorInfo:
+    return ConnectorInfo(entry.name, dict(entry.config or {}), _tasks(entry), _type(entry))
+
+
+def _tasks(entry: ConnectorEntry) -> tuple[TaskId, ...]:
+    """Return the ids of the committed tasks; none while they are to be generated again, as in Connect."""
+    return () if entry.inconsistent else tuple(TaskId(entry.name, number) for number in range(len(entry.task_configs)))
+
+
+def _type(entry: ConnectorEntry) -> ConnectorType:
+    try:
+        return "sink" if is_sink(connector_class((entry.config or {}).get(CONNECTOR_CLASS, ""))) else "source"
+    except (NotFoundError, ConfigError):
+        return "unknown"
+
+
+def _version(entry: ConnectorEntry) -> str | None:
+    try:
+        return connector_class((entry.config or {}).get(CONNECTOR_CLASS, "")).version()
+    except NotFoundError:
+        return None

@@ -1,0 +1,52 @@
+"""Which tasks a connector should have. Pure apart from the connector's own ``task_configs``; used by the driver."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from sluiceway.api import Connector
+from sluiceway.config.connector import CONNECTOR, TASK_CLASS, TASKS_MAX, TOPICS, TOPICS_REGEX
+from sluiceway.config.definition import Type, parse_value
+from sluiceway.discovery import is_sink
+from sluiceway.errors import ConnectError
+
+log = logging.getLogger(__name__)
+
+TASKS_MAX_ENFORCE = "tasks.max.enforce"
+
+
+def desired_task_configs(connector: Connector, config: Mapping[str, str]) -> list[dict[str, str]]:
+    """Ask a started connector for its tasks' configs and return them as they belong into the config topic.
+
+    Runs on the driver, on the thread that owns the connector. Raises ConnectError if the connector makes more tasks than
+    ``tasks.max`` allows and ``tasks.max.enforce`` is not false; whatever the connector itself raises passes through.
+    """
+    allowed = CONNECTOR.parse(config)[TASKS_MAX]
+    assert isinstance(allowed, int)  # noqa: S101 (the definition says so)
+    made = connector.task_configs(allowed)
+    if len(made) > allowed:
+        name = config.get("name", "")
+        if parse_value(TASKS_MAX_ENFORCE, config.get(TASKS_MAX_ENFORCE, "true"), Type.BOOLEAN):
+            raise ConnectError(
+                f"Connector {name} made {len(made)} tasks, but {TASKS_MAX} is {allowed}. This is a defect of "
+                f"{type(connector).__name__}; raise {TASKS_MAX}, or set {TASKS_MAX_ENFORCE}=false to let it."
+            )
+        log.warning("[%s|worker] %d tasks were made, which is more than %s=%d", name, len(made), TASKS_MAX, allowed)
+    return with_connect_keys(type(connector), config, made)
+
+
+def with_connect_keys(
+    connector: type[Connector], config: Mapping[str, str], task_configs: Sequence[Mapping[str, str]]
+) -> list[dict[str, str]]:
+    """Return task configs with what Connect adds to each: the task's class and, for sinks, the topics to read."""
+    added = {TASK_CLASS: task_class_name(connector)}
+    if is_sink(connector):
+        added |= {key: config[key] for key in (TOPICS, TOPICS_REGEX) if key in config}
+    return [{**task_config, **added} for task_config in task_configs]
+
+
+def task_class_name(connector: type[Connector]) -> str:
+    """Return the task's class as a Kafka Connect worker would find it, or as Python does where there is no Java class."""
+    task = connector.task_class
+    return connector.java_task_class or f"{task.__module__}.{task.__qualname__}"

@@ -1,0 +1,1 @@
+"""Airflow's side: the plugin with REST and mirror, the DAG bundle, what operators and sensors share."""

@@ -1,0 +1,86 @@
+"""The DAG bundle that holds a DAG for each connector in the config topic."""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+from airflow.dag_processing.bundles.base import BaseDagBundle
+from sluiceway.errors import ConnectError
+from sluiceway.folders import file_lock, write_atomically
+from sluiceway.provider.settings import read_settings
+from sluiceway.provider.stubs import stubs, write_stubs
+
+log = logging.getLogger(__name__)
+
+_MARKER = "refreshed"
+
+
+class ConnectorDagBundle(BaseDagBundle):
+    """One file for each connector, written from the config topic. Used by the DAG processor and by every task's process.
+
+    Without versions on purpose: a connector that is started again must see its newest config.
+
+    Args:
+        worker_properties: path of the worker's properties file; default is Airflow's ``[sluiceway] worker_properties``.
+        max_age: a folder that a DAG processor refreshed within so many seconds is used as it is, so that tasks on its machine
+            start without asking Kafka; elsewhere each task asks. Default is three times ``refresh_interval``.
+    """
+
+    supports_versioning = False
+
+    def __init__(self, *, worker_properties: str | None = None, max_age: float | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._worker_properties = worker_properties
+        self._max_age = 3.0 * self.refresh_interval if max_age is None else max_age
+
+    @property
+    def path(self) -> Path:
+        return self.base_dir / "dags"
+
+    def initialize(self) -> None:
+        """Make sure that the folder holds the present stubs; asks Kafka only where no DAG processor keeps it so."""
+        if not self._is_kept_fresh():
+            self._update()
+        super().initialize()
+
+    def get_current_version(self) -> None:
+        """Return None: connectors have no versions here."""
+
+    def refresh(self) -> None:
+        """Write the stubs of the connectors that there are now; the DAG processor calls this again and again."""
+        if self._update():
+            write_atomically(self.base_dir / _MARKER, "")
+
+    def _update(self) -> bool:
+        """With Kafka out of reach, the stubs of before stay: running connectors must not lose their DAGs."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            with file_lock(self.base_dir / "lock"):
+                changed = write_stubs(self.path, self._read())
+        except ConnectError as error:
+            log.error("The DAGs of bundle %s stay as they are: %s", self.name, error)
+            return False
+        if changed:
+            log.info("Bundle %s: changed %s", self.name, ", ".join(changed))
+        return True
+
+    def _read(self) -> dict[str, str]:
+        from sluiceway.storage.config_store import KafkaConfigStore
+
+        # Opened for each refresh: the DAG processor forks, and a Kafka client does not live through a fork.
+        store = KafkaConfigStore(read_settings().worker(self._worker_properties))
+        store.start()
+        try:
+            return stubs(store.snapshot())
+        finally:
+            store.stop()
+
+    def _is_kept_fresh(self) -> bool:
+        try:
+            age = time.time() - (self.base_dir / _MARKER).stat().st_mtime
+        except OSError:
+            return False
+        return age < self._max_age

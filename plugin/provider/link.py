@@ -1,0 +1,105 @@
+"""What an Airflow task asks and tells the internal topics. Opened for each question: a task lives for weeks and asks twice."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol
+
+from sluiceway.config.connector import NAME
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.storage.interfaces import ConfigStore, StatusStore
+from sluiceway.storage.model import ConnectorEntry, State, Status, TargetState, TaskId
+
+log = logging.getLogger(__name__)
+
+_ALIVE = (State.RUNNING, State.RESTARTING)
+
+
+class Link(Protocol):
+    """The seam between an operator and Kafka. Every call raises ConnectError when Kafka does not answer."""
+
+    def entry(self, name: str) -> ConnectorEntry | None:
+        """Return a connector that exists, or None."""
+
+    def ensure_config(self, name: str, config: Mapping[str, str]) -> None:
+        """Create the connector or change its config, if it differs; raises InvalidConfigError for one that is refused."""
+
+    def ensure_paused(self, name: str) -> bool:
+        """Ask for the connector to be paused, unless it is not to run anyway; whether that was needed."""
+
+    def mark_dead(self, name: str) -> None:
+        """Say that a connector and its tasks do not run any more, where the status topic still says that they do.
+
+        One that is to be paused or stopped becomes that, since no driver is left to say so.
+        """
+
+
+class KafkaLink:
+    """The link over Kafka's three topics."""
+
+    def __init__(self, worker: WorkerConfig) -> None:
+        self._worker = worker
+
+    def entry(self, name: str) -> ConnectorEntry | None:
+        with _config_store(self._worker) as store:
+            return store.snapshot().entry(name)
+
+    def ensure_config(self, name: str, config: Mapping[str, str]) -> None:
+        from sluiceway.herder import Herder
+        from sluiceway.storage.factory import open_stores
+
+        wanted = {**config, NAME: name}
+        with open_stores(self._worker) as stores:
+            entry = stores.config.snapshot().entry(name)
+            if entry is None or dict(entry.config or {}) != wanted:
+                Herder(self._worker, stores.config, stores.status, stores.offsets).put_config(name, wanted)
+                log.info("[%s|worker] Connector config %s", name, "created" if entry is None else "updated")
+
+    def ensure_paused(self, name: str) -> bool:
+        with _config_store(self._worker) as store:
+            entry = store.snapshot().entry(name)
+            if entry is None or entry.target_state is not TargetState.STARTED:
+                return False
+            store.put_target_state(name, TargetState.PAUSED)
+            return True
+
+    def mark_dead(self, name: str) -> None:
+        from sluiceway.herder import Herder
+        from sluiceway.storage.factory import open_stores
+
+        with open_stores(self._worker) as stores:
+            write_dead(stores.status, name)
+            entry = stores.config.snapshot().entry(name)
+            herder = Herder(self._worker, stores.config, stores.status, stores.offsets)
+            if entry is not None and entry.target_state is TargetState.PAUSED:
+                herder.pause(name)
+            elif entry is not None and entry.target_state is TargetState.STOPPED:
+                herder.stop(name)
+
+
+def write_dead(store: StatusStore, name: str) -> None:
+    """Turn a connector's and its tasks' RUNNING and RESTARTING into UNASSIGNED, as Connect does when a worker is lost."""
+    status = store.connector(name)
+    if status is not None and status.state in _ALIVE:
+        store.put_connector(name, _unassigned(status))
+    for task, task_status in store.tasks(name).items():
+        if task_status.state in _ALIVE:
+            store.put_task(TaskId(name, task), _unassigned(task_status))
+
+
+def _unassigned(status: Status) -> Status:
+    return Status(State.UNASSIGNED, status.worker_id, status.generation)
+
+
+@contextmanager
+def _config_store(worker: WorkerConfig) -> Iterator[ConfigStore]:
+    from sluiceway.storage.config_store import KafkaConfigStore
+
+    store = KafkaConfigStore(worker)
+    store.start()
+    try:
+        yield store
+    finally:
+        store.stop()

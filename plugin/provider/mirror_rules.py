@@ -1,0 +1,70 @@
+"""How DAGs' paused flags and connectors' target states follow each other. Pure.
+
+A DAG is the unit of pausing: mostly it runs one connector, a hand-written one may run several. What was last agreed
+tells who moved: if the DAG's flag differs from it, a person toggled the DAG, and the connectors follow; if a connector
+differs from it, its target state was changed, and the DAG follows. Nothing depends on having seen every step between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sluiceway.provider.dag_keys import dag_of, inlined, is_generated
+from sluiceway.storage.model import ClusterState, TargetState
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do about one DAG. ``agreed`` is to be remembered as what both sides said last, None if they never did."""
+
+    agreed: bool | None
+    set_paused: bool | None = None
+    put_target: Mapping[str, TargetState] = field(default_factory=dict)
+
+
+def decide(agreed: bool | None, paused: bool, targets: Mapping[str, TargetState]) -> Decision:
+    """Return what makes a DAG's flag and its connectors' target states equal.
+
+    ``agreed`` None (at start-up, and for a DAG or connector that has just appeared): the topic wins, and of several
+    connectors one that is to rest.
+    """
+    resting = {name: target is not TargetState.STARTED for name, target in targets.items()}
+    if not resting:
+        return Decision(None)
+    if all(rests == paused for rests in resting.values()):
+        return Decision(agreed=paused)
+    if agreed is None:
+        wanted = any(resting.values())
+    elif paused != agreed:
+        wanted = paused
+    else:
+        wanted = not agreed
+    state = TargetState.PAUSED if wanted else TargetState.STARTED
+    follow = {name: state for name, rests in resting.items() if rests != wanted}
+    return Decision(agreed, None if paused == wanted else wanted, follow)
+
+
+def targets_by_dag(state: ClusterState) -> dict[str, dict[str, TargetState]]:
+    """Return each DAG's connectors with their target states."""
+    found: dict[str, dict[str, TargetState]] = {}
+    for name in state.names():
+        entry = state.entry(name)
+        if entry is not None and entry.config is not None:
+            found.setdefault(dag_of(name, entry.config), {})[name] = entry.target_state
+    return found
+
+
+def generated(state: ClusterState) -> dict[str, Mapping[str, str]]:
+    """Return what the generated DAGs are made from, by connector: when this changes, the bundle must be looked at again."""
+    entries = (state.entry(name) for name in state.names())
+    return {
+        entry.name: inlined(entry.config)
+        for entry in entries
+        if entry is not None and entry.config is not None and is_generated(entry.config)
+    }
+
+
+def changed(before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> Iterable[str]:
+    """Return the connectors whose DAG has to appear, change or go."""
+    return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))

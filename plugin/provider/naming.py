@@ -1,0 +1,43 @@
+"""Connector names as DAG ids. Pure.
+
+Connect allows almost any character in a name, Airflow only letters, digits, dashes, dots and underscores. Usual names
+stay as they are; each other byte becomes ``_xHH``, and an underscore that would read like such an escape ``_x5F``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sluiceway.errors import ConfigError
+
+LONGEST_DAG_ID = 250
+
+# Two dots in a row are refused by Airflow (path traversal), so the second one is escaped.
+_TO_ESCAPE = re.compile(r"[^A-Za-z0-9_.\-]|_(?=x[0-9A-F]{2})|(?<=\.)\.")
+_ESCAPED = re.compile(rb"_x([0-9A-F]{2})")
+
+# A dash keeps a connector called "json" from being importable as a module of that name.
+_FILE_PREFIX = "connector-"
+
+
+def dag_id(connector: str) -> str:
+    """Return the id of a connector's DAG; raises ConfigError when it would be longer than Airflow can store."""
+    encoded = _TO_ESCAPE.sub(lambda match: "".join(f"_x{byte:02X}" for byte in match[0].encode()), connector)
+    if len(encoded) > LONGEST_DAG_ID:
+        why = f"Airflow allows {LONGEST_DAG_ID} characters in a DAG id, this name needs {len(encoded)}"
+        raise ConfigError("name", f"{connector[:40]}...", why)
+    return encoded
+
+
+def connector_name(dag: str) -> str:
+    """Return the connector's name for the id of a generated DAG: the inverse of ``dag_id``."""
+    return _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), dag.encode()).decode(errors="replace")
+
+
+def stub_file(dag: str) -> str:
+    """Return the name of the file in the bundle that holds this DAG."""
+    return f"{_FILE_PREFIX}{dag}.py"
+
+
+def is_stub_file(name: str) -> bool:
+    return name.startswith(_FILE_PREFIX) and name.endswith(".py")

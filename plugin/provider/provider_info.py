@@ -1,0 +1,42 @@
+"""What Airflow's provider manager is told about this package. Imported by every Airflow process, so it imports nothing heavy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sluiceway.provider.settings import OPTIONS, SECTION
+
+_INTEGRATION = "Sluiceway"
+
+
+def get_provider_info() -> dict[str, Any]:
+    """Return the provider's metadata in the form of Airflow's provider_info schema."""
+    from sluiceway import __version__
+
+    options = {
+        option.name: {
+            "description": option.description,
+            "version_added": None,
+            "type": option.type,
+            "example": None,
+            "default": option.default,
+        }
+        for option in OPTIONS
+    }
+    return {
+        "package-name": "sluiceway",
+        "name": "Sluiceway",
+        "description": "Kafka Connect for Apache Airflow and Apache Spark: connectors as DAGs, tasks on Spark, offsets in Kafka.",
+        "versions": [__version__],
+        "integrations": [
+            {
+                "integration-name": _INTEGRATION,
+                "external-doc-url": "https://kafka.apache.org/documentation/#connect",
+                "tags": ["service"],
+            }
+        ],
+        "operators": [{"integration-name": _INTEGRATION, "python-modules": ["sluiceway.operators.connector"]}],
+        "sensors": [{"integration-name": _INTEGRATION, "python-modules": ["sluiceway.sensors.state"]}],
+        "plugins": [{"name": "sluiceway", "plugin-class": "sluiceway.provider.plugin.SluicewayPlugin"}],
+        "config": {SECTION: {"description": "The worker's properties, and how often to look.", "options": options}},
+    }

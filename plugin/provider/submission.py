@@ -1,0 +1,78 @@
+"""What spark-submit is told for one connector. Pure but for finding Java and making the package's zip."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sluiceway.config.connector import TASKS_MAX
+
+_PYTHON = "PYSPARK_PYTHON"
+_PYTHON_CONF = "spark.pyspark.python"
+_JAVA_HOME = "JAVA_HOME"
+_SPARK = "spark."
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One connector's Spark application: ``worker`` is the worker's file, ``config`` the connector's."""
+
+    connector: str
+    worker: Path
+    mode: str
+    config: Mapping[str, str]
+
+    @property
+    def application(self) -> str:
+        """The driver's file, as it is installed here."""
+        import sluiceway
+
+        return str(Path(sluiceway.__file__).parent / "spark" / "driver_app.py")
+
+    @property
+    def name(self) -> str:
+        return f"sluiceway-{self.connector}"
+
+    @property
+    def local_slots(self) -> int:
+        """How many slots local mode needs: one for each task, and one in reserve for what comes and goes."""
+        text = self.config.get(TASKS_MAX, "1").strip()
+        return max(int(text) if text.isdigit() else 1, 1) + 1
+
+    def py_files(self, more: str | None) -> str:
+        """Return the package itself as a zip, then what the user asked for."""
+        from sluiceway.spark.py_files import package_zip
+
+        return ",".join(filter(None, (str(package_zip()), more)))
+
+    def arguments(self, parent: int | None) -> list[str]:
+        """Return the driver's arguments; ``parent`` is the process with which it ends, where it is a child."""
+        arguments = ["--worker", str(self.worker), "--connector", self.connector, "--mode", self.mode]
+        return arguments if parent is None else [*arguments, "--parent-pid", str(parent)]
+
+    def conf(self, explicit: Mapping[Any, Any] | None) -> dict[str, Any]:
+        """Return the Spark settings: the connector's ``spark.*`` keys, then ``explicit`` ones."""
+        spark = {key: value for key, value in self.config.items() if key.startswith(_SPARK)}
+        return {**spark, **(explicit or {})}
+
+    def local_conf(self, conf: Mapping[str, Any]) -> dict[str, Any]:
+        """Return settings for local mode: what makes it start sooner, unless set otherwise."""
+        from sluiceway.spark.session import LOCAL_CONF
+
+        return {**LOCAL_CONF, **conf}
+
+    def environment(self, explicit: Mapping[str, Any] | None, conf: Mapping[str, Any]) -> dict[str, Any]:
+        """Return variables for a driver on this machine: this Python, its spark-submit, and a Java that Spark runs on."""
+        from sluiceway.java import find_java
+
+        given = {**os.environ, **(explicit or {})}
+        variables: dict[str, Any] = {"PATH": os.pathsep.join((str(Path(sys.executable).parent), given.get("PATH", os.defpath)))}
+        if _PYTHON not in given and _PYTHON_CONF not in conf:
+            variables[_PYTHON] = sys.executable
+        if _JAVA_HOME not in given:
+            variables[_JAVA_HOME] = str(find_java().home)
+        return {**(explicit or {}), **variables}

@@ -1,0 +1,1 @@
+"""Kafka Connect's REST API over the herder: the app, a server that serves it alone, and a client."""

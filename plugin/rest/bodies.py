@@ -1,0 +1,110 @@
+"""JSON as Connect's REST API reads and writes it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from fastapi.responses import Response
+from sluiceway.errors import InvalidConfigError
+from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo
+from sluiceway.storage.model import Status, TargetState, TaskId
+
+_INITIAL_STATES = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED}
+_REQUEST_FIELDS = ("name", "config", "initial_state")
+
+
+class UnreadableBodyError(ValueError):
+    """A request's body is not what the endpoint takes (REST: 500, as in Connect)."""
+
+
+class JsonResponse(Response):
+    """A JSON answer; None is an answer without a body."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return b"" if content is None else orjson.dumps(content)
+
+
+def info_json(info: ConnectorInfo) -> dict[str, Any]:
+    return {"name": info.name, "config": info.config, "tasks": [task_id_json(task) for task in info.tasks], "type": info.type}
+
+
+def task_id_json(task: TaskId) -> dict[str, Any]:
+    return {"connector": task.connector, "task": task.task}
+
+
+def task_info_json(task: TaskInfo) -> dict[str, Any]:
+    return {"id": task_id_json(task.id), "config": task.config}
+
+
+def connector_status_json(status: ConnectorStatus) -> dict[str, Any]:
+    return {
+        "name": status.name,
+        "connector": status_json(status.connector),
+        "tasks": [{"id": number, **status_json(task)} for number, task in status.tasks.items()],
+        "type": status.type,
+    }
+
+
+def status_json(status: Status) -> dict[str, Any]:
+    """Return a status without the trace where there is none; the version is shown even then."""
+    told = {"state": status.state.value, "worker_id": status.worker_id, "version": status.version}
+    return told if status.trace is None else {**told, "trace": status.trace}
+
+
+def read_config(body: bytes) -> dict[str, str]:
+    """Return the connector config in a body. Raises UnreadableBodyError, or InvalidConfigError for null values."""
+    return _texts(_read_object(body), "the config")
+
+
+def read_create_request(body: bytes) -> tuple[str, dict[str, str], TargetState | None]:
+    """Return name, config and initial state of a ``POST /connectors``. Raises as ``read_config`` does."""
+    request = _read_object(body)
+    unknown = [field for field in request if field not in _REQUEST_FIELDS]
+    if unknown:
+        raise UnreadableBodyError(f"Unknown field {unknown[0]!r}; a new connector has {', '.join(_REQUEST_FIELDS)}.")
+    config = request.get("config")
+    if not isinstance(config, dict):
+        raise UnreadableBodyError('A new connector needs "config", a JSON object.')
+    name, state = request.get("name"), request.get("initial_state")
+    if isinstance(name, (dict, list)):
+        raise UnreadableBodyError("A connector's name is a text.")
+    return "" if name is None else _text(name), _texts(config, "config"), _initial_state(state)
+
+
+def _initial_state(state: object) -> TargetState | None:
+    if state is None:
+        return None
+    target = _INITIAL_STATES.get(str(state).upper())
+    if target is None:
+        raise UnreadableBodyError(f"Unknown initial_state {state!r}; it is one of {', '.join(_INITIAL_STATES)}.")
+    return target
+
+
+def _read_object(body: bytes) -> dict[str, Any]:
+    try:
+        # Numbers stay as they were written: 3.50 is the text 3.50 in a config.
+        document = json.loads(body.decode(), parse_int=str, parse_float=str)
+    except ValueError as error:
+        raise UnreadableBodyError(f"The request's body is not JSON: {error}.") from error
+    if not isinstance(document, dict):
+        raise UnreadableBodyError("The request's body must be a JSON object.")
+    return document
+
+
+def _texts(pairs: Mapping[str, Any], where: str) -> dict[str, str]:
+    nested = [key for key, value in pairs.items() if isinstance(value, (dict, list))]
+    if nested:
+        raise UnreadableBodyError(f"The value of {nested[0]!r} in {where} must be a text, a number or a boolean.")
+    nulls = sum(value is None for value in pairs.values())
+    if nulls:
+        raise InvalidConfigError(["Null value can not be supplied as the configuration value."] * nulls)
+    return {key: _text(value) for key, value in pairs.items()}
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,59 @@
+"""What a Spark executor runs: one task's loop in a Python worker."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from sluiceway.runtime.task import TaskResult, TaskServices, TaskSpec
+
+
+class ServicesFactory(Protocol):
+    """Opens a task's connections on the executor. Picklable: it travels there with the task."""
+
+    def open(self, spec: TaskSpec) -> TaskServices: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A task and how it reaches its orders, its status and its offsets."""
+
+    spec: TaskSpec
+    services: ServicesFactory
+
+
+def run_assignment(assignment: Assignment) -> TaskResult:
+    """Run a task to its end and return what it did. Runs on an executor; a task's own failure is part of the result."""
+    spec = assignment.spec
+    services = assignment.services.open(spec)
+    try:
+        if spec.sink:
+            from sluiceway.runtime.sink_loop import run_sink
+
+            return run_sink(spec, services)
+        from sluiceway.runtime.source_loop import run_source
+
+        return run_source(spec, services)
+    finally:
+        services.control.close()
+        if services.offsets is not None:
+            services.offsets.stop()
+
+
+def run_partition(assignments: Iterator[Assignment]) -> Iterator[TaskResult]:
+    """Run the one assignment of a single-partition RDD: the function that Spark ships."""
+    for assignment in assignments:
+        log_to_stderr(f"[{assignment.spec.id.connector}|task-{assignment.spec.id.task}] ")
+        yield run_assignment(assignment)
+
+
+def log_to_stderr(prefix: str) -> None:
+    """Log to the process's standard error, which Spark keeps in the executor's log, with Connect's context prefix."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter(f"%(asctime)s %(levelname)s {prefix}%(message)s (%(name)s)"))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]  # a Python worker is used again for other tasks
+    root.setLevel(logging.INFO)

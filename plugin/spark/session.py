@@ -1,0 +1,78 @@
+"""Makes the Spark session, and counts the slots that long-lived tasks can hold."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sluiceway.errors import SlotsError
+from sluiceway.java import find_java
+from sluiceway.spark.py_files import package_zip
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+# Long-lived tasks must run once each: no speculative twin, no retry behind the driver's back (the driver places a lost
+# task anew itself, and says so), no waiting for a better place.
+CONNECTOR_CONF = {
+    "spark.speculation": "false",
+    "spark.task.maxFailures": "1",
+    "spark.locality.wait": "0",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+# What a driver on this machine can do without, for a faster start.
+LOCAL_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, master: str | None = None) -> SparkContext:
+    """Return the context of this process: the one spark-submit prepared, or with ``master`` a new one.
+
+    Runs on the driver. The package itself is shipped to executors.
+    """
+    from pyspark import SparkConf, SparkContext
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("JAVA_HOME", str(find_java().home))
+    settings = SparkConf()
+    for key, value in CONNECTOR_CONF.items():
+        settings.setIfMissing(key, value)
+    for key, value in (conf or {}).items():
+        settings.set(key, value)
+    settings.setAppName(app_name)
+    if master is not None:
+        settings.setMaster(master)
+    context = SparkContext.getOrCreate(settings)
+    context.setLogLevel("WARN")
+    context.addPyFile(str(package_zip()))
+    return context
+
+
+def slots(context: SparkContext) -> int:
+    """Return how many tasks the application can run at once now (executor cores over ``spark.task.cpus``)."""
+    jvm_context = context._jsc.sc()
+    return int(jvm_context.maxNumConcurrentTasks(jvm_context.resourceProfileManager().defaultResourceProfile()))
+
+
+def wait_for_slots(context: SparkContext, needed: int, timeout: float) -> None:
+    """Wait until executors for ``needed`` tasks have registered; raise SlotsError after ``timeout`` seconds.
+
+    A task that finds no slot would wait for ever in silence, because the tasks before it never end.
+    """
+    deadline = time.monotonic() + timeout
+    while (have := slots(context)) < needed:
+        if time.monotonic() > deadline:
+            raise SlotsError(
+                f"The Spark application has {have} slot(s) on {context.master}, but its tasks need {needed}: each task of a "
+                "connector holds one. Use local[N] with a larger N, or give the application more executor cores "
+                "(spark.cores.max, spark.executor.instances, spark.executor.cores), or lower tasks.max."
+            )
+        time.sleep(0.2)

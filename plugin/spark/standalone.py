@@ -1,0 +1,92 @@
+"""Standalone mode: connectors from files, one local Spark session, configs and statuses in memory, offsets in a file."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from sluiceway.config.properties import read_connector_file, read_properties
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.herder import Herder
+from sluiceway.rest.server import RestServer
+from sluiceway.spark.driver import Driver, stop_on_signals
+from sluiceway.spark.executor import log_to_stderr
+from sluiceway.spark.host import HostServer, TaskHost
+from sluiceway.spark.launcher import SparkLauncher
+from sluiceway.spark.port import HostPort
+from sluiceway.spark.runner import ConnectorRunner
+from sluiceway.spark.session import LOCAL_CONF, spark_context
+from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.offsets_file import FileOffsetStore
+
+EXIT_REFUSED = 3
+"""Kafka's own exit code when a connector file is refused."""
+
+log = logging.getLogger("sluiceway.standalone")
+
+
+def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
+    """Run until SIGTERM or SIGINT; return the exit code (0 stopped, 1 cannot start, 3 a connector was refused)."""
+    log_to_stderr("[worker] ")
+    worker = WorkerConfig.of(read_properties(worker_file))
+    filename = worker.values["offset.storage.file.filename"]
+    if not filename:
+        raise ConfigError('Missing required configuration "offset.storage.file.filename" which has no default value.')
+    config, status, offsets = MemoryConfigStore(), MemoryStatusStore(), FileOffsetStore(Path(str(filename)))
+    offsets.start()
+    herder = Herder(worker, config, status, offsets)
+    host = TaskHost(status, offsets)
+    server = HostServer(host)
+    launcher = SparkLauncher(_local_context())
+
+    def runner(name: str) -> ConnectorRunner:
+        return ConnectorRunner(
+            name,
+            worker=worker,
+            config_store=config,
+            port=HostPort(name, worker, status, host, server.services),
+            launcher=launcher,
+            worker_id=worker.advertised_address,
+            exit_when_idle=False,
+        )
+
+    driver = Driver(config, runner)
+    stop_on_signals(driver)
+    rest = RestServer(worker, lambda: herder)
+    rest.start()
+    try:
+        refused = _create(herder, connector_files)
+        if refused:
+            driver.stop("connector error")
+        driver.run()
+    finally:
+        rest.stop()
+        server.close()
+        offsets.stop()
+    log.info("Sluiceway stopped")
+    return EXIT_REFUSED if refused else 0
+
+
+def _create(herder: Herder, files: Sequence[Path]) -> bool:
+    """Create the connectors of the files in order; return whether one was refused, which ends the process as Connect does."""
+    for file in files:
+        try:
+            config = read_connector_file(file)
+            herder.create(config.get("name", ""), config)
+        except ConnectError as error:
+            log.error("Failed to create connector for %s", file)
+            log.error("Stopping after connector error: %s", error)
+            return True
+        log.info("Created connector %s", config["name"])
+    return False
+
+
+def _local_context():  # type: ignore[no-untyped-def]  # pyspark is imported by sluiceway.spark.session alone
+    """Return a local Spark context with slots to spare: tasks wait for data, so there may be many more than cores."""
+    slots = max(64, 8 * (os.cpu_count() or 1))
+    # PySpark starts the JVM as a child with this environment; the JVM ends with this process.
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 1g pyspark-shell")
+    return spark_context("sluiceway-standalone", LOCAL_CONF, master=f"local[{slots}]")

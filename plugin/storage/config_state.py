@@ -1,0 +1,122 @@
+"""What the config topic says, built up record by record. Pure: no I/O.
+
+Task configs count only once their commit record has been read. Where compaction or a broken-off write left fewer task
+configs than the commit says, the connector is inconsistent until its tasks are written again. What compaction leaves of a
+deleted connector never comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sluiceway.storage.codec import CommitRecord, ConnectorRecord, TargetStateRecord, TaskRecord, decode_config_record
+from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, TargetState
+
+
+class Change(NamedTuple):
+    """What a record changed: ``kind`` is "connector", "tasks", "target-state" or "restart"."""
+
+    kind: str
+    connector: str
+    restart: RestartRequest | None = None
+
+
+@dataclass(slots=True)
+class _Connector:
+    config: Mapping[str, str] | None = None
+    target_state: TargetState | None = None
+    committed: tuple[Mapping[str, str], ...] = ()
+    deferred: dict[int, Mapping[str, str]] = field(default_factory=dict)
+    inconsistent: bool = False
+    revision: int = -1
+    applied_config: Mapping[str, str] | None = None
+
+
+class ConfigState:
+    """Takes the config topic's records in order. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._connectors: dict[str, _Connector] = {}
+        self._offset = 0
+        self._snapshot: ClusterState | None = ClusterState()
+
+    def apply(self, offset: int, key: bytes | None, value: bytes | None) -> Change | None:
+        """Take a record; return what it changed, if anything that anyone waits for."""
+        self._offset = offset + 1
+        self._snapshot = None
+        record = decode_config_record(key, value)
+        if isinstance(record, ConnectorRecord):
+            return self._connector(record, offset)
+        if isinstance(record, TaskRecord):
+            self._of(record.task.connector).deferred[record.task.task] = record.config
+        elif isinstance(record, CommitRecord):
+            return self._commit(record, offset)
+        elif isinstance(record, TargetStateRecord):
+            return self._target_state(record)
+        elif isinstance(record, RestartRequest):
+            return Change("restart", record.connector, record)
+        return None
+
+    def snapshot(self) -> ClusterState:
+        """Return what has been read so far; the same object until another record comes."""
+        if self._snapshot is None:
+            entries = {name: _entry(name, each) for name, each in self._connectors.items() if _is_known(each)}
+            self._snapshot = ClusterState(entries, self._offset)
+        return self._snapshot
+
+    def _of(self, name: str) -> _Connector:
+        return self._connectors.setdefault(name, _Connector())
+
+    def _connector(self, record: ConnectorRecord, offset: int) -> Change:
+        if record.config is None:
+            self._forget(record.name)
+        else:
+            connector = self._of(record.name)
+            connector.config = record.config
+            connector.revision = offset
+        return Change("connector", record.name)
+
+    def _forget(self, name: str) -> None:
+        """Drop all but the target state, which has a tombstone of its own."""
+        gone = self._connectors.pop(name, None)
+        if gone is not None and gone.target_state is not None:
+            self._connectors[name] = _Connector(target_state=gone.target_state)
+
+    def _commit(self, record: CommitRecord, offset: int) -> Change | None:
+        connector = self._connectors.get(record.name)
+        if connector is None or connector.config is None:
+            self._forget(record.name)
+            return None
+        tasks = [connector.deferred[task] for task in range(record.tasks) if task in connector.deferred]
+        connector.inconsistent = len(tasks) < record.tasks
+        if not connector.inconsistent:
+            connector.applied_config = connector.config
+        connector.committed = () if connector.inconsistent else tuple(tasks)
+        connector.deferred.clear()
+        connector.revision = offset
+        return Change("tasks", record.name)
+
+    def _target_state(self, record: TargetStateRecord) -> Change:
+        connector = self._of(record.name)
+        connector.target_state = record.state
+        if not _is_known(connector) and not connector.deferred:
+            del self._connectors[record.name]
+        return Change("target-state", record.name)
+
+
+def _is_known(connector: _Connector) -> bool:
+    return connector.config is not None or connector.target_state is not None
+
+
+def _entry(name: str, connector: _Connector) -> ConnectorEntry:
+    return ConnectorEntry(
+        name=name,
+        config=connector.config,
+        target_state=connector.target_state or TargetState.STARTED,
+        task_configs=connector.committed,
+        inconsistent=connector.inconsistent,
+        revision=connector.revision,
+        applied_config=connector.applied_config,
+    )

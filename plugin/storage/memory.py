@@ -1,0 +1,129 @@
+"""The config and status stores of standalone mode: kept in memory and gone at exit, as in Connect.
+
+They may be served to other processes by a ``multiprocessing`` manager: arguments and results pickle (listeners and
+checks aside, which only work within the process).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sluiceway.storage.config_state import Change, ConfigState
+from sluiceway.storage.config_writes import ConfigWrites, Decision
+from sluiceway.storage.interfaces import ConfigChange
+from sluiceway.storage.model import ClusterState, RestartRequest, Status, TaskId
+
+log = logging.getLogger(__name__)
+
+
+class MemoryConfigStore(ConfigWrites):
+    """See ``ConfigStore``. Thread-safe. Goes through the same records as the store on Kafka, so the two cannot differ."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._state = ConfigState()
+        self._offset = 0
+        self._callbacks: list[ConfigChange] = []
+        self._restarts: list[RestartRequest] = []
+
+    def start(self) -> None:
+        """Nothing to read."""
+
+    def stop(self) -> None:
+        """Nothing to close."""
+
+    def snapshot(self) -> ClusterState:
+        with self._lock:
+            return self._state.snapshot()
+
+    def refresh(self, timeout: float = 30.0) -> ClusterState:
+        return self.snapshot()
+
+    def on_change(self, callback: ConfigChange) -> None:
+        self._callbacks.append(callback)
+
+    def take_restart_requests(self) -> list[RestartRequest]:
+        with self._lock:
+            taken, self._restarts = self._restarts, []
+        return taken
+
+    def _write(self, decide: Decision) -> None:
+        with self._lock:
+            changes: list[Change] = []
+            for key, value in decide(self._state.snapshot()):
+                change = self._state.apply(self._offset, key, value)
+                self._offset += 1
+                if change is not None:
+                    changes.append(change)
+            self._restarts += [change.restart for change in changes if change.restart is not None]
+        for change in changes:
+            for callback in self._callbacks:
+                try:
+                    callback(change.kind, change.connector)
+                except Exception:
+                    log.exception("[%s] A listener failed on a change of %s", change.connector, change.kind)
+
+
+class MemoryStatusStore:
+    """See ``StatusStore``. Thread-safe. Timestamps are this machine's clock."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connectors: dict[str, Status] = {}
+        self._tasks: dict[str, dict[int, Status]] = {}
+        self._topics: dict[str, set[str]] = {}
+
+    def start(self) -> None:
+        """Nothing to read."""
+
+    def stop(self) -> None:
+        """Nothing to close."""
+
+    def refresh(self, timeout: float = 30.0) -> None:
+        """Nothing to wait for."""
+
+    def put_connector(self, connector: str, status: Status) -> None:
+        with self._lock:
+            self._connectors[connector] = _stamped(status)
+
+    def put_task(self, task: TaskId, status: Status) -> None:
+        with self._lock:
+            self._tasks.setdefault(task.connector, {})[task.task] = _stamped(status)
+
+    def remove_connector(self, connector: str) -> None:
+        with self._lock:
+            self._connectors.pop(connector, None)
+            self._tasks.pop(connector, None)
+            self._topics.pop(connector, None)
+
+    def remove_task(self, task: TaskId) -> None:
+        with self._lock:
+            self._tasks.get(task.connector, {}).pop(task.task, None)
+
+    def connector(self, connector: str) -> Status | None:
+        with self._lock:
+            return self._connectors.get(connector)
+
+    def tasks(self, connector: str) -> Mapping[int, Status]:
+        with self._lock:
+            return dict(sorted(self._tasks.get(connector, {}).items()))
+
+    def put_topic(self, connector: str, task: int, topic: str) -> None:
+        with self._lock:
+            self._topics.setdefault(connector, set()).add(topic)
+
+    def topics(self, connector: str) -> list[str]:
+        with self._lock:
+            return sorted(self._topics.get(connector, ()))
+
+    def remove_topics(self, connector: str) -> None:
+        with self._lock:
+            self._topics.pop(connector, None)
+
+
+def _stamped(status: Status) -> Status:
+    return replace(status, timestamp=int(time.time() * 1000))

@@ -1,0 +1,108 @@
+"""The source offsets of distributed mode, on the offsets topic."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from sluiceway.api.records import Offset, Partition
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConnectError, DataError
+from sluiceway.kafka.admin import ensure_internal_topic
+from sluiceway.kafka.clients import admin_client
+from sluiceway.kafka.log import CompactedTopic, LogRecord
+from sluiceway.kafka.writer import RecordWriter
+from sluiceway.storage.codec import decode_offset, decode_offset_key, encode_offset, encode_offset_key
+from sluiceway.storage.topics import offset_topic
+
+log = logging.getLogger(__name__)
+
+
+class KafkaOffsetStore:
+    """See ``OffsetStore``. Thread-safe. Executor, driver or API server.
+
+    Writes are at least once. An exactly-once task writes ``encode_offset``'s records to the same topic in its own
+    transactions, and reads them here.
+    """
+
+    def __init__(self, worker: WorkerConfig) -> None:
+        self._worker = worker
+        self._topic = offset_topic(worker)
+        self._client_id = f"{worker.group_id}-offsets"
+        self._stored: dict[bytes, bytes] = {}
+        self._lock = threading.Lock()
+        self._log: CompactedTopic | None = None
+        self._writer: RecordWriter | None = None
+
+    def start(self) -> None:
+        """Check or create the topic and read it to its end. Raises InternalTopicError, KafkaClientError."""
+        admin = admin_client(self._worker)
+        partitions = ensure_internal_topic(admin, self._topic)
+        self._writer = RecordWriter(self._worker, self._client_id)
+        self._log = CompactedTopic(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
+        self._log.start()
+
+    def stop(self) -> None:
+        if self._log is not None:
+            self._log.stop()
+        if self._writer is not None:
+            self._writer.close()
+
+    def get(self, connector: str, partitions: Sequence[Partition]) -> list[Offset | None]:
+        """Return the stored offsets, in the order asked for. Raises DataError for one that cannot be read."""
+        keys = [encode_offset_key(connector, partition) for partition in partitions]
+        self._reader().read_to_end()
+        with self._lock:
+            values = [self._stored.get(key) for key in keys]
+        return [stored_offset(key, value, f"topic {self._topic.name}") for key, value in zip(keys, values, strict=True)]
+
+    def put(self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
+        """Store offsets and wait until they are acknowledged. Raises KafkaClientError after 30 s."""
+        records = [encode_offset(connector, partition, offset) for partition, offset in offsets]
+        if self._writer is None:
+            raise ConnectError(f"The store on topic {self._topic.name} has not been started.")
+        if records:
+            self._writer.write([(self._topic.name, key, value) for key, value in records])
+
+    def all(self, connector: str) -> list[tuple[Partition, Offset]]:
+        """Return every stored partition of a connector with its offset; reads to the topic's end first."""
+        self._reader().read_to_end()
+        with self._lock:
+            stored = dict(self._stored)
+        return offsets_of(connector, stored, f"topic {self._topic.name}")
+
+    def _reader(self) -> CompactedTopic:
+        if self._log is None:
+            raise ConnectError(f"The store on topic {self._topic.name} has not been started.")
+        return self._log
+
+    def _record(self, record: LogRecord) -> None:
+        with self._lock:
+            if record.key is not None and record.value is not None:
+                self._stored[record.key] = record.value
+            elif record.key is not None:
+                self._stored.pop(record.key, None)
+
+
+def stored_offset(key: bytes, value: bytes | None, where: str) -> Offset | None:
+    """Return the offset in a stored value; raises DataError saying ``where`` a value stands that cannot be read."""
+    try:
+        return decode_offset(value)
+    except DataError as error:
+        raise DataError(
+            f"The offset of {key.decode(errors='replace')} in {where} cannot be read: {error} "
+            "Set or delete it; it is not taken for no offset, since the source would then start from the beginning."
+        ) from error
+
+
+def offsets_of(connector: str, stored: dict[bytes, bytes], where: str) -> list[tuple[Partition, Offset]]:
+    """Return the partitions and offsets of one connector out of all that are stored."""
+    found: list[tuple[Partition, Offset]] = []
+    for key, value in stored.items():
+        parsed = decode_offset_key(key)
+        if parsed is not None and parsed[0] == connector:
+            offset = stored_offset(key, value, where)
+            if offset is not None:
+                found.append((parsed[1], offset))
+    return found

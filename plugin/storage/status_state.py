@@ -1,0 +1,56 @@
+"""What the status topic says, built up record by record. Pure: no I/O, not thread-safe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sluiceway.storage.codec import (
+    ConnectorStatusRecord,
+    KeyValue,
+    StatusRecord,
+    TaskStatusRecord,
+    TopicStatusRecord,
+    encode_connector_status,
+    encode_task_status,
+    topic_status_key,
+)
+from sluiceway.storage.model import Status, TaskId
+
+
+class StatusState:
+    """``connectors`` by name, ``tasks`` by connector and number, ``topics`` by connector."""
+
+    def __init__(self) -> None:
+        self.connectors: dict[str, Status] = {}
+        self.tasks: dict[str, dict[int, Status]] = {}
+        self.topics: dict[str, set[str]] = {}
+
+    def apply(self, record: StatusRecord | None) -> None:
+        """Take a record; None, which is what garbage decodes to, changes nothing."""
+        if isinstance(record, ConnectorStatusRecord):
+            if record.status is None:
+                self.connectors.pop(record.connector, None)
+            else:
+                self.connectors[record.connector] = record.status
+        elif isinstance(record, TaskStatusRecord):
+            tasks = self.tasks.setdefault(record.task.connector, {})
+            if record.status is None:
+                tasks.pop(record.task.task, None)
+            else:
+                tasks[record.task.task] = record.status
+        elif isinstance(record, TopicStatusRecord):
+            topics = self.topics.setdefault(record.connector, set())
+            if record.active:
+                topics.add(record.topic)
+            else:
+                topics.discard(record.topic)
+
+
+def removal(state: StatusState, connector: str, *, only_topics: bool = False) -> Sequence[KeyValue]:
+    """Return the tombstones of what is known of a connector: its topics, itself, its tasks."""
+    records: list[KeyValue] = [(topic_status_key(connector, topic), None) for topic in sorted(state.topics.get(connector, ()))]
+    if only_topics:
+        return records
+    if connector in state.connectors:
+        records.append(encode_connector_status(connector, None))
+    return records + [encode_task_status(TaskId(connector, task), None) for task in sorted(state.tasks.get(connector, {}))]

@@ -1,0 +1,219 @@
+"""The real Kafka Connect 4.3.0 as a peer: compared with, handed work to, and taken over from."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import httpx
+import psutil
+from sluiceway.errors import ConnectError
+from sluiceway.java import find_java
+from sluiceway.stack import maven
+from sluiceway.stack.broker import KAFKA_VERSION, LOGGING_COORDINATES
+from sluiceway.stack.process import BackgroundProcess, free_port
+
+COORDINATES = (
+    *(f"org.apache.kafka:connect-{part}:{KAFKA_VERSION}" for part in ("runtime", "file", "json", "transforms")),
+    *LOGGING_COORDINATES,
+)
+FILE_SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+FILE_SINK = "org.apache.kafka.connect.file.FileStreamSinkConnector"
+
+_JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
+_LOG4J = """\
+status = error
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = [%d] %p %X{connector.context}%m (%c:%L)%n
+rootLogger.level = INFO
+rootLogger.appenderRef.out.ref = out
+"""
+
+
+class _Peer:
+    """A Connect worker process with its REST address; use it as a context manager, so that it never stays behind."""
+
+    def __init__(self, main_class: str, workdir: Path, worker: Mapping[str, str], connectors: Sequence[Path] = ()) -> None:
+        self.workdir = workdir.absolute()
+        self.workdir.mkdir(parents=True, exist_ok=True)
+        port = free_port()
+        self.rest = f"http://127.0.0.1:{port}"
+        properties = {"listeners": self.rest, "plugin.discovery": "only_scan", **worker}
+        config, log4j = self.workdir / "worker.properties", self.workdir / "log4j2.properties"
+        write_properties(config, properties)
+        log4j.write_text(_LOG4J)
+        jars = maven.resolve(COORDINATES, title=f"Kafka Connect {KAFKA_VERSION}")
+        command = [find_java().executable, "-Xms256m", "-Xmx2g", f"-Dlog4j2.configurationFile={log4j}"]
+        command += ["-cp", maven.classpath(jars), main_class, config, *connectors]
+        self._process = BackgroundProcess("connect", command, self.workdir)
+
+    @property
+    def log(self) -> Path:
+        """The worker's log file."""
+        return self._process.log
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process id while it runs."""
+        return self._process.status().pid
+
+    def start(self, timeout: float = 90.0) -> None:
+        """Start the worker and wait until its REST interface serves requests that need the cluster."""
+        self._process.start()
+        try:
+            self._process.wait_until(lambda: rest_answers(self.rest), timeout)
+        except ConnectError:
+            self._process.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop the worker as ``kill`` would, so that it commits its offsets, and wait until it is gone."""
+        self._process.stop(timeout=60)
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the worker has used so far, user and system."""
+        pid = self.pid
+        if pid is None:
+            msg = f"the worker does not run; its log: {self.log}"
+            raise ConnectError(msg)
+        times = psutil.Process(pid).cpu_times()
+        return times.user + times.system
+
+    def __enter__(self) -> _Peer:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+
+class PeerDistributed(_Peer):
+    """A distributed worker. ``topics`` names the config, offset and status topic; ``extra`` are worker properties."""
+
+    def __init__(
+        self, bootstrap: str, group_id: str, workdir: Path, topics: tuple[str, str, str], extra: Mapping[str, str] | None = None
+    ) -> None:
+        worker = {"bootstrap.servers": bootstrap, "group.id": group_id}
+        worker |= {"key.converter": _JSON_CONVERTER, "value.converter": _JSON_CONVERTER}
+        for store, topic in zip(("config", "offset", "status"), topics, strict=True):
+            worker |= {f"{store}.storage.topic": topic, f"{store}.storage.replication.factor": "1"}
+        worker |= {"offset.storage.partitions": "5", "offset.flush.interval.ms": "1000"}
+        # Nobody else joins, so the group need not wait for a worker that left to come back.
+        worker |= {"scheduled.rebalance.max.delay.ms": "0"}
+        super().__init__("org.apache.kafka.connect.cli.ConnectDistributed", workdir, worker | dict(extra or {}))
+
+
+class PeerStandalone(_Peer):
+    """A standalone worker with the given connectors, each a dict of properties; its offsets are in ``offsets_file``."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        workdir: Path,
+        connectors: Sequence[Mapping[str, str]],
+        worker: Mapping[str, str] | None = None,
+    ) -> None:
+        workdir.mkdir(parents=True, exist_ok=True)
+        self.offsets_file = Path((worker or {}).get("offset.storage.file.filename", workdir.absolute() / "connect.offsets"))
+        properties = {"bootstrap.servers": bootstrap, "offset.storage.file.filename": str(self.offsets_file)}
+        properties |= {"key.converter": _JSON_CONVERTER, "value.converter": _JSON_CONVERTER}
+        properties |= {"offset.flush.interval.ms": "1000"}
+        files = [workdir.absolute() / f"connector-{number}.properties" for number in range(len(connectors))]
+        for file, config in zip(files, connectors, strict=True):
+            write_properties(file, config)
+        super().__init__("org.apache.kafka.connect.cli.ConnectStandalone", workdir, properties | dict(worker or {}), files)
+
+
+def write_properties(path: Path, properties: Mapping[str, str]) -> None:
+    """Write a .properties file for Java to read."""
+    lines = (f"{key}={value}".replace("\\", "\\\\") for key, value in properties.items())
+    path.write_text("\n".join(lines) + "\n")
+
+
+def rest_answers(rest: str) -> bool:
+    """Say whether a Connect REST interface serves requests for connectors, not merely its own version."""
+    with contextlib.suppress(httpx.HTTPError):
+        return httpx.get(f"{rest}/connectors", timeout=5).status_code == httpx.codes.OK
+    return False
+
+
+def list_connectors(rest: str) -> list[str]:
+    """Return the names of the connectors."""
+    return _call("GET", f"{rest}/connectors")
+
+
+def put_config(rest: str, name: str, config: Mapping[str, str]) -> dict[str, Any]:
+    """Create a connector or change its config."""
+    return _call("PUT", f"{rest}/connectors/{name}/config", dict(config))
+
+
+def get_config(rest: str, name: str) -> dict[str, str]:
+    """Return a connector's config."""
+    return _call("GET", f"{rest}/connectors/{name}/config")
+
+
+def get_status(rest: str, name: str) -> dict[str, Any]:
+    """Return a connector's status as REST tells it."""
+    return _call("GET", f"{rest}/connectors/{name}/status")
+
+
+def get_offsets(rest: str, name: str) -> dict[str, Any]:
+    """Return a connector's stored offsets."""
+    return _call("GET", f"{rest}/connectors/{name}/offsets")
+
+
+def change_state(rest: str, name: str, verb: str) -> None:
+    """Send ``pause``, ``resume`` or ``stop`` to a connector."""
+    _call("PUT", f"{rest}/connectors/{name}/{verb}")
+
+
+def restart(rest: str, name: str) -> None:
+    """Restart a connector with its tasks."""
+    _call("POST", f"{rest}/connectors/{name}/restart?includeTasks=true")
+
+
+def delete_connector(rest: str, name: str) -> None:
+    """Delete a connector."""
+    _call("DELETE", f"{rest}/connectors/{name}")
+
+
+def states(rest: str, name: str) -> list[str]:
+    """Return the states of a connector and of its tasks, in this order; empty while it has no status."""
+    response = httpx.get(f"{rest}/connectors/{name}/status", timeout=10)
+    if response.status_code == httpx.codes.NOT_FOUND:
+        return []
+    status = response.raise_for_status().json()
+    return [status["connector"]["state"], *(task["state"] for task in status["tasks"])]
+
+
+def wait_for_state(rest: str, name: str, state: str, tasks: int = 1, within: float = 60.0) -> None:
+    """Wait until the connector and exactly so many tasks are in a state."""
+    eventually(lambda: states(rest, name) == [state] * (tasks + 1), within, lambda: f"{name}: {states(rest, name)}")
+
+
+def eventually(condition: Callable[[], bool], within: float, describe: Callable[[], str] = lambda: "") -> None:
+    """Wait until the condition is true; an AssertionError with the description says that it never was."""
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {within:g} s: {describe()}"
+        time.sleep(0.05)
+
+
+def _call(method: str, url: str, body: object = None) -> Any:
+    # A worker answers 409 while its group is being rebalanced; that is its way of saying "soon".
+    deadline = time.monotonic() + 30
+    while True:
+        response = httpx.request(method, url, json=body, timeout=60)
+        if response.status_code != httpx.codes.CONFLICT or time.monotonic() > deadline:
+            break
+        time.sleep(0.1)
+    if response.is_error:
+        msg = f"{method} {url}: {response.status_code} {response.text}"
+        raise ConnectError(msg)
+    return response.json() if response.content else None

@@ -1,0 +1,67 @@
+"""A real Spark standalone cluster of one master and one worker, from the pyspark package."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+from sluiceway.java import find_java
+from sluiceway.stack.process import BackgroundProcess, free_port, port_is_open
+
+
+def spark_home() -> Path:
+    """Return the folder of the installed pyspark package, which is a whole Spark distribution."""
+    spec = importlib.util.find_spec("pyspark")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+class SparkCluster:
+    """Starts master and worker; executors are the worker's children and end with it."""
+
+    def __init__(self, folder: Path, *, cores: int = 4, memory: str = "2g") -> None:
+        self._port = free_port()
+        launch = [str(spark_home() / "bin" / "spark-class")]
+        env = {
+            "SPARK_HOME": str(spark_home()),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_DAEMON_MEMORY": "512m",
+            "PYSPARK_PYTHON": sys.executable,
+            "JAVA_HOME": str(find_java().home),
+        }
+        self.url = f"spark://127.0.0.1:{self._port}"
+        self.work = folder / "work"
+        self._master = BackgroundProcess(
+            "spark-master",
+            [*launch, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(self._port), "--webui-port", "0"],
+            folder,
+            env=env,
+        )
+        self._worker = BackgroundProcess(
+            "spark-worker",
+            [*launch, "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--webui-port", "0", "--cores", str(cores),
+             "--memory", memory, "--work-dir", str(self.work), self.url],
+            folder,
+            env=env,
+        )  # fmt: skip
+
+    def start(self) -> None:
+        self._master.start()
+        self._master.wait_until(lambda: port_is_open("127.0.0.1", self._port), 60, what="listening")
+        self._worker.start()
+        self._worker.wait_until(lambda: "Successfully registered with master" in self._worker.log_tail(50), 60, what="registered")
+
+    def stop(self) -> None:
+        self._worker.stop()
+        self._master.stop()
+
+    def executor_pids(self) -> list[int]:
+        """Return the executors' process numbers: the worker's children."""
+        import psutil
+
+        worker = self._worker.status().pid
+        if worker is None:
+            return []
+        return [child.pid for child in psutil.Process(worker).children() if child.name() == "java"]

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+from sluiceway.api.task import TopicPartition
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConnectError, InternalTopicError
+from sluiceway.kafka import log as log_module
+from sluiceway.kafka.log import CompactedTopic, LogRecord, TopicTail
+
+
+class Message:
+    """What the reader uses of a confluent_kafka message."""
+
+    def __init__(self, partition: int, offset: int, error: int | None = None) -> None:
+        self._partition, self._offset, self._error = partition, offset, error
+
+    def topic(self) -> str:
+        return "t"
+
+    def partition(self) -> int:
+        return self._partition
+
+    def offset(self) -> int:
+        return self._offset
+
+    def timestamp(self) -> tuple[int, int]:
+        return 1, 1000 + self._offset
+
+    def key(self) -> bytes:
+        return b"k"
+
+    def value(self) -> bytes:
+        return b"v"
+
+    def error(self) -> KafkaError | None:
+        return None if self._error is None else KafkaError(self._error)
+
+
+class Reader:
+    """A consumer that gives out what a test feeds it."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Message] = []
+        self.fed = threading.Event()
+        self.closed = threading.Event()
+
+    def feed(self, *messages: Message) -> None:
+        self.waiting += messages
+        self.fed.set()
+
+    def assign(self, partitions: list[Any]) -> None:
+        self.assigned = {each.partition: each.offset for each in partitions}
+
+    def poll(self, timeout: float) -> Message | None:
+        self.fed.wait(timeout)
+        return self.waiting.pop(0) if self.waiting else None
+
+    def consume(self, count: int, timeout: float) -> list[Message]:
+        taken, self.waiting = self.waiting, []
+        self.fed.clear()
+        return taken
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+@pytest.fixture
+def kafka(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A topic of two partitions whose ends a test sets, read through a fake consumer."""
+    state = SimpleNamespace(reader=Reader(), ends={0: 0, 1: 0})
+    monkeypatch.setattr(log_module, "consumer", lambda _config: state.reader)
+    monkeypatch.setattr(log_module, "begin_offsets", lambda _admin, places: dict.fromkeys(places, 0))
+    monkeypatch.setattr(log_module, "end_offsets", lambda _admin, _places: {
+        TopicPartition("t", partition): end for partition, end in state.ends.items()
+    })  # fmt: skip
+    return state
+
+
+@pytest.fixture
+def records() -> list[LogRecord]:
+    return []
+
+
+@pytest.fixture
+def topic(kafka: Any, records: list[LogRecord]) -> Any:
+    topic = CompactedTopic(WorkerConfig.of({}), "t", 2, "id", records.append, admin=SimpleNamespace())  # type: ignore[arg-type]
+    yield topic
+    topic.stop()
+
+
+def test_starting_reads_every_partition_to_its_end(kafka: Any, topic: CompactedTopic, records: list[LogRecord]) -> None:
+    kafka.ends = {0: 2, 1: 1}
+    kafka.reader.feed(Message(0, 0), Message(1, 0), Message(0, 1))
+    topic.start()
+    assert [(record.partition, record.offset, record.timestamp) for record in records] == [(0, 0, 1000), (1, 0, 1000), (0, 1, 1001)]
+    assert kafka.reader.assigned == {0: 0, 1: 0}
+
+
+def test_an_end_behind_transaction_markers_is_reached_by_the_end_of_partition(kafka: Any, topic: CompactedTopic) -> None:
+    kafka.ends = {0: 4, 1: 0}
+    kafka.reader.feed(Message(0, 0), Message(0, 4, KafkaError._PARTITION_EOF))
+    topic.start(timeout=5)
+
+
+def test_an_end_that_is_not_reached_is_an_error_saying_how_far_it_got(kafka: Any, topic: CompactedTopic) -> None:
+    kafka.ends = {0: 4, 1: 0}
+    kafka.reader.feed(Message(0, 0))
+    with pytest.raises(ConnectError, match=r"'t' could not be read to its end.*\{0: \(1, 4\)\}"):
+        topic.start(timeout=0.3)
+
+
+@pytest.mark.parametrize("code", [KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._AUTO_OFFSET_RESET])
+def test_a_lost_topic_is_remembered_and_raised_by_every_later_read(kafka: Any, topic: CompactedTopic, code: int) -> None:
+    topic.start()
+    kafka.reader.feed(Message(0, 0, code))
+    kafka.ends = {0: 1, 1: 0}
+    for _ in range(2):
+        with pytest.raises(InternalTopicError, match="'t'"):
+            topic.read_to_end(timeout=5)
+    assert kafka.reader.closed.is_set()
+
+
+def test_a_broker_that_is_away_is_waited_for(kafka: Any, topic: CompactedTopic, records: list[LogRecord]) -> None:
+    topic.start()
+    kafka.ends = {0: 1, 1: 0}
+    kafka.reader.feed(Message(0, -1, KafkaError._TRANSPORT), Message(0, -1, KafkaError._ALL_BROKERS_DOWN), Message(0, 0))
+    topic.read_to_end(timeout=5)
+    assert len(records) == 1
+
+
+def test_a_topic_that_is_shorter_than_what_was_read_is_not_the_same_topic(kafka: Any, topic: CompactedTopic) -> None:
+    kafka.ends = {0: 1, 1: 0}
+    kafka.reader.feed(Message(0, 0))
+    topic.start()
+    kafka.ends = {0: 0, 1: 0}
+    with pytest.raises(InternalTopicError, match="made anew"):
+        topic.read_to_end(timeout=5)
+
+
+def test_an_error_in_the_callback_ends_the_reading_and_is_raised(kafka: Any) -> None:
+    def fail(record: LogRecord) -> None:
+        raise ValueError("bug")
+
+    topic = CompactedTopic(WorkerConfig.of({}), "t", 2, "id", fail, admin=SimpleNamespace())  # type: ignore[arg-type]
+    kafka.ends = {0: 1, 1: 0}
+    kafka.reader.feed(Message(0, 0))
+    with pytest.raises(ConnectError, match="ValueError: bug"):
+        topic.start(timeout=5)
+
+
+def test_a_callback_may_not_wait_for_its_own_topic(kafka: Any) -> None:
+    errors: list[ConnectError] = []
+
+    def wait(_record: LogRecord) -> None:
+        try:
+            topic.read_to_end(timeout=5)
+        except ConnectError as error:
+            errors.append(error)
+
+    topic = CompactedTopic(WorkerConfig.of({}), "t", 2, "id", wait, admin=SimpleNamespace())  # type: ignore[arg-type]
+    kafka.ends = {0: 1, 1: 0}
+    kafka.reader.feed(Message(0, 0))
+    topic.start(timeout=5)
+    topic.stop()
+    assert "may not wait" in str(errors)
+
+
+def test_stopping_closes_the_consumer_and_ends_whoever_waits(kafka: Any, topic: CompactedTopic) -> None:
+    topic.start()
+    kafka.ends = {0: 9, 1: 0}
+    errors: list[ConnectError] = []
+
+    def wait() -> None:
+        try:
+            topic.read_to_end(timeout=30)
+        except ConnectError as error:
+            errors.append(error)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    topic.stop()
+    waiting.join(timeout=5)
+    assert kafka.reader.closed.is_set()
+    assert "has been stopped" in str(errors)
+    topic.stop()
+
+
+def test_a_tail_returns_all_that_has_come_and_raises_when_its_topic_is_lost(kafka: Any) -> None:
+    tail = TopicTail(WorkerConfig.of({}), "id", {TopicPartition("t", 0): 5})
+    assert kafka.reader.assigned == {0: 5}
+    assert tail.poll() == []
+    kafka.reader.feed(Message(0, 5), Message(0, -1, KafkaError._TRANSPORT), Message(0, 6))
+    assert [record.offset for record in tail.poll()] == [5, 6]
+    kafka.reader.feed(Message(0, 7, KafkaError.OFFSET_OUT_OF_RANGE))
+    with pytest.raises(InternalTopicError):
+        tail.poll()
