@@ -282,7 +282,8 @@ class ConnectorOperator(SparkSubmitOperator):
                 f"Connector {name}: the driver died with exit code {end.exit_code}; its last lines are in this log. "
                 "Airflow starts it again after a pause."
             ) from end.failure
-        self.log.info("[%s|worker] Done: %s", name, "all that was there has been moved" if bounded else "the connector was deleted")
+        why = "all that was there has been moved" if bounded else "the connector was deleted"
+        self.log.info("[%s|worker] Done: %s", name, why)
 
     def _reschedule(self, context: Context, delay: timedelta, why: str) -> NoReturn:
         """Give the slot back but keep the DAG run; Airflow queues the task again after the delay, or on the resume."""

@@ -1,1 +1,7 @@
-"""Airflow sensors on the state of connectors."""
+"""Airflow sensors on connectors."""
+
+from __future__ import annotations
+
+from sluiceway.sensors.state import ConnectorStateSensor
+
+__all__ = ["ConnectorStateSensor"]

@@ -59,6 +59,8 @@ _COMMON = ConfigDef(
                   importance=_LOW, doc="How often a driver says in the status topic that its connector is alive."),
         ConfigKey(name="sluiceway.heartbeat.timeout.ms", type=Type.LONG, default=15000, validator=Range(1000),
                   importance=_LOW, doc="A RUNNING connector not heard of for longer is reported as UNASSIGNED."),
+        ConfigKey(name="sluiceway.slots.timeout.ms", type=Type.LONG, default=60000, validator=Range(0), importance=_LOW,
+                  doc="How long a driver waits for enough Spark slots for its tasks before it says that there are too few."),
     ]
 )  # fmt: skip
 

@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 
 from sluiceway.api import Connector
 from sluiceway.config.connector import CONNECTOR, TASK_CLASS, TASKS_MAX, TOPICS, TOPICS_REGEX
-from sluiceway.config.definition import Type, parse_value
+from sluiceway.config.definition import ConfigDef, ConfigKey, Type
 from sluiceway.discovery import is_sink
 from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
 
 TASKS_MAX_ENFORCE = "tasks.max.enforce"
+
+_LIMIT = ConfigDef([CONNECTOR[TASKS_MAX], ConfigKey(name=TASKS_MAX_ENFORCE, type=Type.BOOLEAN, default=True)])
 
 
 def desired_task_configs(connector: Connector, config: Mapping[str, str]) -> list[dict[str, str]]:
@@ -22,12 +24,13 @@ def desired_task_configs(connector: Connector, config: Mapping[str, str]) -> lis
     Runs on the driver, on the thread that owns the connector. Raises ConnectError if the connector makes more tasks than
     ``tasks.max`` allows and ``tasks.max.enforce`` is not false; whatever the connector itself raises passes through.
     """
-    allowed = CONNECTOR.parse(config)[TASKS_MAX]
+    limit = _LIMIT.parse(config)
+    allowed = limit[TASKS_MAX]
     assert isinstance(allowed, int)  # noqa: S101 (the definition says so)
     made = connector.task_configs(allowed)
     if len(made) > allowed:
         name = config.get("name", "")
-        if parse_value(TASKS_MAX_ENFORCE, config.get(TASKS_MAX_ENFORCE, "true"), Type.BOOLEAN):
+        if limit[TASKS_MAX_ENFORCE]:
             raise ConnectError(
                 f"Connector {name} made {len(made)} tasks, but {TASKS_MAX} is {allowed}. This is a defect of "
                 f"{type(connector).__name__}; raise {TASKS_MAX}, or set {TASKS_MAX_ENFORCE}=false to let it."

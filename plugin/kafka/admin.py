@@ -33,6 +33,7 @@ _LEADER_SECONDS = 15.0
 # What a topic answers while it is new or its leader is moving, and for how many seconds that is believed.
 _TRANSIENT = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: 1.0,
+    KafkaError._NOENT: 1.0,  # librdkafka knows no leader; it does not say whether there is such a partition
     KafkaError.NOT_LEADER_FOR_PARTITION: 15.0,
     KafkaError.LEADER_NOT_AVAILABLE: 15.0,
     KafkaError.OFFSET_NOT_AVAILABLE: 15.0,
@@ -155,14 +156,17 @@ def _offsets(admin: AdminClient, places: Collection[Place], spec: OffsetSpec, *,
             except KafkaException as exception:
                 error = exception.args[0]
                 if time.monotonic() - started > _TRANSIENT.get(error.code(), 0):
-                    raise _offsets_error(error, place) from exception
+                    raise _offsets_error(admin, error, place) from exception
         if len(offsets) < len(places):
             time.sleep(0.03)
     return offsets
 
 
-def _offsets_error(error: KafkaError, place: TopicPartition) -> ConnectError:
-    if error.code() in MISSING_TOPIC:
+def _offsets_error(admin: AdminClient, error: KafkaError, place: TopicPartition) -> ConnectError:
+    missing = error.code() in MISSING_TOPIC
+    if error.code() == KafkaError._NOENT:
+        missing = (partition_count(admin, place.topic) or 0) <= place.partition
+    if missing:
         return InternalTopicError(
             f"Topic '{place.topic}' has no partition {place.partition}: {error.str()}. If it was deleted, create it again from "
             "a backup; starting with an empty one would start every connector from the beginning."

@@ -7,10 +7,13 @@ differs from it, its target state was changed, and the DAG follows. Nothing depe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sluiceway.errors import ConfigError
 from sluiceway.provider.dag_keys import dag_of, inlined, is_generated
+from sluiceway.provider.naming import dag_id
 from sluiceway.storage.model import ClusterState, TargetState
 
 
@@ -46,25 +49,27 @@ def decide(agreed: bool | None, paused: bool, targets: Mapping[str, TargetState]
 
 
 def targets_by_dag(state: ClusterState) -> dict[str, dict[str, TargetState]]:
-    """Return each DAG's connectors with their target states."""
+    """Return each DAG's connectors with their target states; a connector whose name is too long for a DAG has none."""
     found: dict[str, dict[str, TargetState]] = {}
     for name in state.names():
         entry = state.entry(name)
         if entry is not None and entry.config is not None:
-            found.setdefault(dag_of(name, entry.config), {})[name] = entry.target_state
+            with contextlib.suppress(ConfigError):
+                found.setdefault(dag_of(name, entry.config), {})[name] = entry.target_state
     return found
 
 
 def generated(state: ClusterState) -> dict[str, Mapping[str, str]]:
-    """Return what the generated DAGs are made from, by connector: when this changes, the bundle must be looked at again."""
-    entries = (state.entry(name) for name in state.names())
-    return {
-        entry.name: inlined(entry.config)
-        for entry in entries
-        if entry is not None and entry.config is not None and is_generated(entry.config)
-    }
+    """Return what the generated DAGs are made from, by DAG: when this changes, the bundle must be looked at again."""
+    found: dict[str, Mapping[str, str]] = {}
+    for name in state.names():
+        entry = state.entry(name)
+        if entry is not None and entry.config is not None and is_generated(entry.config):
+            with contextlib.suppress(ConfigError):
+                found[dag_id(name)] = inlined(entry.config)
+    return found
 
 
-def changed(before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> Iterable[str]:
-    """Return the connectors whose DAG has to appear, change or go."""
-    return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+def changed(before: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> set[str]:
+    """Return the DAGs that have to appear, change or go."""
+    return {dag for dag in before.keys() | now.keys() if before.get(dag) != now.get(dag)}

@@ -50,7 +50,7 @@ def _run(options: argparse.Namespace) -> int:
     worker = WorkerConfig.of(read_properties(options.worker))
     worker_id = local_worker_id()
     context = spark_context(f"sluiceway-{options.connector}")
-    launcher = SparkLauncher(context)
+    launcher = SparkLauncher(context, slots_timeout=worker.duration("sluiceway.slots.timeout.ms").total_seconds())
     with open_stores(worker) as stores:
 
         def runner(name: str) -> ConnectorRunner:

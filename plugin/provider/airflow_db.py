@@ -1,0 +1,49 @@
+"""The few things the mirror does in Airflow's database. Runs in the API server, where that is allowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from airflow.models.dag import DagModel
+from airflow.models.dagbag import DagPriorityParsingRequest
+from airflow.models.log import Log
+from airflow.utils.session import create_session
+from sqlalchemy import or_, select, update
+
+_OWNER = "sluiceway"
+
+
+@dataclass(frozen=True, slots=True)
+class DagFlag:
+    """An active DAG as Airflow has it."""
+
+    dag_id: str
+    paused: bool
+    bundle: str | None
+
+
+class AirflowDatabase:
+    """Each method is one short transaction; errors are SQLAlchemy's."""
+
+    def flags(self, dag_ids: Collection[str], bundle: str) -> dict[str, DagFlag]:
+        """Return the active DAGs that have these ids or come from this bundle, by id."""
+        query = select(DagModel.dag_id, DagModel.is_paused, DagModel.bundle_name).where(
+            DagModel.is_stale.is_(False), or_(DagModel.dag_id.in_(dag_ids), DagModel.bundle_name == bundle)
+        )
+        with create_session(scoped=False) as session:
+            return {row.dag_id: DagFlag(row.dag_id, bool(row.is_paused), row.bundle_name) for row in session.execute(query)}
+
+    def set_paused(self, dag_id: str, paused: bool, why: str) -> None:
+        """Set a DAG's paused flag, and say so in the audit log."""
+        with create_session(scoped=False) as session:
+            session.execute(update(DagModel).where(DagModel.dag_id == dag_id).values(is_paused=paused))
+            extra = json.dumps({"is_paused": paused, "why": why})
+            session.add(Log(event="pause" if paused else "unpause", owner=_OWNER, dag_id=dag_id, extra=extra))
+
+    def request_parsing(self, bundle: str, files: Collection[str]) -> None:
+        """Have the DAG processor refresh a bundle at once and parse these of its files first."""
+        with create_session(scoped=False) as session:
+            for file in files:
+                session.merge(DagPriorityParsingRequest(bundle_name=bundle, relative_fileloc=file))

@@ -1,0 +1,90 @@
+"""Makes a task's converters from the connector's config and the worker's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sluiceway.api import Converter, HeaderConverter, SchemaAndValue
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.converters.simple_header_converter import SimpleHeaderConverter
+from sluiceway.data import Header, Headers, Schema
+from sluiceway.discovery import converter_class
+
+_SIMPLE = {
+    "SimpleHeaderConverter", "Simple", SimpleHeaderConverter.java_class,
+    f"{SimpleHeaderConverter.__module__}.{SimpleHeaderConverter.__qualname__}",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Converters:
+    """The converters of one task."""
+
+    key: Converter
+    value: Converter
+    header: HeaderConverter
+
+    def headers_to_kafka(self, topic: str, headers: Headers) -> list[tuple[str, bytes | None]]:
+        """Return headers as the producer takes them."""
+        convert = self.header.from_connect_header
+        return [(key, convert(topic, key, schema, value)) for key, value, schema in headers]
+
+    def headers_from_kafka(self, topic: str, headers: list[tuple[str, bytes | None]]) -> Headers:
+        """Return headers as sink tasks see them."""
+        convert = self.header.to_connect_header
+        pairs = ((key, convert(topic, key, data)) for key, data in headers)
+        return tuple(Header(key, value, schema) for key, (schema, value) in pairs)
+
+
+def task_converters(config: Mapping[str, str], worker: WorkerConfig) -> Converters:
+    """Return a task's converters, configured. Runs on the executor; raises ConfigError.
+
+    A converter that the connector names takes its options from the connector's config alone, the worker's from the
+    worker's alone, as in Connect.
+    """
+    return Converters(
+        key=_converter("key.converter", config, worker),
+        value=_converter("value.converter", config, worker),
+        header=_header_converter("header.converter", config, worker),
+    )
+
+
+def _converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> Converter:
+    name, options = _choice(key, config, worker)
+    converter = converter_class(name)()
+    converter.configure(options, is_key=key == "key.converter")
+    return converter
+
+
+def _header_converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> HeaderConverter:
+    name, options = _choice(key, config, worker)
+    header: HeaderConverter = SimpleHeaderConverter() if name in _SIMPLE else _AsHeaderConverter(converter_class(name)())
+    header.configure(options)
+    return header
+
+
+def _choice(key: str, config: Mapping[str, str], worker: WorkerConfig) -> tuple[str, dict[str, str]]:
+    """Return the converter's name and its options, prefix removed."""
+    prefix = f"{key}."
+    name = config.get(key, "").strip()
+    if not name:
+        return worker.text(key), worker.with_prefix(prefix)
+    return name, {option[len(prefix):]: value for option, value in config.items() if option.startswith(prefix)}
+
+
+class _AsHeaderConverter(HeaderConverter):
+    """A converter of keys and values at work on headers, as Java's JsonConverter and StringConverter are both."""
+
+    def __init__(self, converter: Converter) -> None:
+        self._converter = converter
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        self._converter.configure(config, is_key=False)
+
+    def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
+        return self._converter.from_connect_data(topic, schema, value)
+
+    def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue:
+        return self._converter.to_connect_data(topic, data)

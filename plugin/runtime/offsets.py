@@ -1,0 +1,52 @@
+"""Source offsets between a task and the store that keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import orjson
+from sluiceway.api import Offset, Partition
+from sluiceway.storage.interfaces import OffsetStore
+
+
+class StoredOffsets:
+    """What a source task asks for stored offsets (``OffsetStorageReader``). Used on executors."""
+
+    def __init__(self, store: OffsetStore, connector: str) -> None:
+        self._store = store
+        self._connector = connector
+
+    def offset(self, partition: Partition) -> Offset | None:
+        return self.offsets([partition])[0]
+
+    def offsets(self, partitions: Sequence[Partition]) -> list[Offset | None]:
+        return self._store.get(self._connector, partitions)
+
+
+class OffsetWriter:
+    """Collects the newest offset of each source partition until they are written. For one thread."""
+
+    def __init__(self, store: OffsetStore, connector: str) -> None:
+        self._store = store
+        self._connector = connector
+        self._pending: dict[bytes, tuple[Partition, Offset | None]] = {}
+        self._partition: Mapping[str, object] | None = None
+        self._key = b""
+
+    @property
+    def pending(self) -> bool:
+        """Whether there are offsets that are not written yet."""
+        return bool(self._pending)
+
+    def remember(self, partition: Partition | None, offset: Offset | None) -> None:
+        """Take the offset of a partition's newest record; a record without a partition has none."""
+        if partition is None:
+            return
+        if partition is not self._partition:
+            self._partition, self._key = partition, orjson.dumps(dict(partition))
+        self._pending[self._key] = partition, offset
+
+    def write(self) -> None:
+        """Store what is pending and wait until it is acknowledged; after an error it is pending still."""
+        self._store.put(self._connector, list(self._pending.values()))
+        self._pending.clear()

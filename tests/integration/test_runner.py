@@ -1,0 +1,197 @@
+"""A connector's life on a driver, with the real topics; its tasks run as threads in place of Spark jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+from sluiceway.herder import Herder
+from sluiceway.runtime.task import TaskResult
+from sluiceway.spark.driver import Driver
+from sluiceway.spark.executor import Assignment
+from sluiceway.spark.kafka_port import KafkaPort
+from sluiceway.spark.launcher import ThreadLauncher
+from sluiceway.spark.runner import ConnectorRunner, Outcome
+from sluiceway.storage.factory import Stores, open_stores
+
+
+from support.driver import worker_of, worker_properties
+from support.eventually import eventually
+
+pytestmark = pytest.mark.kafka
+
+
+class Bench:
+    """Topics, a herder, and drivers whose tasks are threads."""
+
+    def __init__(self, properties: dict[str, str], stores: Stores, folder: Path) -> None:
+        self.worker = worker_of({**properties, "sluiceway.heartbeat.interval.ms": "300"})
+        self.stores = stores
+        self.folder = folder
+        self.herder = Herder(self.worker, stores.config, stores.status, stores.offsets)
+        self.source, self.sink = folder / "in.txt", folder / "out.txt"
+        self._threads: list[tuple[Driver, object]] = []
+
+    def driver(self, name: str, worker_id: str, launcher: ThreadLauncher | None = None) -> tuple[Driver, Future[list[Outcome]]]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        def runner(connector: str) -> ConnectorRunner:
+            return ConnectorRunner(
+                connector,
+                worker=self.worker,
+                config_store=self.stores.config,
+                port=KafkaPort(connector, self.worker, worker_id, self.stores),
+                launcher=launcher or ThreadLauncher(),
+                worker_id=worker_id,
+                exit_when_idle=True,
+            )
+
+        driver = Driver(self.stores.config, runner, only=[name])
+        pool = ThreadPoolExecutor(1)
+        outcome = pool.submit(driver.run)
+        pool.shutdown(wait=False)
+        self._threads.append((driver, outcome))
+        return driver, outcome
+
+    def states(self, name: str) -> tuple[str, list[str]]:
+        status = self.herder.status(name)
+        return status.connector.state.value, [task.state.value for task in status.tasks.values()]
+
+    def stop(self) -> None:
+        for driver, outcome in self._threads:
+            driver.stop("end of test")
+            outcome.result(timeout=30)  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def bench(tmp_path: Path, kafka_bootstrap: str, unique: Callable[[str], str]) -> Iterator[Bench]:
+    properties = worker_properties(kafka_bootstrap, unique("runner"))
+    with open_stores(worker_of(properties)) as stores:
+        made = Bench(properties, stores, tmp_path)
+        yield made
+        made.stop()
+
+
+def source_config(bench: Bench, topic: str) -> dict[str, str]:
+    return {"connector.class": "FileStreamSource", "file": str(bench.source), "topic": topic}
+
+
+def test_two_connectors_carry_lines_from_file_to_file(bench: Bench, unique: Callable[[str], str]) -> None:
+    topic, source, sink = unique("lines"), unique("source"), unique("sink")
+    bench.source.write_text("".join(f"line {n}\n" for n in range(5000)))
+    bench.herder.create(source, source_config(bench, topic))
+    bench.herder.create(sink, {"connector.class": "FileStreamSink", "file": str(bench.sink), "topics": topic})
+    bench.driver(source, "one:1")
+    bench.driver(sink, "two:2")
+    eventually(lambda: bench.sink.exists() and bench.sink.read_bytes() == bench.source.read_bytes(), within=60, what="equal files")
+    assert bench.states(source) == ("RUNNING", ["RUNNING"])
+    assert bench.states(sink) == ("RUNNING", ["RUNNING"])
+
+
+def test_pause_drains_the_driver_and_a_new_one_goes_on(bench: Bench, unique: Callable[[str], str]) -> None:
+    topic, source, sink = unique("lines"), unique("source"), unique("sink")
+    bench.source.write_text("a\n")
+    bench.herder.create(source, source_config(bench, topic))
+    bench.herder.create(sink, {"connector.class": "FileStreamSink", "file": str(bench.sink), "topics": topic})
+    bench.driver(sink, "two:2")
+    _, first = bench.driver(source, "one:1")
+    eventually(lambda: bench.sink.exists() and bench.sink.read_text() == "a\n", what="the first line")
+    bench.herder.pause(source)
+    assert first.result(timeout=15) == [Outcome.DONE]
+    eventually(lambda: bench.states(source) == ("PAUSED", ["PAUSED"]), what="PAUSED")
+    with bench.source.open("a") as file:
+        file.write("b\n")
+    bench.herder.resume(source)
+    bench.driver(source, "one:3")
+    eventually(lambda: bench.sink.read_text() == "a\nb\n", what="the missing line, once")
+    eventually(lambda: bench.states(source) == ("RUNNING", ["RUNNING"]), what="RUNNING")
+
+
+def test_a_second_driver_fences_the_first(bench: Bench, unique: Callable[[str], str]) -> None:
+    source = unique("source")
+    bench.source.write_text("a\n")
+    bench.herder.create(source, source_config(bench, unique("lines")))
+    _, first = bench.driver(source, "one:1")
+    eventually(lambda: bench.states(source) == ("RUNNING", ["RUNNING"]), what="the first driver")
+    bench.driver(source, "two:2")
+    assert first.result(timeout=20) == [Outcome.FENCED]
+    eventually(lambda: bench.stores.status.connector(source).worker_id == "two:2", what="the second driver's word")  # type: ignore[union-attr]
+
+
+def test_delete_ends_the_driver_and_leaves_no_status(bench: Bench, unique: Callable[[str], str]) -> None:
+    source = unique("source")
+    bench.source.write_text("a\n")
+    bench.herder.create(source, source_config(bench, unique("lines")))
+    _, outcome = bench.driver(source, "one:1")
+    eventually(lambda: bench.states(source) == ("RUNNING", ["RUNNING"]), what="RUNNING")
+    bench.herder.delete(source)
+    assert outcome.result(timeout=15) == [Outcome.DONE]
+    bench.stores.status.refresh()
+    assert bench.stores.status.connector(source) is None
+    assert not bench.stores.status.tasks(source)
+
+
+def test_a_changed_config_takes_effect_without_a_new_driver(bench: Bench, unique: Callable[[str], str]) -> None:
+    topic, source, sink = unique("lines"), unique("source"), unique("sink")
+    other = bench.folder / "other.txt"
+    bench.source.write_text("a\n")
+    other.write_text("from the other file\n")
+    bench.herder.create(source, source_config(bench, topic))
+    bench.herder.create(sink, {"connector.class": "FileStreamSink", "file": str(bench.sink), "topics": topic})
+    bench.driver(sink, "two:2")
+    bench.driver(source, "one:1")
+    eventually(lambda: bench.sink.exists() and bench.sink.read_text() == "a\n", what="the first line")
+    bench.herder.put_config(source, {**source_config(bench, topic), "file": str(other)})
+    eventually(lambda: bench.sink.read_text() == "a\nfrom the other file\n", what="the other file's line")
+
+
+def test_a_connector_that_cannot_start_is_failed_with_its_reason_and_starts_once_mended(
+    bench: Bench, unique: Callable[[str], str]
+) -> None:
+    source = unique("source")
+    bench.source.write_text("a\n")
+    # Past validation, as if another worker had written it.
+    bench.stores.config.put_connector(source, {"connector.class": "no.such.Connector", "name": source})
+    bench.driver(source, "one:1")
+    eventually(lambda: bench.states(source)[0] == "FAILED", what="FAILED")
+    assert "no.such.Connector" in (bench.stores.status.connector(source).trace or "")  # type: ignore[union-attr]
+    bench.herder.put_config(source, source_config(bench, unique("lines")))
+    eventually(lambda: bench.states(source) == ("RUNNING", ["RUNNING"]), what="RUNNING")
+
+
+class LosingLauncher(ThreadLauncher):
+    """Loses the process of the first task it places."""
+
+    def __init__(self) -> None:
+        self.launched = 0
+
+    def launch(self, assignment: Assignment) -> Future[TaskResult]:
+        self.launched += 1
+        if self.launched == 1:
+            lost: Future[TaskResult] = Future()
+            lost.set_exception(RuntimeError("Python worker exited unexpectedly (crashed)"))
+            return lost
+        return super().launch(assignment)
+
+
+def test_a_task_whose_process_is_lost_is_placed_anew(bench: Bench, unique: Callable[[str], str]) -> None:
+    source = unique("source")
+    bench.source.write_text("a\n")
+    bench.herder.create(source, source_config(bench, unique("lines")))
+    launcher = LosingLauncher()
+    bench.driver(source, "one:1", launcher)
+    eventually(lambda: bench.states(source) == ("RUNNING", ["RUNNING"]), what="RUNNING")
+    assert launcher.launched == 2
+
+
+def test_a_failed_task_stays_failed_and_the_connector_goes_on(bench: Bench, unique: Callable[[str], str]) -> None:
+    source = unique("source")
+    bench.source.write_text("x" * 2_000_000 + "\n")  # larger than a record may be
+    bench.herder.create(source, source_config(bench, unique("lines")))
+    bench.driver(source, "one:1")
+    eventually(lambda: bench.states(source) == ("RUNNING", ["FAILED"]), within=60, what="a FAILED task")
+    assert bench.stores.status.tasks(source)[0].trace
+    bench.stores.status.refresh()
+    assert bench.stores.offsets.all(source) == []

@@ -1,0 +1,116 @@
+"""Standalone mode with the classic quickstart files, on a real broker and a real local Spark."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import httpx
+import pytest
+from sluiceway.stack.process import BackgroundProcess, free_port
+
+from support.driver import write_properties
+from support.eventually import eventually
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+class Quickstart:
+    """Kafka's quickstart in a folder: connect-standalone.properties and the two connector files, unchanged but for ports."""
+
+    def __init__(self, folder: Path, bootstrap: str, topic: str, sink_group: str) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.source, self.sink = folder / "test.txt", folder / "test.sink.txt"
+        worker = {
+            "bootstrap.servers": bootstrap,
+            "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+            "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+            "key.converter.schemas.enable": "true",
+            "value.converter.schemas.enable": "true",
+            "offset.storage.file.filename": str(folder / "connect.offsets"),
+            "offset.flush.interval.ms": "10000",
+            "listeners": f"http://127.0.0.1:{self.port}",
+        }
+        source = {"name": "local-file-source", "connector.class": "FileStreamSource", "tasks.max": "1", "file": "test.txt", "topic": topic}
+        sink = {"name": sink_group, "connector.class": "FileStreamSink", "tasks.max": "1", "file": "test.sink.txt", "topics": topic}
+        self.files = [
+            write_properties(folder / "connect-standalone.properties", worker),
+            write_properties(folder / "connect-file-source.properties", source),
+            write_properties(folder / "connect-file-sink.properties", sink),
+        ]
+        self.process = BackgroundProcess(
+            "standalone", [sys.executable, "-m", "sluiceway.cli.main", "standalone", *self.files], folder / "state", cwd=folder
+        )
+
+    def start(self) -> None:
+        self.process.start()
+
+    def lines_arrive(self, expected: str, within: float = 60.0) -> None:
+        def arrived() -> bool:
+            assert self.process.is_running(), self.process.log_tail(60)
+            return self.sink.exists() and self.sink.read_text() == expected
+
+        eventually(arrived, within=within, what=f"test.sink.txt = {expected!r}")
+
+    def rest(self, path: str) -> Mapping[str, object]:
+        return httpx.get(f"http://127.0.0.1:{self.port}{path}").raise_for_status().json()
+
+
+@pytest.fixture
+def quickstart(tmp_path: Path, kafka_bootstrap: str, unique: Callable[[str], str]):  # type: ignore[no-untyped-def]
+    made = Quickstart(tmp_path, kafka_bootstrap, unique("connect-test"), unique("local-file-sink"))
+    yield made
+    made.process.stop()
+
+
+def test_the_quickstart_runs_and_goes_on_where_it_stopped(quickstart: Quickstart) -> None:
+    quickstart.source.write_text("foo\nbar\n")
+    quickstart.start()
+    quickstart.lines_arrive("foo\nbar\n")
+
+    status = quickstart.rest("/connectors/local-file-source/status")
+    assert status["connector"]["state"] == "RUNNING"  # type: ignore[index]
+    assert [task["state"] for task in status["tasks"]] == ["RUNNING"]  # type: ignore[attr-defined]
+
+    with quickstart.source.open("a") as file:
+        file.write("Another line\n")
+    quickstart.lines_arrive("foo\nbar\nAnother line\n", within=3)
+
+    quickstart.process.stop()
+    assert "Sluiceway stopped" in quickstart.process.log_tail(50)
+    assert b"local-file-source" in (quickstart.folder / "connect.offsets").read_bytes()
+
+    with quickstart.source.open("a") as file:
+        file.write("after the restart\n")
+    quickstart.start()
+    quickstart.lines_arrive("foo\nbar\nAnother line\nafter the restart\n")
+
+
+def test_pause_and_resume_by_rest_stop_and_start_the_records(quickstart: Quickstart) -> None:
+    quickstart.source.write_text("before\n")
+    quickstart.start()
+    quickstart.lines_arrive("before\n")
+    base = f"http://127.0.0.1:{quickstart.port}/connectors/local-file-source"
+    httpx.put(f"{base}/pause").raise_for_status()
+    eventually(lambda: quickstart.rest("/connectors/local-file-source/status")["tasks"][0]["state"] == "PAUSED", what="the task's pause")  # type: ignore[index]
+    with quickstart.source.open("a") as file:
+        file.write("while paused\n")
+    httpx.put(f"{base}/resume").raise_for_status()
+    quickstart.lines_arrive("before\nwhile paused\n", within=10)
+
+
+def test_a_refused_connector_ends_the_process_with_connects_exit_code(
+    tmp_path: Path, kafka_bootstrap: str, unique: Callable[[str], str]
+) -> None:
+    import subprocess
+
+    made = Quickstart(tmp_path, kafka_bootstrap, unique("connect-test"), unique("local-file-sink"))
+    write_properties(made.files[1], {"name": "bad", "connector.class": "FileStreamSource", "file": "test.txt"})
+    ended = subprocess.run(
+        [sys.executable, "-m", "sluiceway.cli.main", "standalone", *made.files], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert ended.returncode == 3, ended.stderr
+    assert "Failed to create connector for" in ended.stderr
+    assert 'Missing required configuration "topic" which has no default value.' in ended.stderr

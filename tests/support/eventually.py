@@ -1,0 +1,21 @@
+"""Waiting for conditions, never for time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def eventually(condition: Callable[[], T], *, within: float = 30.0, what: str = "the condition") -> T:
+    """Return the first true result of ``condition``; fail after ``within`` seconds with the last one."""
+    deadline = time.monotonic() + within
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what} did not come about within {within:g} s; last seen: {result!r}")
+        time.sleep(0.05)

@@ -1,0 +1,80 @@
+"""What state is reported for what the status topic says."""
+
+from __future__ import annotations
+
+import pytest
+from sluiceway.herder.states import Clock, driver_lives, observe
+from sluiceway.storage.model import State, Status, TargetState
+
+NOW, TIMEOUT = 1_700_000_000_000, 15_000
+CLOCK = Clock(NOW, TIMEOUT)
+FRESH, OLD = NOW - TIMEOUT, NOW - TIMEOUT - 1
+
+
+def status(state: State, timestamp: int = FRESH, trace: str | None = None) -> Status:
+    return Status(state, "host:1", 7, trace=trace, version="1.2", timestamp=timestamp)
+
+
+def observed(target: TargetState, connector: Status, *tasks: Status) -> tuple[State, list[State]]:
+    seen, seen_tasks = observe(target, connector, dict(enumerate(tasks)), CLOCK)
+    return seen.state, [task.state for task in seen_tasks.values()]
+
+
+@pytest.mark.parametrize("state", [State.RUNNING, State.RESTARTING])
+def test_a_connector_whose_heartbeat_is_older_than_the_timeout_is_unassigned_with_its_tasks(state: State) -> None:
+    assert observed(TargetState.STARTED, status(state, FRESH), status(state)) == (state, [state])
+    assert observed(TargetState.STARTED, status(state, OLD), status(state)) == (State.UNASSIGNED, [State.UNASSIGNED])
+
+
+def test_a_tasks_own_record_may_be_old_while_the_connectors_heartbeat_is_fresh() -> None:
+    assert observed(TargetState.STARTED, status(State.RUNNING), status(State.RUNNING, OLD))[1] == [State.RUNNING]
+
+
+def test_an_unassigned_connector_shows_neither_trace_nor_version_but_its_last_worker() -> None:
+    seen, _ = observe(TargetState.STARTED, status(State.RUNNING, OLD, trace="x"), {}, CLOCK)
+    assert (seen.trace, seen.version, seen.worker_id) == (None, None, "host:1")
+
+
+@pytest.mark.parametrize(
+    ("target", "state"), [(TargetState.PAUSED, State.PAUSED), (TargetState.STOPPED, State.STOPPED), (TargetState.PAUSED, State.FAILED)]
+)
+def test_paused_stopped_and_failed_never_go_stale(target: TargetState, state: State) -> None:
+    assert observed(target, status(state, OLD))[0] is state
+
+
+def test_a_failed_task_stays_failed_with_its_trace_when_its_driver_dies() -> None:
+    failed = status(State.FAILED, OLD, trace="boom")
+    _, tasks = observe(TargetState.STARTED, status(State.RUNNING, OLD), {0: failed, 1: status(State.RUNNING)}, CLOCK)
+    assert tasks[0] == failed
+    assert tasks[1].state is State.UNASSIGNED
+
+
+def test_no_task_of_a_dead_driver_runs_even_if_the_connector_had_failed() -> None:
+    assert observed(TargetState.STARTED, status(State.FAILED, OLD), status(State.RUNNING)) == (State.FAILED, [State.UNASSIGNED])
+
+
+@pytest.mark.parametrize("recorded", [State.UNASSIGNED, State.RUNNING, State.RESTARTING, State.PAUSED])
+def test_a_connector_that_nobody_runs_is_as_its_target_state_asks(recorded: State) -> None:
+    assert observed(TargetState.PAUSED, status(recorded, OLD), status(State.RUNNING)) == (State.PAUSED, [State.PAUSED])
+    assert observed(TargetState.STOPPED, status(recorded, OLD), status(State.RUNNING)) == (State.STOPPED, [])
+
+
+def test_a_living_driver_that_has_not_paused_yet_still_runs() -> None:
+    assert observed(TargetState.PAUSED, status(State.RUNNING), status(State.RUNNING)) == (State.RUNNING, [State.RUNNING])
+
+
+@pytest.mark.parametrize("recorded", [State.PAUSED, State.STOPPED])
+def test_a_resumed_connector_keeps_its_state_until_its_driver_had_time_to_start(recorded: State) -> None:
+    assert observed(TargetState.STARTED, status(recorded, FRESH))[0] is recorded
+    assert observed(TargetState.STARTED, status(recorded, OLD))[0] is State.UNASSIGNED
+
+
+def test_a_status_that_never_was_in_kafka_has_no_age() -> None:
+    assert observed(TargetState.STARTED, status(State.RUNNING, 0))[0] is State.RUNNING
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_only_fresh_states_that_drivers_keep_rewriting_tell_of_a_living_driver(state: State) -> None:
+    assert driver_lives(status(state, FRESH), CLOCK) is (state in (State.RUNNING, State.RESTARTING, State.FAILED))
+    assert not driver_lives(status(state, OLD), CLOCK)
+    assert not driver_lives(None, CLOCK)
