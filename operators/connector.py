@@ -56,7 +56,7 @@ class ConnectorOperator(SparkSubmitOperator):
     within the same DAG run. A driver that dies is started again by Airflow's retries.
 
     Args:
-        connector: the connector's name (templated).
+        connector: the connector's name (templated); default is ``name`` in the config.
         config: its config; created or changed in the config topic when the task starts. Without it the connector is one that
             exists there or is yet to be created (the task waits for it). (templated)
         worker_properties: path of the worker's properties file; default is Airflow's ``[sluiceway] worker_properties``.
@@ -74,7 +74,7 @@ class ConnectorOperator(SparkSubmitOperator):
     def __init__(
         self,
         *,
-        connector: str,
+        connector: str | None = None,
         config: Mapping[str, str] | None = None,
         worker_properties: str | None = None,
         conn_id: str | None = None,
@@ -85,6 +85,9 @@ class ConnectorOperator(SparkSubmitOperator):
         max_retry_delay: timedelta = timedelta(minutes=1),
         **kwargs: Any,
     ) -> None:
+        name = connector or (config or {}).get(NAME)
+        if not name:
+            raise ValueError("A connector operator needs the connector's name: as 'connector', or as 'name' in its config.")
         super().__init__(
             conn_id=conn_id or "",
             retries=retries,
@@ -93,7 +96,7 @@ class ConnectorOperator(SparkSubmitOperator):
             max_retry_delay=max_retry_delay,
             **kwargs,
         )
-        self.connector = connector
+        self.connector = name
         self.config = config
         self.worker_properties = worker_properties
         self._submission: Submission | None = None

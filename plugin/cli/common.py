@@ -39,10 +39,13 @@ def client(options: argparse.Namespace) -> ConnectClient:
 
 
 def worker(file: Path | None) -> WorkerConfig:
-    """Read a worker's properties file; without one, Kafka Connect's defaults. Raises ConfigError."""
+    """Read a worker's properties file; without one, that of ``sluiceway up``, else Kafka Connect's defaults. Raises ConfigError."""
     from sluiceway.config.properties import read_properties
     from sluiceway.config.worker import WorkerConfig
+    from sluiceway.folders import state_home
 
+    made = state_home() / "worker.properties"
+    file = file or (made if made.exists() else None)
     return WorkerConfig.of(read_properties(file) if file is not None else {})
 
 

@@ -24,4 +24,5 @@ def run(_options: argparse.Namespace) -> int:
     with ConnectClient(addresses.rest) as client:
         demo.run_main_job(client, folder, say)
         say(demo.report(client, folder))
+    say(f"REST API   {addresses.rest}\nAirflow    {addresses.airflow}\nEverything is left running; `sluiceway down` ends it.")
     return 0

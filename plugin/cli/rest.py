@@ -11,7 +11,7 @@ from sluiceway.cli.common import Subparsers, log_to_stderr, worker
 def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("rest", help="serve Kafka Connect's REST API until SIGTERM or Ctrl-C")
     parser.add_argument(
-        "worker", type=Path, nargs="?", metavar="WORKER.properties", help="as for connect-distributed.sh; default: its defaults"
+        "worker", type=Path, nargs="?", metavar="WORKER.properties", help="as for connect-distributed.sh; default: that of up"
     )
     parser.set_defaults(run=run)
 

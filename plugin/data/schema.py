@@ -74,6 +74,8 @@ class Schema:
     fields: tuple[Field, ...]
     key_schema: Schema | None
     value_schema: Schema | None
+    _fields_by_name: Mapping[str, Field]
+    _hash: int | None
 
     def __init__(
         self,
@@ -151,6 +153,7 @@ class Schema:
                 self, "_hash",
                 hash((self.type, self.optional, self.name, self.version, names, inner, self.key_schema, self.value_schema)),
             )  # fmt: skip
+        assert self._hash is not None  # noqa: S101 (set above)
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,8 +31,12 @@ log = logging.getLogger(__name__)
 
 _REQUEST_SECONDS = 30.0
 _LEADER_SECONDS = 15.0
-# What a topic answers while it is new or its leader is moving, and for how many seconds that is believed.
+# What is answered while a topic is new, its leader moves or the brokers restart, and for how many seconds that is believed.
 _TRANSIENT = {
+    KafkaError._TRANSPORT: 15.0,
+    KafkaError.FENCED_LEADER_EPOCH: 15.0,
+    KafkaError.UNKNOWN_LEADER_EPOCH: 15.0,
+    KafkaError.REPLICA_NOT_AVAILABLE: 15.0,
     KafkaError.UNKNOWN_TOPIC_OR_PART: 1.0,
     KafkaError._NOENT: 1.0,  # librdkafka knows no leader; it does not say whether there is such a partition
     KafkaError.NOT_LEADER_FOR_PARTITION: 15.0,
@@ -159,7 +164,14 @@ def _offsets(admin: AdminClient, places: Collection[Place], spec: OffsetSpec, *,
                     raise _offsets_error(admin, error, place) from exception
         if len(offsets) < len(places):
             time.sleep(0.03)
+            _refresh_leaders(admin)
     return offsets
+
+
+def _refresh_leaders(admin: AdminClient) -> None:
+    """Have librdkafka ask again who leads: it would go on with what it knew before the brokers restarted, and be refused."""
+    with suppress(KafkaException):
+        admin.list_topics(timeout=2.0)
 
 
 def _offsets_error(admin: AdminClient, error: KafkaError, place: TopicPartition) -> ConnectError:

@@ -7,6 +7,7 @@ left out with a warning.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,33 @@ __all__ = [
 ]  # fmt: skip
 
 log = logging.getLogger(__name__)
+
+
+# Being fenced is an everyday answer to a writer, and comes as FencedError; librdkafka calls it fatal three times over.
+_FENCED = ("(_FENCED)", "old epoch", "fenced by")
+
+
+class _Sparingly(logging.Filter):
+    """Lets messages of one kind (the same but for numbers) through once a minute: librdkafka repeats itself every second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        if any(text in message for text in _FENCED):
+            return False
+        kind = re.sub(r"[0-9]+", "", message)
+        if record.created < self._next.get(kind, 0.0):
+            return False
+        if len(self._next) > 1000:
+            self._next.clear()
+        self._next[kind] = record.created + 60.0
+        return True
+
+
+log.addFilter(_Sparingly())
 
 # Java client keys that librdkafka does not have, harmless to leave out.
 _JAVA_ONLY = {
@@ -139,10 +167,10 @@ def internal_consumer_config(worker: WorkerConfig, client_id: str, **settings: s
     }
 
 
-def producer(config: Mapping[str, Any], client_log: logging.Logger = log) -> Producer:
-    """Create a producer whose own messages go to ``client_log``; raises KafkaClientError for a refused config."""
+def producer(config: Mapping[str, Any]) -> Producer:
+    """Create a producer; raises KafkaClientError for a config that librdkafka refuses."""
     with mapped_errors("create a Kafka producer"):
-        return Producer(dict(config), logger=client_log)
+        return Producer(dict(config), logger=log)
 
 
 def consumer(config: Mapping[str, Any]) -> Consumer:

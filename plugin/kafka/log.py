@@ -61,6 +61,7 @@ class CompactedTopic:
         self._positions: dict[Place, int] = {}
         self._moved = threading.Condition()
         self._failure: ConnectError | None = None
+        self._away = False
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -83,10 +84,11 @@ class CompactedTopic:
     def read_to_end(self, timeout: float = 30.0) -> None:
         """Return once everything has been read that was committed when this was called. Raises as ``start`` does."""
         self._check()
+        reached = dict(self._positions)  # taken first: while the ends are on their way, more may be written and read
         ends = end_offsets(self._admin, self._places)
-        behind = {place: end for place, end in ends.items() if end < self._positions[place]}
-        if behind:
-            self._fail(_lost(self._topic, f"it ends at {behind} but was read further"))
+        shorter = {place.partition: (end, reached[place]) for place, end in ends.items() if end < reached[place]}
+        if shorter:
+            self._fail(_lost(self._topic, f"it was read further than it goes now; partition: (end, read) = {shorter}"))
         self.wait_for(ends, timeout)
 
     def wait_for(self, positions: Mapping[Place, int], timeout: float = 30.0) -> None:
@@ -143,12 +145,17 @@ class CompactedTopic:
                 _raise_if_lost(message)
                 self._client_error(error)
         if moved:
+            if self._away:
+                self._away = False
+                log.info("Reading topic %s goes on", self._topic)
             with self._moved:
                 self._positions.update(moved)
                 self._moved.notify_all()
 
     def _client_error(self, error: KafkaError) -> None:
-        log.warning("Reading topic %s: %s (%s); the client goes on trying", self._topic, error.str(), error.name())
+        if not self._away:
+            self._away = True
+            log.warning("Reading topic %s is interrupted: %s (%s); trying on", self._topic, error.str(), error.name())
 
     def _fail(self, error: ConnectError) -> None:
         with self._moved:
@@ -180,7 +187,7 @@ class TopicTail:
                 records.append(_record(message))
             else:
                 _raise_if_lost(message)
-                log.warning("Reading topic %s: %s (%s); the client goes on trying", message.topic(), error.str(), error.name())
+                log.debug("Reading topic %s is interrupted: %s (%s)", message.topic(), error.str(), error.name())
         return records
 
     def close(self) -> None:

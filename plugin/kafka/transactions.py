@@ -19,10 +19,6 @@ from sluiceway.kafka.errors import to_connect_error
 from sluiceway.kafka.writer import Deliveries, Write
 
 log = logging.getLogger(__name__)
-_client_log = logging.getLogger(f"{__name__}.client")
-# Being fenced is an everyday answer here, and comes as FencedError; the client calls it fatal three times over.
-_client_log.addFilter(lambda record: not any(text in record.getMessage() for text in ("(_FENCED)", "old epoch", "fenced by")))
-
 _TRANSACTION_SECONDS = 10  # how long a dead writer's open transaction can hide later records from readers
 _ATTEMPTS = 5
 # Asked before its first connection stands, librdkafka looks for the coordinator again only 0.5 s later.
@@ -56,7 +52,7 @@ class TransactionalWriter:
             KafkaClientError: the cluster did not answer.
         """
         self.close()
-        client = producer(self._config, _client_log)
+        client = producer(self._config)
         time.sleep(_CONNECT_SECONDS)
         self._retrying(lambda: client.init_transactions(_TRANSACTION_SECONDS), "take over the transactional id")
         self._producer = client

@@ -51,11 +51,15 @@ class DriverProcesses:
         return sum(1 for process in self._known if _is_alive(process))
 
     def _driver(self) -> psutil.Process | None:
-        for process in self._known:
-            with contextlib.suppress(psutil.Error):
-                if process.pid != self._pid and self._application in " ".join(process.cmdline()) and _is_alive(process):
-                    return process
-        return None
+        return next((process for process in self._known if is_python_of(process, self._application)), None)
+
+
+def is_python_of(process: psutil.Process, application: str) -> bool:
+    """Whether a living process is Python running this file; the JVM's command line names the file too, but not there."""
+    with contextlib.suppress(psutil.Error):
+        command = process.cmdline()
+        return len(command) > 1 and Path(command[1]).name == application and _is_alive(process)
+    return False
 
 
 def _is_alive(process: psutil.Process) -> bool:

@@ -45,4 +45,4 @@ def observe(worker: WorkerConfig, connector: str) -> Observation:
 
     with open_stores(worker) as stores:
         status = Herder(worker, stores.config, stores.status, stores.offsets).status(connector)
-        return Observation(status.status.state, {number: task.state for number, task in status.tasks.items()})
+        return Observation(status.connector.state, {number: task.state for number, task in status.tasks.items()})

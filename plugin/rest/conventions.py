@@ -70,5 +70,6 @@ def reachable(name: str) -> str:
 
 
 def location(request: Request, name: str) -> str:
-    """Return a connector's URL, for the Location header."""
-    return f"{str(request.base_url).rstrip('/')}/connectors/{quote(name, safe=';=:@!$&+,*()~')}"
+    """Return a connector's URL, for the Location header; below the prefix where the app is mounted."""
+    root = f"{request.url.scheme}://{request.url.netloc}{request.scope.get('root_path', '').rstrip('/')}"
+    return f"{root}/connectors/{quote(name, safe=';=:@!$&+,*()~')}"

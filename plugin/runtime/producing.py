@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sluiceway.api import SourceRecord, SourceTask
+from sluiceway.api import SourceRecord
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, KafkaClientError
-from sluiceway.kafka.clients import Message, producer
+from sluiceway.kafka.clients import producer
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.runtime.converters import Converters
 from sluiceway.runtime.offsets import OffsetWriter
@@ -20,13 +20,15 @@ _SLICE_SECONDS = 0.1
 _SEND_FAILED = "Unrecoverable exception from producer send callback"
 
 Encode = Callable[[Any], bytes | None]
+Acknowledge = Callable[[SourceRecord, int, int], None]
 
 
 class RecordSender:
-    """Hands records to a producer and remembers their source offsets. For one thread.
+    """Hands records to a producer and remembers their source offsets. For one thread, on an executor.
 
     ``interrupt`` is called while the sender waits for room in the producer's buffer; it raises to give up.
     ``new_topic`` is called with each topic that is written to for the first time.
+    ``acknowledge``, if given, is called with each record acknowledged, its partition and offset: that costs speed.
     """
 
     def __init__(
@@ -38,11 +40,10 @@ class RecordSender:
         *,
         interrupt: Callable[[], None],
         new_topic: Callable[[str], None],
-        acknowledge: Callable[[SourceRecord, int, int], None] | None = None,
+        acknowledge: Acknowledge | None = None,
     ) -> None:
-        """``acknowledge``, if given, is called with each record acknowledged, its partition and offset: it costs speed."""
-        # Without it, successes need no callback into Python: flush() tells when all have arrived.
-        reports = {"delivery.report.only.error": acknowledge is None, "on_delivery": self._report}
+        # Without acknowledge, successes need no callback into Python: flush() tells when all have arrived.
+        reports = {"delivery.report.only.error": acknowledge is None, "on_delivery": self._on_delivery}
         self._producer = producer({**config, **reports})
         self._converters = converters
         self._offsets = offsets
@@ -66,35 +67,117 @@ class RecordSender:
         offsets remembered.
         """
         topic: str | None = None
-        key_schema = value_schema = partition = last = None
-        produce, remember = self._producer.produce, self._offsets.remember
+        key_schema = value_schema = None
+        produce, all_plain = self._producer.produce, self._acknowledge is None
+        done = 0
         try:
-            for record in records:
+            for done, record in enumerate(records):  # noqa: B007
                 if record.value_schema is not value_schema or record.topic is not topic or record.key_schema is not key_schema:
                     topic, key_schema, value_schema = record.topic, record.key_schema, record.value_schema
                     encode_key, encode_value = self._encoders_for(topic, key_schema, value_schema)
-                try:
-                    key = encode_key(record.key)
-                    value = encode_value(record.value)
-                    plain = not record.headers and record.timestamp is None and record.kafka_partition is None
-                    options = {} if plain else self._options(record)
-                except Exception as error:  # noqa: BLE001 (a converter may raise anything; the tolerance decides)
-                    self._skip(record, error)
-                else:
+                if all_plain and not record.headers and record.kafka_partition is None and record.timestamp is None:
                     try:
-                        if plain and self._acknowledge is None:
-                            produce(topic, value, key)
-                        else:
-                            self._produce(record, value, key, options)
-                    except BufferError:
-                        self._produce_when_there_is_room(record, value, key, options)
-                if record.source_partition is not partition:
-                    if last is not None:
-                        remember(last.source_partition, last.source_offset)
-                    partition = record.source_partition
-                last = record
-        finally:
-            if last is not None:
-                remember(last.source_partition, last.source_offset)
+                        produce(topic, encode_value(record.value), encode_key(record.key))
+                        continue
+                    except Exception:  # noqa: BLE001, S110 (whatever it was, the careful way finds out and deals with it)
+                        pass
+                self._send_carefully(record, encode_key, encode_value)
+        except BaseException:
+            self._offsets.remember_all(records[:done])
+            raise
+        self._offsets.remember_all(records)
+        self.serve()
+
+    def serve(self) -> None:
+        """Take note of what Kafka has answered by now. Raises ConnectError if a record was lost."""
         self._producer.poll(0)
         self._raise_failure()
+
+    def flush(self, seconds: float, check: Callable[[], None]) -> bool:
+        """Wait until everything sent is acknowledged; False if that takes longer than ``seconds``.
+
+        ``check`` is called now and then and raises to give up. Raises ConnectError if a record was lost.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            left = self._producer.flush(max(0.0, min(deadline - time.monotonic(), _SLICE_SECONDS)))
+            self._raise_failure()
+            if not left or time.monotonic() >= deadline:
+                return not left
+            check()
+
+    def discard(self) -> None:
+        """Forget what has not been acknowledged, without waiting."""
+        self._producer.purge(blocking=False)
+
+    def _encoders_for(self, topic: str, key_schema: Schema | None, value_schema: Schema | None) -> tuple[Encode, Encode]:
+        known = self._encoders.get((topic, key_schema, value_schema))
+        if known is not None:
+            return known
+        if topic not in self._topics:
+            self._topics.add(topic)
+            self._new_topic(topic)
+        encoders = self._converters.key.encoder(topic, key_schema), self._converters.value.encoder(topic, value_schema)
+        self._encoders[topic, key_schema, value_schema] = encoders
+        return encoders
+
+    def _send_carefully(self, record: SourceRecord, encode_key: Encode, encode_value: Encode) -> None:
+        """Send one record of any kind, waiting for room, with every failure told apart."""
+        try:
+            key, value = encode_key(record.key), encode_value(record.value)
+            options = self._options(record)
+        except Exception as error:  # noqa: BLE001 (a converter may raise anything)
+            self._tolerance.refuse(f"a record for topic {record.topic} with source offset {record.source_offset}", error)
+            if self._acknowledge is not None:
+                self._acknowledge(record, -1, -1)
+            return
+        try:
+            with mapped_errors(f"send to topic {record.topic}"):
+                self._produce_when_there_is_room(record.topic, value, key, options)
+        except KafkaClientError as error:
+            raise ConnectError(f"{_SEND_FAILED}: {_explained(error, key, value)}") from error
+
+    def _options(self, record: SourceRecord) -> dict[str, Any]:
+        """Return what ``produce`` takes beside topic, value and key."""
+        options: dict[str, Any] = {}
+        if record.headers:
+            options["headers"] = self._converters.headers_to_kafka(record.topic, record.headers)
+        if record.kafka_partition is not None:
+            options["partition"] = record.kafka_partition
+        if record.timestamp is not None:
+            options["timestamp"] = record.timestamp
+        if self._acknowledge is not None:
+            options["on_delivery"] = functools.partial(self._on_own_delivery, record)
+        return options
+
+    def _produce_when_there_is_room(self, topic: str, value: bytes | None, key: bytes | None, options: Mapping[str, Any]) -> None:
+        while True:
+            try:
+                self._producer.produce(topic, value, key, **options)
+                return
+            except BufferError:
+                self._producer.poll(_SLICE_SECONDS)
+                self._raise_failure()
+                self._interrupt()
+
+    def _on_delivery(self, error: Any, message: Any) -> None:
+        if error is not None and self._failure is None:
+            cause = to_connect_error(error, f"write to topic {message.topic()}")
+            self._failure = ConnectError(f"{_SEND_FAILED}: {cause}")
+            self._failure.__cause__ = cause
+
+    def _on_own_delivery(self, record: SourceRecord, error: Any, message: Any) -> None:
+        self._on_delivery(error, message)
+        if error is None and self._acknowledge is not None:
+            self._acknowledge(record, message.partition(), message.offset())
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+
+def _explained(error: KafkaClientError, key: bytes | None, value: bytes | None) -> str:
+    if error.code != "MSG_SIZE_TOO_LARGE":
+        return str(error)
+    size = len(key or b"") + len(value or b"")
+    return f"{error} The record has {size} bytes; raise producer.override.max.request.size, and the topic's max.message.bytes."

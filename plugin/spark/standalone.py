@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sluiceway.config.properties import read_connector_file, read_properties
 from sluiceway.config.worker import WorkerConfig
@@ -21,6 +22,9 @@ from sluiceway.spark.runner import ConnectorRunner
 from sluiceway.spark.session import LOCAL_CONF, spark_context
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.offsets_file import FileOffsetStore
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 EXIT_REFUSED = 3
 """Kafka's own exit code when a connector file is refused."""
@@ -84,7 +88,7 @@ def _create(herder: Herder, files: Sequence[Path]) -> bool:
     return False
 
 
-def _local_context():  # type: ignore[no-untyped-def]  # pyspark is imported by sluiceway.spark.session alone
+def _local_context() -> SparkContext:
     """Return a local Spark context with slots to spare: tasks wait for data, so there may be many more than cores."""
     slots = max(64, 8 * (os.cpu_count() or 1))
     # PySpark starts the JVM as a child with this environment; the JVM ends with this process.

@@ -46,7 +46,9 @@ def test_a_task_config_names_the_java_task_so_that_a_kafka_connect_worker_can_ta
     connector = FileStreamSourceConnector()
     config = {"name": "s", "connector.class": "FileStreamSource", "file": "/f", "topic": "t"}
     connector.start(config)
-    assert desired_task_configs(connector, config) == [config | {"task.class": "org.apache.kafka.connect.file.FileStreamSourceTask"}]
+    assert desired_task_configs(connector, config) == [
+        config | {"task.class": "org.apache.kafka.connect.file.FileStreamSourceTask"}
+    ]
 
 
 def test_a_connector_without_a_java_twin_names_its_python_task() -> None:

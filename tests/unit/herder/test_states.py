@@ -36,7 +36,8 @@ def test_an_unassigned_connector_shows_neither_trace_nor_version_but_its_last_wo
 
 
 @pytest.mark.parametrize(
-    ("target", "state"), [(TargetState.PAUSED, State.PAUSED), (TargetState.STOPPED, State.STOPPED), (TargetState.PAUSED, State.FAILED)]
+    ("target", "state"),
+    [(TargetState.PAUSED, State.PAUSED), (TargetState.STOPPED, State.STOPPED), (TargetState.PAUSED, State.FAILED)],
 )
 def test_paused_stopped_and_failed_never_go_stale(target: TargetState, state: State) -> None:
     assert observed(target, status(state, OLD))[0] is state

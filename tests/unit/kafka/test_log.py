@@ -142,6 +142,24 @@ def test_a_topic_that_is_shorter_than_what_was_read_is_not_the_same_topic(kafka:
         topic.read_to_end(timeout=5)
 
 
+def test_what_is_read_while_the_ends_are_asked_for_is_no_loss(
+    kafka: Any, topic: CompactedTopic, records: list[LogRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic.start()
+
+    def slow_ends(_admin: Any, places: list[TopicPartition]) -> dict[TopicPartition, int]:
+        kafka.reader.feed(Message(0, 0))
+        while not records:
+            threading.Event().wait(0.001)
+        while topic._positions[places[0]] == 0:
+            threading.Event().wait(0.001)
+        return dict.fromkeys(places, 0)
+
+    monkeypatch.setattr(log_module, "end_offsets", slow_ends)
+    topic.read_to_end(timeout=5)
+    assert len(records) == 1
+
+
 def test_an_error_in_the_callback_ends_the_reading_and_is_raised(kafka: Any) -> None:
     def fail(record: LogRecord) -> None:
         raise ValueError("bug")

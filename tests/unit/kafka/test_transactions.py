@@ -61,7 +61,7 @@ class Producer:
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Producer:
     fake = Producer()
-    monkeypatch.setattr(transactions, "producer", lambda _config, _log: fake)
+    monkeypatch.setattr(transactions, "producer", lambda _config: fake)
     monkeypatch.setattr(transactions, "_CONNECT_SECONDS", 0)
     return fake
 
@@ -133,7 +133,7 @@ def test_a_writer_that_could_not_fence_does_not_write(client: Producer) -> None:
 
 def test_transactions_time_out_after_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     configs: list[Any] = []
-    monkeypatch.setattr(transactions, "producer", lambda config, _log: configs.append(config) or Producer())
+    monkeypatch.setattr(transactions, "producer", lambda config: configs.append(config) or Producer())
     TransactionalWriter(WorkerConfig.of({"producer.transactional.id": "x"}), "id", "c").fence()
     assert configs[0]["transaction.timeout.ms"] == "10000"
     assert configs[0]["transactional.id"] == "id"

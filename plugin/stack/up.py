@@ -1,0 +1,236 @@
+"""``sluiceway up``, ``down`` and ``ps``: broker, Airflow and REST on one machine, found again by files in the state folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from sluiceway.config.properties import read_properties
+from sluiceway.errors import ConnectError
+from sluiceway.folders import file_lock, state_home, write_atomically
+from sluiceway.stack import leftovers
+from sluiceway.stack.airflow import COMPONENTS, HOST, MARKER_VARIABLE, PREFERRED_PORT, LocalAirflow, airflow_process
+from sluiceway.stack.broker import EmbeddedBroker
+from sluiceway.stack.process import BackgroundProcess, ProcessStatus, can_bind, free_port, port_is_open
+from sluiceway.stack.worker_file import (
+    BOOTSTRAP,
+    DEFAULT_REST_PORT,
+    LISTENERS,
+    needs_broker,
+    worker_properties,
+    write_worker_file,
+)
+
+Progress = Callable[[str], None]
+
+_READY_SECONDS = 300.0  # Airflow takes 30 s on a quiet machine, a few minutes on a small busy one
+_TELL_SECONDS = 5.0
+_DRAIN_SECONDS = 20.0
+_STOP_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """Where a running stack is reached."""
+
+    rest: str
+    airflow: str
+    bootstrap: str
+    worker_file: str
+    ports: Mapping[str, int] = field(default_factory=dict)
+
+
+def up(worker_file: Path | None = None, progress: Progress = print, *, home: Path | None = None) -> Addresses:
+    """Start what does not run yet, wait until all is healthy, and return where it is reached.
+
+    ``worker_file`` is for a Kafka of one's own; where it names no brokers, or is None, a broker is started here. A port that
+    is taken is replaced by a free one, and said so. Raises ConnectError, MissingToolError; what runs already is left running.
+    """
+    stack = Stack(home or state_home())
+    with file_lock(stack.folder / "up.lock"):
+        return stack.up(read_properties(worker_file) if worker_file else None, progress)
+
+
+def down(progress: Progress = print, *, home: Path | None = None) -> None:
+    """End every process of the stack, drivers of connectors first so that they drain; data is kept."""
+    stack = Stack(home or state_home())
+    with file_lock(stack.folder / "up.lock"):
+        stack.down(progress)
+
+
+def ps(progress: Progress = print, *, home: Path | None = None) -> int:
+    """Print a line for each process of the stack: name, pid, state, since when, log; return 1 if one does not run."""
+    rows = Stack(home or state_home()).statuses()
+    head = ("NAME", "PID", "STATE", "SINCE", "LOG")
+    lines = [head, *(_row(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    for line in lines:
+        progress("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    return 0 if all(row.running for row in rows) else 1
+
+
+class Stack:
+    """The processes whose files lie in one folder. Any Python process may start, watch or end them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+        self._airflow_home = self.folder / "airflow"
+        self._worker_file = self.folder / "worker.properties"
+        self._state_file = self.folder / "stack.json"
+        self._broker = EmbeddedBroker(self.folder / "broker")
+
+    def up(self, user: Mapping[str, str] | None, progress: Progress) -> Addresses:
+        clock = _Clock(progress)
+        before = self._recorded()
+        ports = self._ports(user, before, clock)
+        airflow = LocalAirflow(self._airflow_home, self.folder, self._worker_file, ports)
+        with ThreadPoolExecutor(2) as pool:
+            migrated: Future[bool] = pool.submit(airflow.migrate)
+            bootstrap = None
+            if needs_broker(user):
+                clock.say("Starting the Kafka broker")
+                bootstrap = self._broker.start(clock.say)
+                clock.say(f"The broker answers on {bootstrap}")
+            properties = worker_properties(user, bootstrap=bootstrap, listeners=f"http://{HOST}:{ports['rest']}")
+            write_worker_file(self._worker_file, properties)
+            rest = self._rest_process()
+            rest.start()
+            with clock.telling("Making Airflow's database"):
+                migrated.result()
+        addresses = Addresses(
+            f"http://localhost:{ports['rest']}", airflow.url, properties[BOOTSTRAP], str(self._worker_file), ports
+        )
+        write_atomically(self._state_file, json.dumps(asdict(addresses), indent=1))
+        since = airflow.start()
+        clock.say("Started Airflow's components and the REST API; waiting until all are healthy")
+        rest.wait_until(lambda: port_is_open(HOST, ports["rest"]), _READY_SECONDS, what="answering")
+        self._await_airflow(airflow, since, clock)
+        clock.say(f"Everything is healthy. REST API {addresses.rest}, Airflow {addresses.airflow}, Kafka {addresses.bootstrap}")
+        return addresses
+
+    def down(self, progress: Progress) -> None:
+        clock = _Clock(progress)
+        scheduler = airflow_process("scheduler", self.folder)
+        running = [row.name for row in self.statuses() if row.running]
+        if not running and not leftovers.marked(self.folder):
+            clock.say("Nothing runs")
+            return
+        with clock.telling("Draining connectors"), ThreadPoolExecutor(4) as pool:
+            # The scheduler first, or it would start a connector again; it waits for its tasks, and they for their drivers.
+            stopping = pool.submit(scheduler.stop, _DRAIN_SECONDS + _STOP_SECONDS)
+            if killed := leftovers.drain_drivers(self.folder, _DRAIN_SECONDS):
+                clock.say(f"Killed {killed} driver(s) that had not drained within {_DRAIN_SECONDS:g} s")
+            stopping.result()
+            others = [airflow_process(each, self.folder) for each in COMPONENTS if each != "scheduler"]
+            list(pool.map(lambda process: process.stop(_STOP_SECONDS), [*others, self._rest_process()]))
+        leftovers.end_all(self.folder, _STOP_SECONDS)
+        self._broker.stop()
+        clock.say(f"Ended {', '.join(running) or 'what was left'}; data is kept in {self.folder}")
+
+    def statuses(self) -> list[ProcessStatus]:
+        """Return what is known of each process; the broker only if it was ever started here."""
+        broker = BackgroundProcess("kafka", [], self._broker.state_dir)
+        processes = [self._rest_process(), *(airflow_process(each, self.folder) for each in COMPONENTS)]
+        return [process.status() for process in ([broker, *processes] if broker.log.exists() else processes)]
+
+    def _rest_process(self) -> BackgroundProcess:
+        command = [sys.executable, "-m", "sluiceway.cli.main", "rest", self._worker_file]
+        return BackgroundProcess("rest", command, self.folder, env={MARKER_VARIABLE: str(self.folder)})
+
+    def _recorded(self) -> Addresses | None:
+        try:
+            return Addresses(**json.loads(self._state_file.read_text()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def _ports(self, user: Mapping[str, str] | None, before: Addresses | None, clock: _Clock) -> dict[str, int]:
+        """Choose ports: those of what runs already, then those of the last time, then the usual ones, then free ones."""
+        recorded = dict(before.ports) if before else {}
+        listener = (user or {}).get(LISTENERS, "").split(",")[0].rpartition(":")[2]
+        usual = {"rest": int(listener) if listener.isdigit() else DEFAULT_REST_PORT, "api": PREFERRED_PORT}
+        running = {
+            "rest": self._rest_process().is_running(),
+            "api": airflow_process("api-server", self.folder).is_running(),
+            "worker-logs": airflow_process("scheduler", self.folder).is_running(),
+            "trigger-logs": airflow_process("triggerer", self.folder).is_running(),
+        }
+        ports: dict[str, int] = {}
+        for name, runs in running.items():
+            known = recorded.get(name)
+            if known and (runs or can_bind(HOST, known)):
+                ports[name] = known
+                continue
+            wanted = usual.get(name)
+            ports[name] = wanted if wanted and can_bind(HOST, wanted) else free_port(HOST)
+            if wanted and ports[name] != wanted:
+                clock.say(f"Port {wanted} is taken; {'Airflow' if name == 'api' else 'the REST API'} uses {ports[name]}")
+        if before and recorded.get("api") != ports["api"]:
+            self._end_airflow()  # its components still talk to the API server's former port
+        return ports
+
+    def _end_airflow(self) -> None:
+        for component in COMPONENTS:
+            airflow_process(component, self.folder).stop(_STOP_SECONDS)
+
+    def _await_airflow(self, airflow: LocalAirflow, since: float, clock: _Clock) -> None:
+        deadline = time.monotonic() + _READY_SECONDS
+        told = time.monotonic()
+        while ill := airflow.unhealthy(since):
+            for component in COMPONENTS:
+                process = airflow.process(component)
+                if not process.is_running():
+                    raise ConnectError(
+                        f"Airflow's {component} ended at its start. Last lines of {process.log}:\n{process.log_tail()}"
+                    )
+            if time.monotonic() > deadline:
+                log = airflow.process(ill[0]).log
+                raise ConnectError(f"Airflow is not healthy after {_READY_SECONDS:g} s: {', '.join(ill)}. See {log}.")
+            if time.monotonic() - told >= _TELL_SECONDS:
+                told = time.monotonic()
+                clock.say(f"  waiting for {', '.join(ill)}")
+            time.sleep(0.3)
+
+
+class _Clock:
+    """Prefixes progress with the time since the beginning."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._began = time.monotonic()
+
+    def say(self, line: str) -> None:
+        self._progress(f"[{time.monotonic() - self._began:5.1f} s] {line}")
+
+    @contextmanager
+    def telling(self, what: str) -> Iterator[None]:
+        """Say that something long goes on, every few seconds, until the block ends."""
+        ended = threading.Event()
+
+        def tell() -> None:
+            while not ended.wait(_TELL_SECONDS):
+                self.say(f"  {what}")
+
+        thread = threading.Thread(target=tell, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+
+def _row(status: ProcessStatus) -> tuple[str, str, str, str, str]:
+    since = _age(status.started) if status.started else "-"
+    return (status.name, str(status.pid or "-"), "running" if status.running else "not running", since, str(status.log))
+
+
+def _age(started: datetime) -> str:
+    return started.astimezone().strftime("%Y-%m-%d %H:%M:%S")

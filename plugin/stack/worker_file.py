@@ -1,0 +1,52 @@
+"""The worker's properties file of the local stack, made from the user's, if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from sluiceway.folders import write_atomically
+
+BOOTSTRAP = "bootstrap.servers"
+LISTENERS = "listeners"
+DEFAULT_REST_PORT = 8083
+
+_HEAD = (
+    "# Written anew by 'sluiceway up'. To change something, give a file of your own: sluiceway up my-worker.properties\n"
+)
+
+# As in the sample file that comes with Kafka.
+_SAMPLE = {
+    "group.id": "connect-cluster",
+    "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "key.converter.schemas.enable": "true",
+    "value.converter.schemas.enable": "true",
+    "offset.flush.interval.ms": "10000",
+}
+
+# The embedded broker is one broker.
+_ONE_BROKER = {f"{topic}.storage.replication.factor": "1" for topic in ("config", "offset", "status")}
+
+
+def worker_properties(user: Mapping[str, str] | None, *, bootstrap: str | None, listeners: str) -> dict[str, str]:
+    """Return the stack's worker properties; pure.
+
+    ``user`` None: as in Kafka's sample. ``bootstrap`` is the embedded broker's address, None when the user has a broker.
+    """
+    properties = dict(_SAMPLE if user is None else user)
+    if bootstrap is not None:
+        properties = {**_ONE_BROKER, **properties, BOOTSTRAP: bootstrap}
+    return {**properties, LISTENERS: listeners}
+
+
+def needs_broker(user: Mapping[str, str] | None) -> bool:
+    """Whether a broker has to be started, because the user's file names none."""
+    return user is None or not user.get(BOOTSTRAP)
+
+
+def write_worker_file(path: Path, properties: Mapping[str, str]) -> None:
+    """Write the file readable for its owner only: passwords of clients may stand in it."""
+    import javaproperties
+
+    write_atomically(path, _HEAD + javaproperties.dumps(properties, timestamp=False), mode=0o600)
