@@ -71,6 +71,9 @@ class ConnectorOperator(SparkSubmitOperator):
     sink: ClassVar[bool | None] = None
     """Whether only sinks (True) or only sources (False) may be run."""
 
+    _conn_id: str
+    py_files: str | None
+
     def __init__(
         self,
         *,

@@ -39,7 +39,7 @@ def client(options: argparse.Namespace) -> ConnectClient:
 
 
 def worker(file: Path | None) -> WorkerConfig:
-    """Read a worker's properties file; without one, that of ``sluiceway up``, else Kafka Connect's defaults. Raises ConfigError."""
+    """Read a worker's properties file; without one, that of ``up``, else Kafka Connect's defaults. Raises ConfigError."""
     from sluiceway.config.properties import read_properties
     from sluiceway.config.worker import WorkerConfig
     from sluiceway.folders import state_home

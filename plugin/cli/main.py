@@ -1,6 +1,6 @@
 """Entry point of the ``sluiceway`` command.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted; 3 from ``standalone`` for a refused connector, as from Kafka's script.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted; 3 from ``standalone`` for a refused connector, as Kafka's script.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _LONG_NUMBER = b"0" * 19
 def loads_exactly(data: bytes) -> Any:
     """Parse bytes that are one JSON value and nothing else. Integers keep all their digits; raises ValueError."""
     # orjson makes floats of integers beyond 64 bits. Looking for 19 digits in a row is cheaper than walking the result.
-    if _LONG_NUMBER in data.translate(_DIGITS):
+    if not data.startswith(b'"') and _LONG_NUMBER in data.translate(_DIGITS):
         return _DECODER.decode(data.decode("utf-8"))
     return orjson.loads(data)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from sluiceway.data.schema import Schema, Type
 from sluiceway.errors import DataError
@@ -20,6 +20,8 @@ TIME = "org.apache.kafka.connect.data.Time"
 TIMESTAMP = "org.apache.kafka.connect.data.Timestamp"
 
 SCALE = "scale"
+
+T = TypeVar("T")
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -116,7 +118,7 @@ def timestamp_from_millis(_schema: Schema, value: int) -> dt.datetime:
     return _in_range(lambda: _EPOCH + value * _MILLISECOND, "Timestamp", value)
 
 
-def _in_range(build: Callable[[], Any], kind: str, value: int) -> Any:
+def _in_range(build: Callable[[], T], kind: str, value: int) -> T:
     try:
         return build()
     except (OverflowError, ValueError):

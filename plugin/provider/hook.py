@@ -18,6 +18,8 @@ class ConnectorSubmitHook(SparkSubmitHook):
     Where the driver is to run is only known here, so what depends on it is filled in here too.
     """
 
+    _conf: dict[str, Any]
+
     def __init__(self, submission: Submission, **kwargs: Any) -> None:
         self._submission = submission
         explicit = kwargs.pop("env_vars", None)
@@ -46,6 +48,15 @@ class ConnectorSubmitHook(SparkSubmitHook):
     def exit_code(self) -> int | None:
         """How spark-submit ended; None while it runs or if it never started. Negative: killed by that signal."""
         return None if self._submit_sp is None else self._submit_sp.poll()
+
+    def submit(self, application: str = "", **kwargs: Any) -> str | None:
+        """Run spark-submit to its end. In client mode it gets a session of its own.
+
+        Airflow signals a task's whole process group; a JVM that got SIGTERM would take the tasks away before they drained.
+        """
+        if self.is_client_mode:
+            kwargs.setdefault("start_new_session", True)
+        return super().submit(application, **kwargs)
 
     def _resolve_connection(self) -> dict[str, Any]:
         connection = super()._resolve_connection()

@@ -17,7 +17,7 @@ class SluicewayPlugin(AirflowPlugin):
     _apps: list[dict[str, Any]] | None = None
 
     @property
-    def fastapi_apps(self) -> list[dict[str, Any]]:  # type: ignore[override]
+    def fastapi_apps(self) -> list[dict[str, Any]]:
         """A property, since building the app takes seconds in components that do not serve it."""
         if self._apps is None:
             from sluiceway.provider.api import make_airflow_app

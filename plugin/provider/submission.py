@@ -60,10 +60,10 @@ class Submission:
         return {**spark, **(explicit or {})}
 
     def local_conf(self, conf: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings for local mode: what makes it start sooner, unless set otherwise."""
+        """Return settings for local mode: what makes it start sooner and keeps its log readable, unless set otherwise."""
         from sluiceway.spark.session import LOCAL_CONF
 
-        return {**LOCAL_CONF, **conf}
+        return {**LOCAL_CONF, "spark.log.level": "WARN", **conf}
 
     def environment(self, explicit: Mapping[str, Any] | None, conf: Mapping[str, Any]) -> dict[str, Any]:
         """Return variables for a driver on this machine: this Python, its spark-submit, and a Java that Spark runs on."""

@@ -20,6 +20,7 @@ _HOPELESS = {
     "INVALID_TOPIC_EXCEPTION", "FENCED_INSTANCE_ID", "_FATAL", "_INVALID_ARG",
 }  # fmt: skip
 _END = "_PARTITION_EOF"
+_LIST_SECONDS = 30.0
 
 
 class Rebalances(Protocol):
@@ -54,18 +55,24 @@ class TaskConsumer:
         self.joined = False
         self.rebalanced = False
 
+    def topics(self) -> list[str]:
+        """Return the names of all topics of the cluster."""
+        with mapped_errors("list the topics"):
+            return list(self._consumer.list_topics(timeout=_LIST_SECONDS).topics)
+
     def subscribe(self, topics: list[str]) -> None:
-        """Join the group. A topic that starts with ``^`` is a regular expression."""
+        """Join the group, or change what is read."""
         with mapped_errors(f"subscribe to {', '.join(topics)}"):
             self._consumer.subscribe(topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost)
 
-    def end_offsets(self, matches: Callable[[str], bool]) -> dict[TopicPartition, int]:
-        """Return the present ends of all partitions of the topics that match. Only before ``subscribe``: it is slow later."""
+    def end_offsets(self, topics: list[str]) -> dict[TopicPartition, int]:
+        """Return the present ends of all partitions of these topics. Only before ``subscribe``: it is slow later."""
         ends: dict[TopicPartition, int] = {}
         with mapped_errors("list the end offsets"):
-            for topic, metadata in self._consumer.list_topics(timeout=30).topics.items():
-                for number in metadata.partitions if matches(topic) else ():
-                    _, end = self._consumer.get_watermark_offsets(clients.TopicPartition(topic, number), timeout=30)
+            known = self._consumer.list_topics(timeout=_LIST_SECONDS).topics
+            for topic in topics:
+                for number in known[topic].partitions if topic in known else ():
+                    _, end = self._consumer.get_watermark_offsets(clients.TopicPartition(topic, number), timeout=_LIST_SECONDS)
                     ends[TopicPartition(topic, number)] = end
         return ends
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import orjson
 from sluiceway.api import Offset, Partition, SourceRecord
@@ -30,7 +30,7 @@ class OffsetWriter:
         self._store = store
         self._connector = connector
         self._pending: dict[bytes, tuple[Partition, Offset | None]] = {}
-        self._partition: Mapping[str, object] | None = None
+        self._partition: object = None
         self._key = b""
 
     @property
@@ -52,9 +52,10 @@ class OffsetWriter:
         """Take the offset of a partition's newest record; a record without a partition has none."""
         if partition is None:
             return
-        if partition is not self._partition:
-            self._partition, self._key = partition, orjson.dumps(dict(partition))
-        self._pending[self._key] = partition, offset
+        if self._partition is not partition:
+            self._key = orjson.dumps(dict(partition))
+            self._partition = partition
+        self._pending[self._key] = (partition, offset)
 
     def write(self) -> None:
         """Store what is pending and wait until it is acknowledged; after an error it is pending still."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Callable, Mapping
 
 from sluiceway import discovery
 from sluiceway.api import SinkRecord, SinkTask, TopicPartition
-from sluiceway.config.connector import CONNECTOR_CLASS, TOPICS, TOPICS_REGEX, java_regex, overrides
+from sluiceway.config.connector import CONNECTOR_CLASS, overrides
 from sluiceway.errors import ConfigError, FencedError, RetriableError, trace_of
 from sluiceway.kafka.clients import consumer_config
 from sluiceway.runtime.chain import Chain, chain_of
@@ -19,6 +18,7 @@ from sluiceway.runtime.converters import task_converters
 from sluiceway.runtime.interrupts import Abandoned
 from sluiceway.runtime.sink_commits import SinkCommits
 from sluiceway.runtime.sink_records import Batch, RecordReader
+from sluiceway.runtime.subscription import Subscription
 from sluiceway.runtime.task import Order, TaskResult, TaskServices, TaskSpec
 from sluiceway.runtime.tolerance import Tolerance
 from sluiceway.storage.model import State
@@ -69,7 +69,7 @@ class _SinkLoop:
         spec, config = self._spec, self._spec.config
         self._chain: Chain[SinkRecord] = chain_of(config)
         self._reader = RecordReader(task_converters(config, spec.worker), Tolerance(config), self._reporter.topic)
-        topics = _topics(config)
+        self._subscription = Subscription(config)
         task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
         if not issubclass(task_class, SinkTask):
             raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a sink connector")
@@ -87,12 +87,10 @@ class _SinkLoop:
         task.initialize(self._context)
         self._task = task
         task.start(config)
+        topics = self._subscription.start(consumer)
         if spec.bounded:
-            patterns = [re.compile(topic) for topic in topics if topic.startswith("^")]
-            self._targets = consumer.end_offsets(
-                lambda topic: topic in topics or any(pattern.match(topic) for pattern in patterns)
-            )
-        consumer.subscribe(topics)
+            self._targets = consumer.end_offsets(topics)
+        self._subscription.subscribe(consumer)
 
     def _move(self) -> None:
         """Move records until the order is STOP, or the end is reached."""
@@ -108,6 +106,7 @@ class _SinkLoop:
                 if batch.failure is not None:
                     raise batch.failure
             commits.commit_if_due()
+            self._subscription.refresh_if_due(consumer)
 
     def _put(self, task: SinkTask, batch: Batch) -> bool:
         """Give a batch to the task until it takes it. False if another order came first: it will be read again."""
@@ -152,6 +151,8 @@ class _SinkLoop:
         """Whether every assigned partition was read to the end it had at the start."""
         assert self._consumer is not None  # noqa: S101 (start made it)
         at_end, taken = self._consumer.at_end, self._commits.taken
+        if not self._subscription.topics:
+            return True
         return self._consumer.joined and all(
             partition in at_end or taken.get(partition, 0) >= self._targets.get(partition, 0)
             for partition in self._consumer.assignment
@@ -224,15 +225,6 @@ def _quietly(what: str, call: Callable[..., object], *arguments: object) -> None
         call(*arguments)
     except Exception:  # the rest of the closing has to be done all the same
         log.exception("%s failed", what)
-
-
-def _topics(config: Mapping[str, str]) -> list[str]:
-    """Return what to subscribe to."""
-    topics = [topic.strip() for topic in config.get(TOPICS, "").split(",") if topic.strip()]
-    pattern = config.get(TOPICS_REGEX, "").strip()
-    if bool(topics) == bool(pattern):
-        raise ConfigError(f"Must configure one of {TOPICS} or {TOPICS_REGEX}, and not both.")
-    return topics or [java_regex(pattern)]
 
 
 def _names(partitions: frozenset[TopicPartition]) -> str:

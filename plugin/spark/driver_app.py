@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def main(arguments: list[str]) -> int:
 def _run(options: argparse.Namespace) -> int:
     worker = WorkerConfig.of(read_properties(options.worker))
     worker_id = local_worker_id()
+    jvm = os.getppid()
     context = spark_context(f"sluiceway-{options.connector}")
     launcher = SparkLauncher(context, slots_timeout=worker.duration("sluiceway.slots.timeout.ms").total_seconds())
     with open_stores(worker) as stores:
@@ -69,7 +71,8 @@ def _run(options: argparse.Namespace) -> int:
         stop_on_signals(driver)
         stop_with_parent(driver, options.parent_pid)
         outcomes = driver.run()
-    context.stop()
+    if os.getppid() == jvm:  # else Spark is gone already
+        context.stop()
     if Outcome.FENCED in outcomes:
         return EXIT_FENCED
     return EXIT_FAILED if Outcome.FAILED in outcomes else 0

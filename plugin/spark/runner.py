@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from sluiceway.api import Connector
 from sluiceway.config.worker import WorkerConfig
@@ -27,6 +27,7 @@ from sluiceway.storage.model import ConnectorEntry, RestartRequest, State, Targe
 
 _RELAUNCHES = 5  # times a task whose process was lost is placed anew within _RELAUNCH_WINDOW, before it is FAILED
 _RELAUNCH_WINDOW = 300.0  # seconds
+_RELAUNCH_DELAY = 1.0  # seconds before the first placing anew, doubled with each one after it
 
 
 class Outcome(enum.Enum):
@@ -43,7 +44,16 @@ class RunningTask:
 
     assignment: Assignment
     future: Future[TaskResult]
-    losses: list[float] = field(default_factory=list)
+    losses: list[float]
+
+
+@dataclass(slots=True)
+class LostTask:
+    """A task whose process was lost, to be placed anew at ``due`` (monotonic seconds)."""
+
+    assignment: Assignment
+    losses: list[float]
+    due: float
 
 
 class ConnectorRunner(threading.Thread):
@@ -81,6 +91,7 @@ class ConnectorRunner(threading.Thread):
         self._connector: Connector | None = None
         self._entry: ConnectorEntry | None = None
         self._tasks: dict[int, RunningTask] = {}
+        self._lost_tasks: dict[int, LostTask] = {}
         self._failed_tasks: set[int] = set()
         self._state = State.UNASSIGNED
         self._trace: str | None = None
@@ -264,7 +275,11 @@ class ConnectorRunner(threading.Thread):
                 self._log.error("[%s|task-%d] failed; it stays FAILED until restarted", self.connector_name, number)
             else:
                 self._log.info("[%s|task-%d] ended after %d records", self.connector_name, number, task.future.result().records)
-        if self._bounded and not self._tasks and self._connector is not None:
+        for number, lost in list(self._lost_tasks.items()):
+            if time.monotonic() >= lost.due:
+                del self._lost_tasks[number]
+                self._place(Assignment(lost.assignment.spec, self._port.services(lost.assignment.spec.id)), lost.losses)
+        if self._bounded and not self._tasks and not self._lost_tasks and self._connector is not None:
             self._end_batch()
 
     def _replace_lost(self, number: int, task: RunningTask, error: BaseException) -> None:
@@ -279,9 +294,15 @@ class ConnectorRunner(threading.Thread):
             )  # fmt: skip
             return
         reason = str(error).partition("\n")[0]
-        self._log.warning("[%s|task-%d] its process was lost (%s); placing it anew", self.connector_name, number, reason)
+        delay = _RELAUNCH_DELAY * 2 ** (len(losses) - 1)
+        self._log.warning(
+            "[%s|task-%d] its process was lost (%s); placing it anew in %.0f s", self.connector_name, number, reason, delay
+        )
         self._port.publish_task(number, State.UNASSIGNED)
-        self._place(Assignment(task.assignment.spec, self._port.services(task.assignment.spec.id)), losses)
+        self._lost_tasks[number] = LostTask(task.assignment, losses, now + delay)
+        timer = threading.Timer(delay, self.notify)
+        timer.daemon = True
+        timer.start()
 
     def _serve_requests(self) -> None:
         while self._restarts:
@@ -290,6 +311,7 @@ class ConnectorRunner(threading.Thread):
             self._restart_now(request)
         if self._reconfigure and self._connector is not None and self._entry is not None:
             self._reconfigure = False
+            self._lost_tasks.clear()
             self._stop_tasks(self._tasks)
             self._start_tasks(self._entry)
 
@@ -334,6 +356,7 @@ class ConnectorRunner(threading.Thread):
 
     def _stop_all(self) -> None:
         """Stop the tasks, then the Connector."""
+        self._lost_tasks.clear()
         self._stop_tasks(self._tasks)
         connector, self._connector = self._connector, None
         if connector is not None:

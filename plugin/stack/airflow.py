@@ -30,6 +30,7 @@ MARKER_VARIABLE = "SLUICEWAY_STACK"
 """In the environment of every process of a stack, whatever became of its parent; its value is the state folder."""
 
 _SECRET_BYTES = 64
+_LEFTOVERS_SECONDS = 10.0
 _HEALTH_KEYS = {"scheduler": "scheduler", "dag-processor": "dag_processor", "triggerer": "triggerer"}
 
 
@@ -89,7 +90,10 @@ class LocalAirflow:
         """Start the components that do not run, all at once; return the time before that, in seconds since the epoch."""
         began = time.time()
         for component in COMPONENTS:
-            self.process(component).start()
+            process = self.process(component)
+            if not process.is_running():
+                process.stop(_LEFTOVERS_SECONDS)  # the children of one that was killed would get in the way
+            process.start()
         return began
 
     def unhealthy(self, since: float) -> list[str]:
@@ -157,6 +161,8 @@ def _settings(home: Path, ports: Mapping[str, int], secret: str) -> dict[str, st
         "LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
         # The default is in the system's temporary folder.
         "DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH": str(home / "bundles"),
+        # How soon a new file in the DAGs folder is seen; the default is 5 minutes.
+        "DAG_PROCESSOR__REFRESH_INTERVAL": "10",
         "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "1",
         # What a killed stack left behind is taken up again within seconds, not minutes.
         "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "10",

@@ -142,7 +142,7 @@ class Stack:
         return [process.status() for process in ([broker, *processes] if broker.log.exists() else processes)]
 
     def _rest_process(self) -> BackgroundProcess:
-        command = [sys.executable, "-m", "sluiceway.cli.main", "rest", self._worker_file]
+        command = [sys.executable, "-m", "sluiceway.cli.main", "rest", str(self._worker_file)]
         return BackgroundProcess("rest", command, self.folder, env={MARKER_VARIABLE: str(self.folder)})
 
     def _recorded(self) -> Addresses | None:

@@ -11,7 +11,7 @@ from sluiceway.herder import Herder
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
 
-from support.driver import submitted_driver, worker_of, worker_properties, write_properties
+from support.driver import command_of, submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import eventually
 from support.spark_cluster import SparkCluster
 
@@ -33,7 +33,7 @@ def python_processes_of(executors: list[int]) -> list[str]:
     found = []
     for executor in executors:
         for child in psutil.Process(executor).children(recursive=True):
-            found.append(" ".join(child.cmdline()))
+            found.append(command_of(child))
     return [command for command in found if "pyspark" in command]
 
 

@@ -199,6 +199,24 @@ def test_of_two_who_create_the_same_connector_one_is_refused(worker: WorkerConfi
     assert sorted(outcomes) == sorted((name, outcome) for name in names for outcome in ("created", "refused"))
 
 
+def test_a_writer_that_has_just_fenced_reads_on_before_it_decides(worker: WorkerConfig, opened: Open) -> None:
+    one, late = opened(KafkaConfigStore(worker)), opened(KafkaConfigStore(worker))
+    reading = threading.Event()
+    record = late._log._on_record
+    late._log._on_record = lambda each: (reading.wait(30), record(each))
+
+    def check(state: ClusterState) -> None:
+        if state.entry("a") is not None:
+            raise AlreadyExistsError("Connector a already exists")
+
+    one.put_connector("a", {"who": "one"}, check=check)
+    assert late.snapshot().names() == []
+    threading.Timer(1.0, reading.set).start()
+    with pytest.raises(AlreadyExistsError):
+        late.put_connector("a", {"who": "late"}, check=check)
+    assert one.refresh().connectors["a"].config == {"who": "one", "name": "a"}
+
+
 # Statuses.
 
 

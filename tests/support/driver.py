@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
 import sluiceway
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.java import find_java
@@ -60,3 +61,11 @@ def submitted_driver(
 
 def worker_of(properties: Mapping[str, str]) -> WorkerConfig:
     return WorkerConfig.of(properties)
+
+
+def command_of(process: psutil.Process) -> str:
+    """Return a process's command line, or an empty text for one that has ended (Spark leaves short-lived zombies)."""
+    try:
+        return " ".join(process.cmdline())
+    except (psutil.NoSuchProcess, psutil.AccessDenied):  # ZombieProcess is a NoSuchProcess
+        return ""

@@ -13,6 +13,9 @@ from sluiceway.herder.validation import check, named, trimmed
 
 SOURCE = {"name": "s", "connector.class": "FileStreamSource", "topic": "t"}
 SINK = {"name": "k", "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "topics": "a,b"}
+CONTROL_CHARACTER = (
+    "Invalid value a\tb for configuration name: String may not contain control sequences but had the following ASCII chars: 9"
+)
 ONE_OF_TOPICS = "Must configure one of topics or topics.regex"
 
 
@@ -74,12 +77,14 @@ def test_a_config_in_order_is_taken(config: dict[str, str]) -> None:
             {"config.action.reload": "NONE"},
             ["Invalid value NONE for configuration config.action.reload: String must be one of: none, restart"],
         ),
-        ({"key.converter": "no.such"}, ["Invalid value no.such for configuration key.converter: Class no.such could not be found."]),
+        (
+            {"key.converter": "no.such"},
+            ["Invalid value no.such for configuration key.converter: Class no.such could not be found."],
+        ),
         ({"name": ""}, ["Invalid value  for configuration name: String may not be empty"]),
         (
             {"name": "a\tb"},
-            ["Invalid value a\tb for configuration name: String may not contain control sequences "
-             "but had the following ASCII chars: 9"],
+            [CONTROL_CHARACTER],
         ),
         (
             {"transforms": "a,b", "transforms.b.type": "org.example.Nope"},

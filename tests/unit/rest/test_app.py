@@ -135,7 +135,8 @@ def test_a_name_is_not_taken_from_the_config(http: TestClient) -> None:
 
 
 def test_numbers_and_booleans_become_the_text_they_were_written_as(http: TestClient) -> None:
-    body = b'{"name": 5, "config": {"connector.class": "FileStreamSource", "topic": "t", "a": 3.50, "b": true, "c": 12345678901234567890}}'
+    values = b'"connector.class": "FileStreamSource", "topic": "t", "a": 3.50, "b": true, "c": 12345678901234567890'
+    body = b'{"name": 5, "config": {' + values + b"}}"
     config = http.post("/connectors", content=body, headers={"content-type": "application/json"}).json()["config"]
     assert (config["name"], config["a"], config["b"], config["c"]) == ("5", "3.50", "true", "12345678901234567890")
 

@@ -166,7 +166,7 @@ def test_stop_without_start_is_nothing() -> None:
         ("http://:8083", ("", 8083)),
         (" HTTP://host:1 ", ("host", 1)),
         ("http://[::1]:8083", ("::1", 8083)),
-        ("http://0.0.0.0:0", ("0.0.0.0", 0)),
+        ("http://127.0.0.1:0", ("127.0.0.1", 0)),
     ],
 )
 def test_listeners_are_read_as_kafka_writes_them(listener: str, expected: tuple[str, int]) -> None:

@@ -1,0 +1,187 @@
+"""The REST server as a process of its own, over a real Kafka's topics."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+from sluiceway.config.properties import read_properties
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.kafka.clients import admin_client
+from sluiceway.rest.client import ConnectClient, RestError
+from sluiceway.storage.factory import Stores, open_stores
+from sluiceway.storage.model import State, Status, TargetState, TaskId
+
+pytestmark = pytest.mark.kafka
+
+SOURCE = {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"}
+HEARTBEAT_TIMEOUT = 1.0
+
+
+@pytest.fixture
+def worker_file(kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path) -> Path:
+    properties = {
+        "bootstrap.servers": kafka_bootstrap,
+        "group.id": unique("group"),
+        "listeners": "http://127.0.0.1:0",
+        "offset.storage.partitions": "2",
+        "sluiceway.heartbeat.timeout.ms": str(int(HEARTBEAT_TIMEOUT * 1000)),
+    }
+    for kind in ("config", "offset", "status"):
+        properties |= {f"{kind}.storage.topic": unique(kind), f"{kind}.storage.replication.factor": "1"}
+    file = tmp_path / "worker.properties"
+    file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    return file
+
+
+class RestProcess:
+    """``sluiceway rest`` on a free port."""
+
+    def __init__(self, worker_file: Path, log: Path) -> None:
+        self._log = log
+        command = [sys.executable, "-m", "sluiceway.cli.main", "rest", str(worker_file)]
+        with log.open("w") as output:
+            self.process = subprocess.Popen(command, stderr=output, stdout=output)
+        eventually(lambda: "REST API on http" in log.read_text() or self.process.poll() is not None, 60, log.read_text)
+        assert self.process.poll() is None, log.read_text()
+        self.url = log.read_text().split("REST API on ")[1].split()[0]
+        self.client = ConnectClient(self.url)
+
+    def terminate(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(15)
+
+    def close(self) -> None:
+        self.client.close()
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def start_rest(worker_file: Path, tmp_path: Path) -> Iterator[Callable[[], RestProcess]]:
+    started: list[RestProcess] = []
+
+    def start() -> RestProcess:
+        started.append(RestProcess(worker_file, tmp_path / f"rest-{len(started)}.log"))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.close()
+
+
+@pytest.fixture
+def stores(worker_file: Path) -> Iterator[Stores]:
+    """The stores of another process: a driver's, or a second worker's."""
+    with open_stores(WorkerConfig.of(read_properties(worker_file))) as stores:
+        yield stores
+
+
+def eventually(condition: Callable[[], bool], within: float, describe: Callable[[], object] = lambda: "") -> None:
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {within} s: {describe()}"
+        time.sleep(0.02)
+
+
+def state(rest: RestProcess, name: str) -> str:
+    return str(rest.client.status(name)["connector"]["state"])
+
+
+def test_what_rest_writes_is_in_the_topics_and_what_others_write_is_in_rest(
+    start_rest: Callable[[], RestProcess], stores: Stores
+) -> None:
+    rest = start_rest()
+    rest.client.create("a", SOURCE, "STOPPED")
+    entry = stores.config.refresh().entry("a")
+    assert entry is not None
+    assert (dict(entry.config or {}), entry.target_state) == (SOURCE | {"name": "a"}, TargetState.STOPPED)
+    stores.status.refresh()
+    written = stores.status.connector("a")
+    assert written is not None
+    assert written.state is State.STOPPED
+
+    stores.config.put_connector("b", SOURCE | {"name": "b"})
+    eventually(lambda: rest.client.connectors() == ["a", "b"], 5, rest.client.connectors)
+    stores.config.put_task_configs("b", [{"task.class": "T"}])
+    eventually(lambda: len(rest.client.tasks("b")) == 1, 5)
+
+
+def test_a_connector_that_another_process_made_just_now_can_be_paused_at_once(
+    start_rest: Callable[[], RestProcess], stores: Stores
+) -> None:
+    rest = start_rest()
+    for number in range(5):
+        stores.config.put_connector(f"c{number}", SOURCE)
+        rest.client.pause(f"c{number}")
+        assert state(rest, f"c{number}") == "PAUSED"
+
+
+def test_a_running_connector_is_unassigned_once_its_driver_is_silent_and_running_again_with_the_next_heartbeat(
+    start_rest: Callable[[], RestProcess], stores: Stores
+) -> None:
+    rest = start_rest()
+    rest.client.create("a", SOURCE)
+    assert state(rest, "a") == "UNASSIGNED"
+    running = Status(State.RUNNING, "driver:1", 1, version="1")
+    stores.config.put_task_configs("a", [{"task.class": "T"}])
+    stores.status.put_task(TaskId("a", 0), running)
+    stores.status.put_connector("a", running)
+    eventually(lambda: state(rest, "a") == "RUNNING", HEARTBEAT_TIMEOUT)
+    heard = time.monotonic()
+    eventually(lambda: state(rest, "a") == "UNASSIGNED", HEARTBEAT_TIMEOUT + 5)
+    assert time.monotonic() - heard > HEARTBEAT_TIMEOUT / 2
+    assert rest.client.status("a")["tasks"] == [{"id": 0, "state": "UNASSIGNED", "worker_id": "driver:1", "version": None}]
+    stores.status.put_connector("a", running)
+    eventually(lambda: state(rest, "a") == "RUNNING", HEARTBEAT_TIMEOUT)
+
+
+def test_two_servers_of_one_cluster_agree_on_who_made_a_connector(start_rest: Callable[[], RestProcess]) -> None:
+    rests = [start_rest(), start_rest()]
+
+    def create(number: int) -> int:
+        url = rests[number % 2].url
+        return httpx.post(f"{url}/connectors", json={"name": f"n{number // 4}", "config": SOURCE}, timeout=60).status_code
+
+    with ThreadPoolExecutor(4) as pool:
+        codes = list(pool.map(create, range(24)))
+    assert [sorted(codes[first : first + 4]) for first in range(0, 24, 4)] == [[201, 409, 409, 409]] * 6
+    for rest in rests:
+        eventually(lambda rest=rest: rest.client.connectors() == [f"n{number}" for number in range(6)], 5, rest.client.connectors)
+
+
+def test_connectors_outlive_the_server_which_ends_quietly_on_sigterm(start_rest: Callable[[], RestProcess]) -> None:
+    first = start_rest()
+    first.client.create("a b", SOURCE)
+    first.client.create("gone", SOURCE)
+    first.client.delete("gone")
+    began = time.monotonic()
+    assert first.terminate() == 0
+    assert time.monotonic() - began < 10
+    second = start_rest()
+    assert second.client.connectors() == ["a b"]
+    assert second.client.config("a b") == SOURCE | {"name": "a b"}
+    with pytest.raises(RestError, match="No status found for connector gone"):
+        second.client.status("gone")
+
+
+def test_the_root_tells_the_id_of_the_cluster(start_rest: Callable[[], RestProcess], worker_file: Path) -> None:
+    expected = admin_client(WorkerConfig.of(read_properties(worker_file))).list_topics(timeout=10).cluster_id
+    assert start_rest().client.root()["kafka_cluster_id"] == expected
+
+
+def test_a_server_that_cannot_use_its_topics_says_so_and_ends(worker_file: Path, kafka_bootstrap: str) -> None:
+    with worker_file.open("a") as file:
+        file.write("config.storage.replication.factor=3\n")
+    command = [sys.executable, "-m", "sluiceway.cli.main", "rest", str(worker_file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "sluiceway: Cannot create topic" in done.stderr
+    assert "Traceback" not in done.stderr

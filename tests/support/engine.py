@@ -1,0 +1,140 @@
+"""The other end of a task loop for tests: orders, reports and offsets in memory, and a loop in a thread."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from sluiceway.api import Offset, Partition
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.runtime.sink_loop import run_sink
+from sluiceway.runtime.source_loop import run_source
+from sluiceway.runtime.task import Order, TaskResult, TaskServices, TaskSpec
+from sluiceway.storage.model import State, TaskId
+
+from support.eventually import eventually
+
+
+class Offsets:
+    """An ``OffsetStore`` in memory; ``error`` is raised by ``put`` while it is set."""
+
+    def __init__(self) -> None:
+        self.stored: dict[tuple[str, str], Offset | None] = {}
+        self.puts: list[list[tuple[Partition, Offset | None]]] = []
+        self.error: Exception | None = None
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def get(self, connector: str, partitions: Sequence[Partition]) -> list[Offset | None]:
+        return [self.stored.get((connector, json.dumps(dict(partition)))) for partition in partitions]
+
+    def put(self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
+        if self.error is not None:
+            raise self.error
+        self.puts.append(list(offsets))
+        for partition, offset in offsets:
+            self.stored[connector, json.dumps(dict(partition))] = offset
+
+    def all(self, connector: str) -> list[tuple[Partition, Offset]]:
+        return [
+            (json.loads(key), offset) for (name, key), offset in self.stored.items() if name == connector and offset is not None
+        ]
+
+
+class Orders:
+    """A ``TaskControl`` that a test gives orders through. ``script`` is called at each question, to change its mind."""
+
+    def __init__(self, script: Callable[[int], Order | None] | None = None) -> None:
+        self._order = Order.RUN
+        self._changed = threading.Event()
+        self._script = script
+        self._asked = 0
+
+    def give(self, order: Order) -> None:
+        self._order = order
+        self._changed.set()
+
+    def order(self) -> Order:
+        self._asked += 1
+        if self._script is not None and (order := self._script(self._asked)) is not None:
+            self._order = order
+        return self._order
+
+    def wait(self, seconds: float) -> None:
+        self._changed.wait(min(seconds, 0.05))
+        self._changed.clear()
+
+    def close(self) -> None: ...
+
+
+class Reports:
+    """A ``TaskReporter`` that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.states: list[State] = []
+        self.trace: str | None = None
+        self.topics: list[str] = []
+
+    def report(self, state: State, trace: str | None = None) -> None:
+        self.trace = trace
+        self.states.append(state)
+
+    def topic(self, topic: str) -> None:
+        self.topics.append(topic)
+
+
+class RunningTask:
+    """A task loop in a thread of its own. Use it as a context manager: it is told to stop at the end."""
+
+    def __init__(
+        self,
+        config: Mapping[str, str],
+        worker: Mapping[str, str],
+        *,
+        offsets: Offsets | None = None,
+        task: int = 0,
+        bounded: bool = False,
+        orders: Orders | None = None,
+    ) -> None:
+        self.offsets = offsets or Offsets()
+        self.orders = orders or Orders()
+        self.reports = Reports()
+        self.spec = spec_of(config, worker, task=task, bounded=bounded)
+        self.result: TaskResult | None = None
+        self._thread = threading.Thread(target=self._run, name=str(self.spec.id), daemon=True)
+
+    def _run(self) -> None:
+        services = TaskServices(self.orders, self.reports, None if self.spec.sink else self.offsets)
+        self.result = (run_sink if self.spec.sink else run_source)(self.spec, services)
+
+    def __enter__(self) -> RunningTask:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._thread.is_alive():
+            self.orders.give(Order.STOP)
+            self.join()
+
+    def stop(self, order: Order = Order.STOP) -> TaskResult:
+        self.orders.give(order)
+        return self.join()
+
+    def join(self, within: float = 60.0) -> TaskResult:
+        self._thread.join(within)
+        assert self.result is not None, f"the loop of {self.spec.id} did not end within {within:g} s"
+        return self.result
+
+    def wait_for(self, state: State, within: float = 30.0) -> None:
+        eventually(lambda: self.reports.states[-1:] == [state], within=within, what=f"{self.spec.id} {state.value}")
+
+
+def spec_of(config: Mapping[str, str], worker: Mapping[str, str], *, task: int = 0, bounded: bool = False) -> TaskSpec:
+    """Return the spec of a task; it is a sink's if the config has topics."""
+    sink = "topics" in config or "topics.regex" in config
+    return TaskSpec(
+        TaskId(config["name"], task), dict(config), WorkerConfig.of(worker), "test:8083", 1, sink, bounded=bounded
+    )

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sluiceway.api import NULL
+from sluiceway.converters.json_converter import JsonConverter
+from sluiceway.data import (
+    BOOLEAN_SCHEMA,
+    BYTES_SCHEMA,
+    FLOAT64_SCHEMA,
+    INT8_SCHEMA,
+    INT32_SCHEMA,
+    INT64_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
+    STRING_SCHEMA,
+    Schema,
+    Struct,
+    Type,
+)
+from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
+from sluiceway.errors import ConfigError, DataError
+
+PERSON = Schema.struct(
+    {"name": STRING_SCHEMA, "age": INT32_SCHEMA, "tags": Schema.array(OPTIONAL_STRING_SCHEMA)}, name="com.x.Person", version=2
+)
+STRING_ENVELOPE = b'{"schema":{"type":"string","optional":false},"payload":'
+
+
+def converter(**config: str) -> JsonConverter:
+    made = JsonConverter()
+    made.configure({key.replace("_", "."): value for key, value in config.items()}, is_key=False)
+    return made
+
+
+def bare() -> JsonConverter:
+    return converter(schemas_enable="false")
+
+
+def test_a_string_is_written_exactly_as_connect_writes_it() -> None:
+    expected = b'{"schema":{"type":"string","optional":false},"payload":"foo"}'
+    assert converter().from_connect_data("t", STRING_SCHEMA, "foo") == expected
+    assert bare().from_connect_data("t", STRING_SCHEMA, "foo") == b'"foo"'
+
+
+def test_a_struct_schema_is_written_with_its_members_in_connects_order() -> None:
+    value = Struct(PERSON, {"name": "Ü", "age": 7, "tags": ["a", None]})
+    assert converter().from_connect_data("t", PERSON, value) == (
+        '{"schema":{"type":"struct","fields":[{"type":"string","optional":false,"field":"name"},'
+        '{"type":"int32","optional":false,"field":"age"},'
+        '{"type":"array","items":{"type":"string","optional":true},"optional":false,"field":"tags"}],'
+        '"optional":false,"name":"com.x.Person","version":2},"payload":{"name":"Ü","age":7,"tags":["a",null]}}'
+    ).encode()
+
+
+SAMPLES: list[tuple[Schema, Any, bytes]] = [
+    (INT8_SCHEMA, -128, b"-128"),
+    (INT64_SCHEMA, 2**63 - 1, b"9223372036854775807"),
+    (FLOAT64_SCHEMA, 1.5, b"1.5"),
+    (BOOLEAN_SCHEMA, True, b"true"),
+    (BYTES_SCHEMA, b"\x00\xff", b'"AP8="'),
+    (OPTIONAL_STRING_SCHEMA, None, b"null"),
+    (Schema.map(STRING_SCHEMA, INT32_SCHEMA), {"a": 1}, b'{"a":1}'),
+    (Schema.map(INT32_SCHEMA, STRING_SCHEMA), {1: "a"}, b'[[1,"a"]]'),
+    (decimal_schema(2), Decimal("1.56"), b'"AJw="'),
+    (date_schema(), dt.date(1970, 1, 11), b"10"),
+    (time_schema(), dt.time(0, 0, 1), b"1000"),
+    (timestamp_schema(), dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=dt.timezone.utc), b"1000"),
+    (PERSON, Struct(PERSON, {"name": "x", "age": 1, "tags": []}), b'{"name":"x","age":1,"tags":[]}'),
+]
+
+
+@pytest.mark.parametrize(("schema", "value", "payload"), SAMPLES)
+def test_values_of_every_type_are_written_and_read_back(schema: Schema, value: Any, payload: bytes) -> None:
+    assert bare().encoder("t", schema)(value) == payload
+    data = converter().from_connect_data("t", schema, value)
+    reader = converter()
+    first, again = reader.to_connect_data("t", data), reader.to_connect_data("t", data)
+    assert first == again == (schema, value)
+    assert again.schema is first.schema, "the second one did not take the short way"
+
+
+@pytest.mark.parametrize(("text", "printed"), [("\x1f\x0b", rb'"\u001F\u000B"'), ("\\u001f", rb'"\\u001f"'), ("\n", rb'"\n"')])
+def test_control_characters_are_escaped_in_capitals_and_nothing_else_is(text: str, printed: bytes) -> None:
+    assert bare().from_connect_data("t", STRING_SCHEMA, text) == printed
+    assert bare().from_connect_data("t", None, {"a": text}) == b'{"a":' + printed + b"}"
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        (float("nan"), b'"NaN"'), ([float("-inf"), None], b'["-Infinity",null]'), (2**70, b"1180591620717411303424"),
+        ({"a": b"\xff"}, b'{"a":"/w=="}'), ({1: "x"}, b'[[1,"x"]]'), ([1.0, True], b"[1.0,true]"),
+    ],
+)  # fmt: skip
+def test_values_without_a_schema_lose_nothing(value: Any, printed: bytes) -> None:
+    assert bare().from_connect_data("t", None, value) == printed
+    assert converter().from_connect_data("t", None, value) == b'{"schema":null,"payload":' + printed + b"}"
+
+
+def test_a_null_without_a_schema_is_a_tombstone_both_ways() -> None:
+    for each in (converter(), bare()):
+        assert each.from_connect_data("t", None, None) is None
+        assert each.to_connect_data("t", None) == NULL
+        assert each.decoder("t")(None) == NULL
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "text"),
+    [
+        (STRING_SCHEMA, None, "null value for field that is required and has no default value"),
+        (STRING_SCHEMA, 1, "Invalid type for STRING"), (INT8_SCHEMA, 128, "128 does not fit"),
+        (INT32_SCHEMA, True, "Invalid type for INT32"), (PERSON, {"name": "x"}, "Invalid type for STRUCT"),
+        (None, dt.date(2024, 1, 1), "does not have corresponding schema type"), (STRING_SCHEMA, "\ud800", "serialization error"),
+        (PERSON, Struct(Schema.struct({"name": STRING_SCHEMA}), {"name": "x"}), "Mismatching schema."),
+    ],
+)  # fmt: skip
+def test_a_value_that_does_not_fit_is_refused(schema: Schema | None, value: Any, text: str) -> None:
+    with pytest.raises(DataError, match=text):
+        converter().from_connect_data("t", schema, value)
+
+
+def test_nulls_become_defaults_unless_told_otherwise() -> None:
+    schema = Schema(Type.INT32, default=7)
+    assert bare().encoder("t", schema)(None) == b"7"
+    optional = Schema(Type.INT32, default=7, optional=True)
+    assert converter(schemas_enable="false", replace_null_with_default="false").encoder("t", optional)(None) == b"null"
+
+
+def test_decimals_can_be_numbers() -> None:
+    numeric = converter(schemas_enable="false", decimal_format="numeric")
+    assert numeric.encoder("t", decimal_schema(3))(Decimal("1E-3")) == b"0.001"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"schema":{"type":"string","optional":false},"payload":"a","extra":1}',
+        b'{"schema":{"type":"string","optional":false},"extra":"a"}', b'"a"', b"{}", b"[]", b"5", b"not json", b"", b"   ",
+        b'{"schema":{"type":"string","optional":false},"payload":"a"', b'{"schema":{"type":"string","optional":false},"payload":}',
+    ],
+)  # fmt: skip
+def test_what_is_no_envelope_is_refused_also_after_good_ones(data: bytes) -> None:
+    decode = converter().decoder("t")
+    with pytest.raises(DataError):
+        decode(data)
+    assert decode(STRING_ENVELOPE + b'"x"}')[1] == "x"
+    with pytest.raises(DataError):
+        decode(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (STRING_ENVELOPE + b'"a","payload":"b"}', "b"),
+        (b'{"payload":"a","schema":{"type":"string","optional":false}}', "a"),
+        (b'{ "schema": {"type":"string","optional":false}, "payload": "a" }', "a"),
+        (STRING_ENVELOPE + b'"a" } ', "a"),
+        (STRING_ENVELOPE + b'"a"} trailing', "a"),
+        (b"\xef\xbb\xbf" + STRING_ENVELOPE + b'"a"}', "a"),
+        (STRING_ENVELOPE + b'"}"}', "}"),
+        (STRING_ENVELOPE + b"5}", None),
+    ],
+)
+def test_odd_documents_read_the_same_before_and_after_their_start_is_known(data: bytes, value: Any) -> None:
+    decode = converter().decoder("t")
+    before = decode(data)
+    decode(STRING_ENVELOPE + b'"x"}')
+    assert before == decode(data) == (STRING_SCHEMA, value)
+
+
+def test_a_payload_member_inside_the_schema_is_not_taken_for_the_payload() -> None:
+    schema = Schema(Type.STRING, parameters={"a": "x", "payload": "y"})
+    writer, reader = converter(), converter()
+    for text in ("one", "two"):
+        assert reader.to_connect_data("t", writer.from_connect_data("t", schema, text)) == (schema, text)
+
+
+def test_many_schemas_in_one_topic_are_told_apart() -> None:
+    schemas = [Schema.struct({f"f{number}": INT32_SCHEMA}) for number in range(40)]
+    writer, decode = converter(), converter().decoder("t")
+    for _ in range(3):
+        for schema in schemas:
+            value = Struct(schema, {schema.fields[0].name: 5})
+            assert decode(writer.from_connect_data("t", schema, value)) == (schema, value)
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, 2**64, -(2**64), 10**30])
+def test_integers_keep_all_their_digits(number: int) -> None:
+    assert bare().to_connect_data("t", b"[%d]" % number) == (None, [number])
+    decode = converter().decoder("t")
+    for _ in range(2):
+        assert decode(b'{"schema":null,"payload":{"n":%d}}' % number) == (None, {"n": number})
+
+
+def test_long_runs_of_digits_in_text_and_fractions_are_read_right() -> None:
+    assert bare().to_connect_data("t", b'{"a":"12345678901234567890","b":0.1234567890123456789}') == (
+        None, {"a": "12345678901234567890", "b": 0.1234567890123456789},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("blank", [b"", b"  \n"])
+def test_without_schemas_nothing_at_all_is_null(blank: bytes) -> None:
+    assert bare().to_connect_data("t", blank) == NULL
+
+
+@pytest.mark.parametrize("bad", [b"NaN", b"[1,]", b".5", b"{'a':1}", b"\xff"])
+def test_what_is_not_json_is_refused(bad: bytes) -> None:
+    with pytest.raises(DataError, match="serialization error"):
+        bare().to_connect_data("t", bad)
+
+
+def test_scalars_are_read_as_leniently_as_connect_reads_them() -> None:
+    def read(type_: str, payload: str) -> Any:
+        return converter().to_connect_data("t", f'{{"schema":{{"type":"{type_}","optional":false}},"payload":{payload}}}'.encode())[1]
+
+    assert [read("int32", payload) for payload in ('"5"', "5.9", str(2**40), "true")] == [0, 5, 0, 0]
+    assert [read("int8", "300"), read("boolean", '"true"'), read("string", "5"), read("double", '"NaN"')] == [44, False, None, 0.0]
+
+
+def test_unknown_settings_values_are_refused_with_kafkas_text() -> None:
+    with pytest.raises(ConfigError, match="Invalid value x for configuration decimal.format: String must be one of"):
+        converter(decimal_format="x")
+    with pytest.raises(ConfigError, match="Invalid value x for configuration schemas.cache.size: Not a number of type INT"):
+        converter(schemas_cache_size="x")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(json_values.filter(lambda value: value is not None))
+def test_any_json_value_comes_back_as_it_was(value: Any) -> None:
+    for each in (converter(), bare()):
+        data = each.from_connect_data("t", None, value)
+        assert each.to_connect_data("t", data) == (None, value)
+        assert each.to_connect_data("t", data) == (None, value)

@@ -1,0 +1,53 @@
+"""Kafka clients that keep everything in memory and do what a test says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Message
+
+
+class FakeProducer:
+    """Records are acknowledged by ``poll`` and ``flush`` unless ``deaf``; its buffer holds ``room`` of them."""
+
+    made: list[FakeProducer] = []
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.config = config
+        self.sent: list[tuple[str, Any, Any, dict[str, Any]]] = []
+        self.waiting: list[tuple[Message, Any]] = []
+        self.room = 1000
+        self.deaf = False
+        self.error: KafkaError | None = None
+        self.largest = 1000
+        self.purged = False
+        FakeProducer.made.append(self)
+
+    def produce(self, topic: str, value: Any = None, key: Any = None, **options: Any) -> None:
+        if len(value or b"") > self.largest:
+            raise KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))
+        if len(self.waiting) >= self.room:
+            raise BufferError("Local: Queue full")
+        report = options.get("on_delivery") or self.config["on_delivery"]
+        message = Message(topic=topic, partition=0, offset=len(self.sent), key=key, value=value)
+        self.sent.append((topic, value, key, {name: option for name, option in options.items() if name != "on_delivery"}))
+        self.waiting.append((message, report))
+
+    def poll(self, timeout: float = 0) -> int:
+        if self.deaf:
+            return 0
+        done, self.waiting = self.waiting, []
+        for message, report in done:
+            if self.error is not None or not self.config["delivery.report.only.error"]:
+                report(self.error, message)
+        return len(done)
+
+    def flush(self, timeout: float = -1) -> int:
+        self.poll()
+        return len(self.waiting)
+
+    def purge(self, **_: Any) -> None:
+        self.purged = True
+        self.waiting = []
+
+

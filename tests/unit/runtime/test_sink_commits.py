@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from sluiceway.api import TopicPartition
+from sluiceway.runtime.contexts import SinkContext
+from sluiceway.runtime.sink_commits import SinkCommits
+from sluiceway.runtime.sink_records import Batch
+
+from support.engine_connectors import Script, ScriptedSinkTask
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class FakeConsumer:
+    assignment = frozenset({A, B})
+
+    def __init__(self) -> None:
+        self.committed: dict[TopicPartition, int] = {}
+        self.commits: list[tuple[dict[TopicPartition, int], bool]] = []
+        self.seeks: list[Mapping[TopicPartition, int]] = []
+
+    def commit(self, offsets: Mapping[TopicPartition, int], *, wait: bool) -> None:
+        if offsets:
+            self.commits.append((dict(offsets), wait))
+            self.committed.update(offsets)
+
+    def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self.seeks.append(offsets)
+
+
+@pytest.fixture
+def consumer() -> FakeConsumer:
+    return FakeConsumer()
+
+
+def commits(consumer: FakeConsumer, pre_commit: Any = None, interval: float = 1000.0) -> SinkCommits:
+    task = ScriptedSinkTask()
+    task.script = Script(pre_commit=pre_commit)
+    context = SinkContext({}, consumer)  # type: ignore[arg-type]
+    made = SinkCommits(task, consumer, context, interval)  # type: ignore[arg-type]
+    made.took(Batch(starts={A: 0, B: 10}, ends={A: 5, B: 12}))
+    return made
+
+
+def test_what_put_has_taken_is_committed_once(consumer: FakeConsumer) -> None:
+    made = commits(consumer)
+    made.commit()
+    made.commit()
+    assert consumer.commits == [({A: 5, B: 12}, False)]
+
+
+def test_nothing_is_committed_before_the_interval_is_over(consumer: FakeConsumer) -> None:
+    commits(consumer).commit_if_due()
+    assert consumer.commits == []
+    commits(consumer, interval=0.0).commit_if_due()
+    assert consumer.commits == [({A: 5, B: 12}, False)]
+
+
+def test_a_task_can_ask_for_a_commit_once(consumer: FakeConsumer) -> None:
+    made = commits(consumer)
+    made._context.request_commit()
+    made.commit_if_due()
+    made.took(Batch(starts={A: 5}, ends={A: 6}))
+    made.commit_if_due()
+    assert consumer.commits == [({A: 5, B: 12}, False)]
+
+
+def test_only_what_the_task_calls_safe_is_committed(consumer: FakeConsumer) -> None:
+    commits(consumer, pre_commit=lambda _offsets: {A: 3}).commit()
+    assert consumer.commits == [({A: 3}, False)]
+
+
+def test_offsets_beyond_what_was_taken_or_of_foreign_partitions_are_ignored(
+    consumer: FakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    commits(consumer, pre_commit=lambda _offsets: {A: 6, TopicPartition("other", 0): 1, B: 11}).commit()
+    assert consumer.commits == [({B: 11}, False)]
+    assert "Ignoring the task's offset 6 of t-0: it has taken records up to 5" in caplog.text
+    assert "other-0" in caplog.text
+
+
+def test_a_task_that_cannot_flush_reads_again_from_what_was_committed(consumer: FakeConsumer) -> None:
+    def failing(_offsets: Any) -> Any:
+        raise OSError("disk full")
+
+    made = commits(consumer, pre_commit=failing)
+    made.commit()
+    assert consumer.seeks == [{A: 0, B: 10}]
+    assert consumer.commits == []
+    made._task.script.pre_commit = None  # type: ignore[attr-defined]
+    made.commit()
+    assert consumer.commits == [], "the rewound records were committed"
+
+
+def test_the_last_commit_of_given_up_partitions_waits_and_leaves_the_others(consumer: FakeConsumer) -> None:
+    made = commits(consumer)
+    made.commit_finally(frozenset({A}))
+    made.forget(frozenset({A}))
+    assert consumer.commits == [({A: 5}, True)]
+    assert made.taken == {B: 12}

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from confluent_kafka import Message
+from sluiceway.api import TopicPartition
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.data import STRING_SCHEMA, Header
+from sluiceway.runtime.converters import task_converters
+from sluiceway.runtime.sink_records import RecordReader
+from sluiceway.runtime.tolerance import Tolerance
+
+
+def message(offset: int, value: bytes | None, topic: str = "t", partition: int = 0, **more: Any) -> Message:
+    return Message(topic=topic, partition=partition, offset=offset, value=value, **{"timestamp": (1, 1000), **more})
+
+
+def reader(**config: str) -> tuple[RecordReader, list[str]]:
+    topics: list[str] = []
+    properties = {key.replace("_", "."): value for key, value in config.items()}
+    worker = WorkerConfig.of({"key.converter": "StringConverter", "value.converter": "JsonConverter"})
+    return RecordReader(task_converters(properties, worker), Tolerance(properties), topics.append), topics
+
+
+def test_a_message_becomes_a_record_with_everything_in_it() -> None:
+    read, topics = reader()
+    envelope = b'{"schema":{"type":"string","optional":false},"payload":"foo"}'
+    (record,) = read.read([message(7, envelope, partition=3, key=b"k", headers=[("h", b"1")])]).records
+    assert (record.topic, record.kafka_partition, record.kafka_offset) == ("t", 3, 7)
+    assert (record.original_topic, record.original_kafka_partition, record.original_kafka_offset) == ("t", 3, 7)
+    assert (record.key, record.value, record.value_schema) == ("k", "foo", STRING_SCHEMA)
+    assert (record.timestamp, record.timestamp_type) == (1000, 1)
+    assert record.headers == (Header("h", "1", STRING_SCHEMA),)
+    assert topics == ["t"]
+    assert pickle.loads(pickle.dumps(record)).value == "foo"  # noqa: S301 (our own bytes)
+
+
+def test_a_message_without_time_and_headers_has_none() -> None:
+    (record,) = reader()[0].read([message(0, None, timestamp=(0, -1))]).records
+    assert (record.timestamp, record.timestamp_type, record.headers, record.value) == (None, 0, (), None)
+
+
+def test_a_batch_knows_its_first_and_next_offsets_of_each_partition() -> None:
+    places = [("t", 0, 5), ("t", 0, 6), ("t", 1, 9), ("u", 1, 2), ("t", 0, 8)]
+    batch = reader()[0].read([message(offset, None, topic, partition) for topic, partition, offset in places])
+    assert batch.starts == {("t", 0): 5, ("t", 1): 9, ("u", 1): 2}
+    assert batch.ends == {("t", 0): 9, ("t", 1): 10, ("u", 1): 3}
+    batch.drop(frozenset({TopicPartition("t", 0)}))
+    assert [record.kafka_offset for record in batch.records] == [9, 2]
+    assert batch.ends == {("t", 1): 10, ("u", 1): 3}
+
+
+@pytest.mark.parametrize("bad_at", [0, 2])
+def test_the_batch_ends_before_a_message_that_cannot_be_converted(bad_at: int) -> None:
+    messages = [message(offset, b"bad" if offset == bad_at else None) for offset in range(4)]
+    batch = reader()[0].read(messages)
+    assert [record.kafka_offset for record in batch.records] == list(range(bad_at))
+    assert batch.ends == {("t", 0): bad_at}
+    assert batch.failure is not None
+    assert f"the record at offset {bad_at} of t-0 cannot be converted" in str(batch.failure)
+
+
+def test_a_message_that_cannot_be_converted_is_skipped_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
+    batch = reader(errors_tolerance="all")[0].read([message(0, None), message(1, b"bad"), message(2, None), message(3, b"bad")])
+    assert [record.kafka_offset for record in batch.records] == [0, 2]
+    assert (batch.ends, batch.failure) == ({("t", 0): 4}, None)
+    assert "2 skipped so far" in caplog.text

@@ -1,0 +1,45 @@
+"""Every error survives pickling: Spark carries them from executors to the driver."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import pytest
+import sluiceway.errors as errors
+from sluiceway.errors import ConfigError, ConnectError, InvalidConfigError, KafkaClientError, trace_of
+
+CLASSES = [cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, ConnectError)]
+
+
+def example(cls: type[ConnectError]) -> ConnectError:
+    if cls is ConfigError:
+        return ConfigError("batch.size", 0, "Value must be at least 1")
+    if cls is InvalidConfigError:
+        return InvalidConfigError(["first", "second"])
+    if cls is KafkaClientError:
+        return KafkaClientError("Cannot write: timed out.", "_MSG_TIMED_OUT")
+    return cls("what went wrong")
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_an_error_is_the_same_after_pickling(cls: type[ConnectError]) -> None:
+    error = example(cls)
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 (our own bytes)
+    assert type(copy) is cls
+    assert str(copy) == str(error)
+    assert vars(copy) == vars(error)
+
+
+def test_config_errors_read_as_kafka_writes_them() -> None:
+    assert str(ConfigError("a", None, "Value must be non-null")) == "Invalid value null for configuration a: Value must be non-null"
+    assert str(ConfigError("plain text")) == "plain text"
+
+
+def test_a_trace_begins_with_type_and_message() -> None:
+    try:
+        raise ConnectError("no such thing")
+    except ConnectError as error:
+        trace = trace_of(error)
+    assert trace.startswith("sluiceway.errors.ConnectError: no such thing\n")
+    assert "test_a_trace_begins_with_type_and_message" in trace
