@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 from sluiceway.api.task import TopicPartition as Place
@@ -63,7 +64,7 @@ class TransactionalWriter:
         Readers that read committed records see them a moment later than this returns.
 
         Raises:
-            FencedError: another writer has taken over; nothing was written.
+            FencedError: another writer has taken over; nothing was written, unless the cluster was lost while it answered.
             KafkaClientError: the cluster did not answer in time; the records may or may not be there. After this error
                 and FencedError the writer needs ``fence`` before it can write again.
         """
@@ -87,8 +88,9 @@ class TransactionalWriter:
         """Let go of the producer. An open transaction is left for the next ``fence``, or the timeout, to abort."""
         client, self._producer = self._producer, None
         if client is not None:
-            client.purge()
-            client.flush(0)
+            with suppress(KafkaException):  # a producer that was fenced says so once more
+                client.purge()
+                client.flush(0)
 
     def _transaction(self, client: Producer, records: Sequence[Write]) -> Deliveries | None:
         """Write records, or return None if the cluster had the transaction aborted."""

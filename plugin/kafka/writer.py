@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from sluiceway.api.task import TopicPartition as Place
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka.clients import internal_producer_config, producer
-from sluiceway.kafka.errors import mapped_errors, to_connect_error
+from sluiceway.kafka.errors import to_connect_error
 
 Write = tuple[str, "bytes | None", "bytes | None"]
 """Topic, key, value; a value of None is a tombstone."""
@@ -42,7 +43,8 @@ class RecordWriter:
     """Writes without transactions, acknowledged by all in-sync replicas. Thread-safe. Driver, executor or API server."""
 
     def __init__(self, worker: WorkerConfig, client_id: str) -> None:
-        self._producer = producer(internal_producer_config(worker, client_id))
+        self._config = internal_producer_config(worker, client_id)
+        self._producer = producer(self._config)
         self._lock = threading.Lock()
 
     def write(self, records: Sequence[Write]) -> dict[Place, int]:
@@ -52,15 +54,20 @@ class RecordWriter:
             KafkaClientError: a record was not acknowledged within 30 s; it may or may not have been written.
         """
         deliveries = Deliveries()
-        doing = f"write to {', '.join(sorted({topic for topic, _, _ in records}))}"
-        with self._lock, mapped_errors(doing):
-            deliveries.send(self._producer, records)
-            while deliveries.pending:
-                self._producer.flush(1.0)
-        if deliveries.failure is not None:
-            raise to_connect_error(deliveries.failure, doing)
-        return deliveries.ends
+        with self._lock:
+            try:
+                deliveries.send(self._producer, records)
+                while deliveries.pending:
+                    self._producer.flush(1.0)
+            except KafkaException as exception:
+                deliveries.failure = exception.args[0]
+            if deliveries.failure is None:
+                return deliveries.ends
+            if deliveries.failure.fatal():  # the client refuses everything from now on; a new one does not
+                self._producer = producer(self._config)
+        raise to_connect_error(deliveries.failure, f"write to {', '.join(sorted({topic for topic, _, _ in records}))}")
 
     def close(self) -> None:
         """Close the producer; nothing can be pending, since each write waits."""
-        self._producer.flush(0)
+        with suppress(KafkaException):
+            self._producer.flush(0)

@@ -15,6 +15,7 @@ from sluiceway.runtime.chain import Chain, chain_of
 from sluiceway.runtime.consuming import TaskConsumer
 from sluiceway.runtime.contexts import SinkContext
 from sluiceway.runtime.converters import task_converters
+from sluiceway.runtime.garbage import collect_seldom
 from sluiceway.runtime.interrupts import Abandoned
 from sluiceway.runtime.sink_commits import SinkCommits
 from sluiceway.runtime.sink_records import Batch, RecordReader
@@ -25,7 +26,7 @@ from sluiceway.storage.model import State
 
 log = logging.getLogger(__name__)
 
-_BATCH_SIZE = 2000
+_BATCH_SIZE = 500  # Java's max.poll.records; larger ones are no faster
 _POLL_SECONDS = 0.2
 _BACKOFF_SECONDS = (0.1, 10.0)
 
@@ -35,6 +36,7 @@ def run_sink(spec: TaskSpec, services: TaskServices) -> TaskResult:
 
     Runs on an executor, in the calling thread. Never raises for a task's failure: it is reported and returned.
     """
+    collect_seldom()
     return _SinkLoop(spec, services).run()
 
 

@@ -15,6 +15,7 @@ from sluiceway.kafka.clients import producer_config
 from sluiceway.runtime.chain import Chain, chain_of
 from sluiceway.runtime.contexts import SourceContext
 from sluiceway.runtime.converters import task_converters
+from sluiceway.runtime.garbage import collect_seldom
 from sluiceway.runtime.interrupts import Abandoned, Interrupted, check_abandoned, check_interrupted
 from sluiceway.runtime.offsets import OffsetWriter, StoredOffsets
 from sluiceway.runtime.producing import Acknowledge, RecordSender
@@ -35,6 +36,7 @@ def run_source(spec: TaskSpec, services: TaskServices) -> TaskResult:
 
     Runs on an executor, in the calling thread. Never raises for a task's failure: it is reported and returned.
     """
+    collect_seldom()
     return _SourceLoop(spec, services).run()
 
 

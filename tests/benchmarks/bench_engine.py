@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from confluent_kafka import Consumer, TopicPartition
 from sluiceway.stack.broker import EmbeddedBroker
+
 from support.engine import RunningTask
 from support.peer import FILE_SINK, FILE_SOURCE, PeerStandalone, delete_connector, put_config
 
@@ -160,7 +161,7 @@ def size(file: Path) -> int:
 
 def write_lines(file: Path, lines: int) -> None:
     """Write log-like lines of equal length, each different."""
-    filler = "GET /api/v1/items?page=2&size=50 HTTP/1.1 200 5123 Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)"
+    filler = "GET /api/v1/items?page=2&size=50 HTTP/1.1 200 5123 Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML)"
     with file.open("w") as out:
         for number in range(lines):
             start = f"2026-01-01T00:00:00.{number % 1000:03d}Z host-{number % 97:02d} {number:010d} "
@@ -214,7 +215,8 @@ def compare(bench: Bench, options: argparse.Namespace) -> None:
             for side in ("ours", "peer") if number % 2 == 0 else ("peer", "ours"):
                 measured = getattr(bench, direction)(side, converter)
                 sides[side].add(measured)
-                print(f"round {number + 1} {direction} {converter}, {side}: {measured[0]:,.0f}/s, {measured[1]:.2f} cores", flush=True)
+                what = f"round {number + 1} {direction} {converter}, {side}"
+                print(f"{what}: {measured[0]:,.0f}/s, {measured[1]:.2f} cores", flush=True)
     show(results, bench.lines)
 
 

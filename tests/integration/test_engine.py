@@ -223,7 +223,7 @@ def test_a_rebalance_between_two_tasks_of_a_sink_loses_nothing(kafka: Kafka, uni
     held: Counter[Any] = Counter()
     for call in made.calls:
         if call[0] in ("open", "close"):
-            held.update({partition: 1 if call[0] == "open" else -1 for partition in call[1]})
+            held.update(dict.fromkeys(call[1], 1 if call[0] == "open" else -1))
             assert set(held.values()) <= {0, 1}, "a partition was with two tasks at once"
 
 
@@ -231,9 +231,8 @@ def test_each_connector_can_have_its_own_converters(kafka: Kafka, topic: str, na
     source, copy = tmp_path / "in", tmp_path / "out"
     source.write_text("foo\n")
     worker = kafka.worker(value_converter="JsonConverter")
-    with RunningTask(
-        file_source(name, topic, source, value_converter="JsonConverter", value_converter_schemas_enable="false"), worker, bounded=True
-    ) as task:
+    own = {"value_converter": "JsonConverter", "value_converter_schemas_enable": "false"}
+    with RunningTask(file_source(name, topic, source, **own), worker, bounded=True) as task:
         task.join()
     with RunningTask(file_sink(name, topic, copy, value_converter="StringConverter"), worker, bounded=True) as task:
         task.join()
@@ -244,14 +243,17 @@ def test_topics_regex_takes_whole_names_and_several_topics(kafka: Kafka, unique:
     base = unique("regex")
     for suffix in ("a", "b", "bc"):
         kafka.produce(kafka.create(f"{base}-{suffix}"), suffix)
-    config = {"name": name, "connector.class": "FileStreamSink", "file": str(tmp_path / "out"), "topics.regex": rf"{base}-(?:[ab]|\d)"}
+    pattern = rf"{base}-(?:[ab]|\d)"
+    config = {"name": name, "connector.class": "FileStreamSink", "file": str(tmp_path / "out"), "topics.regex": pattern}
     with RunningTask(config, kafka.worker(), bounded=True) as task:
         assert task.join().records == 2
     assert sorted(lines(tmp_path / "out")) == ["a", "b"]
     assert sorted(task.reports.topics) == [f"{base}-a", f"{base}-b"]
 
 
-def test_topics_regex_finds_topics_that_come_later(kafka: Kafka, unique: Names, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topics_regex_finds_topics_that_come_later(
+    kafka: Kafka, unique: Names, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(subscription, "_LOOK_SECONDS", 0.1)
     base = unique("regex")
     made = script(name)
@@ -270,7 +272,9 @@ def test_a_bounded_sink_without_any_topic_ends(kafka: Kafka, unique: Names, name
         assert not task.join().failed
 
 
-def test_a_paused_sink_takes_nothing_keeps_its_membership_and_goes_on(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:
+def test_a_paused_sink_takes_nothing_keeps_its_membership_and_goes_on(
+    kafka: Kafka, topic: str, name: str, tmp_path: Path
+) -> None:
     copy = tmp_path / "out"
     kafka.produce(topic, "a")
     session = {"consumer_override_session_timeout_ms": "6000"}

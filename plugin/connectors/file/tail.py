@@ -13,7 +13,7 @@ from sluiceway.connectors.file.lines import LineCutter
 
 log = logging.getLogger(__name__)
 
-_CHUNK = 1 << 20
+_CHUNK = 1 << 17  # the lines of a chunk stay in the processor's cache until they are produced
 _WARNING_SECONDS = 1.0
 
 

@@ -61,7 +61,7 @@ def test_an_output_that_was_deleted_or_replaced_is_created_again(tmp_path: Path)
 
 
 def test_a_missing_folder_is_refused_with_connects_text(tmp_path: Path) -> None:
-    with pytest.raises(ConnectError, match="Couldn't find or create file '.*/no/out' for FileStreamSinkTask"):
+    with pytest.raises(ConnectError, match=r"Couldn't find or create file '.*/no/out' for FileStreamSinkTask"):
         start(tmp_path / "no" / "out")
 
 

@@ -173,7 +173,7 @@ def test_standard_input_is_read_where_no_file_is_given(monkeypatch: pytest.Monke
 
 
 def test_a_missing_topic_is_refused_with_connects_text() -> None:
-    with pytest.raises(ConfigError, match='Missing required configuration "topic" which has no default value.'):
+    with pytest.raises(ConfigError, match='Missing required configuration "topic" which has no default value'):
         FileStreamSourceConnector().start({"file": "x"})
 
 

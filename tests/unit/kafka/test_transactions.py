@@ -26,11 +26,14 @@ class Producer:
         self.calls: list[str] = []
         self.plan: dict[str, list[KafkaException]] = {}
         self.sent: list[Callable[..., None]] = []
+        self.dead = False  # after a fatal error every call fails
 
     def _call(self, name: str) -> None:
         self.calls.append(name)
         if self.plan.get(name):
-            raise self.plan[name].pop(0)
+            error = self.plan[name].pop(0)
+            self.dead = self.dead or error.args[0].fatal()
+            raise error
 
     def init_transactions(self, timeout: float) -> None:
         self._call("init")
@@ -55,7 +58,8 @@ class Producer:
         self._call("purge")
 
     def flush(self, timeout: float) -> None:
-        pass
+        if self.dead:
+            raise failure(KafkaError._FENCED, fatal=True)
 
 
 @pytest.fixture

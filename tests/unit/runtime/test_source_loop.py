@@ -48,7 +48,9 @@ def values() -> list[Any]:
     return [value for _, value, _, _ in FakeProducer.made[-1].sent]
 
 
-def run_to_the_end(*steps: Any, connector: str = SOURCE, offsets: Offsets | None = None, **more: str) -> tuple[Script, RunningTask]:
+def run_to_the_end(
+    *steps: Any, connector: str = SOURCE, offsets: Offsets | None = None, **more: str
+) -> tuple[Script, RunningTask]:
     made = script("src", *steps)
     with RunningTask(config(connector, **more), worker(), bounded=True, offsets=offsets) as task:
         task.join()
@@ -72,7 +74,8 @@ def test_client_id_and_overrides_reach_the_producer() -> None:
 
 
 def test_key_partition_timestamp_and_headers_reach_kafka() -> None:
-    full = record("a", 1, key="k", key_schema=STRING_SCHEMA, kafka_partition=3, timestamp=5, headers=(Header("h", 1), Header("h", "x")))
+    headers = (Header("h", 1), Header("h", "x"))
+    full = record("a", 1, key="k", key_schema=STRING_SCHEMA, kafka_partition=3, timestamp=5, headers=headers)
     run_to_the_end([full, record(None, 2)])
     assert FakeProducer.made[-1].sent == [
         ("t", b"a", b"k", {"headers": [("h", b"1"), ("h", b"x")], "partition": 3, "timestamp": 5}), ("t", None, None, {}),
@@ -226,7 +229,8 @@ def test_abandon_commits_nothing() -> None:
 
 def test_a_task_with_commit_record_hears_of_every_record() -> None:
     made, task = run_to_the_end([record("a", 1), record("b", 2)], connector=ACKNOWLEDGED_SOURCE)
-    assert [call for call in made.calls if call[0] == "commit_record"] == [("commit_record", "a", 0, 0), ("commit_record", "b", 0, 1)]
+    heard = [call[1:] for call in made.calls if call[0] == "commit_record"]
+    assert heard == [("a", 0, 0), ("b", 0, 1)]
     assert stored(task) == {"position": 2}
 
 

@@ -23,7 +23,8 @@ def test_the_connectors_converter_wins_and_takes_the_connectors_options_alone() 
     worker = WorkerConfig.of({"value.converter": JSON, "value.converter.schemas.enable": "false"})
     own = task_converters({"value.converter": "JsonConverter"}, worker)
     assert own.value.from_connect_data("t", STRING_SCHEMA, "x") != b'"x"'
-    assert isinstance(task_converters({"key.converter": "org.apache.kafka.connect.storage.StringConverter"}, worker).key, StringConverter)
+    java = {"key.converter": "org.apache.kafka.connect.storage.StringConverter"}
+    assert isinstance(task_converters(java, worker).key, StringConverter)
 
 
 def test_an_unknown_converter_is_refused_by_name() -> None:

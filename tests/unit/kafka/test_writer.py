@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from sluiceway.api.task import TopicPartition
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import KafkaClientError
+from sluiceway.kafka import writer
+from sluiceway.kafka.writer import RecordWriter
+
+
+class Producer:
+    """Answers each record, when flushed, with the error that a test has set, or with its offset."""
+
+    def __init__(self) -> None:
+        self.error: KafkaError | None = None
+        self.sent: list[tuple[str, Callable[..., None]]] = []
+        self.written = 0
+
+    def produce(self, topic: str, *, key: bytes, value: bytes, on_delivery: Callable[..., None]) -> None:
+        self.sent.append((topic, on_delivery))
+
+    def flush(self, timeout: float) -> None:
+        if self.error is not None and self.error.fatal():
+            raise KafkaException(self.error)
+        for topic, delivered in self.sent:
+            place = SimpleNamespace(topic=lambda t=topic: t, partition=lambda: 0, offset=lambda o=self.written: o)
+            delivered(self.error, place)
+            self.written += 1
+        self.sent = []
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Producer]:
+    """The producers that were made, in order."""
+    producers: list[Producer] = []
+
+    def make(_config: object) -> Producer:
+        producers.append(Producer())
+        return producers[-1]
+
+    monkeypatch.setattr(writer, "producer", make)
+    return producers
+
+
+def test_a_write_returns_where_each_partition_ends(made: list[Producer]) -> None:
+    records = RecordWriter(WorkerConfig.of({}), "c")
+    assert records.write([("t", b"a", b"1"), ("t", b"b", None)]) == {TopicPartition("t", 0): 2}
+    assert records.write([]) == {}
+
+
+def test_a_record_that_is_not_acknowledged_is_an_error_and_the_next_write_may_work(made: list[Producer]) -> None:
+    records = RecordWriter(WorkerConfig.of({}), "c")
+    made[0].error = KafkaError(KafkaError._MSG_TIMED_OUT)
+    with pytest.raises(KafkaClientError, match="write to t") as caught:
+        records.write([("t", b"a", b"1")])
+    assert caught.value.code == "_MSG_TIMED_OUT"
+    made[0].error = None
+    assert records.write([("t", b"a", b"1")])
+    assert len(made) == 1
+
+
+def test_a_producer_that_is_dead_for_good_is_replaced(made: list[Producer]) -> None:
+    records = RecordWriter(WorkerConfig.of({}), "c")
+    made[0].error = KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, "test", True)
+    with pytest.raises(KafkaClientError):
+        records.write([("t", b"a", b"1")])
+    assert records.write([("t", b"a", b"1")])
+    assert len(made) == 2
+    made[1].error = made[0].error
+    records.close()

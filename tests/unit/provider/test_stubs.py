@@ -1,0 +1,55 @@
+"""The bundle's files."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from sluiceway.provider.stubs import stub, stubs, write_stubs
+from sluiceway.storage.model import ClusterState, ConnectorEntry
+
+
+def _state(**configs: dict[str, str]) -> ClusterState:
+    return ClusterState({name: ConnectorEntry(name, config) for name, config in configs.items()})
+
+
+def test_a_stub_is_python_that_names_the_connector_whatever_it_is_called() -> None:
+    name = "it's \"quoted\" \\ and {braced} größe"
+    tree = ast.parse(stub(name, {"connector.class": "X\n}", "topic": "t"}))
+    call = next(node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    assert [ast.literal_eval(argument) for argument in call.args] == [name, {"connector.class": "X\n}"}]
+
+
+def test_airflow_looks_at_a_stub_at_all() -> None:
+    text = stub("c", {}).lower()
+    assert "airflow" in text
+    assert "dag" in text
+
+
+def test_connectors_that_a_hand_written_dag_runs_have_no_stub() -> None:
+    assert list(stubs(_state(a={"topic": "t"}, b={"topic": "t", "airflow.dag": "mine"}))) == ["connector-a.py"]
+
+
+def test_a_name_too_long_for_a_dag_gives_a_file_whose_import_says_so() -> None:
+    files = stubs(ClusterState({"x" * 300: ConnectorEntry("x" * 300, {}), "ok": ConnectorEntry("ok", {})}))
+    refused = next(text for name, text in files.items() if "too-long" in name)
+    assert "connector-ok.py" in files
+    assert "250 characters" in refused
+    ast.parse(refused)
+
+
+def test_stubs_appear_change_and_go_and_others_files_stay(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("# not ours")
+    assert write_stubs(tmp_path, {"connector-a.py": "1", "connector-b.py": "1"}) == ["connector-a.py", "connector-b.py"]
+    assert sorted(write_stubs(tmp_path, {"connector-a.py": "2", "connector-c.py": "1"})) == [
+        "connector-a.py", "connector-b.py", "connector-c.py",
+    ]  # fmt: skip
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["connector-a.py", "connector-c.py", "mine.py"]
+    assert (tmp_path / "connector-a.py").read_text() == "2"
+
+
+def test_an_unchanged_stub_is_not_written_again(tmp_path: Path) -> None:
+    write_stubs(tmp_path, {"connector-a.py": "1"})
+    before = (tmp_path / "connector-a.py").stat()
+    assert write_stubs(tmp_path, {"connector-a.py": "1"}) == []
+    assert (tmp_path / "connector-a.py").stat().st_ino == before.st_ino
