@@ -19,6 +19,6 @@ def register(subparsers: Subparsers) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run until told to stop; 3 if a connector is refused."""
-    from sluiceway.spark import standalone
+    from sluiceway.stack import standalone
 
     return standalone.run(options.worker, options.connectors)

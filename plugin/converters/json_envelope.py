@@ -52,14 +52,14 @@ class EnvelopeCache:
 def _prefix(data: bytes, document: dict[str, Any]) -> bytes | None:
     """Return the bytes before the payload, or None where they cannot be told for certain.
 
-    The first ``,"payload":`` may stand inside the schema (in its parameters); then what precedes it is not JSON.
+    ``,"payload":`` may stand inside the schema, too (in its parameters); then what precedes it is not the schema.
     """
-    end = data.find(_PAYLOAD)
-    if not data.startswith(_SCHEMA) or end < 0:
-        return None
-    try:
-        if orjson.loads(data[len(_SCHEMA):end]) != document["schema"]:
-            return None
-    except orjson.JSONDecodeError:
-        return None
-    return data[:end + len(_PAYLOAD)]
+    end = data.find(_PAYLOAD) if data.startswith(_SCHEMA) else -1
+    while end >= 0:
+        try:
+            if orjson.loads(data[len(_SCHEMA):end]) == document["schema"]:
+                return data[:end + len(_PAYLOAD)]
+        except orjson.JSONDecodeError:
+            pass
+        end = data.find(_PAYLOAD, end + 1)
+    return None

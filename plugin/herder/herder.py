@@ -202,8 +202,7 @@ def _info(entry: ConnectorEntry) -> ConnectorInfo:
 
 
 def _tasks(entry: ConnectorEntry) -> tuple[TaskId, ...]:
-    """Return the ids of the committed tasks; none while they are to be generated again, as in Connect."""
-    return () if entry.inconsistent else tuple(TaskId(entry.name, number) for number in range(len(entry.task_configs)))
+    return tuple(TaskId(entry.name, number) for number in range(len(entry.task_configs)))
 
 
 def _type(entry: ConnectorEntry) -> ConnectorType:

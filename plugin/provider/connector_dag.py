@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pendulum
 from airflow.sdk import DAG
+from airflow.utils.dates import cron_presets
+from croniter import CroniterBadCronError, CroniterBadDateError, croniter
 from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.errors import ConfigError
-from sluiceway.provider.dag_keys import MICRO_BATCH, SCHEDULE, DagKeys, is_sink_config
+from sluiceway.provider.dag_keys import CONTINUOUS, MICRO_BATCH, SCHEDULE, DagKeys, is_sink_config
 from sluiceway.provider.naming import dag_id
 
 if TYPE_CHECKING:
@@ -36,26 +38,34 @@ def connector_dag(
     """
     keys = DagKeys.parse(config)
     sink = is_sink_config(config)
-    try:
-        dag = DAG(
-            dag_id=dag_id(name),
-            dag_display_name=name,
-            description=f"Kafka {'sink' if sink else 'source'} connector {config.get(CONNECTOR_CLASS, '')}",
-            schedule=keys.schedule,
-            start_date=_START,
-            catchup=False,
-            max_active_runs=1,
-            is_paused_upon_creation=False,
-            tags=[TAG, "sink" if sink else "source", *keys.tags],
-            default_args={"owner": keys.owner},
-            doc_md=_documentation(name, config, keys),
-        )
-    except ValueError as error:
-        raise ConfigError(SCHEDULE, keys.schedule, f"not a schedule that Airflow knows: {error}") from error
+    _check_schedule(keys.schedule)
+    dag = DAG(
+        dag_id=dag_id(name),
+        dag_display_name=name,
+        description=f"Kafka {'sink' if sink else 'source'} connector {config.get(CONNECTOR_CLASS, '')}",
+        schedule=keys.schedule,
+        start_date=_START,
+        catchup=False,
+        max_active_runs=1,
+        is_paused_upon_creation=False,
+        tags=[TAG, "sink" if sink else "source", *keys.tags],
+        default_args={"owner": keys.owner},
+        doc_md=_documentation(name, config, keys),
+    )
     options: dict[str, Any] = {} if keys.retries is None else {"retries": keys.retries}
     operator = sink_operator if sink else source_operator
     operator(task_id=TASK_ID, connector=name, dag=dag, **options)
     return dag
+
+
+def _check_schedule(schedule: str | None) -> None:
+    """Airflow itself looks at a schedule only later, and its message names neither the connector nor the key."""
+    if schedule in (None, CONTINUOUS, "@once", *cron_presets):
+        return
+    try:
+        croniter(schedule)
+    except (CroniterBadCronError, CroniterBadDateError) as error:
+        raise ConfigError(SCHEDULE, schedule, f"not a cron expression or preset that Airflow knows: {error}") from error
 
 
 def _documentation(name: str, config: Mapping[str, str], keys: DagKeys) -> str:

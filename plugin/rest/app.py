@@ -26,7 +26,7 @@ def make_app(
     endpoint, for authentication and permissions; the path parameter that names the connector is ``name``.
     """
     app = FastAPI(
-        title="Sluiceway", version=__version__, dependencies=list(dependencies), redirect_slashes=False,
+        title="Sluiceway", version=__version__, dependencies=list(dependencies),
         openapi_url=None, docs_url=None, redoc_url=None,
     )  # fmt: skip
     app.state.herder_provider = herder_provider

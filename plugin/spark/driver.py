@@ -37,6 +37,7 @@ class Driver:
         self._runners: dict[str, ConnectorRunner] = {}
         self._wake = threading.Event()
         self._stop_reason: str | None = None
+        self._told = False
         config_store.on_change(self._changed)
 
     def stop(self, reason: str) -> None:
@@ -47,28 +48,31 @@ class Driver:
 
     def run(self) -> list[Outcome]:
         """Host connectors until they all ended (or, hosting all, until ``stop``); return how each one ended."""
-        told = False
         outcomes: list[Outcome] = []
         for name in self._only or ():
             self._add(name)
         while True:
             self._wake.clear()
-            if self._only is None and not self._stop_reason:
-                for name in self._config_store.snapshot().names():
-                    if name not in self._runners:
-                        self._add(name)
-            if self._stop_reason and not told:
-                told = True
-                log.info("Stopping: %s", self._stop_reason)
-                for runner in self._runners.values():
-                    runner.leave()
-            for name, runner in list(self._runners.items()):
-                if not runner.is_alive():
-                    outcomes.append(runner.outcome or Outcome.FAILED)
-                    del self._runners[name]
+            if self._stop_reason:
+                self._tell_to_leave()
+            elif self._only is None:
+                for name in set(self._config_store.snapshot().names()) - self._runners.keys():
+                    self._add(name)
+            outcomes += self._reap()
             if not self._runners and (self._only is not None or self._stop_reason):
                 return outcomes
             self._wake.wait(0.2)
+
+    def _tell_to_leave(self) -> None:
+        if not self._told:
+            self._told = True
+            log.info("Stopping: %s", self._stop_reason)
+            for runner in self._runners.values():
+                runner.leave()
+
+    def _reap(self) -> list[Outcome]:
+        ended = [name for name, runner in self._runners.items() if not runner.is_alive()]
+        return [self._runners.pop(name).outcome or Outcome.FAILED for name in ended]
 
     def _add(self, name: str) -> None:
         runner = self._new_runner(name)

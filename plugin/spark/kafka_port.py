@@ -147,7 +147,9 @@ def order_in(record: LogRecord, spec: TaskSpec) -> Order | None:
         if isinstance(config, ConnectorRecord) and config.name == spec.id.connector and config.config is None:
             return Order.STOP
         if isinstance(config, TargetStateRecord) and config.name == spec.id.connector and config.state is not None:
-            return {TargetState.STARTED: Order.RUN, TargetState.PAUSED: Order.PAUSE, TargetState.STOPPED: Order.STOP}[config.state]
+            return {TargetState.STARTED: Order.RUN, TargetState.PAUSED: Order.PAUSE, TargetState.STOPPED: Order.STOP}[
+                config.state
+            ]
         return None
     said = decode_status_record(record.key, record.value, record.timestamp)
     if isinstance(said, ConnectorStatusRecord) and said.connector == spec.id.connector and said.status is not None:

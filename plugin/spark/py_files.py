@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
 import zipfile
 from pathlib import Path
 
 import sluiceway
+from sluiceway.folders import cache_home
 
 
 def package_zip(folder: Path | None = None) -> Path:
@@ -23,14 +23,16 @@ def package_zip(folder: Path | None = None) -> Path:
     for source in sources:
         digest.update(str(source.relative_to(root)).encode())
         digest.update(source.read_bytes())
-    folder = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sluiceway"
+    folder = folder or cache_home()
     target = folder / f"sluiceway-{digest.hexdigest()[:16]}.zip"
     if target.exists():
         return target
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False) as scratch:
-        with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as archive:
-            for source in sources:
-                archive.write(source, Path("sluiceway") / source.relative_to(root))
+    with (
+        tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False) as scratch,
+        zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for source in sources:
+            archive.write(source, Path("sluiceway") / source.relative_to(root))
     Path(scratch.name).replace(target)  # atomic: another process making the same zip does no harm
     return target

@@ -32,6 +32,8 @@ LOCAL_CONF = {
     "spark.driver.bindAddress": "127.0.0.1",
 }
 
+_LOCAL_SLOTS = 256  # tasks that one local context can hold; a slot costs nothing until it is used
+
 
 def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, master: str | None = None) -> SparkContext:
     """Return the context of this process: the one spark-submit prepared, or with ``master`` a new one.
@@ -54,6 +56,13 @@ def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, maste
     context.setLogLevel("WARN")
     context.addPyFile(str(package_zip()))
     return context
+
+
+def local_context(app_name: str) -> SparkContext:
+    """Return a new context on this machine with slots to spare: tasks wait for data, so there may be many more than cores."""
+    # PySpark starts the JVM as a child with this environment; the JVM ends with this process.
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 1g pyspark-shell")
+    return spark_context(app_name, LOCAL_CONF, master=f"local[{_LOCAL_SLOTS}]")
 
 
 def slots(context: SparkContext) -> int:

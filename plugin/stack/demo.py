@@ -15,8 +15,8 @@ LINES = 10_000
 TOPIC = "demo-access-log"
 SOURCE, SINK = "demo-source", "demo-sink"
 
-_PATHS = ("/", "/login", "/cart", "/products/{n}", "/products/{n}/reviews", "/search?q=lock+gate", "/static/app.js", "/api/orders/{n}")
-_AGENTS = ("Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0", "curl/8.5.0", "Googlebot/2.1", "okhttp/4.12.0")
+_PATHS = ("/", "/login", "/cart", "/products/{n}", "/products/{n}/reviews", "/search?q=gate", "/static/app.js", "/api/orders/{n}")
+_AGENTS = ("Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0", "curl/8.5.0", "Googlebot/2.1", "okhttp/4.12")
 _STATUSES = (200, 200, 200, 200, 200, 200, 304, 302, 404, 500)
 
 

@@ -92,7 +92,9 @@ def test_a_killed_jvm_takes_the_driver_with_it_and_the_status_says_so(running: R
     jvm, python = running.processes()
     jvm.kill()
     running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]), within=20)
-    eventually(lambda: not python.is_running() or python.status() == psutil.STATUS_ZOMBIE, within=20, what="the Python driver's end")
+    eventually(
+        lambda: not python.is_running() or python.status() == psutil.STATUS_ZOMBIE, within=20, what="the Python driver's end"
+    )
 
 
 def test_a_killed_python_driver_does_not_stay_running_in_the_status(running: Running) -> None:
@@ -100,7 +102,7 @@ def test_a_killed_python_driver_does_not_stay_running_in_the_status(running: Run
     python.kill()
     eventually(lambda: not running.driver.is_running(), within=20, what="the JVM's end")
     # Nobody is left to say so: the reader sees that the heartbeats have stopped.
-    running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]), within=25)
+    running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]), within=35)
 
 
 def test_a_killed_python_worker_is_replaced(running: Running) -> None:

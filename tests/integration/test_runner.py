@@ -16,7 +16,6 @@ from sluiceway.spark.launcher import ThreadLauncher
 from sluiceway.spark.runner import ConnectorRunner, Outcome
 from sluiceway.storage.factory import Stores, open_stores
 
-
 from support.driver import worker_of, worker_properties
 from support.eventually import eventually
 
@@ -85,7 +84,9 @@ def test_two_connectors_carry_lines_from_file_to_file(bench: Bench, unique: Call
     bench.herder.create(sink, {"connector.class": "FileStreamSink", "file": str(bench.sink), "topics": topic})
     bench.driver(source, "one:1")
     bench.driver(sink, "two:2")
-    eventually(lambda: bench.sink.exists() and bench.sink.read_bytes() == bench.source.read_bytes(), within=60, what="equal files")
+    eventually(
+        lambda: bench.sink.exists() and bench.sink.read_bytes() == bench.source.read_bytes(), within=60, what="equal files"
+    )
     assert bench.states(source) == ("RUNNING", ["RUNNING"])
     assert bench.states(sink) == ("RUNNING", ["RUNNING"])
 

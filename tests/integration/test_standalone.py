@@ -33,8 +33,20 @@ class Quickstart:
             "offset.flush.interval.ms": "10000",
             "listeners": f"http://127.0.0.1:{self.port}",
         }
-        source = {"name": "local-file-source", "connector.class": "FileStreamSource", "tasks.max": "1", "file": "test.txt", "topic": topic}
-        sink = {"name": sink_group, "connector.class": "FileStreamSink", "tasks.max": "1", "file": "test.sink.txt", "topics": topic}
+        source = {
+            "name": "local-file-source",
+            "connector.class": "FileStreamSource",
+            "tasks.max": "1",
+            "file": "test.txt",
+            "topic": topic,
+        }
+        sink = {
+            "name": sink_group,
+            "connector.class": "FileStreamSink",
+            "tasks.max": "1",
+            "file": "test.sink.txt",
+            "topics": topic,
+        }
         self.files = [
             write_properties(folder / "connect-standalone.properties", worker),
             write_properties(folder / "connect-file-source.properties", source),
@@ -94,7 +106,9 @@ def test_pause_and_resume_by_rest_stop_and_start_the_records(quickstart: Quickst
     quickstart.lines_arrive("before\n")
     base = f"http://127.0.0.1:{quickstart.port}/connectors/local-file-source"
     httpx.put(f"{base}/pause").raise_for_status()
-    eventually(lambda: quickstart.rest("/connectors/local-file-source/status")["tasks"][0]["state"] == "PAUSED", what="the task's pause")  # type: ignore[index]
+    eventually(
+        lambda: quickstart.rest("/connectors/local-file-source/status")["tasks"][0]["state"] == "PAUSED", what="the task's pause"
+    )  # type: ignore[index]
     with quickstart.source.open("a") as file:
         file.write("while paused\n")
     httpx.put(f"{base}/resume").raise_for_status()
@@ -109,7 +123,11 @@ def test_a_refused_connector_ends_the_process_with_connects_exit_code(
     made = Quickstart(tmp_path, kafka_bootstrap, unique("connect-test"), unique("local-file-sink"))
     write_properties(made.files[1], {"name": "bad", "connector.class": "FileStreamSource", "file": "test.txt"})
     ended = subprocess.run(
-        [sys.executable, "-m", "sluiceway.cli.main", "standalone", *made.files], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "sluiceway.cli.main", "standalone", *made.files],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert ended.returncode == 3, ended.stderr
     assert "Failed to create connector for" in ended.stderr

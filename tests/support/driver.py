@@ -46,7 +46,13 @@ def write_properties(path: Path, properties: Mapping[str, str]) -> Path:
 
 
 def submitted_driver(
-    connector: str, worker_file: Path, folder: Path, *, master: str, conf: Mapping[str, str] | None = None, mode: str = "long-running"
+    connector: str,
+    worker_file: Path,
+    folder: Path,
+    *,
+    master: str,
+    conf: Mapping[str, str] | None = None,
+    mode: str = "long-running",
 ) -> BackgroundProcess:
     """Return a driver of one connector, not started yet: spark-submit in client mode."""
     settings = {**LOCAL_CONF, **(conf or {})}

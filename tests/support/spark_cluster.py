@@ -35,7 +35,16 @@ class SparkCluster:
         self.work = folder / "work"
         self._master = BackgroundProcess(
             "spark-master",
-            [*launch, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(self._port), "--webui-port", "0"],
+            [
+                *launch,
+                "org.apache.spark.deploy.master.Master",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                str(self._port),
+                "--webui-port",
+                "0",
+            ],
             folder,
             env=env,
         )

@@ -32,7 +32,9 @@ def test_an_error_is_the_same_after_pickling(cls: type[ConnectError]) -> None:
 
 
 def test_config_errors_read_as_kafka_writes_them() -> None:
-    assert str(ConfigError("a", None, "Value must be non-null")) == "Invalid value null for configuration a: Value must be non-null"
+    assert (
+        str(ConfigError("a", None, "Value must be non-null")) == "Invalid value null for configuration a: Value must be non-null"
+    )
     assert str(ConfigError("plain text")) == "plain text"
 
 

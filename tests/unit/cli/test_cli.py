@@ -146,7 +146,7 @@ def test_up_down_and_ps_pass_their_arguments_on(monkeypatch: pytest.MonkeyPatch,
 
 def test_standalone_answers_with_the_runs_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
-    module(monkeypatch, "sluiceway.spark.standalone", run=lambda worker, files: calls.append((worker, files)) or 3)
+    module(monkeypatch, "sluiceway.stack.standalone", run=lambda worker, files: calls.append((worker, files)) or 3)
     assert main(["standalone", "w.properties", "a.properties", "b.json"]) == 3
     assert calls == [(Path("w.properties"), [Path("a.properties"), Path("b.json")])]
 

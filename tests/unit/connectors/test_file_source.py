@@ -8,6 +8,7 @@ import pytest
 from sluiceway.api import Offset, SourceRecord
 from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.file.source import FileStreamSourceConnector, FileStreamSourceTask
+from sluiceway.connectors.file.tail import FileTail
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.runtime.contexts import SourceContext
@@ -133,6 +134,25 @@ def test_a_replaced_file_is_read_to_its_end_and_then_its_successor(file: Path) -
     file.rename(file.with_suffix(".1"))
     file.write_text("new\n")
     assert poll_all(task) == ["old 2", "unfinished", "new"]
+
+
+def test_lines_written_just_before_a_file_is_replaced_are_not_missed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.write_text("old\n")
+    task = start(file)
+    assert poll_all(task) == ["old"]
+    read = FileTail._chunk
+
+    def read_and_be_overtaken(tail: FileTail) -> bytes:
+        chunk = read(tail)
+        if not chunk and not file.with_suffix(".1").exists():
+            with file.open("a") as out:
+                out.write("late\n")
+            file.rename(file.with_suffix(".1"))
+            file.write_text("new\n")
+        return chunk
+
+    monkeypatch.setattr(FileTail, "_chunk", read_and_be_overtaken)
+    assert poll_all(task) == ["late", "new"]
 
 
 def test_the_position_after_a_replaced_files_unfinished_line_is_the_new_files_start(file: Path) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import AlreadyExistsError, BadRequestError, InvalidConfigError, NotFoundError
 from sluiceway.herder import Herder
+from sluiceway.storage.codec import encode_commit
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 
@@ -23,8 +26,6 @@ class Cluster:
         self.herder = Herder(WORKER, self.config, self.status, None, clock=self.clock)
 
     def clock(self) -> float:
-        import time
-
         return time.time() + self.ahead
 
     def run(self, name: str, state: State = State.RUNNING, *tasks: State) -> None:
@@ -87,6 +88,14 @@ def test_tasks_are_told_with_their_configs(cluster: Cluster) -> None:
     cluster.herder.create("a", CONFIG)
     cluster.run("a", State.RUNNING, State.RUNNING, State.RUNNING)
     assert [(str(task.id), task.config["n"]) for task in cluster.herder.task_infos("a")] == [("a-0", "0"), ("a-1", "1")]
+
+
+def test_tasks_that_are_to_be_generated_again_are_not_told(cluster: Cluster) -> None:
+    cluster.herder.create("a", CONFIG)
+    cluster.run("a", State.RUNNING, State.RUNNING)
+    cluster.config._write(lambda _state: [encode_commit("a", 2)])  # and no record of the second task
+    assert cluster.herder.info("a").tasks == ()
+    assert cluster.herder.task_infos("a") == []
 
 
 def test_a_class_that_is_not_here_is_of_unknown_type(cluster: Cluster) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from sluiceway.api import SourceConnector
+from sluiceway.config.connector import CONNECTOR
 from sluiceway.config.definition import ConfigDef, ConfigKey, Type
-from sluiceway.errors import BadRequestError, InvalidConfigError
-from sluiceway.herder.validation import check, named, trimmed
+from sluiceway.errors import BadRequestError, ConfigError, InvalidConfigError
+from sluiceway.herder.validation import check, named, problems, trimmed
 
 SOURCE = {"name": "s", "connector.class": "FileStreamSource", "topic": "t"}
 SINK = {"name": "k", "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "topics": "a,b"}
@@ -32,9 +33,15 @@ class SecretSource(SourceConnector):
         return []
 
 
-def _refuse(name: str, value: Any) -> None:
-    from sluiceway.errors import ConfigError
+class ThoroughSource(SecretSource):
+    """Declares Connect's own keys once more."""
 
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return CONNECTOR
+
+
+def _refuse(name: str, value: Any) -> None:
     raise ConfigError(name, value, "too short")
 
 
@@ -162,6 +169,11 @@ def test_a_refused_secret_is_not_shown() -> None:
     assert "Invalid value [hidden] for configuration password: too short" in text
     assert "Invalid value x for configuration port" in text
     assert "hunter2" not in text
+
+
+def test_a_key_that_both_connect_and_the_connector_declare_is_reported_once() -> None:
+    errors = list(problems(ThoroughSource, {"name": "s", "connector.class": "x", "tasks.max": "0"}))
+    assert errors == ["Invalid value 0 for configuration tasks.max: Value must be at least 1"]
 
 
 def test_the_name_is_added_last_and_must_be_the_same_everywhere() -> None:

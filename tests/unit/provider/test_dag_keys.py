@@ -22,7 +22,8 @@ def test_owner_tags_and_retries_are_taken_over() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("airflow.mode", "sometimes"), ("airflow.schedule", "@daily"), ("airflow.retries", "-1"), ("airflow.retries", "x")]
+    ("key", "value"),
+    [("airflow.mode", "sometimes"), ("airflow.schedule", "@daily"), ("airflow.retries", "-1"), ("airflow.retries", "x")],
 )
 def test_keys_that_cannot_be_a_dag_are_refused(key: str, value: str) -> None:
     with pytest.raises(ConfigError, match=key):
@@ -30,7 +31,7 @@ def test_keys_that_cannot_be_a_dag_are_refused(key: str, value: str) -> None:
 
 
 def test_only_what_the_dag_needs_leaves_the_config_topic() -> None:
-    config = {"connector.class": "X", "topics": "t", "airflow.tags": "a", "connection.password": "hush", "spark.executor.cores": "2"}
+    config = {"connector.class": "X", "topics": "t", "airflow.tags": "a", "connection.password": "hush", "spark.x": "2"}
     assert inlined(config) == {"connector.class": "X", "topics": "t", "airflow.tags": "a"}
 
 

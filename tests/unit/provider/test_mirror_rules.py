@@ -51,7 +51,7 @@ def test_one_connector(
 
 
 @pytest.mark.parametrize("targets", [c for n in (1, 2, 3) for c in itertools.product(TargetState, repeat=n)])
-@pytest.mark.parametrize(("agreed", "paused"), itertools.product((None, False, True), (False, True)))
+@pytest.mark.parametrize(("agreed", "paused"), list(itertools.product((None, False, True), (False, True))))
 def test_one_look_and_its_actions_make_both_sides_equal_for_good(
     agreed: bool | None, paused: bool, targets: tuple[TargetState, ...]
 ) -> None:
@@ -64,7 +64,7 @@ def test_one_look_and_its_actions_make_both_sides_equal_for_good(
 
 
 @pytest.mark.parametrize("targets", list(itertools.product(TargetState, repeat=2)))
-@pytest.mark.parametrize(("agreed", "paused"), itertools.product((None, False, True), (False, True)))
+@pytest.mark.parametrize(("agreed", "paused"), list(itertools.product((None, False, True), (False, True))))
 def test_a_look_whose_actions_failed_decides_the_same_again(
     agreed: bool | None, paused: bool, targets: tuple[TargetState, ...]
 ) -> None:
@@ -105,10 +105,11 @@ def test_connectors_are_grouped_by_the_dag_that_runs_them() -> None:
 
 
 def test_dags_are_looked_at_again_only_for_what_they_depend_on() -> None:
-    before = generated(_state(ConnectorEntry("a", {"file": "1", "airflow.tags": "t"}), ConnectorEntry("b", {}), ConnectorEntry("c", {})))
+    tagged = {"airflow.tags": "t"}
+    before = generated(_state(ConnectorEntry("a", {"file": "1", **tagged}), ConnectorEntry("b", {}), ConnectorEntry("c", {})))
     now = generated(
         _state(
-            ConnectorEntry("a", {"file": "2", "airflow.tags": "t"}),
+            ConnectorEntry("a", {"file": "2", **tagged}),
             ConnectorEntry("c", {"airflow.tags": "u"}),
             ConnectorEntry("d", {}),
             ConnectorEntry("e", {"airflow.dag": "mine"}),

@@ -20,13 +20,19 @@ def test_usual_names_stay_as_they_are(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("two words", "two_x20words"), ("a/b", "a_x2Fb"), ("größe", "gr_xC3_xB6_xC3_x9Fe"), ("a_x20b", "a_x5Fx20b"), ("a..b", "a._x2Eb")],
+    [
+        ("two words", "two_x20words"),
+        ("a/b", "a_x2Fb"),
+        ("größe", "gr_xC3_xB6_xC3_x9Fe"),
+        ("a_x20b", "a_x5Fx20b"),
+        ("a..b", "a._x2Eb"),
+    ],
 )
 def test_other_characters_are_escaped_byte_by_byte(name: str, expected: str) -> None:
     assert dag_id(name) == expected
 
 
-@given(st.text(st.characters(min_codepoint=32, exclude_categories=["Cs"]), min_size=1, max_size=60))
+@given(st.text(st.characters(min_codepoint=32, exclude_categories=["Cs"]), min_size=1, max_size=15))
 def test_every_name_comes_back_from_its_dag_id(name: str) -> None:
     encoded = dag_id(name)
     assert connector_name(encoded) == name

@@ -22,7 +22,8 @@ def test_values_are_typed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("mirror_interval", "often"), ("drain_timeout", "0"), ("pause_poll_interval", "nan"), ("mirror_enabled", "maybe")]
+    ("name", "text"),
+    [("mirror_interval", "often"), ("drain_timeout", "0"), ("pause_poll_interval", "nan"), ("mirror_enabled", "maybe")],
 )
 def test_a_wrong_value_is_refused_by_name(name: str, text: str) -> None:
     with pytest.raises(ConfigError, match=rf"Invalid value {text} for configuration \[sluiceway\] {name}"):

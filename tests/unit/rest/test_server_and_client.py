@@ -47,19 +47,22 @@ def client(server: RestServer) -> Iterator[ConnectClient]:
 
 
 def test_the_client_leads_a_connector_through_its_life(client: ConnectClient) -> None:
-    assert client.put_config("a b", SOURCE) is True
-    assert client.put_config("a b", SOURCE | {"batch.size": "5"}) is False
+    assert client.put_config("a b?c#d", SOURCE) is True
+    assert client.put_config("a b?c#d", SOURCE | {"batch.size": "5"}) is False
     assert client.create("c", SOURCE, "PAUSED")["name"] == "c"
-    assert client.connectors() == ["a b", "c"]
-    assert client.config("a b") == SOURCE | {"batch.size": "5", "name": "a b"}
-    assert client.info("a b")["type"] == "source"
-    client.pause("a b")
-    assert client.status("a b")["connector"]["state"] == "PAUSED"
-    client.stop("a b")
+    assert client.connectors() == ["a b?c#d", "c"]
+    assert client.config("a b?c#d") == SOURCE | {"batch.size": "5", "name": "a b?c#d"}
+    assert client.info("a b?c#d")["type"] == "source"
+    client.pause("a b?c#d")
+    assert client.status("a b?c#d")["connector"]["state"] == "PAUSED"
+    client.stop("a b?c#d")
     client.resume("c")
-    assert {name: status["connector"]["state"] for name, status in client.statuses().items()} == {"a b": "STOPPED", "c": "PAUSED"}
-    assert client.tasks("a b") == []
-    client.delete("a b")
+    assert {name: status["connector"]["state"] for name, status in client.statuses().items()} == {
+        "a b?c#d": "STOPPED",
+        "c": "PAUSED",
+    }
+    assert client.tasks("a b?c#d") == []
+    client.delete("a b?c#d")
     assert client.connectors() == ["c"]
 
 
@@ -81,7 +84,7 @@ def test_a_server_that_is_not_there_is_an_error_that_names_it(server: RestServer
         ConnectClient(address).connectors()
 
 
-@pytest.mark.parametrize("server_url", ["no-scheme", "http://", "http://[", "ftp://x"])
+@pytest.mark.parametrize("server_url", ["no-scheme", "http://", "http://a\nb", "ftp://x"])
 def test_an_address_that_is_none_is_an_error_too(server_url: str) -> None:
     with pytest.raises(RestError, match="Cannot reach"):
         ConnectClient(server_url).connectors()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sluiceway.config.properties import read_connector_file, read_properties
 from sluiceway.config.worker import WorkerConfig
@@ -19,12 +17,9 @@ from sluiceway.spark.host import HostServer, TaskHost
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.port import HostPort
 from sluiceway.spark.runner import ConnectorRunner
-from sluiceway.spark.session import LOCAL_CONF, spark_context
+from sluiceway.spark.session import local_context
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.offsets_file import FileOffsetStore
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
 
 EXIT_REFUSED = 3
 """Kafka's own exit code when a connector file is refused."""
@@ -44,7 +39,7 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
     herder = Herder(worker, config, status, offsets)
     host = TaskHost(status, offsets)
     server = HostServer(host)
-    launcher = SparkLauncher(_local_context())
+    launcher = SparkLauncher(local_context("sluiceway-standalone"))
 
     def runner(name: str) -> ConnectorRunner:
         return ConnectorRunner(
@@ -86,11 +81,3 @@ def _create(herder: Herder, files: Sequence[Path]) -> bool:
             return True
         log.info("Created connector %s", config["name"])
     return False
-
-
-def _local_context() -> SparkContext:
-    """Return a local Spark context with slots to spare: tasks wait for data, so there may be many more than cores."""
-    slots = max(64, 8 * (os.cpu_count() or 1))
-    # PySpark starts the JVM as a child with this environment; the JVM ends with this process.
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 1g pyspark-shell")
-    return spark_context("sluiceway-standalone", LOCAL_CONF, master=f"local[{slots}]")

@@ -1,0 +1,129 @@
+"""The bundle of generated DAGs."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from airflow.sdk import DAG
+from sluiceway.errors import ConfigError, KafkaClientError
+from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
+from sluiceway.provider.bundle import ConnectorDagBundle
+from sluiceway.provider.connector_dag import connector_dag
+from sluiceway.provider.stubs import stub
+
+
+class Bundle(ConnectorDagBundle):
+    """A bundle whose config topic is a dict."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(name="connectors", refresh_interval=30)
+        self.base_dir = folder
+        self.topic: dict[str, str] | None = {}
+        self.reads = 0
+
+    def _read(self) -> dict[str, str]:
+        self.reads += 1
+        if self.topic is None:
+            raise KafkaClientError("Cannot reach Kafka")
+        return self.topic
+
+    def files(self) -> list[str]:
+        return sorted(path.name for path in self.path.iterdir())
+
+
+def test_a_task_beside_a_dag_processor_does_not_ask_kafka(tmp_path: Path) -> None:
+    processor, task = Bundle(tmp_path), Bundle(tmp_path)
+    processor.refresh()
+    task.initialize()
+    assert (processor.reads, task.reads) == (1, 0)
+
+
+def test_a_task_where_no_dag_processor_runs_asks_each_time(tmp_path: Path) -> None:
+    for text in ("1", "2"):
+        task = Bundle(tmp_path)
+        task.topic = {"connector-a.py": text}
+        task.initialize()
+        assert (task.path / "connector-a.py").read_text() == text
+
+
+def test_a_folder_whose_dag_processor_is_gone_is_not_trusted_for_ever(tmp_path: Path) -> None:
+    processor, task = Bundle(tmp_path), Bundle(tmp_path)
+    processor.refresh()
+    long_ago = time.time() - 91
+    os.utime(tmp_path / "refreshed", (long_ago, long_ago))
+    task.initialize()
+    assert task.reads == 1
+
+
+def test_while_kafka_is_out_of_reach_the_dags_stay(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    bundle = Bundle(tmp_path)
+    bundle.topic = {"connector-a.py": "1"}
+    bundle.refresh()
+    bundle.topic = None
+    bundle.refresh()
+    assert bundle.files() == ["connector-a.py"]
+    assert "stay as they are: Cannot reach Kafka" in caplog.text
+
+
+def test_bundles_have_no_versions_so_a_restart_sees_the_newest_config(tmp_path: Path) -> None:
+    assert not ConnectorDagBundle.supports_versioning
+    assert Bundle(tmp_path).get_current_version() is None
+
+
+def _dag(name: str, config: dict[str, str]) -> DAG:
+    """Run the stub as Airflow's parser does."""
+    scope: dict[str, DAG] = {}
+    exec(compile(stub(name, config), "connector-stub.py", "exec"), scope)  # noqa: S102 (what Airflow does with it)
+    return scope["dag"]
+
+
+def test_a_long_running_connector_is_one_run_that_is_always_there() -> None:
+    dag = _dag("my logs", {"connector.class": "FileStreamSource", "topic": "t"})
+    [task] = dag.tasks
+    assert (dag.dag_id, dag.dag_display_name) == ("my_x20logs", "my logs")
+    assert type(dag.timetable).__name__ == "ContinuousTimetable"
+    assert (dag.max_active_runs, dag.catchup, dag.is_paused_upon_creation) == (1, False, False)
+    assert isinstance(task, SourceConnectorOperator)
+    assert task.connector == "my logs"
+
+
+def test_a_dead_driver_is_started_again_soon_and_then_ever_later() -> None:
+    [task] = _dag("c", {"topic": "t"}).tasks
+    assert task.retries == 10
+    assert (task.retry_delay.total_seconds(), task.retry_exponential_backoff, task.max_retry_delay.total_seconds()) == (5, 2, 60)
+
+
+def test_airflow_keys_show_in_the_dag() -> None:
+    keys = {"airflow.mode": "micro-batch", "airflow.schedule": "*/5 * * * *", "airflow.owner": "data"}
+    dag = _dag("c", {"topics": "t", **keys, "airflow.tags": "a,b", "airflow.retries": "1"})
+    [task] = dag.tasks
+    assert dag.timetable.expression == "*/5 * * * *"
+    assert set(dag.tags) == {"sluiceway", "sink", "a", "b"}
+    assert (task.owner, task.retries) == ("data", 1)
+    assert isinstance(task, SinkConnectorOperator)
+
+
+@pytest.mark.parametrize("schedule", ["@daily", "@continuous", "@once", "0 3 * * 1-5"])
+def test_schedules_that_airflow_knows_are_taken(schedule: str) -> None:
+    assert _dag("c", {"topic": "t", "airflow.mode": "micro-batch", "airflow.schedule": schedule}).schedule == schedule
+
+
+def test_a_dag_default_may_change_the_operators_retries() -> None:
+    with DAG("d", schedule=None, default_args={"retries": 3}):
+        assert SourceConnectorOperator(task_id="t", connector="c").retries == 3
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ({"airflow.mode": "micro-batch", "airflow.schedule": "every now and then"}, "airflow.schedule"),
+        ({"airflow.mode": "micro-batch", "airflow.schedule": "@sometimes"}, "airflow.schedule"),
+        ({"airflow.mode": "sometimes"}, "airflow.mode"),
+    ],
+)
+def test_a_config_that_cannot_be_a_dag_is_an_import_error_that_says_why(config: dict[str, str], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        connector_dag("c", config, source_operator=SourceConnectorOperator, sink_operator=SinkConnectorOperator)

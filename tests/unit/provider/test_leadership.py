@@ -1,0 +1,56 @@
+"""The mirror's lock."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import sqlalchemy
+from sluiceway.provider.leadership import FileLeadership, leadership
+
+_HOLD = """
+import sys
+from pathlib import Path
+from sluiceway.provider.leadership import FileLeadership
+held = FileLeadership(Path(sys.argv[1]))
+print(held.held(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_one_process_leads_until_it_is_gone_even_by_kill_9(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    leader = subprocess.Popen(
+        [sys.executable, "-c", _HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert leader.stdout is not None
+    try:
+        assert leader.stdout.readline().strip() == "True"
+        second = FileLeadership(path)
+        assert not second.held()
+    finally:
+        leader.kill()
+        leader.communicate()
+    assert second.held()
+    assert second.held()
+    second.release()
+
+
+def test_a_released_lock_is_free(tmp_path: Path) -> None:
+    first, second = FileLeadership(tmp_path / "lock"), FileLeadership(tmp_path / "lock")
+    assert first.held()
+    assert not second.held()
+    first.release()
+    assert second.held()
+    second.release()
+
+
+def test_two_connect_clusters_in_one_airflow_have_a_leader_each(tmp_path: Path) -> None:
+    engine = sqlalchemy.create_engine("sqlite://")
+    one, other, same = (leadership(engine, tmp_path, key) for key in ("one", "other", "one"))
+    assert one.held()
+    assert other.held()
+    assert not same.held()
+    one.release()
+    other.release()

@@ -1,0 +1,220 @@
+"""The mirror, over a config store in memory and a stand-in for Airflow's database."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+
+import pytest
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConnectError
+from sluiceway.herder import Herder
+from sluiceway.provider.airflow_db import DagFlag
+from sluiceway.provider.mirror import Mirror
+from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.model import TargetState
+
+from support.eventually import eventually
+
+BUNDLE = "connectors"
+
+
+class Airflow:
+    """Airflow's database: paused flags, and what was asked of the DAG processor."""
+
+    def __init__(self, **paused: bool) -> None:
+        self.dags = {dag: DagFlag(dag, flag, BUNDLE) for dag, flag in paused.items()}
+        self.requests: list[list[str]] = []
+        self.writes: list[tuple[str, bool]] = []
+        self.down = False
+
+    def flags(self, dag_ids: Collection[str], bundle: str) -> dict[str, DagFlag]:
+        if self.down:
+            raise ConnectionError("no database")
+        return {dag: flag for dag, flag in self.dags.items() if dag in dag_ids or flag.bundle == bundle}
+
+    def toggle(self, dag: str, paused: bool, bundle: str = BUNDLE) -> None:
+        self.dags[dag] = DagFlag(dag, paused, bundle)
+
+    def set_paused(self, dag_id: str, paused: bool, why: str) -> None:
+        self.writes.append((dag_id, paused))
+        self.dags[dag_id] = DagFlag(dag_id, paused, self.dags[dag_id].bundle)
+
+    def request_parsing(self, bundle: str, files: Collection[str]) -> None:
+        assert bundle == BUNDLE
+        self.requests.append(list(files))
+
+
+class Lead:
+    def __init__(self, leads: bool = True) -> None:
+        self.leads = leads
+
+    def held(self) -> bool:
+        return self.leads
+
+    def release(self) -> None:
+        self.leads = False
+
+
+class World:
+    def __init__(self, airflow: Airflow) -> None:
+        self.config = MemoryConfigStore()
+        self.airflow = airflow
+        self.lead = Lead()
+        self.herder = Herder(WorkerConfig.of({}), self.config, MemoryStatusStore())
+
+    def mirror(self, lead: Lead | None = None) -> Mirror:
+        return Mirror(self.config, self.herder, self.airflow, lead or self.lead, bundle=BUNDLE, interval=0.01)
+
+    def put(self, name: str, **keys: str) -> None:
+        pairs = {key.replace("_", "."): value for key, value in keys.items()}
+        self.config.put_connector(name, {"connector.class": "FileStreamSource", "topic": "t", **pairs})
+
+    def target(self, name: str) -> TargetState:
+        entry = self.config.snapshot().entry(name)
+        assert entry is not None
+        return entry.target_state
+
+
+@pytest.fixture
+def world() -> World:
+    world = World(Airflow(c=False))
+    world.put("c")
+    return world
+
+
+def test_a_person_pausing_and_resuming_the_dag_pauses_and_resumes_the_connector(world: World) -> None:
+    mirror = world.mirror()
+    mirror.step()
+    world.airflow.toggle("c", True)
+    mirror.step()
+    assert world.target("c") is TargetState.PAUSED
+    mirror.step()
+    world.airflow.toggle("c", False)
+    mirror.step()
+    assert world.target("c") is TargetState.STARTED
+    assert world.airflow.writes == []
+
+
+def test_a_target_state_changed_in_the_topic_is_the_dags_paused_flag(world: World) -> None:
+    mirror = world.mirror()
+    mirror.step()
+    for change in (world.herder.stop, world.herder.resume, world.herder.pause):
+        change("c")
+        mirror.step()
+        mirror.step()
+    assert world.airflow.writes == [("c", True), ("c", False), ("c", True)]
+    assert world.target("c") is TargetState.PAUSED
+
+
+def test_at_start_up_the_topic_wins(world: World) -> None:
+    world.airflow.toggle("c", True)
+    world.mirror().step()
+    assert world.airflow.writes == [("c", False)]
+    assert world.target("c") is TargetState.STARTED
+
+
+def test_a_connector_that_comes_again_starts_though_its_former_dag_was_paused(world: World) -> None:
+    mirror = world.mirror()
+    world.herder.pause("c")
+    mirror.step()
+    mirror.step()
+    world.config.remove_connector("c")
+    mirror.step()
+    world.put("c")
+    mirror.step()
+    assert world.airflow.writes == [("c", True), ("c", False)]
+
+
+def test_a_hand_written_dag_is_found_by_the_key_in_its_connectors_config() -> None:
+    world = World(Airflow())
+    world.airflow.toggle("mine", False, "dags-folder")
+    world.put("a", airflow_dag="mine")
+    world.put("b", airflow_dag="mine")
+    mirror = world.mirror()
+    mirror.step()
+    world.airflow.toggle("mine", True, "dags-folder")
+    mirror.step()
+    assert [world.target("a"), world.target("b")] == [TargetState.PAUSED] * 2
+    assert world.airflow.requests == []
+
+
+def test_a_dag_that_airflow_does_not_have_yet_is_waited_for(world: World) -> None:
+    del world.airflow.dags["c"]
+    mirror = world.mirror()
+    world.herder.pause("c")
+    mirror.step()
+    assert world.airflow.writes == []
+    world.airflow.toggle("c", False)
+    mirror.step()
+    assert world.airflow.writes == [("c", True)]
+
+
+def test_the_bundle_is_looked_at_when_a_dag_appears_changes_or_goes_and_else_not(world: World) -> None:
+    mirror = world.mirror()
+    mirror.step()
+    world.put("new")
+    mirror.step()
+    world.put("c", file="other")  # nothing that the DAG shows
+    mirror.step()
+    world.put("c", airflow_tags="x")
+    mirror.step()
+    world.config.remove_connector("new")
+    mirror.step()
+    assert world.airflow.requests == [["connector-new.py"], ["connector-c.py"], ["connector-new.py"]]
+
+
+def test_what_happened_while_no_api_server_ran_is_made_up_for_at_start_up() -> None:
+    world = World(Airflow(gone=False, known=False))
+    world.put("known")
+    world.put("unseen")
+    world.mirror().step()
+    assert world.airflow.requests == [["connector-gone.py", "connector-unseen.py"]]
+
+
+def test_only_the_leader_acts_and_a_successor_knows_what_was_agreed(world: World) -> None:
+    waiting = Lead(leads=False)
+    leader, other = world.mirror(), world.mirror(waiting)
+    leader.step()
+    other.step()
+    world.airflow.toggle("c", True)
+    world.put("new")
+    other.step()
+    assert (world.target("c"), world.airflow.requests) == (TargetState.STARTED, [])
+    waiting.leads = True
+    other.step()
+    assert world.target("c") is TargetState.PAUSED
+
+
+def test_a_connector_that_cannot_be_changed_does_not_hold_up_the_others(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.put("d")
+    world.airflow.toggle("d", False)
+
+    class Stubborn(Herder):
+        def pause(self, name: str) -> None:
+            if name == "c":
+                raise ConnectError("deleted in this very moment")
+            super().pause(name)
+
+    world.herder = Stubborn(WorkerConfig.of({}), world.config, MemoryStatusStore())
+    mirror = world.mirror()
+    mirror.step()
+    world.airflow.toggle("c", True)
+    world.airflow.toggle("d", True)
+    mirror.step()
+    assert world.target("d") is TargetState.PAUSED
+    assert "[c|worker] Cannot change the target state" in caplog.text
+
+
+def test_an_outage_is_logged_once_and_outlived(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.airflow.down = True
+    mirror = world.mirror()
+    with caplog.at_level(logging.ERROR):
+        mirror.start()
+        eventually(lambda: "cannot look" in caplog.text)
+        world.herder.pause("c")
+        world.airflow.down = False
+        eventually(lambda: world.airflow.writes == [("c", True)])
+    mirror.stop()
+    assert caplog.text.count("cannot look") == 1
+    assert not world.lead.leads

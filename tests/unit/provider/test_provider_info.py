@@ -1,0 +1,56 @@
+"""What Airflow's provider manager is told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import jsonschema
+from sluiceway.provider.provider_info import get_provider_info
+from sluiceway.provider.settings import OPTIONS
+
+import airflow
+
+
+def test_the_metadata_is_what_airflow_accepts() -> None:
+    schema = json.loads(Path(airflow.__path__[0], "provider_info.schema.json").read_text())
+    jsonschema.validate(get_provider_info(), schema)
+
+
+def test_every_module_and_class_that_is_named_exists() -> None:
+    info = get_provider_info()
+    for kind in ("operators", "sensors"):
+        for group in info[kind]:
+            for module in group["python-modules"]:
+                import_module(module)
+    for plugin in info["plugins"]:
+        module, _, name = plugin["plugin-class"].rpartition(".")
+        assert getattr(import_module(module), name).name == plugin["name"]
+
+
+def test_every_option_is_described_with_its_default() -> None:
+    options = get_provider_info()["config"]["sluiceway"]["options"]
+    assert {name: option["default"] for name, option in options.items()} == {option.name: option.default for option in OPTIONS}
+
+
+def test_airflow_finds_provider_and_plugin_by_their_entry_points() -> None:
+    [provider] = [each for each in entry_points(group="apache_airflow_provider") if each.value.startswith("sluiceway.")]
+    [plugin] = [each for each in entry_points(group="airflow.plugins") if each.value.startswith("sluiceway.")]
+    assert provider.load() is get_provider_info
+    assert plugin.load().name == "sluiceway"
+
+
+def test_what_every_airflow_process_imports_is_light() -> None:
+    """The plugin's module is imported by scheduler, DAG processor, triggerer and each task."""
+    check = (
+        "import sys, airflow.plugins_manager; before = set(sys.modules);"
+        "import sluiceway.provider.plugin, sluiceway.provider.provider_info;"
+        "print(sorted(m for m in set(sys.modules) - before if m.split('.')[0] in"
+        " ('fastapi', 'confluent_kafka', 'pyspark', 'uvicorn') or m.startswith(('airflow.models', 'airflow.api_fastapi'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().splitlines()[-1] == "[]"

@@ -1,0 +1,130 @@
+"""What spark-submit is told."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.exceptions import AirflowNotFoundException
+from sluiceway.provider.hook import ConnectorSubmitHook
+from sluiceway.provider.submission import Submission
+
+
+class _Connection:
+    conn_type, host, port, extra_dejson = "spark", "spark://master", 7077, {"deploy-mode": "client"}
+
+
+def _hook(
+    monkeypatch: pytest.MonkeyPatch, connection: Any = None, config: dict[str, str] | None = None, **kwargs: Any
+) -> ConnectorSubmitHook:
+    def get_connection(conn_id: str) -> Any:
+        if connection is None:
+            raise AirflowNotFoundException(conn_id)
+        return connection
+
+    monkeypatch.setattr(ConnectorSubmitHook, "get_connection", staticmethod(get_connection))
+    monkeypatch.setenv("JAVA_HOME", "/a/java")
+    submission = Submission("c", Path("/w.properties"), "long-running", config or {"tasks.max": "3"})
+    return ConnectorSubmitHook(submission, conn_id="spark_default", **kwargs)
+
+
+def _command(hook: ConnectorSubmitHook) -> list[str]:
+    return hook._build_spark_submit_command("driver_app.py")
+
+
+def _after(command: list[str], option: str) -> list[str]:
+    return [value for name, value in itertools.pairwise(command) if name == option]
+
+
+def test_without_a_connection_spark_is_local_with_a_slot_for_each_task_and_one_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    hook = _hook(monkeypatch)
+    assert _after(_command(hook), "--master") == ["local[4]"]
+    assert "spark.ui.enabled=false" in _after(_command(hook), "--conf")
+
+
+@pytest.mark.parametrize(("tasks", "slots"), [({}, 2), ({"tasks.max": "1"}, 2), ({"tasks.max": "x"}, 2), ({"tasks.max": "7"}, 8)])
+def test_slots(tasks: dict[str, str], slots: int) -> None:
+    assert Submission("c", Path("w"), "long-running", tasks).local_slots == slots
+
+
+def test_a_connection_says_where_spark_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = _command(_hook(monkeypatch, _Connection()))
+    assert _after(command, "--master") == ["spark://master:7077"]
+    assert "spark.ui.enabled=false" not in _after(command, "--conf")
+
+
+def test_the_connectors_spark_keys_are_settings_and_the_operators_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = {"spark.executor.cores": "4", "spark.app.x": "config", "spark.master": "local[9]", "file": "/f"}
+    command = _command(_hook(monkeypatch, _Connection(), config, conf={"spark.app.x": "operator"}))
+    settings = _after(command, "--conf")
+    assert "spark.executor.cores=4" in settings
+    assert "spark.app.x=operator" in settings
+    assert not any("/f" in setting for setting in settings)
+    assert _after(command, "--master") == ["local[9]"]
+
+
+def test_a_driver_that_is_our_child_ends_with_us_and_finds_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    hook = _hook(monkeypatch, env_vars={"MY": "own"})
+    command = _command(hook)
+    assert _after(command, "--parent-pid") == [str(os.getpid())]
+    assert _after(command, "--connector") == ["c"]
+    assert hook._env is not None
+    assert hook._env["PYSPARK_PYTHON"] == sys.executable
+    assert hook._env["PATH"].split(os.pathsep)[0] == str(Path(sys.executable).parent)
+    assert hook._env["MY"] == "own"
+    assert "JAVA_HOME" not in hook._env
+
+
+def test_a_python_that_was_chosen_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", "/cluster/python")
+    assert "PYSPARK_PYTHON" not in (_hook(monkeypatch)._env_vars or {})
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    assert "PYSPARK_PYTHON" not in (_hook(monkeypatch, conf={"spark.pyspark.python": "/p"})._env_vars or {})
+
+
+def test_without_java_home_a_java_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    variables = Submission("c", Path("w"), "long-running", {}).environment(None, {})
+    assert Path(variables["JAVA_HOME"], "bin", "java").exists()
+
+
+def test_a_driver_in_the_cluster_has_no_parent_here_and_none_of_our_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    class InCluster(_Connection):
+        extra_dejson = {"deploy-mode": "cluster"}
+
+    hook = _hook(monkeypatch, InCluster())
+    command = _command(hook)
+    assert not hook.is_client_mode
+    assert "--parent-pid" not in command
+    assert hook._env_vars is None
+
+
+def test_a_micro_batch_is_asked_for() -> None:
+    assert Submission("c", Path("/w"), "micro-batch", {}).arguments(None)[-2:] == ["--mode", "micro-batch"]
+
+
+def test_the_driver_and_the_package_are_files_that_exist() -> None:
+    submission = Submission("c", Path("/w"), "long-running", {})
+    assert Path(submission.application).is_file()
+    ours, more = submission.py_files("/more.zip").split(",")
+    assert Path(ours).is_file()
+    assert more == "/more.zip"
+
+
+def test_spark_submit_gets_a_session_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    stand_in = tmp_path / "spark-submit"
+    stand_in.write_text(f"#!{sys.executable}\nimport os\nprint('session', os.getsid(0) == os.getpid(), flush=True)\n")
+    stand_in.chmod(0o755)
+    hook = _hook(monkeypatch, env_vars={"PATH": "x"})
+    monkeypatch.setattr(hook, "_get_spark_binary_path", lambda: [str(stand_in)])
+    lines: list[str] = []
+    monkeypatch.setattr(hook, "_process_spark_submit_log", lambda out: lines.extend(out))
+    assert hook.exit_code is None
+    hook.submit("driver_app.py")
+    assert lines == ["session True\n"]
+    assert hook.exit_code == 0

@@ -1,0 +1,128 @@
+"""The watch beside a running driver."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from sluiceway.provider.watch import DriverWatch, Step, next_step
+
+from support.eventually import eventually
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "signalled", "step"),
+    [
+        (0, False, Step.WAIT),
+        (9.9, False, Step.WAIT),
+        (10, False, Step.SIGTERM),
+        (10, True, Step.WAIT),
+        (19.9, True, Step.WAIT),
+        (20, True, Step.KILL),
+        (20, False, Step.KILL),
+    ],
+)
+def test_a_driver_drains_by_itself_then_by_signal_then_is_killed(elapsed: float, signalled: bool, step: Step) -> None:
+    assert next_step(elapsed, 10, signalled=signalled) is step
+
+
+class Scene:
+    """Everything around a watch, and what it did."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.dag_paused = False
+        self.jvm_gone = False
+        self.airflow_down = False
+        self.kafka_down = False
+        self.in_cluster = False
+        self.did: list[str] = []
+        self.watch = DriverWatch(
+            "c",
+            is_paused=self.is_paused,
+            on_pause=self.on_pause,
+            processes=lambda: None if self.in_cluster else self,
+            submit_ended=lambda: self.jvm_gone,
+            interval=0.01,
+            patience=10,
+            clock=lambda: self.now,
+        )
+
+    def is_paused(self) -> bool:
+        if self.airflow_down:
+            raise ConnectionError("no API server")
+        return self.dag_paused
+
+    def on_pause(self) -> None:
+        if self.kafka_down:
+            raise ConnectionError("no broker")
+        self.did.append("target")
+
+    def look(self) -> None: ...
+
+    def drain(self) -> bool:
+        self.did.append("drain")
+        return True
+
+    def kill(self) -> int:
+        self.did.append("kill")
+        return 1
+
+    def at(self, now: float) -> list[str]:
+        self.now, self.did = now, []
+        self.watch.look()
+        return self.did
+
+
+def test_while_the_dag_runs_nothing_is_done() -> None:
+    scene = Scene()
+    assert scene.at(0) == scene.at(1000) == []
+    assert not scene.watch.paused
+
+
+def test_a_pause_is_passed_on_once_and_enforced_with_patience() -> None:
+    scene = Scene()
+    scene.dag_paused = True
+    assert [scene.at(now) for now in (0, 1, 9, 10, 12, 20)] == [["target"], [], [], ["drain"], [], ["kill"]]
+    assert scene.watch.paused
+
+
+def test_a_resume_during_the_drain_does_not_undo_the_pause() -> None:
+    scene = Scene()
+    scene.dag_paused = True
+    scene.at(0)
+    scene.dag_paused = False
+    assert scene.at(10) == ["drain"]
+    assert scene.watch.paused
+
+
+def test_a_target_state_that_could_not_be_written_is_written_at_the_next_look() -> None:
+    scene = Scene()
+    scene.dag_paused = scene.kafka_down = True
+    with pytest.raises(ConnectionError):
+        scene.at(0)
+    scene.kafka_down = False
+    assert scene.at(1) == ["target"]
+
+
+def test_where_the_driver_is_in_a_cluster_the_target_state_is_all_there_is() -> None:
+    scene = Scene()
+    scene.in_cluster = scene.dag_paused = True
+    assert scene.at(0) == ["target"]
+    assert scene.at(50) == []
+
+
+def test_what_a_dead_jvm_leaves_behind_is_killed_after_a_while() -> None:
+    scene = Scene()
+    scene.jvm_gone = True
+    assert [scene.at(now) for now in (0, 4.9, 5)] == [[], [], ["kill"]]
+
+
+def test_an_outage_of_airflow_is_logged_and_the_thread_looks_again(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+    scene.airflow_down = True
+    with caplog.at_level(logging.ERROR), scene.watch as watch:
+        eventually(lambda: "Could not look after the driver" in caplog.text)
+        scene.dag_paused, scene.airflow_down = True, False
+        eventually(lambda: watch.paused)
+    assert scene.did == ["target"]
