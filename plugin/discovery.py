@@ -34,7 +34,7 @@ def load(path: str) -> Any:
         raise NotFoundError(f"{path} is neither a known alias nor a dotted path.")
     try:
         return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:  # the latter two for names that are no module's
         raise NotFoundError(f"Cannot load {path}: {error}.") from error
 
 

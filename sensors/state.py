@@ -50,6 +50,9 @@ class ConnectorStateSensor(BaseSensorOperator):
         self.states = tuple(states)
         self.tasks = tasks
         self.fail_on = tuple(fail_on)
+        for each in (*self.states, *self.fail_on):
+            if "{{" not in each:  # a template is not known yet
+                State(each)  # a ValueError now, rather than a wait without end
         self.worker_properties = worker_properties
 
     def poke(self, context: Context) -> bool:

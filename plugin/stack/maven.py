@@ -27,7 +27,6 @@ log = logging.getLogger(__name__)
 
 #: Names another Maven repository to fetch from, such as a company's mirror of Maven Central.
 REPOSITORY_VARIABLE = "SLUICEWAY_MAVEN_REPOSITORY"
-MAVEN_CENTRAL = "https://repo1.maven.org/maven2/"
 
 Progress = Callable[[str], None]
 
@@ -37,7 +36,7 @@ _SETTINGS = """\
 <ivysettings>
   <settings defaultResolver="repository"/>
   <caches defaultCacheDir={cache}/>
-  <resolvers><ibiblio name="repository" m2compatible="true" root={root}/></resolvers>
+  <resolvers><ibiblio name="repository" m2compatible="true"{root}/></resolvers>
 </ivysettings>
 """
 _MODULE = """\
@@ -75,7 +74,7 @@ def resolve(
         MissingToolError: no Java, no Ivy, or the download failed; the message ends with Ivy's last lines and names its log.
     """
     folder = cache or cache_home() / "maven"
-    repository = os.environ.get(REPOSITORY_VARIABLE, "").strip() or MAVEN_CENTRAL
+    repository = os.environ.get(REPOSITORY_VARIABLE, "").strip()
     request = _module_file(coordinates, exclude)
     key = hashlib.sha256(f"{repository}\n{request}".encode()).hexdigest()[:16]
     manifest = folder / "classpaths" / f"{key}.json"
@@ -85,7 +84,7 @@ def resolve(
     with file_lock(folder / "lock"):
         found = _read_manifest(manifest)  # another process may have fetched it while this one waited
         if found is None:
-            (progress or log.info)(f"Fetching {title or coordinates[0]} from {repository} ...")
+            (progress or log.info)(f"Fetching {title or coordinates[0]} from {repository or "Maven Central"} ...")
             found = _fetch(request, folder, repository, manifest.with_suffix(".log"))
             sizes = {str(jar): jar.stat().st_size for jar in found}
             write_atomically(manifest, json.dumps({"coordinates": list(coordinates), "jars": sizes}, indent=1))
@@ -148,8 +147,8 @@ def _run_ivy(request: str, folder: Path, repository: str, log_file: Path) -> lis
     log_file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="sluiceway-ivy-") as work:
         settings, module, out = Path(work, "ivysettings.xml"), Path(work, "ivy.xml"), Path(work, "classpath")
-        root = repository if repository.endswith("/") else repository + "/"
-        settings.write_text(_SETTINGS.format(cache=quoteattr(str(folder / "jars")), root=quoteattr(root)))
+        root = f" root={quoteattr(repository.rstrip('/') + '/')}" if repository else ""  # Ivy knows Maven Central itself
+        settings.write_text(_SETTINGS.format(cache=quoteattr(str(folder / "jars")), root=root))
         module.write_text(request)
         ivy = ["-cp", str(_ivy_jar()), "org.apache.ivy.Main", "-settings", str(settings), "-ivy", str(module)]
         ivy += ["-confs", "default", "-types", "jar", "bundle", "-cachepath", str(out)]
@@ -163,8 +162,8 @@ def _run_ivy(request: str, folder: Path, repository: str, log_file: Path) -> lis
         if done != 0 or not out.is_file():
             tail = "\n".join(_last_lines(log_file))
             msg = (
-                f"The download from {repository} failed. Check the network, or name a mirror in {REPOSITORY_VARIABLE}; what "
-                f"came through is kept, so a second try goes on from there. Ivy's log: {log_file}. Its last lines:\n{tail}"
+                f"The download from {repository or 'Maven Central'} failed. Check the network, or name a mirror in "
+                f"{REPOSITORY_VARIABLE}; what came through is kept, so a second try goes on from there. Ivy's log: {log_file}. Its last lines:\n{tail}"
             )
             raise MissingToolError(msg)
         return [Path(jar) for jar in out.read_text().strip().split(os.pathsep) if jar]

@@ -120,7 +120,7 @@ class KafkaConfigStore(ConfigWrites):
                     f"Other writers changed {self._topic.name} {_ATTEMPTS} times while this change was being made. Nothing was "
                     "written; try again."
                 )
-        reader.wait_for(ends)
+            reader.wait_for(ends)  # within the lock, or the next writer here would decide without this write
 
     def _decide(self, decide: Decision) -> Sequence[KeyValue]:
         """Decide on the newest state, fencing first where another writer may have been at work."""

@@ -1,0 +1,323 @@
+"""The connector operators, with a stand-in for spark-submit, Airflow's task instance and Kafka."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
+from sluiceway.errors import InvalidConfigError
+from sluiceway.operators import ConnectorOperator, SinkConnectorOperator, SourceConnectorOperator
+from sluiceway.provider.settings import Settings
+from sluiceway.storage.model import ConnectorEntry, TargetState
+
+SOURCE = {"name": "c", "connector.class": "FileStreamSource", "topic": "t"}
+
+
+class Kafka:
+    """The topics, as a task sees them."""
+
+    def __init__(self, config: Mapping[str, str] | None = None, target: TargetState = TargetState.STARTED) -> None:
+        self.config = dict(config) if config is not None else None
+        self.target = target
+        self.written: list[dict[str, str]] = []
+        self.dead: list[str] = []
+        self.refuses = False
+
+    def entry(self, name: str) -> ConnectorEntry | None:
+        return None if self.config is None else ConnectorEntry(name, self.config, self.target)
+
+    def ensure_config(self, name: str, config: Mapping[str, str]) -> None:
+        if self.refuses:
+            raise InvalidConfigError(['Missing required configuration "topic" which has no default value.'])
+        self.written.append(dict(config))
+        self.config = dict(config)
+
+    def ensure_paused(self, name: str) -> bool:
+        if self.target is not TargetState.STARTED:
+            return False
+        self.target = TargetState.PAUSED
+        return True
+
+    def mark_dead(self, name: str) -> None:
+        self.dead.append(name)
+
+
+class SparkSubmit:
+    """The hook: ``drive`` stands for the driver's life and returns its exit code."""
+
+    _should_track_driver_status = _is_yarn_cluster_mode = _is_kubernetes = False
+    is_client_mode = True
+    submit_pid = None
+
+    def __init__(self, drive: Callable[[], int]) -> None:
+        self._drive = drive
+        self.exit_code: int | None = None
+        self.application = ""
+        self.killed = False
+
+    def _should_track_driver_via_k8s_api(self) -> bool:
+        return False
+
+    def submit(self, application: str) -> None:
+        self.application = application
+        self.exit_code = self._drive()
+        if self.exit_code:
+            raise AirflowException(f"Cannot execute: spark-submit. Error code is: {self.exit_code}.")
+
+    def on_kill(self) -> None:
+        self.killed = True
+
+
+class Airflow:
+    """The task instance, its DAG's flag, and the task's store."""
+
+    def __init__(self, dag_id: str = "c") -> None:
+        self.dag_id = dag_id
+        self.is_paused = False
+        self.deleted_keys: list[str] = []
+
+    def get_dag(self, dag_id: str) -> Any:
+        assert dag_id == self.dag_id
+        return SimpleNamespace(is_paused=self.is_paused)
+
+    def delete(self, key: str) -> None:
+        self.deleted_keys.append(key)
+
+    def context(self) -> Any:
+        return {"ti": self, "task_state_store": self}
+
+
+class Stage:
+    """An operator with its surroundings; ``run`` plays one execution."""
+
+    def __init__(
+        self,
+        kafka: Kafka,
+        drive: Callable[[], int] = lambda: 0,
+        kind: type[ConnectorOperator] = SourceConnectorOperator,
+        **kwargs: Any,
+    ) -> None:
+        self.kafka = kafka
+        self.airflow = Airflow()
+        self.hook = SparkSubmit(drive)
+        stage = self
+
+        class Staged(kind):  # type: ignore[misc, valid-type]
+            def _settings(self) -> Settings:
+                return Settings(worker_properties=stage.worker, pause_poll_interval=0.01, drain_timeout=30)
+
+            def _link(self, worker: object) -> Kafka:
+                return stage.kafka
+
+            def _get_hook(self) -> SparkSubmit:
+                stage.started = True
+                return stage.hook
+
+        self.started = False
+        self.operator = Staged(task_id="run", **({"connector": "c"} | kwargs))
+        self.worker = Path("/nowhere")
+
+    def run(self) -> None:
+        self.operator.execute(self.airflow.context())
+
+
+@pytest.fixture(autouse=True)
+def worker_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "worker.properties"
+    path.write_text("bootstrap.servers=nowhere:1\n")
+    original = Stage.__init__
+
+    def with_file(self: Stage, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        self.worker = path
+
+    monkeypatch.setattr(Stage, "__init__", with_file)
+
+
+def _seconds_ahead(error: AirflowRescheduleException) -> float:
+    return (error.reschedule_date - datetime.now(timezone.utc)).total_seconds()
+
+
+# Before the driver.
+
+
+def test_a_task_queued_before_the_pause_starts_no_driver() -> None:
+    stage = Stage(Kafka(SOURCE))
+    stage.airflow.is_paused = True
+    with pytest.raises(AirflowRescheduleException):
+        stage.run()
+    assert not stage.started
+
+
+@pytest.mark.parametrize("target", [TargetState.PAUSED, TargetState.STOPPED])
+def test_a_connector_that_is_to_rest_is_waited_for_without_a_driver(target: TargetState) -> None:
+    stage = Stage(Kafka(SOURCE, target))
+    with pytest.raises(AirflowRescheduleException) as raised:
+        stage.run()
+    assert not stage.started
+    assert 0 < _seconds_ahead(raised.value) < 10
+
+
+def test_a_connector_that_does_not_exist_yet_is_waited_for() -> None:
+    stage = Stage(Kafka(None))
+    with pytest.raises(AirflowRescheduleException):
+        stage.run()
+    assert not stage.started
+
+
+def test_a_config_in_the_dag_is_stored_with_the_dag_that_runs_it() -> None:
+    stage = Stage(Kafka(None), lambda: 3, connector=None, config=SOURCE)
+    stage.airflow.dag_id = "mine"
+    with pytest.raises(AirflowFailException):
+        stage.run()
+    assert stage.kafka.written == [{**SOURCE, "airflow.dag": "mine"}]
+    assert stage.started
+
+
+def test_a_config_that_is_refused_fails_at_once_and_says_why() -> None:
+    stage = Stage(Kafka(None), config=SOURCE)
+    stage.kafka.refuses = True
+    with pytest.raises(AirflowFailException, match=r"Connector c: .*\n.*Missing required configuration"):
+        stage.run()
+    assert not stage.started
+
+
+def test_a_hand_written_dag_takes_the_connector_from_the_generated_one() -> None:
+    stage = Stage(Kafka(SOURCE), lambda: 3)
+    stage.airflow.dag_id = "mine"
+    with pytest.raises(AirflowFailException):
+        stage.run()
+    assert stage.kafka.written == [{**SOURCE, "airflow.dag": "mine"}]
+
+
+def test_the_generated_dag_does_not_take_it_back() -> None:
+    stage = Stage(Kafka({**SOURCE, "airflow.dag": "mine"}))
+    with pytest.raises(AirflowFailException, match="run by DAG mine"):
+        stage.run()
+    assert (stage.started, stage.kafka.written) == (False, [])
+
+
+def test_an_operator_of_the_other_kind_is_refused_with_the_right_ones_name() -> None:
+    with pytest.raises(AirflowFailException, match="use SourceConnectorOperator"):
+        Stage(Kafka(SOURCE), kind=SinkConnectorOperator).run()
+    with pytest.raises(AirflowFailException, match="available connectors are"):
+        Stage(Kafka({**SOURCE, "connector.class": "Nope"})).run()
+
+
+def test_an_operator_without_a_name_is_refused_when_the_dag_is_parsed() -> None:
+    with pytest.raises(ValueError, match="needs the connector's name"):
+        SourceConnectorOperator(task_id="t", config={"topic": "t"})
+
+
+# After the driver.
+
+
+def test_a_pause_reaches_the_target_state_and_the_run_is_kept() -> None:
+    kafka, drained = Kafka(SOURCE), threading.Event()
+
+    def drive() -> int:
+        stage.airflow.is_paused = True
+        while kafka.target is TargetState.STARTED and not drained.wait(0.01):
+            pass
+        return 0
+
+    stage = Stage(kafka, drive)
+    with pytest.raises(AirflowRescheduleException) as raised:
+        stage.run()
+    assert kafka.target is TargetState.PAUSED
+    assert _seconds_ahead(raised.value) < 5
+    assert kafka.dead == []
+    assert stage.airflow.deleted_keys == ["spark_job_id"]
+
+
+def test_a_pause_by_rest_keeps_the_run_too() -> None:
+    kafka = Kafka(SOURCE)
+
+    def drive() -> int:
+        kafka.target = TargetState.STOPPED
+        return 0
+
+    with pytest.raises(AirflowRescheduleException):
+        Stage(kafka, drive).run()
+
+
+def test_a_deleted_connector_ends_the_task_well() -> None:
+    kafka = Kafka(SOURCE)
+
+    def drive() -> int:
+        kafka.config = None
+        return 0
+
+    Stage(kafka, drive).run()
+
+
+def test_a_driver_that_died_is_not_running_any_more_and_airflow_retries() -> None:
+    stage = Stage(Kafka(SOURCE), lambda: 137)
+    with pytest.raises(AirflowException, match="died with exit code 137") as raised:
+        stage.run()
+    assert not isinstance(raised.value, (AirflowFailException, AirflowRescheduleException))
+    assert stage.kafka.dead == ["c"]
+    assert isinstance(pickle.loads(pickle.dumps(raised.value)), AirflowException)  # noqa: S301
+
+
+def test_a_fenced_driver_fails_for_good_and_leaves_the_others_status() -> None:
+    stage = Stage(Kafka(SOURCE), lambda: 3)
+    with pytest.raises(AirflowFailException, match="another driver has taken over"):
+        stage.run()
+    assert stage.kafka.dead == []
+
+
+def test_a_driver_that_ends_unasked_is_started_again() -> None:
+    with pytest.raises(AirflowRescheduleException):
+        Stage(Kafka(SOURCE), lambda: 0).run()
+
+
+def test_a_micro_batch_ends_when_all_is_moved_and_fails_when_its_driver_does() -> None:
+    batch = {**SOURCE, "airflow.mode": "micro-batch"}
+    Stage(Kafka(batch), lambda: 0).run()
+    with pytest.raises(AirflowException, match="died"):
+        Stage(Kafka(batch), lambda: 1).run()
+
+
+def test_an_airflow_that_does_not_answer_does_not_end_the_driver() -> None:
+    asked = threading.Event()
+
+    def drive() -> int:
+        def down(_dag_id: str) -> Any:
+            asked.set()
+            raise ConnectionError("no API server")
+
+        stage.airflow.get_dag = down  # type: ignore[method-assign]
+        assert asked.wait(10)
+        kafka.config = None
+        return 0
+
+    kafka = Kafka(SOURCE)
+    stage = Stage(kafka, drive)
+    stage.run()
+
+
+def test_a_task_that_is_told_to_end_ends_spark_submit_and_fails() -> None:
+    stage = Stage(Kafka(SOURCE))
+
+    def drive() -> int:
+        stage.operator.on_kill()
+        return 143
+
+    stage.hook._drive = drive
+    with pytest.raises(AirflowException, match="told to end"):
+        stage.run()
+    assert stage.hook.killed
+    assert stage.kafka.dead == []
+
+
+def test_a_task_told_to_end_before_it_has_a_driver_does_nothing() -> None:
+    Stage(Kafka(SOURCE)).operator.on_kill()

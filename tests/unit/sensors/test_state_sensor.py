@@ -1,0 +1,73 @@
+"""The connector state sensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowFailException
+from sluiceway.errors import NotFoundError
+from sluiceway.provider.observe import Observation
+from sluiceway.sensors import ConnectorStateSensor
+from sluiceway.storage.model import State
+
+RUNNING, FAILED, PAUSED, UNASSIGNED = State.RUNNING, State.FAILED, State.PAUSED, State.UNASSIGNED
+
+
+def _poke(seen: Observation | Callable[[], Observation], **kwargs: Any) -> bool:
+    class Staged(ConnectorStateSensor):
+        def _observe(self) -> Observation:
+            return seen() if callable(seen) else seen
+
+    return Staged(task_id="s", connector="c", **kwargs).poke({})  # type: ignore[typeddict-item]
+
+
+@pytest.mark.parametrize(
+    ("connector", "tasks", "there"),
+    [
+        (RUNNING, {0: RUNNING, 1: RUNNING}, True),
+        (RUNNING, {0: RUNNING, 1: UNASSIGNED}, False),
+        (RUNNING, {0: FAILED}, False),
+        (RUNNING, {}, False),
+        (UNASSIGNED, {0: RUNNING}, False),
+    ],
+)
+def test_by_default_it_waits_until_the_connector_and_all_its_tasks_run(
+    connector: State, tasks: dict[int, State], there: bool
+) -> None:
+    assert _poke(Observation(connector, tasks)) is there
+
+
+def test_the_connector_alone_can_be_waited_for() -> None:
+    assert _poke(Observation(RUNNING, {0: FAILED}), tasks=False)
+
+
+def test_other_states_can_be_waited_for() -> None:
+    stopped = Observation(State.STOPPED, {})
+    assert _poke(stopped, states=("PAUSED", "STOPPED"))
+    assert not _poke(stopped, states=("PAUSED",))
+
+
+def test_a_state_that_is_not_wanted_ends_the_wait() -> None:
+    seen = Observation(RUNNING, {0: RUNNING, 1: FAILED})
+    assert not _poke(seen)
+    with pytest.raises(AirflowFailException, match="connector RUNNING, task 0 RUNNING, task 1 FAILED"):
+        _poke(seen, fail_on=("FAILED",))
+
+
+def test_a_connector_that_does_not_exist_yet_is_waited_for() -> None:
+    def missing() -> Observation:
+        raise NotFoundError("No status found for connector c")
+
+    assert not _poke(missing)
+
+
+def test_a_waiting_sensor_holds_no_slot() -> None:
+    assert ConnectorStateSensor(task_id="s", connector="c").mode == "reschedule"
+    assert ConnectorStateSensor(task_id="s", connector="c", mode="poke").mode == "poke"
+
+
+def test_a_state_that_there_is_not_is_refused_when_the_dag_is_parsed() -> None:
+    with pytest.raises(ValueError, match="RUNING"):
+        ConnectorStateSensor(task_id="s", connector="c", states=("RUNING",))
