@@ -84,7 +84,8 @@ def resolve(
     with file_lock(folder / "lock"):
         found = _read_manifest(manifest)  # another process may have fetched it while this one waited
         if found is None:
-            (progress or log.info)(f"Fetching {title or coordinates[0]} from {repository or "Maven Central"} ...")
+            source = repository or "Maven Central"
+            (progress or log.info)(f"Fetching {title or coordinates[0]} from {source} ...")
             found = _fetch(request, folder, repository, manifest.with_suffix(".log"))
             sizes = {str(jar): jar.stat().st_size for jar in found}
             write_atomically(manifest, json.dumps({"coordinates": list(coordinates), "jars": sizes}, indent=1))
@@ -163,7 +164,8 @@ def _run_ivy(request: str, folder: Path, repository: str, log_file: Path) -> lis
             tail = "\n".join(_last_lines(log_file))
             msg = (
                 f"The download from {repository or 'Maven Central'} failed. Check the network, or name a mirror in "
-                f"{REPOSITORY_VARIABLE}; what came through is kept, so a second try goes on from there. Ivy's log: {log_file}. Its last lines:\n{tail}"
+                f"{REPOSITORY_VARIABLE}; what came through is kept, so a second try goes on from there. Ivy's log: {log_file}. "
+                f"Its last lines:\n{tail}"
             )
             raise MissingToolError(msg)
         return [Path(jar) for jar in out.read_text().strip().split(os.pathsep) if jar]
