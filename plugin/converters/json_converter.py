@@ -121,7 +121,7 @@ class JsonConverter(Converter):
                 "configuration."
             )
         schema, read = self._schema(document["schema"])
-        cache.learn(data, document, schema, read)
+        cache.learn(data, schema, read)
         return schema, read(document["payload"])
 
     def _schema(self, node: Any) -> tuple[Schema | None, Read]:

@@ -6,7 +6,7 @@ parsed; whatever looks otherwise takes the plain way, so the answer is the same.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 from sluiceway.converters.json_read import Read
@@ -41,25 +41,24 @@ class EnvelopeCache:
                 return envelope
         return None
 
-    def learn(self, data: bytes, document: dict[str, Any], schema: Schema | None, read: Read) -> None:
-        """Remember the start of ``data``, which was parsed as ``document``, if it has Connect's compact form."""
-        prefix = _prefix(data, document)
+    def learn(self, data: bytes, schema: Schema | None, read: Read) -> None:
+        """Remember the start of ``data``, a document with nothing but these two members, if the schema comes first."""
+        prefix = _prefix(data)
         if prefix is not None and self._size > 0:
             self._known.insert(0, Envelope(prefix, schema, read))
             del self._known[self._size:]
 
 
-def _prefix(data: bytes, document: dict[str, Any]) -> bytes | None:
+def _prefix(data: bytes) -> bytes | None:
     """Return the bytes before the payload, or None where they cannot be told for certain.
 
-    ``,"payload":`` may stand inside the schema, too (in its parameters); then what precedes it is not the schema.
+    ``,"payload":`` may stand inside the schema, too (in its parameters); then what precedes it is not JSON.
     """
     end = data.find(_PAYLOAD) if data.startswith(_SCHEMA) else -1
     while end >= 0:
         try:
-            if orjson.loads(data[len(_SCHEMA):end]) == document["schema"]:
-                return data[:end + len(_PAYLOAD)]
+            orjson.loads(data[len(_SCHEMA):end])
+            return data[:end + len(_PAYLOAD)]
         except orjson.JSONDecodeError:
-            pass
-        end = data.find(_PAYLOAD, end + 1)
+            end = data.find(_PAYLOAD, end + 1)
     return None

@@ -105,7 +105,9 @@ class Mirror:
         self._agreed = {each: decision.agreed for each, decision in decisions.items() if decision.agreed is not None}
         if leads:
             for each, decision in decisions.items():
-                self._act(each, decision)
+                if self._act(each, decision) and decision.paused_then is not None:
+                    # At once, not at the next look: a person who toggles in between is to be heard.
+                    self._agreed[each] = decision.paused_then
 
     def _see_to_dags(self, wanted: dict[str, Mapping[str, str]], flags: Mapping[str, DagFlag], leads: bool) -> None:
         """Have the bundle looked at when a connector appears, changes or goes. (It also looks by itself, but seldom.)"""
@@ -120,7 +122,9 @@ class Mirror:
             self._database.request_parsing(self._bundle, files)
         self._generated = wanted
 
-    def _act(self, dag: str, decision: Decision) -> None:
+    def _act(self, dag: str, decision: Decision) -> bool:
+        """Do what was decided; return whether all of it was done."""
+        done = True
         for name, target in decision.put_target.items():
             log.info("[%s|worker] Target state %s, as DAG %s says", name, target.value, dag)
             try:
@@ -130,6 +134,8 @@ class Mirror:
                     self._herder.resume(name)
             except ConnectError as error:  # such as deleted in this very moment; the others must not wait for it
                 log.warning("[%s|worker] Cannot change the target state: %s", name, error)
+                done = False
         if decision.set_paused is not None:
             log.info("DAG %s is %s, as its connector says", dag, "paused" if decision.set_paused else "unpaused")
             self._database.set_paused(dag, decision.set_paused, "the connector's target state changed")
+        return done

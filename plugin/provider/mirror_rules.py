@@ -25,6 +25,13 @@ class Decision:
     set_paused: bool | None = None
     put_target: Mapping[str, TargetState] = field(default_factory=dict)
 
+    @property
+    def paused_then(self) -> bool | None:
+        """Whether the DAG and its connectors are paused once this has been done; None where there is nothing to do."""
+        if self.set_paused is not None:
+            return self.set_paused
+        return next((target is not TargetState.STARTED for target in self.put_target.values()), None)
+
 
 def decide(agreed: bool | None, paused: bool, targets: Mapping[str, TargetState]) -> Decision:
     """Return what makes a DAG's flag and its connectors' target states equal.

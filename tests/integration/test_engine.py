@@ -335,6 +335,18 @@ def test_a_stop_while_a_sink_asks_for_patience_commits_only_what_it_took(kafka: 
     assert kafka.committed(f"connect-{name}") == {(topic, 0): 1}
 
 
+def test_records_that_were_not_taken_before_a_pause_come_again_after_it(kafka: Kafka, topic: str, name: str) -> None:
+    kafka.produce(topic, "a")
+    made = script(name, *[RetriableError("not now")] * 1000)
+    with RunningTask(scripted_sink(name, topic), kafka.worker()) as task:
+        eventually(lambda: len(made.steps) < 999)
+        task.orders.give(Order.PAUSE)
+        task.wait_for(State.PAUSED)
+        made.steps.clear()
+        task.orders.give(Order.RUN)
+        eventually(lambda: [record.value for record in made.taken] == ["a"])
+
+
 def test_a_record_that_cannot_be_read_fails_the_task_at_its_offset(kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "1", "2", "not json", "4")
     made = script(name)

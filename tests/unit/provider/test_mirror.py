@@ -107,6 +107,21 @@ def test_a_target_state_changed_in_the_topic_is_the_dags_paused_flag(world: Worl
     assert world.target("c") is TargetState.PAUSED
 
 
+def test_a_toggle_right_after_the_mirrors_own_is_a_persons(world: World) -> None:
+    mirror = world.mirror()
+    mirror.step()
+    world.herder.pause("c")
+    mirror.step()
+    world.airflow.toggle("c", False)
+    mirror.step()
+    assert world.target("c") is TargetState.STARTED
+    world.airflow.toggle("c", True)
+    mirror.step()
+    world.herder.resume("c")
+    mirror.step()
+    assert world.airflow.writes == [("c", True), ("c", False)]
+
+
 def test_at_start_up_the_topic_wins(world: World) -> None:
     world.airflow.toggle("c", True)
     world.mirror().step()
