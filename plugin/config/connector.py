@@ -57,7 +57,7 @@ SINK = ConfigDef(
 def overrides(config: Mapping[str, str], client: str) -> dict[str, str]:
     """Return a connector's client overrides: ``overrides(config, "producer")`` for ``producer.override.*``."""
     prefix = f"{client}.override."
-    return {key[len(prefix):]: value for key, value in config.items() if key.startswith(prefix)}
+    return {key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix)}
 
 
 def java_regex(pattern: str) -> str:

@@ -120,4 +120,4 @@ class WorkerConfig:
 
     def with_prefix(self, prefix: str) -> dict[str, str]:
         """Return the raw keys that start with ``prefix``, without it: ``with_prefix("producer.")``."""
-        return {key[len(prefix):]: value for key, value in self.raw.items() if key.startswith(prefix)}
+        return {key[len(prefix) :]: value for key, value in self.raw.items() if key.startswith(prefix)}

@@ -22,6 +22,7 @@ _DECIMALS = "decimal.format"
 _DEFAULTS = "replace.null.with.default"
 
 _ENVELOPES = 16  # a topic with more schemas than this in turn is read the plain way
+_CLOSING_BRACE = ord("}")
 _NO_SCHEMA = b'{"schema":null,"payload":'
 
 
@@ -51,9 +52,7 @@ class JsonConverter(Converter):
         values = self.config_def().parse(config)
         self._enabled = bool(values[_ENABLE])
         self._use_defaults = bool(values[_DEFAULTS])
-        self._writer = JsonWriter(
-            numeric_decimals=str(values[_DECIMALS]).upper() == "NUMERIC", use_defaults=self._use_defaults
-        )
+        self._writer = JsonWriter(numeric_decimals=str(values[_DECIMALS]).upper() == "NUMERIC", use_defaults=self._use_defaults)
         self._cache_size = int(str(values[_CACHE]))
         self._encoders: dict[Schema | None, Callable[[Any], bytes | None]] = {}
         self._schemas: dict[bytes, tuple[Schema | None, Read]] = {}
@@ -96,15 +95,18 @@ class JsonConverter(Converter):
         if not self._enabled:
             return lambda data: (None, loads(data) if data and not data.isspace() else None)
         cache = EnvelopeCache(min(self._cache_size, _ENVELOPES))
-        find = cache.find
+        newest = None
 
         def decode(data: bytes | None) -> tuple[Schema | None, Any]:
+            nonlocal newest
             if data is None:
                 return NULL
-            envelope = find(data)
-            if envelope is not None and data.endswith(b"}"):
+            if newest is None or not data.startswith(newest[0]):
+                newest = cache.find(data)
+            if newest is not None and data[-1] == _CLOSING_BRACE:
+                prefix, schema, read = newest
                 try:
-                    return envelope.schema, envelope.read(loads_exactly(data[len(envelope.prefix):-1]))
+                    return schema, read(loads_exactly(data[len(prefix) : -1]))
                 except ValueError:  # not the payload alone: the plain way finds out what it is
                     pass
             return self._decode_plainly(data, cache)

@@ -46,7 +46,7 @@ class EnvelopeCache:
         prefix = _prefix(data)
         if prefix is not None and self._size > 0:
             self._known.insert(0, Envelope(prefix, schema, read))
-            del self._known[self._size:]
+            del self._known[self._size :]
 
 
 def _prefix(data: bytes) -> bytes | None:
@@ -57,8 +57,8 @@ def _prefix(data: bytes) -> bytes | None:
     end = data.find(_PAYLOAD) if data.startswith(_SCHEMA) else -1
     while end >= 0:
         try:
-            orjson.loads(data[len(_SCHEMA):end])
-            return data[:end + len(_PAYLOAD)]
+            orjson.loads(data[len(_SCHEMA) : end])
+            return data[: end + len(_PAYLOAD)]
         except orjson.JSONDecodeError:
             end = data.find(_PAYLOAD, end + 1)
     return None

@@ -21,13 +21,15 @@ Read = Callable[[Any], Any]
 
 _BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _DIGITS = bytes(0x30 if 0x30 <= code <= 0x39 else 0x20 for code in range(256))
+_QUOTE = ord('"')
 _LONG_NUMBER = b"0" * 19
 
 
 def loads_exactly(data: bytes) -> Any:
     """Parse bytes that are one JSON value and nothing else. Integers keep all their digits; raises ValueError."""
-    # orjson makes floats of integers beyond 64 bits. Looking for 19 digits in a row is cheaper than walking the result.
-    if not data.startswith(b'"') and _LONG_NUMBER in data.translate(_DIGITS):
+    # orjson makes floats of integers beyond 64 bits. Looking for 19 digits in a row is cheaper than walking the result;
+    # a text has no integers.
+    if data and data[0] != _QUOTE and _LONG_NUMBER in data.translate(_DIGITS):
         return _DECODER.decode(data.decode("utf-8"))
     return orjson.loads(data)
 
@@ -58,6 +60,13 @@ def reader(schema: Schema | None, *, use_defaults: bool = True) -> Read:
     """Return the function from parsed JSON to values of a schema (None: of no schema)."""
     if schema is None:
         return lambda node: node
+    read = _reader_with_nulls(schema, use_defaults)
+    exact = None if schema.name in TO_LOGICAL else _EXACT.get(schema.type)
+    # Nearly all nodes are of the type itself: those take one call less.
+    return read if exact is None else lambda node: node if type(node) is exact else read(node)
+
+
+def _reader_with_nulls(schema: Schema, use_defaults: bool) -> Read:
     read = _value_reader(schema, use_defaults)
     if schema.default is not None and use_defaults:
         default = schema.default
@@ -193,6 +202,7 @@ def _kind(node: Any) -> str:
     return {dict: "OBJECT", list: "ARRAY", str: "STRING", type(None): "NULL"}.get(type(node), "NUMBER")
 
 
+_EXACT = {Type.STRING: str, Type.BOOLEAN: bool, Type.FLOAT32: float, Type.FLOAT64: float}
 _PRIMITIVES: dict[Type, Callable[[Schema], Read]] = {
     **dict.fromkeys(_BITS, _integer),
     Type.FLOAT32: _float, Type.FLOAT64: _float, Type.BOOLEAN: _boolean, Type.STRING: _text, Type.BYTES: _bytes,

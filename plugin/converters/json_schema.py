@@ -81,7 +81,7 @@ def _inner(type_: Type, node: dict[str, Any], default_from_json: Callable[[Schem
 
 def _fields(nodes: Any, default_from_json: Callable[[Schema, Any], Any]) -> list[tuple[str, Schema]]:
     if not isinstance(nodes, list):
-        raise DataError("Struct schema's \"fields\" argument is not an array.")
+        raise DataError('Struct schema\'s "fields" argument is not an array.')
     fields: list[tuple[str, Schema]] = []
     for node in nodes:
         name = node.get("field") if isinstance(node, dict) else None

@@ -17,6 +17,7 @@ from sluiceway.errors import DataError
 Write = Callable[[Any], Any]
 
 _BITS = {Type.INT8: 7, Type.INT16: 15, Type.INT32: 31, Type.INT64: 63}
+_BACKSLASH = ord("\\")
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 # An escaped backslash is matched too, so that the text after it is not taken for an escape.
 _ESCAPES = re.compile(rb"\\(?:\\|u00[01][a-f])")
@@ -33,6 +34,12 @@ class JsonWriter:
         """Return the function from values of a schema (None: of no schema) to what orjson can print."""
         if schema is None:
             return self.schemaless
+        write = self._writer_with_nulls(schema)
+        exact = _EXACT.get(schema.type)
+        # Nearly all values are of the type itself: those take one call less.
+        return write if exact is None else lambda value: value if type(value) is exact else write(value)
+
+    def _writer_with_nulls(self, schema: Schema) -> Write:
         write = self._value_writer(schema)
         if schema.default is not None and self._use_defaults:
             default = write(schema.default)
@@ -120,7 +127,8 @@ def dumps(node: Any) -> bytes:
         text = orjson.dumps(node, option=_OPTIONS)
     except (TypeError, RecursionError) as error:
         raise DataError(f"Converting Kafka Connect data to byte[] failed due to serialization error: {error}") from error
-    return _ESCAPES.sub(_upper, text) if b"\\u00" in text else text
+    # Looking for a single byte is eight times faster than looking for b"\\u00".
+    return _ESCAPES.sub(_upper, text) if _BACKSLASH in text else text
 
 
 def _upper(escape: re.Match[bytes]) -> bytes:
@@ -134,7 +142,7 @@ def dumps_schemaless(writer: JsonWriter, value: Any) -> bytes:
     except (TypeError, RecursionError):
         return dumps(writer.schemaless(value))
     # orjson prints NaN and the infinities as null, and its escapes are in lower case.
-    return dumps(writer.schemaless(value)) if b"null" in text or b"\\u00" in text else text
+    return dumps(writer.schemaless(value)) if b"null" in text or _BACKSLASH in text else text
 
 
 def _wrong_type(schema: Schema, value: Any) -> DataError:
@@ -195,6 +203,7 @@ def _bytes_writer(schema: Schema) -> Write:
     return write
 
 
+_EXACT = {Type.STRING: str, Type.BOOLEAN: bool}
 _PRIMITIVES: dict[Type, Callable[[Schema], Write]] = {
     **dict.fromkeys(_BITS, _integer_writer),
     Type.FLOAT32: _float_writer, Type.FLOAT64: _float_writer, Type.BOOLEAN: _exact_writer(bool),

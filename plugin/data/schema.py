@@ -44,10 +44,7 @@ class Field:
         return f"Field{{name={self.name}, index={self.index}, schema={self.schema}}}"
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Field)
-            and (self.name, self.index, self.schema) == (other.name, other.index, other.schema)
-        )
+        return isinstance(other, Field) and (self.name, self.index, self.schema) == (other.name, other.index, other.schema)
 
     def __hash__(self) -> int:
         return hash((self.name, self.index))
@@ -141,9 +138,7 @@ class Schema:
         )  # fmt: skip
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Schema) and hash(self) == hash(other) and self._key() == other._key()
-        )
+        return self is other or (isinstance(other, Schema) and hash(self) == hash(other) and self._key() == other._key())
 
     def __hash__(self) -> int:
         if self._hash is None:

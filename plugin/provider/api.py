@@ -92,9 +92,7 @@ def make_mirror(settings: Settings, worker: WorkerConfig, stores: Stores, herder
     from sluiceway.provider.leadership import leadership
 
     lead = leadership(airflow.settings.engine, Path(airflow.settings.AIRFLOW_HOME), worker.group_id)
-    return Mirror(
-        stores.config, herder, AirflowDatabase(), lead, bundle=settings.bundle_name, interval=settings.mirror_interval
-    )
+    return Mirror(stores.config, herder, AirflowDatabase(), lead, bundle=settings.bundle_name, interval=settings.mirror_interval)
 
 
 def make_airflow_app() -> FastAPI:

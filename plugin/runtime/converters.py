@@ -71,7 +71,7 @@ def _choice(key: str, config: Mapping[str, str], worker: WorkerConfig) -> tuple[
     name = config.get(key, "").strip()
     if not name:
         return worker.text(key), worker.with_prefix(prefix)
-    return name, {option[len(prefix):]: value for option, value in config.items() if option.startswith(prefix)}
+    return name, {option[len(prefix) :]: value for option, value in config.items() if option.startswith(prefix)}
 
 
 class _AsHeaderConverter(HeaderConverter):

@@ -11,9 +11,7 @@ BOOTSTRAP = "bootstrap.servers"
 LISTENERS = "listeners"
 DEFAULT_REST_PORT = 8083
 
-_HEAD = (
-    "# Written anew by 'sluiceway up'. To change something, give a file of your own: sluiceway up my-worker.properties\n"
-)
+_HEAD = "# Written anew by 'sluiceway up'. To change something, give a file of your own: sluiceway up my-worker.properties\n"
 
 # As in the sample file that comes with Kafka.
 _SAMPLE = {

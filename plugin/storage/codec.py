@@ -111,16 +111,16 @@ def decode_config_record(key: bytes | None, value: bytes | None) -> ConfigRecord
 
 def _decode_config(key: str, value: bytes | None) -> ConfigRecord | None:
     if key.startswith(_CONNECTOR):
-        return ConnectorRecord(key[len(_CONNECTOR):], None if value is None else _properties(value))
+        return ConnectorRecord(key[len(_CONNECTOR) :], None if value is None else _properties(value))
     if key.startswith(_TARGET):
-        return TargetStateRecord(key[len(_TARGET):], None if value is None else _target_state(value))
+        return TargetStateRecord(key[len(_TARGET) :], None if value is None else _target_state(value))
     if key.startswith(_TASK):
-        return TaskRecord(_task_id(key[len(_TASK):]), _properties(value))
+        return TaskRecord(_task_id(key[len(_TASK) :]), _properties(value))
     if key.startswith(_COMMIT):
-        return CommitRecord(key[len(_COMMIT):], _whole_number(_object(value), "tasks"))
+        return CommitRecord(key[len(_COMMIT) :], _whole_number(_object(value), "tasks"))
     if key.startswith(_RESTART):
         fields = _object(value)
-        return RestartRequest(key[len(_RESTART):], fields.get("only-failed") is True, fields.get("include-tasks") is True)
+        return RestartRequest(key[len(_RESTART) :], fields.get("only-failed") is True, fields.get("include-tasks") is True)
     log.debug("Ignoring a record of an unknown kind on the config topic: %s", key)
     return None
 
@@ -209,11 +209,11 @@ def decode_status_record(key: bytes | None, value: bytes | None, timestamp: int 
         return None
     try:
         if text.startswith(_STATUS_CONNECTOR):
-            return ConnectorStatusRecord(text[len(_STATUS_CONNECTOR):], _decode_status(value, timestamp))
+            return ConnectorStatusRecord(text[len(_STATUS_CONNECTOR) :], _decode_status(value, timestamp))
         if text.startswith(_STATUS_TASK):
-            return TaskStatusRecord(_task_id(text[len(_STATUS_TASK):]), _decode_status(value, timestamp))
+            return TaskStatusRecord(_task_id(text[len(_STATUS_TASK) :]), _decode_status(value, timestamp))
         if text.startswith(_STATUS_TOPIC):
-            topic, separator, connector = text[len(_STATUS_TOPIC):].partition(_TOPIC_CONNECTOR)
+            topic, separator, connector = text[len(_STATUS_TOPIC) :].partition(_TOPIC_CONNECTOR)
             if topic and separator and connector:
                 return TopicStatusRecord(connector, topic, active=value is not None)
         raise DataError("its key is of no known kind")

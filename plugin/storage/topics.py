@@ -27,9 +27,7 @@ def status_topic(worker: WorkerConfig) -> InternalTopic:
     return _topic(worker, "status.storage", "connector and task statuses", worker.number("status.storage.partitions"))
 
 
-def _topic(
-    worker: WorkerConfig, prefix: str, purpose: str, partitions: int, *, single_partition: bool = False
-) -> InternalTopic:
+def _topic(worker: WorkerConfig, prefix: str, purpose: str, partitions: int, *, single_partition: bool = False) -> InternalTopic:
     settings = {key: value for key, value in worker.with_prefix(f"{prefix}.").items() if key not in _NOT_TOPIC_SETTINGS}
     if settings.pop("cleanup.policy", "compact") != "compact":
         log.warning("Ignoring '%s.cleanup.policy': an internal topic is always compacted", prefix)

@@ -1,134 +1,148 @@
-"""The main job on a real Airflow: a file through Kafka to a file as two DAGs, paused from both sides, killed, deleted."""
+"""The main job on the real thing: a file through Kafka to a file, as two DAGs on Spark, paused, resumed and killed."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import httpx
 import psutil
 import pytest
-from sluiceway.rest.client import ConnectClient
-from sluiceway.stack import demo
-from sluiceway.stack.up import Addresses, down, ps, up
+from sluiceway.rest.client import RestError
 
-from support.driver import command_of
 from support.eventually import eventually
+from support.stack import START, RunningStack
 
-pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.airflow
+
+SOURCE, SINK, TOPIC = "main-source", "main-sink", "main-topic"
 
 
-class Stack:
-    """A running stack with the demo's two connectors, and what a person would look at."""
+@dataclass
+class Job:
+    """The two connectors and their files."""
 
-    def __init__(self, home: Path, addresses: Addresses) -> None:
-        self.home = home
-        self.connect = ConnectClient(addresses.rest)
-        self.airflow = httpx.Client(base_url=f"{addresses.airflow}/api/v2", timeout=30)
-        self.mounted = f"{addresses.airflow}/sluiceway"
-        self.source, self.copy = home / "demo" / "access.log", home / "demo" / "copy.log"
+    stack: RunningStack
+    source: Path
+    copy: Path
+    written: int = 0
 
-    def append(self, line: str) -> None:
+    def write(self, count: int) -> None:
+        """Append lines to the source file, each one of its kind."""
         with self.source.open("a") as file:
-            file.write(f"{line}\n")
+            file.writelines(f"line {number}\n" for number in range(self.written, self.written + count))
+        self.written += count
 
     def lines(self) -> list[str]:
-        return self.copy.read_text().splitlines()
+        return self.copy.read_text().splitlines() if self.copy.exists() else []
 
-    def state(self, name: str) -> str:
-        return str(self.connect.status(name)["connector"]["state"])
+    def await_equal(self, within: float) -> None:
+        eventually(lambda: self.lines() == self.source.read_text().splitlines(), within=within, what="the copy")
 
-    def runs(self, name: str) -> bool:
-        status = self.connect.status(name)
-        return [status["connector"]["state"], *(task["state"] for task in status["tasks"])] == ["RUNNING", "RUNNING"]
-
-    def is_paused(self, dag: str) -> bool:
-        return bool(self.airflow.get(f"/dags/{dag}").raise_for_status().json()["is_paused"])
-
-    def pause_dag(self, dag: str, *, paused: bool) -> None:
-        self.airflow.patch(f"/dags/{dag}", json={"is_paused": paused}).raise_for_status()
-
-    def drivers(self, name: str) -> list[psutil.Process]:
-        """Return the processes of a connector's driver: Spark's JVM first, then the Python driver."""
-        marks = ("driver_app.py", f"--connector {name} ")
-        found = [process for process in psutil.process_iter() if all(mark in f"{command_of(process)} " for mark in marks)]
-        return sorted(found, key=lambda process: process.create_time())
+    def await_all(self, within: float) -> None:
+        """Wait until every line has arrived at least once: after a kill -9, what was not committed comes again."""
+        eventually(lambda: set(self.lines()) == set(self.source.read_text().splitlines()), within=within, what="every line")
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    home = tmp_path_factory.mktemp("stack")
-    try:
-        made = Stack(home, up(None, home=home))
-        demo.run_main_job(made.connect, home / "demo", print)
-        yield made
-    finally:
-        down(home=home)
-    left = [command for process in psutil.process_iter() if str(home) in (command := command_of(process))]
-    assert not left, f"left behind: {left}"
+def job(stack: RunningStack, folder: Path) -> Iterator[Job]:
+    job = Job(stack, folder / "in.txt", folder / "out.txt")
+    job.write(1000)
+    file_source = {"connector.class": "FileStreamSource", "file": str(job.source), "topic": TOPIC}
+    # One through each door: our own port, and Airflow's.
+    stack.connect.create(SOURCE, file_source)
+    stack.mounted.create(SINK, {"connector.class": "FileStreamSink", "file": str(job.copy), "topics": TOPIC})
+    yield job
+    for name in (SOURCE, SINK):
+        stack.connect.delete(name)
 
 
-def test_the_copy_equals_the_original_and_new_lines_follow_within_three_seconds(stack: Stack) -> None:
-    assert stack.copy.read_bytes() == stack.source.read_bytes()
-    assert all(stack.runs(name) for name in (demo.SOURCE, demo.SINK))
-    stack.append("a new line")
-    eventually(lambda: stack.copy.read_bytes() == stack.source.read_bytes(), within=3, what="the new line")
+@pytest.fixture
+def running(job: Job) -> Job:
+    """The job with both connectors running and nothing under way."""
+    for name in (SOURCE, SINK):
+        job.stack.await_states(name, "RUNNING", "RUNNING")
+    job.await_all(within=30)
+    return job
 
 
-def test_everything_shows_as_running(stack: Stack) -> None:
-    said: list[str] = []
-    assert ps(said.append, home=stack.home) == 0
-    assert {"kafka", "rest", "airflow-scheduler", "airflow-triggerer"} <= {line.split()[0] for line in said}
+def test_connectors_made_by_rest_become_dags_that_copy_the_file(job: Job) -> None:
+    for name in (SOURCE, SINK):
+        eventually(lambda name=name: job.stack.dag(name), within=10, what=f"DAG {name}")
+    job.await_equal(within=START)
 
 
-def test_pausing_the_dag_pauses_the_connector_and_resuming_the_connector_unpauses_the_dag(stack: Stack) -> None:
-    stack.pause_dag(demo.SOURCE, paused=True)
-    eventually(lambda: stack.state(demo.SOURCE) == "PAUSED", within=5, what="PAUSED")
-    eventually(lambda: not stack.drivers(demo.SOURCE), within=30, what="the driver's end")
-    before = len(stack.lines())
-    stack.append("while paused")
-    stack.connect.resume(demo.SOURCE)
-    eventually(lambda: not stack.is_paused(demo.SOURCE), within=10, what="the unpaused DAG")
-    eventually(lambda: stack.runs(demo.SOURCE), within=120, what="RUNNING")
-    eventually(lambda: stack.copy.read_bytes() == stack.source.read_bytes(), within=20, what="the missing line, once")
-    assert len(stack.lines()) == before + 1
+def test_appended_lines_arrive_within_three_seconds(running: Job) -> None:
+    running.write(10)
+    running.await_equal(within=3)
 
 
-def test_pausing_the_connector_pauses_the_dag_and_unpausing_the_dag_resumes_the_connector(stack: Stack) -> None:
-    stack.connect.pause(demo.SINK)
-    eventually(lambda: stack.is_paused(demo.SINK), within=10, what="the paused DAG")
-    eventually(lambda: stack.state(demo.SINK) == "PAUSED", within=5, what="PAUSED")
-    stack.append("while the sink was paused")
-    stack.pause_dag(demo.SINK, paused=False)
-    eventually(lambda: stack.runs(demo.SINK), within=120, what="RUNNING")
-    eventually(lambda: stack.copy.read_bytes() == stack.source.read_bytes(), within=20, what="the missing line, once")
+def test_pausing_the_dag_stops_the_connector_within_five_seconds_and_resuming_by_rest_makes_up_for_it(running: Job) -> None:
+    stack = running.stack
+    stack.set_paused(SOURCE, True)
+    stack.await_states(SOURCE, "PAUSED", "PAUSED", within=5)
+    running.write(500)
+    eventually(lambda: stack.driver(SOURCE) is None, within=20, what="the end of the driver")
+    eventually(lambda: stack.task_states(SOURCE)[-1] == "up_for_reschedule", within=10, what="the slot given back")
+    assert len(running.lines()) == running.written - 500
+    stack.connect.resume(SOURCE)
+    eventually(lambda: stack.is_paused(SOURCE) is False, within=5, what="the DAG unpaused")
+    running.await_equal(within=START)
+    assert stack.task_states(SOURCE) == ["running"], "the DAG run was kept"
 
 
-@pytest.mark.parametrize("which", [0, -1], ids=["jvm", "python"])
-def test_a_killed_driver_is_started_again_and_loses_nothing(stack: Stack, which: int) -> None:
-    eventually(lambda: len(stack.drivers(demo.SOURCE)) >= 2 and stack.runs(demo.SOURCE), within=120, what="a driver")
-    stack.drivers(demo.SOURCE)[which].kill()
-    stack.append(f"after kill {which}")
-    eventually(lambda: stack.state(demo.SOURCE) != "RUNNING", within=30, what="a status that tells the truth")
-    eventually(lambda: stack.runs(demo.SOURCE), within=180, what="RUNNING again")
-    eventually(lambda: set(stack.lines()) == set(stack.source.read_text().splitlines()), within=30, what="every line")
-    assert len(stack.drivers(demo.SOURCE)) <= 2
+def test_pausing_by_rest_pauses_the_dag_and_unpausing_the_dag_resumes_the_connector(running: Job) -> None:
+    stack = running.stack
+    stack.connect.pause(SINK)
+    eventually(lambda: stack.is_paused(SINK), within=5, what="the DAG paused")
+    stack.await_states(SINK, "PAUSED", "PAUSED", within=5)
+    eventually(lambda: stack.driver(SINK) is None, within=20, what="the end of the driver")
+    running.write(100)
+    stack.set_paused(SINK, False)
+    running.await_equal(within=START)
+    stack.await_states(SINK, "RUNNING", "RUNNING", within=5)
 
 
-def test_the_rest_api_under_airflow_answers_too(stack: Stack) -> None:
-    answer = httpx.get(f"{stack.mounted}/connectors", timeout=30)
-    assert answer.headers["content-type"].startswith("application/json")
-    assert sorted(answer.json()) == sorted([demo.SOURCE, demo.SINK])
+def test_a_stopped_connector_is_resumed_by_unpausing_its_dag(running: Job) -> None:
+    stack = running.stack
+    stack.mounted.stop(SOURCE)
+    eventually(lambda: stack.is_paused(SOURCE), within=5, what="the DAG paused")
+    stack.await_states(SOURCE, "STOPPED", within=15)
+    eventually(lambda: stack.driver(SOURCE) is None, within=20, what="the end of the driver")
+    running.write(100)
+    stack.set_paused(SOURCE, False)
+    running.await_equal(within=START)
 
 
-def test_a_deleted_connectors_driver_and_dag_go(stack: Stack) -> None:
-    stack.connect.delete(demo.SINK)
-    eventually(lambda: not stack.drivers(demo.SINK), within=30, what="the driver's end")
+@pytest.mark.parametrize("victim", ["JVM", "Python driver", "Airflow task"])
+def test_after_kill_9_the_connector_runs_again_by_itself_and_no_line_is_lost(running: Job, victim: str) -> None:
+    stack = running.stack
+    driver, jvm = stack.driver(SOURCE), stack.jvm(SOURCE)
+    assert driver is not None
+    assert jvm is not None
+    before = stack.worker_id(SOURCE)
+    task = jvm.parent()
+    doomed: psutil.Process = {"JVM": jvm, "Python driver": driver, "Airflow task": task}[victim]
+    running.write(200)
+    doomed.send_signal(signal.SIGKILL)
+    psutil.wait_procs([driver], timeout=30)
+    assert not driver.is_running(), "the old driver is gone, however its death came about"
+    eventually(lambda: stack.states(SOURCE)[0] != "RUNNING", within=20, what="a status that tells the truth")
+    eventually(lambda: stack.states(SOURCE) == ("RUNNING", "RUNNING") and stack.worker_id(SOURCE) != before, within=START * 2)
+    running.write(200)
+    running.await_all(within=30)
 
-    def gone() -> bool:
-        answer: Any = stack.airflow.get("/dags").raise_for_status().json()
-        return demo.SINK not in [dag["dag_id"] for dag in answer["dags"] if not dag.get("is_stale")]
 
-    eventually(gone, within=60, what="the DAG's end")
-    assert demo.SINK not in stack.connect.connectors()
+def test_a_deleted_connectors_dag_goes_and_its_run_ends(stack: RunningStack, folder: Path) -> None:
+    (folder / "gone.txt").write_text("a\n")
+    config = {"connector.class": "FileStreamSource", "file": str(folder / "gone.txt"), "topic": "gone"}
+    stack.connect.create("to be deleted", config)
+    dag_id = "to_x20be_x20deleted"
+    stack.await_states("to be deleted", "RUNNING", "RUNNING")
+    stack.connect.delete("to be deleted")
+    eventually(lambda: stack.driver("to be deleted") is None, within=15, what="the end of the driver")
+    eventually(lambda: stack.task_states(dag_id) == ["success"], within=15, what="the end of the task")
+    eventually(lambda: (stack.dag(dag_id) or {}).get("is_stale"), within=40, what="the end of the DAG")
+    with pytest.raises(RestError, match="No status found"):
+        stack.connect.status("to be deleted")

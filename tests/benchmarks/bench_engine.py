@@ -34,6 +34,7 @@ from support.peer import FILE_SINK, FILE_SOURCE, PeerStandalone, delete_connecto
 
 LINE_BYTES = 140
 WINDOW = (0.15, 0.95)
+FEWEST_LINES = 500_000
 GIVE_UP_SECONDS = 300
 CONVERTERS = {
     "String": {"key.converter": "org.apache.kafka.connect.storage.StringConverter",
@@ -123,8 +124,8 @@ class Bench:
     def source(self, side: str, converter: str) -> tuple[float, float]:
         name = f"source-{uuid.uuid4().hex[:8]}"
         topic = self.topic(name)
-        config = {"name": name, "connector.class": FILE_SOURCE, "file": str(self.input), "topic": name, **CONVERTERS[converter]}
-        return self.run(side, config, lambda: self.watcher.get_watermark_offsets(topic, timeout=10)[1])
+        config = {"name": name, "connector.class": FILE_SOURCE, "file": str(self.input), "topic": name}
+        return self.run(side, config | CONVERTERS[converter], lambda: self.watcher.get_watermark_offsets(topic, timeout=10)[1])
 
     def sink(self, side: str, converter: str) -> tuple[float, float]:
         name, output = f"sink-{uuid.uuid4().hex[:8]}", self.folder / "output.txt"
@@ -169,11 +170,12 @@ def write_lines(file: Path, lines: int) -> None:
 
 
 def show(results: dict[tuple[str, str], dict[str, Result]], lines: int) -> None:
-    print(f"\nLines/s, median [lowest-highest], over {WINDOW[0]:.0%} to {WINDOW[1]:.0%} of {lines:,} lines of {LINE_BYTES} bytes")
+    print(f"\nLines/s, median [lowest-highest], over {WINDOW[0]:.0%} to {WINDOW[1]:.0%} of {lines:,} lines of {LINE_BYTES} B;")
+    print("the ratio is the median of the rounds' ratios")
     print(f"{'':22} {'ours':>28} {'Kafka Connect':>28} {'ratio':>7} {'cores ours':>11} {'cores peer':>11} {'ratio/core':>11}")
     for (direction, converter), sides in results.items():
         mine, peer = sides["ours"], sides["peer"]
-        ratio = statistics.median(mine.rates) / statistics.median(peer.rates)
+        ratio = statistics.median(own / other for own, other in zip(mine.rates, peer.rates, strict=True))
         own_cores, peer_cores = statistics.median(mine.cores), statistics.median(peer.cores)
         print(
             f"{direction + ' ' + converter:22} {spread(mine.rates):>28} {spread(peer.rates):>28} {ratio:>6.2f}x "
@@ -192,6 +194,8 @@ def main() -> None:
     parser.add_argument("--only", choices=("source", "sink"))
     parser.add_argument("--bootstrap", help="use this broker instead of starting one")
     options = parser.parse_args()
+    if options.lines < FEWEST_LINES:
+        parser.error(f"--lines must be at least {FEWEST_LINES:,}: fewer fit into the clients' buffers, which is no steady state")
     with tempfile.TemporaryDirectory(prefix="sluiceway-bench-") as temporary:
         folder = Path(temporary)
         broker = None if options.bootstrap else EmbeddedBroker(folder / "broker")

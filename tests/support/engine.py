@@ -135,6 +135,4 @@ class RunningTask:
 def spec_of(config: Mapping[str, str], worker: Mapping[str, str], *, task: int = 0, bounded: bool = False) -> TaskSpec:
     """Return the spec of a task; it is a sink's if the config has topics."""
     sink = "topics" in config or "topics.regex" in config
-    return TaskSpec(
-        TaskId(config["name"], task), dict(config), WorkerConfig.of(worker), "test:8083", 1, sink, bounded=bounded
-    )
+    return TaskSpec(TaskId(config["name"], task), dict(config), WorkerConfig.of(worker), "test:8083", 1, sink, bounded=bounded)

@@ -70,11 +70,9 @@ class FileStreamSourceTask(SourceTask):
         lines = self._lines or self._wait_for_lines()
         if not lines:
             return None
-        self._lines, lines = lines[self._batch_size:], lines[: self._batch_size]
+        self._lines, lines = lines[self._batch_size :], lines[: self._batch_size]
         partition, topic = self._partition, self._topic
-        return [
-            SourceRecord(partition, {POSITION_FIELD: position}, topic, line, STRING_SCHEMA) for line, position in lines
-        ]
+        return [SourceRecord(partition, {POSITION_FIELD: position}, topic, line, STRING_SCHEMA) for line, position in lines]
 
     def _wait_for_lines(self) -> Sequence[tuple[str, int | None]]:
         """Look several times in a short while, so that an appended line is found soon and nothing spins."""

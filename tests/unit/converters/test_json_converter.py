@@ -49,12 +49,15 @@ def test_a_string_is_written_exactly_as_connect_writes_it() -> None:
 
 def test_a_struct_schema_is_written_with_its_members_in_connects_order() -> None:
     value = Struct(PERSON, {"name": "Ü", "age": 7, "tags": ["a", None]})
-    assert converter().from_connect_data("t", PERSON, value) == (
-        '{"schema":{"type":"struct","fields":[{"type":"string","optional":false,"field":"name"},'
-        '{"type":"int32","optional":false,"field":"age"},'
-        '{"type":"array","items":{"type":"string","optional":true},"optional":false,"field":"tags"}],'
-        '"optional":false,"name":"com.x.Person","version":2},"payload":{"name":"Ü","age":7,"tags":["a",null]}}'
-    ).encode()
+    assert (
+        converter().from_connect_data("t", PERSON, value)
+        == (
+            '{"schema":{"type":"struct","fields":[{"type":"string","optional":false,"field":"name"},'
+            '{"type":"int32","optional":false,"field":"age"},'
+            '{"type":"array","items":{"type":"string","optional":true},"optional":false,"field":"tags"}],'
+            '"optional":false,"name":"com.x.Person","version":2},"payload":{"name":"Ü","age":7,"tags":["a",null]}}'
+        ).encode()
+    )
 
 
 SAMPLES: list[tuple[Schema, Any, bytes]] = [

@@ -21,9 +21,7 @@ sys.stdin.read()
 
 def test_one_process_leads_until_it_is_gone_even_by_kill_9(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    leader = subprocess.Popen(
-        [sys.executable, "-c", _HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    leader = subprocess.Popen([sys.executable, "-c", _HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert leader.stdout is not None
     try:
         assert leader.stdout.readline().strip() == "True"

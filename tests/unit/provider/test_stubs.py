@@ -14,7 +14,7 @@ def _state(**configs: dict[str, str]) -> ClusterState:
 
 
 def test_a_stub_is_python_that_names_the_connector_whatever_it_is_called() -> None:
-    name = "it's \"quoted\" \\ and {braced} größe"
+    name = 'it\'s "quoted" \\ and {braced} größe'
     tree = ast.parse(stub(name, {"connector.class": "X\n}", "topic": "t"}))
     call = next(node for node in ast.walk(tree) if isinstance(node, ast.Call))
     assert [ast.literal_eval(argument) for argument in call.args] == [name, {"connector.class": "X\n}"}]

@@ -49,5 +49,3 @@ class FakeProducer:
     def purge(self, **_: Any) -> None:
         self.purged = True
         self.waiting = []
-
-

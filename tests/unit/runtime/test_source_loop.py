@@ -299,5 +299,3 @@ def test_partition_objects_that_are_equal_but_not_the_same_keep_the_newest_offse
 
     _, task = run_to_the_end([with_shared(1), record("x", 2), with_shared(3), record("x", 4)])
     assert stored(task) == {"position": 4}
-
-

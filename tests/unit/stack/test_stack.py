@@ -65,7 +65,7 @@ def test_a_broker_is_started_only_for_want_of_one() -> None:
 
 
 def test_the_workers_file_is_for_its_owners_eyes_and_reads_back(tmp_path: Path) -> None:
-    properties = {"sasl.jaas.config": "a b=\"c\\d\";", "group.id": "größe"}
+    properties = {"sasl.jaas.config": 'a b="c\\d";', "group.id": "größe"}
     write_worker_file(tmp_path / "w.properties", properties)
     assert read_properties(tmp_path / "w.properties") == properties
     assert stat.S_IMODE((tmp_path / "w.properties").stat().st_mode) == 0o600
@@ -101,12 +101,24 @@ def test_down_of_a_stack_that_does_not_run_says_so(tmp_path: Path) -> None:
     assert [line.endswith("Nothing runs") for line in lines] == [True]
 
 
+_STUBBORN = """
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open("ready", "w").close()
+signal.pause()
+"""
+
+
 @pytest.fixture
 def orphan(tmp_path: Path) -> Iterator[int]:
     """A process of a stack that has a session of its own, ignores SIGTERM, and whose parent is gone."""
     stubborn = tmp_path / "stubborn.py"
-    stubborn.write_text("import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nopen('ready', 'w').close()\nsignal.pause()\n")
-    parent = f"import subprocess, sys; print(subprocess.Popen([sys.executable, {str(stubborn)!r}], start_new_session=True).pid)"
+    stubborn.write_text(_STUBBORN)
+    parent = (
+        "import subprocess, sys\n"
+        f"child = subprocess.Popen([sys.executable, {str(stubborn)!r}], start_new_session=True, stdout=subprocess.DEVNULL)\n"
+        "print(child.pid)"
+    )
     environment = {**os.environ, MARKER_VARIABLE: str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-c", parent], env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True

@@ -159,7 +159,7 @@ def test_offset_keys_are_read_back() -> None:
     assert codec.decode_offset_key(b'["s",{"b":1,"a":"x"}]') == ("s", {"b": 1, "a": "x"})
 
 
-@pytest.mark.parametrize("key", [None, b"x", b"[]", b'["s"]', b'[1,{}]', b'["s",[]]', b'["s",{},1]', b"{}"])
+@pytest.mark.parametrize("key", [None, b"x", b"[]", b'["s"]', b"[1,{}]", b'["s",[]]', b'["s",{},1]', b"{}"])
 def test_garbage_offset_keys_are_left_out(key: bytes | None) -> None:
     assert codec.decode_offset_key(key) is None
 

@@ -77,9 +77,7 @@ def test_what_compaction_leaves_of_a_deleted_connector_does_not_come_back() -> N
 
 
 def test_deferred_tasks_of_a_deleted_connector_do_not_count_for_the_next_of_its_name() -> None:
-    state = state_of(
-        connector(), task(0, x="old"), codec.encode_connector("a", None), connector(), codec.encode_commit("a", 1)
-    )
+    state = state_of(connector(), task(0, x="old"), codec.encode_connector("a", None), connector(), codec.encode_commit("a", 1))
     assert state.connectors["a"].inconsistent
 
 

@@ -1,0 +1,117 @@
+"""Generated and hand-written DAGs on a real Airflow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.eventually import eventually
+from support.stack import START, RunningStack
+
+pytestmark = pytest.mark.airflow
+
+# An Airflow DAG with the sensor, and the example beside it, as a user would put them into the DAGs folder.
+_SENSOR_DAG = """
+from airflow.sdk import DAG
+from sluiceway.sensors import ConnectorStateSensor
+
+with DAG("waits_for_a_connector", schedule=None, is_paused_upon_creation=False):
+    ConnectorStateSensor(task_id="wait", connector="example-file-sink", poke_interval=2, fail_on=("FAILED",))
+"""
+_EXAMPLE = """
+import os
+os.environ.update({environment!r})
+from sluiceway.dags.example_file_to_file import dag  # an Airflow DAG
+"""
+
+
+def _import_errors(stack: RunningStack) -> dict[str, str]:
+    errors = stack.airflow.get("/importErrors").json()["import_errors"]
+    return {error["filename"]: error["stack_trace"] for error in errors}
+
+
+def _runs(stack: RunningStack, dag_id: str) -> list[dict[str, Any]]:
+    return stack.airflow.get(f"/dags/{dag_id}/dagRuns").json().get("dag_runs", [])
+
+
+def test_a_config_that_cannot_be_a_dag_spoils_no_other(stack: RunningStack, folder: Path) -> None:
+    config = {"connector.class": "FileStreamSource", "file": str(folder / "none"), "topic": "none", "airflow.mode": "micro-batch"}
+    stack.connect.create("wrong", {**config, "airflow.schedule": "every now and then"})
+    stack.connect.create("right: of way", config)
+    right = "right_x3A_x20of_x20way"
+    dag = eventually(lambda: stack.dag(right), within=20, what="the DAG of the right one")
+    assert dag["dag_display_name"] == "right: of way"
+    errors = eventually(lambda: _import_errors(stack), within=20, what="the import error of the wrong one")
+    [(file, trace)] = errors.items()
+    assert file.endswith("connector-wrong.py")
+    assert "Invalid value every now and then for configuration airflow.schedule" in trace
+    assert stack.dag("wrong") is None
+    stack.connect.put_config("wrong", {**config, "airflow.schedule": "@daily"})
+    eventually(lambda: not _import_errors(stack), within=20, what="the import error gone")
+    eventually(lambda: stack.dag("wrong"), within=20, what="the DAG of the one put right")
+    for name in ("wrong", "right: of way"):
+        stack.connect.delete(name)
+
+
+def test_a_micro_batch_moves_what_is_there_and_ends_and_goes_on_from_there(stack: RunningStack, folder: Path) -> None:
+    source, copy = folder / "batch.txt", folder / "batch.copy"
+    config = {"tasks.max": "1", "airflow.mode": "micro-batch", "airflow.tags": "nightly"}
+    stack.connect.create("batch-in", {**config, "connector.class": "FileStreamSource", "file": str(source), "topic": "batch"})
+    stack.connect.create("batch-out", {**config, "connector.class": "FileStreamSink", "file": str(copy), "topics": "batch"})
+    for name in ("batch-in", "batch-out"):
+        dag = eventually(lambda name=name: stack.dag(name), within=20, what=f"DAG {name}")
+        assert "nightly" in [tag["name"] for tag in dag["tags"]]
+    for number in (1, 2):
+        with source.open("a") as file:
+            file.write(f"{number}a\n{number}b\n")
+        for name in ("batch-in", "batch-out"):
+            stack.airflow.post(f"/dags/{name}/dagRuns", json={"logical_date": None}).raise_for_status()
+            eventually(
+                lambda name=name, number=number: [run["state"] for run in _runs(stack, name)] == ["success"] * number,
+                within=START,
+                what=f"run {number} of {name}",
+            )
+            assert stack.driver(name) is None
+        assert copy.read_text() == source.read_text()
+    for name in ("batch-in", "batch-out"):
+        stack.connect.delete(name)
+
+
+def test_the_example_dag_copies_a_file_and_is_paused_and_resumed_as_one(stack: RunningStack, folder: Path) -> None:
+    source, copy = folder / "example.txt", folder / "example.copy"
+    source.write_text("one\ntwo\n")
+    environment = {
+        "SLUICEWAY_EXAMPLE_SOURCE": str(source),
+        "SLUICEWAY_EXAMPLE_SINK": str(copy),
+        "SLUICEWAY_EXAMPLE_TOPIC": "example",
+    }
+    dags = stack.home / "airflow" / "dags"
+    (dags / "example.py").write_text(_EXAMPLE.format(environment=environment))
+    (dags / "waits.py").write_text(_SENSOR_DAG)
+    example, names = "example_file_to_file", ("example-file-source", "example-file-sink")
+    eventually(lambda: stack.is_paused(example), within=60, what="the example DAG, paused as it says")
+    eventually(lambda: stack.dag("waits_for_a_connector"), within=60, what="the sensor's DAG")
+    stack.airflow.post("/dags/waits_for_a_connector/dagRuns", json={"logical_date": None}).raise_for_status()
+    stack.set_paused(example, False)
+    eventually(lambda: copy.exists() and copy.read_text() == source.read_text(), within=START, what="the copy")
+    eventually(lambda: [run["state"] for run in _runs(stack, "waits_for_a_connector")] == ["success"], within=60, what="the sensor")
+    assert stack.connect.config(names[0])["airflow.dag"] == example
+    assert stack.dag(names[0]) is None, "a connector that a hand-written DAG runs has no DAG made for it"
+
+    stack.connect.pause(names[1])
+    for name in names:
+        stack.await_states(name, "PAUSED", "PAUSED", within=10)
+    assert stack.is_paused(example)
+    stack.connect.resume(names[0])
+    for name in names:
+        stack.await_states(name, "RUNNING", "RUNNING")
+    with source.open("a") as file:
+        file.write("three\n")
+    eventually(lambda: copy.read_text() == source.read_text(), within=10, what="the appended line")
+    stack.set_paused(example, True)
+    (dags / "example.py").unlink()
+    for name in names:
+        stack.connect.delete(name)
+        eventually(lambda name=name: stack.driver(name) is None, within=20, what=f"the end of {name}'s driver")

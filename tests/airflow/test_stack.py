@@ -1,0 +1,93 @@
+"""Starting and ending everything, also after a crash."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+from sluiceway.stack import leftovers, up
+from sluiceway.stack.airflow import COMPONENTS, airflow_process
+
+from support.eventually import eventually
+from support.stack import START, RunningStack
+
+pytestmark = pytest.mark.airflow
+
+SOURCE, SINK = "kept-source", "kept-sink"
+
+
+@pytest.fixture(scope="module")
+def files(stack: RunningStack, folder: Path) -> tuple[Path, Path]:
+    source, copy = folder / "kept.txt", folder / "kept.copy"
+    source.write_text("before\n")
+    stack.connect.create(SOURCE, {"connector.class": "FileStreamSource", "file": str(source), "topic": "kept"})
+    stack.connect.create(SINK, {"connector.class": "FileStreamSink", "file": str(copy), "topics": "kept"})
+    _await_copy(source, copy)
+    return source, copy
+
+
+def _await_copy(source: Path, copy: Path) -> None:
+    eventually(lambda: copy.exists() and copy.read_text() == source.read_text(), within=START, what="the copy")
+
+
+def _family(stack: RunningStack) -> list[psutil.Process]:
+    """Return every process of the stack: those in the components' sessions, and drivers, which have their own."""
+    components = [airflow_process(component, stack.home).status().pid for component in COMPONENTS]
+    members = [process for process in psutil.process_iter() if _session(process) in components]
+    return members + leftovers.marked(stack.home)
+
+
+def _session(process: psutil.Process) -> int:
+    try:
+        return os.getsid(process.pid)
+    except OSError:
+        return -1
+
+
+def _alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_down_ends_every_process_and_up_goes_on_where_it_was(stack: RunningStack, files: tuple[Path, Path]) -> None:
+    source, copy = files
+    family = _family(stack)
+    assert any("driver_app.py" in " ".join(process.cmdline()) for process in family)
+    up.down(home=stack.home)
+    assert _alive(family) == []
+    lines: list[str] = []
+    assert up.ps(lines.append, home=stack.home) == 1
+    assert all("not running" in line for line in lines[1:])
+    with source.open("a") as file:
+        file.write("while it was down\n")
+    before = stack.addresses
+    assert stack.up() == before
+    _await_copy(source, copy)
+
+
+def test_up_takes_over_from_an_airflow_that_was_killed(stack: RunningStack, files: tuple[Path, Path]) -> None:
+    source, copy = files
+    parents = [airflow_process(component, stack.home).status().pid for component in COMPONENTS]
+    orphans = [process for process in _family(stack) if process.pid not in parents]
+    for pid in parents:
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+    assert _alive(orphans), "the scheduler's workers outlive it"
+    with source.open("a") as file:
+        file.write("while it was dead\n")
+    stack.up()
+    for name in (SOURCE, SINK):
+        stack.await_states(name, "RUNNING", "RUNNING", within=2 * START)
+    _await_copy(source, copy)
+    assert _alive(orphans) == []
+    for name in (SOURCE, SINK):
+        stack.connect.delete(name)
+
+
+def test_up_of_what_runs_already_changes_nothing(stack: RunningStack) -> None:
+    pids = [airflow_process(component, stack.home).status().pid for component in COMPONENTS]
+    assert stack.up() == stack.addresses
+    assert [airflow_process(component, stack.home).status().pid for component in COMPONENTS] == pids
+    assert up.ps(lambda _line: None, home=stack.home) == 0

@@ -1,0 +1,103 @@
+"""One real stack for the tests under tests/airflow: broker, REST API and Airflow, as ``sluiceway up`` starts them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+from sluiceway.provider.driver_processes import is_python_of
+from sluiceway.rest.client import ConnectClient, RestError
+from sluiceway.stack import leftovers
+from sluiceway.stack.up import Addresses, down, up
+
+from support.eventually import eventually
+
+#: How long a Spark application and its DAG may take to get going on a small busy machine, in seconds.
+START = 120.0
+
+# Sees its standard input close when the test run is gone, even by SIGKILL, and ends the stack.
+_GUARD = """
+import signal, sys
+from pathlib import Path
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+sys.stdin.read()
+from sluiceway.stack.up import down
+down(lambda line: None, home=Path(sys.argv[1]))
+"""
+
+
+class RunningStack:
+    """The stack, its two REST APIs, and a look at its processes."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self._guard = subprocess.Popen([sys.executable, "-c", _GUARD, str(home)], stdin=subprocess.PIPE, start_new_session=True)
+        self.addresses = self.up()
+        self.connect = ConnectClient(self.addresses.rest)
+        self.mounted = ConnectClient(f"{self.addresses.airflow}/sluiceway")
+        self.airflow = httpx.Client(base_url=f"{self.addresses.airflow}/api/v2", timeout=30)
+
+    def up(self) -> Addresses:
+        self.addresses = up(None, _say, home=self.home)
+        return self.addresses
+
+    def close(self) -> None:
+        for client in (self.connect, self.mounted, self.airflow):
+            client.close()
+        down(_say, home=self.home)
+        self._guard.communicate()
+
+    # Connectors.
+
+    def states(self, name: str) -> tuple[str, ...]:
+        """Return the connector's state and its tasks'; empty if there is no such connector."""
+        try:
+            status = self.connect.status(name)
+        except RestError:
+            return ()
+        return (status["connector"]["state"], *(task["state"] for task in status["tasks"]))
+
+    def worker_id(self, name: str) -> str:
+        return str(self.connect.status(name)["connector"]["worker_id"])
+
+    def await_states(self, name: str, *states: str, within: float = START) -> None:
+        eventually(lambda: self.states(name) == states or None, within=within, what=f"{name} {states}, is {self.states(name)}")
+
+    def driver(self, name: str) -> psutil.Process | None:
+        """Return the connector's Python driver, if one lives."""
+        for process in leftovers.marked(self.home):
+            if is_python_of(process, "driver_app.py") and name in process.cmdline():
+                return process
+        return None
+
+    def jvm(self, name: str) -> psutil.Process | None:
+        driver = self.driver(name)
+        return None if driver is None else driver.parent()
+
+    # Airflow.
+
+    def dag(self, dag_id: str) -> Mapping[str, Any] | None:
+        answer = self.airflow.get(f"/dags/{dag_id}")
+        return answer.json() if answer.status_code == 200 else None
+
+    def is_paused(self, dag_id: str) -> bool | None:
+        dag = self.dag(dag_id)
+        return None if dag is None else bool(dag["is_paused"])
+
+    def set_paused(self, dag_id: str, paused: bool) -> None:
+        self.airflow.patch(f"/dags/{dag_id}", json={"is_paused": paused}).raise_for_status()
+
+    def task_states(self, dag_id: str) -> list[str]:
+        """Return the states of all task instances of a DAG, the newest run's last."""
+        answer = self.airflow.get(f"/dags/{dag_id}/dagRuns/~/taskInstances", params={"order_by": "run_after"})
+        return [str(each["state"]) for each in answer.json().get("task_instances", ())]
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
