@@ -33,7 +33,9 @@ class Bench:
         self.source, self.sink = folder / "in.txt", folder / "out.txt"
         self._threads: list[tuple[Driver, object]] = []
 
-    def driver(self, name: str, worker_id: str, launcher: ThreadLauncher | None = None) -> tuple[Driver, Future[list[Outcome]]]:
+    def driver(
+        self, name: str, worker_id: str, launcher: ThreadLauncher | None = None, *, bounded: bool = False
+    ) -> tuple[Driver, Future[list[Outcome]]]:
         from concurrent.futures import ThreadPoolExecutor
 
         def runner(connector: str) -> ConnectorRunner:
@@ -45,6 +47,7 @@ class Bench:
                 launcher=launcher or ThreadLauncher(),
                 worker_id=worker_id,
                 exit_when_idle=True,
+                bounded=bounded,
             )
 
         driver = Driver(self.stores.config, runner, only=[name])
@@ -196,3 +199,20 @@ def test_a_failed_task_stays_failed_and_the_connector_goes_on(bench: Bench, uniq
     assert bench.stores.status.tasks(source)[0].trace
     bench.stores.status.refresh()
     assert bench.stores.offsets.all(source) == []
+
+
+def test_a_micro_batch_moves_what_is_there_and_ends(bench: Bench, unique: Callable[[str], str]) -> None:
+    topic, source, sink = unique("lines"), unique("source"), unique("sink")
+    bench.herder.create(source, source_config(bench, topic))
+    bench.herder.create(sink, {"connector.class": "FileStreamSink", "file": str(bench.sink), "topics": topic})
+    expected = ""
+    for batch in ("first", "second"):
+        lines = "".join(f"{batch} {n}\n" for n in range(3000))
+        expected += lines
+        with bench.source.open("a") as file:
+            file.write(lines)
+        for name in (source, sink):
+            _, outcome = bench.driver(name, f"{batch}:1", bounded=True)
+            assert outcome.result(timeout=60) == [Outcome.DONE]
+            assert bench.states(name) == ("UNASSIGNED", ["UNASSIGNED"])
+        assert bench.sink.read_text() == expected
