@@ -98,7 +98,8 @@ class LocalAirflow:
 
     def unhealthy(self, since: float) -> list[str]:
         """Return the components that have not reported to be well since that time (seconds since the epoch)."""
-        health = self._health()
+        mine = self.process("api-server").listens_on(self.ports["api"])
+        health = self._health() if mine else None
         return ["api-server", *_HEALTH_KEYS] if health is None else unhealthy(health, since)
 
     def _health(self) -> dict[str, Any] | None:

@@ -6,7 +6,8 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import Collection
+import time
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import psutil
@@ -16,6 +17,7 @@ from sluiceway.stack.airflow import MARKER_VARIABLE
 log = logging.getLogger(__name__)
 
 _DRIVER = "driver_app.py"
+_POLL_SECONDS = 0.2
 
 
 def marked(state_dir: Path) -> list[psutil.Process]:
@@ -29,12 +31,44 @@ def marked(state_dir: Path) -> list[psutil.Process]:
     return found
 
 
-def drain_drivers(state_dir: Path, timeout: float) -> int:
-    """Ask the stack's drivers to drain, and wait for them; kill those that have not after ``timeout`` seconds, say how many."""
-    drivers = [process for process in marked(state_dir) if is_python_of(process, _DRIVER)]
-    left = end(drivers, timeout)
-    _signal(left, signal.SIGKILL)  # the JVM sees it and ends too
+def drain_drivers(state_dir: Path, timeout: float, *, until: Callable[[], bool]) -> int:
+    """Ask the stack's drivers to drain until ``until`` says that no more will come; return how many had to be killed.
+
+    That is those which are there ``timeout`` seconds later. A JVM that has no Python driver yet has nothing to drain.
+    """
+    told: set[psutil.Process] = set()
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        left = _drivers(state_dir)
+        if until() and not left:
+            return 0
+        new = set(left) - told
+        _signal(new, signal.SIGTERM)
+        told |= new
+        time.sleep(_POLL_SECONDS)
+    left = _drivers(state_dir)
+    _signal(left, signal.SIGKILL)  # their JVMs see it and end too
     return len(left)
+
+
+def _drivers(state_dir: Path) -> list[psutil.Process]:
+    """Return the Python drivers, and the JVMs that have not started theirs."""
+    family = [process for process in marked(state_dir) if _names_driver(process)]
+    python = [process for process in family if is_python_of(process, _DRIVER)]
+    with_driver = {_parent(process) for process in python}
+    return python + [process for process in family if process not in python and process.pid not in with_driver]
+
+
+def _names_driver(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return any(part.endswith(_DRIVER) for part in process.cmdline())
+    return False
+
+
+def _parent(process: psutil.Process) -> int | None:
+    with contextlib.suppress(psutil.Error):
+        return process.ppid()
+    return None
 
 
 def end(processes: Collection[psutil.Process], timeout: float) -> list[psutil.Process]:

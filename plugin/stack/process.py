@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.05
 _TAIL_LINES = 20
+_KILLED_SECONDS = 30.0  # how long the kernel may take to end what was killed, on a busy machine
 # Start times come in hundredths of a second counted from boot; going by way of the wall clock may round them by that much.
 _START_TOLERANCE_SECONDS = 0.5
 _LOWEST_PORT, _HIGHEST_PORT = 10_000, 32_000
@@ -116,6 +117,16 @@ class BackgroundProcess:
                 return ProcessStatus(self.name, True, process.pid, started, self.log)
         return ProcessStatus(self.name, False, None, None, self.log)
 
+    def listens_on(self, port: int) -> bool:
+        """Say whether the process, or a child of it, listens on a port: an answer there might be somebody else's."""
+        process = self._process()
+        with contextlib.suppress(psutil.Error):
+            for member in [process, *process.children(recursive=True)] if process else []:
+                for connection in member.net_connections(kind="tcp"):
+                    if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
+                        return True
+        return False
+
     def stop(self, timeout: float = 30.0) -> bool:
         """End the process and everything that it started, and return when all are gone; False if nothing ran.
 
@@ -132,11 +143,11 @@ class BackgroundProcess:
                     log.warning("%s did not end within %g s of SIGTERM; killing it", self.name, timeout)
                     family |= self._family(process, recorded)
                     _signal(process, signal.SIGKILL)
-                    self._gone(process, timeout)
+                    self._gone(process, _KILLED_SECONDS)
             family |= self._family(None, recorded)
             for member in family:
                 _signal(member, signal.SIGKILL)
-            psutil.wait_procs(list(family), timeout=timeout)
+            psutil.wait_procs(list(family), timeout=_KILLED_SECONDS)
             self.pid_file.unlink(missing_ok=True)
             return process is not None or bool(family)
 

@@ -19,7 +19,7 @@ from sluiceway.folders import file_lock, state_home, write_atomically
 from sluiceway.stack import leftovers
 from sluiceway.stack.airflow import COMPONENTS, HOST, MARKER_VARIABLE, PREFERRED_PORT, LocalAirflow, airflow_process
 from sluiceway.stack.broker import EmbeddedBroker
-from sluiceway.stack.process import BackgroundProcess, ProcessStatus, can_bind, free_port, port_is_open
+from sluiceway.stack.process import BackgroundProcess, ProcessStatus, can_bind, free_port
 from sluiceway.stack.worker_file import (
     BOOTSTRAP,
     DEFAULT_REST_PORT,
@@ -111,7 +111,7 @@ class Stack:
         write_atomically(self._state_file, json.dumps(asdict(addresses), indent=1))
         since = airflow.start()
         clock.say("Started Airflow's components and the REST API; waiting until all are healthy")
-        rest.wait_until(lambda: port_is_open(HOST, ports["rest"]), _READY_SECONDS, what="answering")
+        rest.wait_until(lambda: rest.listens_on(ports["rest"]), _READY_SECONDS, what="answering")
         self._await_airflow(airflow, since, clock)
         clock.say(f"Everything is healthy. REST API {addresses.rest}, Airflow {addresses.airflow}, Kafka {addresses.bootstrap}")
         return addresses
@@ -126,7 +126,7 @@ class Stack:
         with clock.telling("Draining connectors"), ThreadPoolExecutor(4) as pool:
             # The scheduler first, or it would start a connector again; it waits for its tasks, and they for their drivers.
             stopping = pool.submit(scheduler.stop, _DRAIN_SECONDS + _STOP_SECONDS)
-            if killed := leftovers.drain_drivers(self.folder, _DRAIN_SECONDS):
+            if killed := leftovers.drain_drivers(self.folder, _DRAIN_SECONDS, until=stopping.done):
                 clock.say(f"Killed {killed} driver(s) that had not drained within {_DRAIN_SECONDS:g} s")
             stopping.result()
             others = [airflow_process(each, self.folder) for each in COMPONENTS if each != "scheduler"]

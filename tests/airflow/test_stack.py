@@ -74,6 +74,7 @@ def test_up_takes_over_from_an_airflow_that_was_killed(stack: RunningStack, file
     for pid in parents:
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not any(airflow_process(component, stack.home).is_running() for component in COMPONENTS), within=10)
     assert _alive(orphans), "the scheduler's workers outlive it"
     with source.open("a") as file:
         file.write("while it was dead\n")

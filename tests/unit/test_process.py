@@ -200,3 +200,19 @@ def test_a_listening_port_is_open_and_its_owner_is_known() -> None:
         assert str(os.getpid()) in owner
     assert not port_is_open("127.0.0.1", port)
     assert port_owner(port) is None
+
+
+def test_only_the_process_that_listens_on_a_port_is_said_to(tmp_path: Path) -> None:
+    with socket.socket() as ours:
+        ours.bind(("127.0.0.1", 0))
+        ours.listen()
+        taken, wanted = ours.getsockname()[1], free_port()
+        code = f"import socket, time; s = socket.create_server(('127.0.0.1', {wanted})); time.sleep(600)"
+        process = BackgroundProcess("listener", [sys.executable, "-c", code], tmp_path)
+        assert not process.listens_on(taken)
+        process.start()
+        try:
+            process.wait_until(lambda: process.listens_on(wanted), 30)
+            assert not process.listens_on(taken)
+        finally:
+            process.stop()
