@@ -185,9 +185,7 @@ class ConnectorOperator(SparkSubmitOperator):
 
     def _prepare(self, settings: Settings, entry: ConnectorEntry, keys: DagKeys) -> ConnectorSubmitHook:
         """Fill in what spark-submit is told; the hook adds what depends on where the driver runs."""
-        submission = Submission(
-            self.connector, settings.worker_file(self.worker_properties), keys.mode, dict(entry.config or {})
-        )
+        submission = Submission(self.connector, settings.worker_file(self.worker_properties), keys.mode, dict(entry.config or {}))
         self._submission = submission
         self._conn_id = self._conn_id or settings.spark_conn_id
         self.application = submission.application
@@ -270,9 +268,7 @@ class ConnectorOperator(SparkSubmitOperator):
         name = self.connector
         if end.exit_code not in (0, EXIT_FENCED):
             link.mark_dead(name)
-        verdict = after_end(
-            exit_code=end.exit_code, bounded=bounded, dag_paused=end.dag_paused, entry=link.entry(name)
-        )
+        verdict = after_end(exit_code=end.exit_code, bounded=bounded, dag_paused=end.dag_paused, entry=link.entry(name))
         if verdict is Verdict.WAIT:
             self._reschedule(context, _SOON, "The driver has drained; waiting for the resume")
         if verdict is Verdict.AGAIN:

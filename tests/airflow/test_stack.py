@@ -70,7 +70,8 @@ def test_down_ends_every_process_and_up_goes_on_where_it_was(stack: RunningStack
 def test_up_takes_over_from_an_airflow_that_was_killed(stack: RunningStack, files: tuple[Path, Path]) -> None:
     source, copy = files
     parents = [airflow_process(component, stack.home).status().pid for component in COMPONENTS]
-    orphans = [process for process in _family(stack) if process.pid not in parents]
+    rest = {process.pid for process in leftovers.marked(stack.home) if "rest" in process.cmdline()}
+    orphans = [process for process in _family(stack) if process.pid not in {*parents, *rest}]
     for pid in parents:
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
