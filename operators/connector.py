@@ -53,7 +53,8 @@ class ConnectorOperator(SparkSubmitOperator):
     """Runs a connector until it is paused, stopped or deleted; in micro-batch mode until it has moved what is there.
 
     When the DAG or the connector is paused the driver drains, and the task gives its slot back and waits for the resume
-    within the same DAG run. A driver that dies is started again by Airflow's retries.
+    within the same DAG run. A driver that dies is started again by Airflow's retries; whatever else fails is retried too, ever
+    later, because in a DAG that runs continuously a failed run is followed by the next one at once.
 
     Args:
         connector: the connector's name (templated); default is ``name`` in the config.
@@ -166,8 +167,8 @@ class ConnectorOperator(SparkSubmitOperator):
     def _store_config(self, link: Link, config: Mapping[str, str]) -> None:
         try:
             link.ensure_config(self.connector, config)
-        except BadRequestError as error:  # the same config will be refused again
-            raise AirflowFailException(f"Connector {self.connector}: {error}") from error
+        except BadRequestError as error:
+            raise AirflowException(f"Connector {self.connector}: {error}") from error
 
     def _check_kind(self, config: Mapping[str, str]) -> None:
         if self.sink is None:
@@ -175,10 +176,10 @@ class ConnectorOperator(SparkSubmitOperator):
         try:
             kind = is_sink(connector_class(config.get(CONNECTOR_CLASS, "")))
         except (ConfigError, NotFoundError) as error:
-            raise AirflowFailException(f"Connector {self.connector}: {error}") from error
+            raise AirflowException(f"Connector {self.connector}: {error}") from error
         if kind != self.sink:
             other = SinkConnectorOperator if kind else SourceConnectorOperator
-            raise AirflowFailException(
+            raise AirflowException(
                 f"Connector {self.connector} ({config.get(CONNECTOR_CLASS)}) is a {'sink' if kind else 'source'}: "
                 f"use {other.__name__} for it, not {type(self).__name__}."
             )
@@ -275,7 +276,7 @@ class ConnectorOperator(SparkSubmitOperator):
             self.log.warning("[%s|worker] The driver ended though nobody asked it to", name)
             self._reschedule(context, _SOON, "Starting the driver again")
         if verdict is Verdict.FENCED:
-            raise AirflowFailException(
+            raise AirflowException(
                 f"Connector {name}: another driver has taken over, so this one has ended. If that is not wanted, look for a "
                 f"second DAG or worker that runs {name}."
             ) from end.failure

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from airflow.api_fastapi.app import create_app, get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 from airflow.utils.db import initdb
 from fastapi.testclient import TestClient
+from sluiceway.errors import NotFoundError
+from sluiceway.provider import access
 
 pytestmark = pytest.mark.airflow
 
@@ -61,3 +66,37 @@ def test_an_administrator_gets_through_to_the_herder(client: TestClient, method:
 @pytest.mark.parametrize(("method", "path"), READS[:3])
 def test_a_viewer_may_look(client: TestClient, method: str, path: str) -> None:
     assert client.request(method, path, headers=_as("viewer")).status_code == 500
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "asked"),
+    [
+        ("GET", None, ("GET", None)),
+        ("HEAD", "a b", ("GET", "a_x20b")),
+        ("POST", None, ("POST", None)),
+        ("POST", "c", ("PUT", "c")),
+        ("PATCH", "c", ("PUT", "c")),
+        ("DELETE", "mine", ("DELETE", "hand_written")),
+    ],
+)
+def test_what_is_asked_of_the_auth_manager(
+    monkeypatch: pytest.MonkeyPatch, method: str, name: str | None, asked: tuple[str, str | None]
+) -> None:
+    """Reading a connector takes the right to see its DAG, making one to make DAGs, doing anything to it to edit its DAG."""
+    seen: list[tuple[str, str | None]] = []
+
+    def is_authorized_dag(*, method: str, details: DagDetails, user: object) -> bool:
+        seen.append((method, details.id))
+        return True
+
+    def info(name: str) -> SimpleNamespace:
+        if name != "mine":
+            raise NotFoundError(name)
+        return SimpleNamespace(config={"airflow.dag": "hand_written"})
+
+    monkeypatch.setattr(access, "get_auth_manager", lambda: SimpleNamespace(is_authorized_dag=is_authorized_dag))
+    monkeypatch.setattr(access.DagModel, "get_team_name", lambda dag: None)
+    app = SimpleNamespace(state=SimpleNamespace(herder_provider=lambda: SimpleNamespace(info=info)))
+    request: Any = SimpleNamespace(method=method, path_params={"name": name} if name else {}, app=app)
+    access.authorise(request, SimpleNamespace())  # type: ignore[arg-type]
+    assert seen == [asked]

@@ -79,8 +79,8 @@ def test_what_an_ended_jvm_leaves_behind_is_still_known_and_killed(
     processes: DriverProcesses, jvm: subprocess.Popen[bytes]
 ) -> None:
     jvm.send_signal(signal.SIGKILL)
+    eventually(lambda: processes.left() == 2, what="the JVM counted as gone though nobody has reaped it")
     jvm.wait()
-    assert processes.left() == 2
     assert processes.kill() == 2
     eventually(lambda: processes.left() == 0)
     assert processes.kill() == 0

@@ -141,6 +141,18 @@ def test_a_connector_that_comes_again_starts_though_its_former_dag_was_paused(wo
     assert world.airflow.writes == [("c", True), ("c", False)]
 
 
+def test_what_was_agreed_with_a_connector_that_is_gone_says_nothing_of_its_successor(world: World) -> None:
+    mirror = world.mirror()
+    mirror.step()
+    world.config.remove_connector("c")
+    mirror.step()
+    world.airflow.toggle("c", True)
+    world.put("c")
+    mirror.step()
+    assert world.airflow.writes == [("c", False)]
+    assert world.target("c") is TargetState.STARTED
+
+
 def test_a_hand_written_dag_is_found_by_the_key_in_its_connectors_config() -> None:
     world = World(Airflow())
     world.airflow.toggle("mine", False, "dags-folder")
