@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 Probe = Callable[[], bool]
 
-_SOON = timedelta(seconds=2)  # the mirror has seen a change in the topics or in Airflow by then
-_UNSETTLED = timedelta(seconds=5)
+_SOON = timedelta()
 _LATER = timedelta(seconds=10)
 
 # The supervisor of an Airflow task kills it 5 s after it was asked to end.
@@ -105,11 +104,13 @@ class ConnectorOperator(SparkSubmitOperator):
         self.worker_properties = worker_properties
         self._submission: Submission | None = None
         self._processes: DriverProcesses | None = None
+        self._settle_time = timedelta()
         self._killed = False
 
     def execute(self, context: Context) -> None:
         """Run the driver and decide from its end how the task goes on. Runs in the Airflow task's process."""
         settings = self._settings()
+        self._settle_time = timedelta(seconds=settings.settle_time)
         worker = settings.worker(self.worker_properties)
         link = self._link(worker)
         ti = context["ti"]
@@ -148,7 +149,7 @@ class ConnectorOperator(SparkSubmitOperator):
             self._reschedule(context, _LATER, "The connector does not exist yet; create it by REST or with 'sluiceway apply'")
         if before_start(dag_paused=False, entry=entry) is Verdict.WAIT:
             # Either the mirror is about to pause the DAG, or it was just resumed there and the topic does not say so yet.
-            self._reschedule(context, _UNSETTLED, f"The connector is to be {entry.target_state.value}")
+            self._reschedule(context, _SOON, f"The connector is to be {entry.target_state.value}")
         config = dict(entry.config or {})
         self._check_kind(config)
         self._check_owner(link, config, dag)
@@ -239,7 +240,7 @@ class ConnectorOperator(SparkSubmitOperator):
         """Run the driver to its end."""
 
         def see_to_target_state() -> None:
-            if link.ensure_paused(self.connector):
+            if link.ensure_paused(self.connector, is_paused):
                 self.log.info("[%s|worker] Target state PAUSED, since the DAG is paused", self.connector)
 
         failure: Exception | None = None
@@ -273,8 +274,7 @@ class ConnectorOperator(SparkSubmitOperator):
         if verdict is Verdict.WAIT:
             self._reschedule(context, _SOON, "The driver has drained; waiting for the resume")
         if verdict is Verdict.AGAIN:
-            self.log.warning("[%s|worker] The driver ended though nobody asked it to", name)
-            self._reschedule(context, _SOON, "Starting the driver again")
+            self._reschedule(context, _SOON, "The driver has ended, but the connector is to run: starting it again")
         if verdict is Verdict.FENCED:
             raise AirflowException(
                 f"Connector {name}: another driver has taken over, so this one has ended. If that is not wanted, look for a "
@@ -289,12 +289,15 @@ class ConnectorOperator(SparkSubmitOperator):
         self.log.info("[%s|worker] Done: %s", name, why)
 
     def _reschedule(self, context: Context, delay: timedelta, why: str) -> NoReturn:
-        """Give the slot back but keep the DAG run; Airflow queues the task again after the delay, or on the resume."""
+        """Give the slot back but keep the DAG run; Airflow queues the task again after the delay, or on the resume.
+
+        Never sooner than the scheduler has heard of it: it would take the old end for the new try's, and fail that.
+        """
         self.log.info("[%s|worker] %s; the task gives its slot back", self.connector, why)
         store = context.get("task_state_store")
         if store is not None and self.durable:  # else a drained driver would be taken for the finished job of a retry
             store.delete(self.external_id_key)
-        raise AirflowRescheduleException(pendulum.now("UTC") + delay)
+        raise AirflowRescheduleException(pendulum.now("UTC") + max(delay, self._settle_time))
 
     # What tests replace.
 

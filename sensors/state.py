@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseSensorOperator
@@ -21,6 +22,9 @@ class ConnectorStateSensor(BaseSensorOperator):
 
     A state is what ``GET /connectors/<name>/status`` says: a driver that has not been heard of for
     ``sluiceway.heartbeat.timeout.ms`` is UNASSIGNED. A connector that does not exist yet is waited for.
+
+    In mode "reschedule" it looks again no sooner than some seconds after Airflow's ``[workers] min_heartbeat_interval``,
+    however short ``poke_interval`` is: a task that comes back before the scheduler has heard that it left is failed by it.
 
     Args:
         connector: the connector's name (templated).
@@ -67,6 +71,10 @@ class ConnectorStateSensor(BaseSensorOperator):
         if unwanted:
             raise AirflowFailException(f"Connector {self.connector} is not as it should be: {seen}.")
         return seen.is_in({State(each) for each in self.states}, tasks=self.tasks)
+
+    def _get_next_poke_interval(self, started_at: datetime | float, run_duration: Callable[[], float], poke_count: int) -> float:
+        interval = super()._get_next_poke_interval(started_at, run_duration, poke_count)
+        return max(interval, read_settings().settle_time) if self.reschedule else interval
 
     def _observe(self) -> Observation:
         return observe(read_settings().worker(self.worker_properties), self.connector)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -26,8 +26,11 @@ class Link(Protocol):
     def ensure_config(self, name: str, config: Mapping[str, str]) -> None:
         """Create the connector or change its config, if it differs; raises InvalidConfigError for one that is refused."""
 
-    def ensure_paused(self, name: str) -> bool:
-        """Ask for the connector to be paused, unless it is not to run anyway; whether that was needed."""
+    def ensure_paused(self, name: str, still_wanted: Callable[[], bool]) -> bool:
+        """Ask for the connector to be paused, unless it is not to run anyway; whether that was needed.
+
+        ``still_wanted`` is asked at the last moment: reaching Kafka may take long enough for a person to change their mind.
+        """
 
     def mark_dead(self, name: str) -> None:
         """Say that a connector and its tasks do not run any more, where the status topic still says that they do.
@@ -57,10 +60,10 @@ class KafkaLink:
                 Herder(self._worker, stores.config, stores.status, stores.offsets).put_config(name, wanted)
                 log.info("[%s|worker] Connector config %s", name, "created" if entry is None else "updated")
 
-    def ensure_paused(self, name: str) -> bool:
+    def ensure_paused(self, name: str, still_wanted: Callable[[], bool]) -> bool:
         with _config_store(self._worker) as store:
             entry = store.snapshot().entry(name)
-            if entry is None or entry.target_state is not TargetState.STARTED:
+            if entry is None or entry.target_state is not TargetState.STARTED or not still_wanted():
                 return False
             store.put_target_state(name, TargetState.PAUSED)
             return True

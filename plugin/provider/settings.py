@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sluiceway.config.properties import read_properties
@@ -12,6 +12,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 
 SECTION = "sluiceway"
+_SCHEDULER_SECONDS = 5.0
 BUNDLE_CLASS = "sluiceway.provider.bundle.ConnectorDagBundle"
 DEFAULT_BUNDLE = "connectors"
 
@@ -55,6 +56,8 @@ class Settings:
     mirror_interval: float = 0.5
     pause_poll_interval: float = 1.0
     drain_timeout: float = 15.0
+    settle_time: float = 10.0
+    """How long the scheduler may take to hear that a task has given its slot back, from Airflow's own settings."""
 
     @classmethod
     def parse(cls, values: Mapping[str, str]) -> Settings:
@@ -89,7 +92,9 @@ def read_settings() -> Settings:
     """Return the settings of this Airflow process. Runs in any Airflow component; raises ConfigError."""
     from airflow.configuration import conf
 
-    return Settings.parse({option.name: conf.get(SECTION, option.name, fallback=option.default) for option in OPTIONS})
+    settings = Settings.parse({option.name: conf.get(SECTION, option.name, fallback=option.default) for option in OPTIONS})
+    # A task's supervisor may notice its end only when the next heartbeat is due, and the scheduler looks now and then.
+    return replace(settings, settle_time=conf.getfloat("workers", "min_heartbeat_interval", fallback=5.0) + _SCHEDULER_SECONDS)
 
 
 def airflow_settings(

@@ -12,6 +12,7 @@ from typing import Protocol
 log = logging.getLogger(__name__)
 
 _JVM_GRACE_SECONDS = 5.0
+_MIRROR_SECONDS = 2.0
 
 
 class Processes(Protocol):
@@ -47,7 +48,8 @@ class DriverWatch:
     Args:
         name: the connector, for the log.
         is_paused: asks Airflow for the DAG's flag; may raise, which is logged and asked again.
-        on_pause: called once when the flag is seen; sees to it that the connector's target state says so too.
+        on_pause: called when the driver still runs some seconds after the flag was set, which means that no mirror has passed
+            it on; sees to it that the connector's target state says so too.
         processes: returns the driver's processes; None before there are any, and where they are not ours (cluster mode).
         submit_ended: whether spark-submit is gone.
         interval: seconds between two looks.
@@ -77,6 +79,7 @@ class DriverWatch:
         self._clock = clock
         self._pause_seen: float | None = None
         self._target_is_set = False
+        self._acted = False
         self._signalled = False
         self._jvm_gone: float | None = None
         self._end = threading.Event()
@@ -105,27 +108,35 @@ class DriverWatch:
             if self._submit_ended():
                 self._after_the_jvm(processes)
                 return
-        if not self.paused and self._is_paused():
-            self.paused = True
-            self._pause_seen = self._clock()
-            log.info("[%s|worker] The DAG is paused; the driver drains", self._name)
+        if not self._acted:
+            self._see_the_flag()
         if self._pause_seen is not None:
             self._see_it_drain(processes, self._clock() - self._pause_seen)
+
+    def _see_the_flag(self) -> None:
+        """A resume counts as well, as long as nothing was done here about the pause."""
+        paused = self._is_paused()
+        if paused and not self.paused:
+            self._pause_seen = self._clock()
+            log.info("[%s|worker] The DAG is paused; the driver drains", self._name)
+        elif not paused:
+            self._pause_seen = None
+        self.paused = paused
 
     def _see_it_drain(self, processes: Processes | None, elapsed: float) -> None:
         step = next_step(elapsed, self._patience, signalled=self._signalled)
         if processes is None:
             pass  # the target state is all that reaches a driver elsewhere
         elif step is Step.SIGTERM:
-            self._signalled = True
+            self._signalled = self._acted = True
             log.warning("[%s|worker] The driver has not drained within %g s; sending SIGTERM", self._name, elapsed)
             processes.drain()
         elif step is Step.KILL:
             log.warning("[%s|worker] The driver has not drained within %g s; killing it", self._name, elapsed)
             processes.kill()
-        if not self._target_is_set:
+        if not self._target_is_set and elapsed >= _MIRROR_SECONDS:
             self._on_pause()
-            self._target_is_set = True
+            self._target_is_set = self._acted = True
 
     def _after_the_jvm(self, processes: Processes) -> None:
         """Spark-submit's log is read until its last writer is gone, so a Python driver left behind would hold up the task."""

@@ -169,6 +169,8 @@ def _settings(home: Path, ports: Mapping[str, int], secret: str) -> dict[str, st
         "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "10",
         "SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "15",
         "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
+        # A task that is to end, or has ended, is noticed when its next heartbeat is due; the default is 5 s.
+        "WORKERS__MIN_HEARTBEAT_INTERVAL": "2",
         "USAGE_DATA_COLLECTION__ENABLED": "False",
     }
     return {f"AIRFLOW__{key}": value for key, value in settings.items()}

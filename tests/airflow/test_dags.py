@@ -97,7 +97,7 @@ def test_the_example_dag_copies_a_file_and_is_paused_and_resumed_as_one(stack: R
     stack.set_paused(example, False)
     eventually(lambda: copy.exists() and copy.read_text() == source.read_text(), within=START, what="the copy")
     waits = "waits_for_a_connector"
-    eventually(lambda: [run["state"] for run in _runs(stack, waits)] == ["success"], within=60, what="the sensor")
+    eventually(lambda: [run["state"] for run in _runs(stack, waits)] == ["success"], within=START, what="the sensor")
     assert stack.connect.config(names[0])["airflow.dag"] == example
     assert stack.dag(names[0]) is None, "a connector that a hand-written DAG runs has no DAG made for it"
 

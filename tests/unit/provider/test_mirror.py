@@ -233,6 +233,39 @@ def test_a_connector_that_cannot_be_changed_does_not_hold_up_the_others(world: W
     assert "[c|worker] Cannot change the target state" in caplog.text
 
 
+def test_a_person_who_changes_their_mind_while_the_mirror_acts_gets_their_last_will(world: World) -> None:
+    class Slow(Herder):
+        def pause(self, name: str) -> None:
+            super().pause(name)
+            world.airflow.toggle(name, False)  # resumed in the UI in the meantime
+
+    world.herder = Slow(WorkerConfig.of({}), world.config, MemoryStatusStore())
+    mirror = world.mirror()
+    mirror.step()
+    world.airflow.toggle("c", True)
+    mirror.step()
+    mirror.step()
+    assert world.target("c") is TargetState.STARTED
+    assert world.airflow.writes == []
+
+
+def test_a_target_state_that_changes_while_the_mirror_acts_is_followed(world: World) -> None:
+    class SlowAirflow(Airflow):
+        def set_paused(self, dag_id: str, paused: bool, why: str) -> None:
+            super().set_paused(dag_id, paused, why)
+            if paused:
+                world.herder.resume(dag_id)
+
+    world.airflow = SlowAirflow(c=False)
+    mirror = world.mirror()
+    mirror.step()
+    world.herder.pause("c")
+    mirror.step()
+    mirror.step()
+    assert world.airflow.writes == [("c", True), ("c", False)]
+    assert world.target("c") is TargetState.STARTED
+
+
 def test_an_outage_is_logged_once_and_outlived(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.airflow.down = True
     mirror = world.mirror()

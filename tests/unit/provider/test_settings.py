@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from sluiceway.errors import ConfigError
-from sluiceway.provider.settings import BUNDLE_CLASS, OPTIONS, Settings, airflow_settings
+from sluiceway.provider.settings import BUNDLE_CLASS, OPTIONS, Settings, airflow_settings, read_settings
 
 
 def test_an_empty_section_gives_the_defaults() -> None:
@@ -47,3 +47,10 @@ def test_the_printed_settings_keep_the_dags_folder_and_add_the_bundle() -> None:
     assert [bundle["name"] for bundle in bundles] == ["dags-folder", "connectors"]
     assert bundles[1]["classpath"] == BUNDLE_CLASS
     assert printed["AIRFLOW__SLUICEWAY__WORKER_PROPERTIES"] == "/etc/w.properties"
+
+
+def test_airflows_own_heartbeat_says_how_long_it_takes_to_hear_of_a_tasks_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "30")
+    monkeypatch.setenv("AIRFLOW__SLUICEWAY__SPARK_CONN_ID", "my_spark")
+    settings = read_settings()
+    assert (settings.settle_time, settings.spark_conn_id) == (35.0, "my_spark")

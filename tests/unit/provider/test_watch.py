@@ -80,17 +80,29 @@ def test_while_the_dag_runs_nothing_is_done() -> None:
     assert not scene.watch.paused
 
 
-def test_a_pause_is_passed_on_once_and_enforced_with_patience() -> None:
+def test_a_pause_that_no_mirror_passes_on_is_passed_on_once_and_enforced_with_patience() -> None:
     scene = Scene()
     scene.dag_paused = True
-    assert [scene.at(now) for now in (0, 1, 9, 10, 12, 20)] == [["target"], [], [], ["drain"], [], ["kill"]]
+    assert [scene.at(now) for now in (0, 1, 2, 3, 9, 10, 12, 20)] == [[], [], ["target"], [], [], ["drain"], [], ["kill"]]
     assert scene.watch.paused
 
 
-def test_a_resume_during_the_drain_does_not_undo_the_pause() -> None:
+def test_a_resume_before_anything_was_done_undoes_the_pause() -> None:
     scene = Scene()
     scene.dag_paused = True
     scene.at(0)
+    scene.dag_paused = False
+    assert scene.at(1) == scene.at(50) == []
+    assert not scene.watch.paused
+    scene.dag_paused = True
+    assert [scene.at(now) for now in (60, 61, 62)] == [[], [], ["target"]], "a new pause has a new patience"
+
+
+def test_a_resume_after_the_pause_was_passed_on_does_not_undo_it() -> None:
+    scene = Scene()
+    scene.dag_paused = True
+    scene.at(0)
+    scene.at(2)
     scene.dag_paused = False
     assert scene.at(10) == ["drain"]
     assert scene.watch.paused
@@ -99,16 +111,18 @@ def test_a_resume_during_the_drain_does_not_undo_the_pause() -> None:
 def test_a_target_state_that_could_not_be_written_is_written_at_the_next_look() -> None:
     scene = Scene()
     scene.dag_paused = scene.kafka_down = True
+    scene.at(0)
     with pytest.raises(ConnectionError):
-        scene.at(0)
+        scene.at(2)
     scene.kafka_down = False
-    assert scene.at(1) == ["target"]
+    assert scene.at(3) == ["target"]
 
 
 def test_where_the_driver_is_in_a_cluster_the_target_state_is_all_there_is() -> None:
     scene = Scene()
     scene.in_cluster = scene.dag_paused = True
-    assert scene.at(0) == ["target"]
+    scene.at(0)
+    assert scene.at(2) == ["target"]
     assert scene.at(50) == []
 
 
@@ -125,4 +139,5 @@ def test_an_outage_of_airflow_is_logged_and_the_thread_looks_again(caplog: pytes
         eventually(lambda: "Could not look after the driver" in caplog.text)
         scene.dag_paused, scene.airflow_down = True, False
         eventually(lambda: watch.paused)
-    assert scene.did == ["target"]
+        scene.now = 2
+        eventually(lambda: scene.did == ["target"])

@@ -71,3 +71,12 @@ def test_a_waiting_sensor_holds_no_slot() -> None:
 def test_a_state_that_there_is_not_is_refused_when_the_dag_is_parsed() -> None:
     with pytest.raises(ValueError, match="RUNING"):
         ConnectorStateSensor(task_id="s", connector="c", states=("RUNING",))
+
+
+@pytest.mark.parametrize(("mode", "poke_interval", "next_look"), [("reschedule", 1, 8), ("reschedule", 60, 60), ("poke", 1, 1)])
+def test_a_look_that_is_rescheduled_never_comes_before_the_scheduler_has_heard_of_the_last_one(
+    monkeypatch: pytest.MonkeyPatch, mode: str, poke_interval: float, next_look: float
+) -> None:
+    monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "3")
+    sensor = ConnectorStateSensor(task_id="s", connector="c", mode=mode, poke_interval=poke_interval)
+    assert sensor._get_next_poke_interval(0.0, lambda: 0.0, 1) == next_look
