@@ -19,7 +19,7 @@ from sluiceway.stack import maven
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.process import free_port, port_is_open
 
-from support.peer import eventually
+from support.eventually import eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -119,7 +119,7 @@ def test_a_killed_broker_starts_again_with_its_records(broker: EmbeddedBroker) -
     pid = broker.status().pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not broker.status().running, 10)
+    eventually(lambda: not broker.status().running, within=10)
     assert broker.start() == bootstrap
     assert consume(bootstrap, "kept", 1) == [b"one"]
 

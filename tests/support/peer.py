@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,6 +16,8 @@ from sluiceway.java import find_java
 from sluiceway.stack import maven
 from sluiceway.stack.broker import KAFKA_VERSION, LOGGING_COORDINATES
 from sluiceway.stack.process import BackgroundProcess, free_port
+
+from support.eventually import eventually
 
 COORDINATES = (
     *(f"org.apache.kafka:connect-{part}:{KAFKA_VERSION}" for part in ("runtime", "file", "json", "transforms")),
@@ -194,15 +196,8 @@ def states(rest: str, name: str) -> list[str]:
 
 def wait_for_state(rest: str, name: str, state: str, tasks: int = 1, within: float = 60.0) -> None:
     """Wait until the connector and exactly so many tasks are in a state."""
-    eventually(lambda: states(rest, name) == [state] * (tasks + 1), within, lambda: f"{name}: {states(rest, name)}")
-
-
-def eventually(condition: Callable[[], bool], within: float, describe: Callable[[], str] = lambda: "") -> None:
-    """Wait until the condition is true; an AssertionError with the description says that it never was."""
-    deadline = time.monotonic() + within
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {within:g} s: {describe()}"
-        time.sleep(0.05)
+    wanted = [state] * (tasks + 1)
+    eventually(lambda: states(rest, name) == wanted, within=within, what=f"{name} {state}")
 
 
 def _call(method: str, url: str, body: object = None) -> Any:

@@ -15,7 +15,7 @@ import pytest
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.stack.process import BackgroundProcess, free_port, port_is_open, port_owner
 
-from support.peer import eventually
+from support.eventually import eventually
 
 Make = Callable[..., BackgroundProcess]
 
@@ -113,7 +113,7 @@ def test_stop_ends_children_of_a_process_that_was_killed(make: Make) -> None:
     pid = started(process, "child")
     child = psutil.Process(int(process.log_tail().split()[-1]))
     os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not process.is_running(), 10)
+    eventually(lambda: not process.is_running(), within=10)
     assert child.is_running()
     assert process.stop()
     assert not child.is_running()
@@ -123,7 +123,7 @@ def test_a_killed_process_is_not_called_running_before_its_parent_reaps_it(make:
     process = make()
     pid = started(process)
     os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not process.is_running(), 10)
+    eventually(lambda: not process.is_running(), within=10)
     assert process.status().pid is None
 
 
@@ -156,7 +156,7 @@ def test_waiting_fails_at_once_with_the_logs_tail_when_the_process_ends(make: Ma
 def test_waiting_fails_when_the_process_ended_although_it_had_said_ready(make: Make) -> None:
     process = make("print('up')")
     process.start()
-    eventually(lambda: not process.is_running(), 20)
+    eventually(lambda: not process.is_running(), within=20)
     with pytest.raises(ConnectError, match="ended"):
         process.wait_until(logged(process, "up"), 20)
 
