@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,6 +51,13 @@ class SourceRecord:
         self.timestamp = timestamp
         self.headers = headers
 
+    def new_record(self, **changes: Any) -> SourceRecord:
+        """Return a copy in which these attributes differ."""
+        record = copy.copy(self)
+        for name, value in changes.items():
+            setattr(record, name, value)
+        return record
+
     def __repr__(self) -> str:
         return (
             f"SourceRecord{{sourcePartition={self.source_partition}, sourceOffset={self.source_offset}, "
@@ -93,6 +101,13 @@ class SinkRecord:
         self.timestamp = timestamp
         self.timestamp_type = timestamp_type
         self.headers = headers
+
+    def new_record(self, **changes: Any) -> SinkRecord:
+        """Return a copy in which these attributes differ."""
+        record = copy.copy(self)
+        for name, value in changes.items():
+            setattr(record, name, value)
+        return record
 
     def __repr__(self) -> str:
         return (

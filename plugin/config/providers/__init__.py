@@ -1,0 +1,1 @@
+"""Config providers: what ``${provider:path:key}`` in a config is replaced by."""

@@ -1,0 +1,1 @@
+"""Contracts that an author of connectors, converters and transforms has checked by subclassing."""
