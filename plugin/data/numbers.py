@@ -28,6 +28,12 @@ class Int32(int):
     __slots__ = ()
 
 
+class BigInteger(int):
+    """A schemaless integer of any size. No schema goes with it: Connect takes it for no value of its own, only prints it."""
+
+    __slots__ = ()
+
+
 class Float32(float):
     """A schemaless Float; its value is one that 32 bits can hold (see ``to_float32``)."""
 
