@@ -21,6 +21,7 @@ _BUILT_IN = {
     "sluiceway.connectors": {
         "FileStreamSource": "sluiceway.connectors.file.source:FileStreamSourceConnector",
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
+        "MirrorSource": "sluiceway.connectors.mirror.connector:MirrorSourceConnector",
     },
     "sluiceway.transforms": {
         "CastKey": "sluiceway.transforms.cast:CastKey",
@@ -112,8 +113,10 @@ def plugins(group: str) -> dict[str, type]:
 def _find(group: str, name: str, suffix: str, base: type[B]) -> type[B]:
     for alias, cls in plugins(group).items():
         java_class = getattr(cls, "java_class", None) or ""
+        simple = java_class.rpartition(".")[2]
         names = {alias, alias.removesuffix(suffix), cls.__name__, cls.__name__.removesuffix(suffix),
-                 f"{cls.__module__}.{cls.__qualname__}", java_class, java_class.rpartition(".")[2]}  # fmt: skip
+                 f"{cls.__module__}.{cls.__qualname__}", java_class,
+                 "" if "$" in simple else simple}  # fmt: skip
         if name and name in names and issubclass(cls, base):
             return cls
     found = load(name)
@@ -132,7 +135,7 @@ def _class_of(group: str, name: str, suffix: str, base: type[B]) -> type[B]:
 def connector_class(name: str) -> type[Connector]:
     """Return the connector class that ``connector.class`` names; raises NotFoundError with those that exist."""
     try:
-        return _find("sluiceway.connectors", name, "Connector", Connector)
+        return _find("sluiceway.connectors", name, "Connector", Connector)  # type: ignore[type-abstract]
     except NotFoundError as error:
         available = ", ".join(sorted(plugins("sluiceway.connectors")))
         raise NotFoundError(
@@ -143,22 +146,25 @@ def connector_class(name: str) -> type[Connector]:
 
 def converter_class(name: str) -> type[Converter]:
     """Return the converter class that ``key.converter`` or ``value.converter`` names; raises ConfigError."""
-    return _class_of("sluiceway.converters", name, "Converter", Converter)
+    return _class_of("sluiceway.converters", name, "Converter", Converter)  # type: ignore[type-abstract]
 
 
 def header_converter_class(name: str) -> type[HeaderConverter]:
-    """Return the header converter class that ``header.converter`` names; raises ConfigError."""
-    return _class_of("sluiceway.header_converters", name, "HeaderConverter", HeaderConverter)
+    """Return the header converter class that ``header.converter`` names, which may be any converter's; raises ConfigError."""
+    try:
+        return _find("sluiceway.header_converters", name, "HeaderConverter", HeaderConverter)  # type: ignore[type-abstract]
+    except NotFoundError:
+        return converter_class(name)
 
 
 def transform_class(name: str) -> type[Transform]:
     """Return the transform class that ``transforms.<alias>.type`` names; raises ConfigError."""
-    return _class_of("sluiceway.transforms", name, "Transformation", Transform)
+    return _class_of("sluiceway.transforms", name, "Transformation", Transform)  # type: ignore[type-abstract]
 
 
 def predicate_class(name: str) -> type[Predicate]:
     """Return the predicate class that ``predicates.<alias>.type`` names; raises ConfigError."""
-    return _class_of("sluiceway.predicates", name, "Predicate", Predicate)
+    return _class_of("sluiceway.predicates", name, "Predicate", Predicate)  # type: ignore[type-abstract]
 
 
 def is_sink(connector: type[Connector]) -> bool:

@@ -67,7 +67,8 @@ class Resolved(NamedTuple):
     """What a transform does to the keys or values of one schema: the schema afterwards, and the function for each value.
 
     ``function(value, record)`` gets a value that is not None (and the record, for its topic, offset and the like) and
-    returns the new one. It is None only if ``may_be_null``.
+    returns the new one. It is None only if ``may_be_null``. The record's own key and value may be those of an earlier stage
+    of the chain, so they are not to be looked at; the value is never changed itself.
     """
 
     schema: Schema | None
