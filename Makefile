@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo down test lint format test-airflow bench clean
+.PHONY: help demo down test lint format docs test-airflow bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -28,14 +28,18 @@ format: $(VENV)/.ready  ## let ruff sort imports and format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.ready  ## write docs/reference from the plugins' own definitions
+	$(BIN)/python tools/make_docs.py
+
 test: $(VENV)/.ready lint  ## everything that must hold on each change: lint, unit, broker, Spark and Airflow tests
 	@tools/run-tests $(BIN)
 
 test-airflow: $(VENV)/.ready  ## the longer tests on a real Airflow
 	$(BIN)/python -m pytest tests/airflow -m airflow -p no:cacheprovider
 
-bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios
+bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios; records per second through a chain of transforms
 	$(BIN)/python tests/benchmarks/bench_engine.py
+	$(BIN)/python tests/benchmarks/bench_chain.py
 
 clean: down  ## end the stack and remove its data and the virtual environment
 	rm -rf .sluiceway build dist $(VENV)

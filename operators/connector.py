@@ -14,9 +14,11 @@ from airflow.exceptions import AirflowException
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 from sluiceway.config.connector import CONNECTOR_CLASS, NAME
+from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import BadRequestError, ConfigError, NotFoundError
+from sluiceway.provider.config_provider import environment
 from sluiceway.provider.dag_keys import DAG, MICRO_BATCH, DagKeys, dag_of
 from sluiceway.provider.driver_processes import DriverProcesses
 from sluiceway.provider.hook import ConnectorSubmitHook
@@ -73,6 +75,7 @@ class ConnectorOperator(SparkSubmitOperator):
 
     _conn_id: str
     py_files: str | None
+    env_vars: dict[str, Any] | None
 
     def __init__(
         self,
@@ -192,6 +195,9 @@ class ConnectorOperator(SparkSubmitOperator):
         self._conn_id = self._conn_id or settings.spark_conn_id
         self.application = submission.application
         self.py_files = submission.py_files(self.py_files)
+        # What the configs refer to in Airflow: the driver and its executors cannot ask for it.
+        secrets = environment(read_properties(submission.worker), submission.config)
+        self.env_vars = {**(self.env_vars or {}), **secrets} or None
         self.name = submission.name
         self._hook = hook = self._get_hook()
         return hook

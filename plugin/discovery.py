@@ -1,6 +1,6 @@
 """Finds connectors, converters and transforms by what a config names: an alias, a Java class name, or a dotted Python path.
 
-Classes come from entry points (groups ``sluiceway.connectors``, ``sluiceway.converters``, ``sluiceway.transforms``), as
+Our own are listed here. Others come from entry points (the groups are named alike, such as ``sluiceway.transforms``), as
 Java's come from service files. A dotted Python path is only followed for packages that are installed or on sys.path.
 """
 
@@ -9,20 +9,75 @@ from __future__ import annotations
 import functools
 import importlib
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, TypeVar
 
-from sluiceway.api import Connector, Converter, SinkConnector, SourceConnector
+from sluiceway.api import Connector, Converter, HeaderConverter, Predicate, SinkConnector, SourceConnector, Transform
 from sluiceway.errors import ConfigError, NotFoundError
 
-# What the package brings itself, so that a copy shipped to executors as a zip, which has no metadata, finds it too.
+B = TypeVar("B")
+
+# Not entry points, since a copy of the package that is shipped to executors as a zip has none.
 _BUILT_IN = {
     "sluiceway.connectors": {
         "FileStreamSource": "sluiceway.connectors.file.source:FileStreamSourceConnector",
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
+        "MirrorSource": "sluiceway.connectors.mirror.connector:MirrorSourceConnector",
+    },
+    "sluiceway.transforms": {
+        "CastKey": "sluiceway.transforms.cast:CastKey",
+        "CastValue": "sluiceway.transforms.cast:CastValue",
+        "DropHeaders": "sluiceway.transforms.drop_headers:DropHeaders",
+        "ExtractFieldKey": "sluiceway.transforms.extract_field:ExtractFieldKey",
+        "ExtractFieldValue": "sluiceway.transforms.extract_field:ExtractFieldValue",
+        "Filter": "sluiceway.transforms.filter_:Filter",
+        "FlattenKey": "sluiceway.transforms.flatten:FlattenKey",
+        "FlattenValue": "sluiceway.transforms.flatten:FlattenValue",
+        "HeaderFromKey": "sluiceway.transforms.header_from:HeaderFromKey",
+        "HeaderFromValue": "sluiceway.transforms.header_from:HeaderFromValue",
+        "HoistFieldKey": "sluiceway.transforms.hoist_field:HoistFieldKey",
+        "HoistFieldValue": "sluiceway.transforms.hoist_field:HoistFieldValue",
+        "InsertFieldKey": "sluiceway.transforms.insert_field:InsertFieldKey",
+        "InsertFieldValue": "sluiceway.transforms.insert_field:InsertFieldValue",
+        "InsertHeader": "sluiceway.transforms.insert_header:InsertHeader",
+        "MaskFieldKey": "sluiceway.transforms.mask_field:MaskFieldKey",
+        "MaskFieldValue": "sluiceway.transforms.mask_field:MaskFieldValue",
+        "RegexRouter": "sluiceway.transforms.regex_router:RegexRouter",
+        "ReplaceFieldKey": "sluiceway.transforms.replace_field:ReplaceFieldKey",
+        "ReplaceFieldValue": "sluiceway.transforms.replace_field:ReplaceFieldValue",
+        "SetSchemaMetadataKey": "sluiceway.transforms.set_schema_metadata:SetSchemaMetadataKey",
+        "SetSchemaMetadataValue": "sluiceway.transforms.set_schema_metadata:SetSchemaMetadataValue",
+        "TimestampConverterKey": "sluiceway.transforms.timestamp_converter:TimestampConverterKey",
+        "TimestampConverterValue": "sluiceway.transforms.timestamp_converter:TimestampConverterValue",
+        "TimestampRouter": "sluiceway.transforms.timestamp_router:TimestampRouter",
+        "ValueToKey": "sluiceway.transforms.value_to_key:ValueToKey",
+    },
+    "sluiceway.predicates": {
+        "HasHeaderKey": "sluiceway.transforms.predicates.has_header_key:HasHeaderKey",
+        "RecordIsTombstone": "sluiceway.transforms.predicates.record_is_tombstone:RecordIsTombstone",
+        "TopicNameMatches": "sluiceway.transforms.predicates.topic_name_matches:TopicNameMatches",
     },
     "sluiceway.converters": {
         "JsonConverter": "sluiceway.converters.json_converter:JsonConverter",
         "StringConverter": "sluiceway.converters.string_converter:StringConverter",
+        "ByteArrayConverter": "sluiceway.converters.byte_array_converter:ByteArrayConverter",
+        "ShortConverter": "sluiceway.converters.number_converters:ShortConverter",
+        "IntegerConverter": "sluiceway.converters.number_converters:IntegerConverter",
+        "LongConverter": "sluiceway.converters.number_converters:LongConverter",
+        "FloatConverter": "sluiceway.converters.number_converters:FloatConverter",
+        "DoubleConverter": "sluiceway.converters.number_converters:DoubleConverter",
+        "BooleanConverter": "sluiceway.converters.boolean_converter:BooleanConverter",
+        "AvroConverter": "sluiceway.converters.registry.avro:AvroConverter",
+        "JsonSchemaConverter": "sluiceway.converters.registry.json_schema:JsonSchemaConverter",
+        "ProtobufConverter": "sluiceway.converters.registry.protobuf:ProtobufConverter",
+    },
+    "sluiceway.header_converters": {
+        "SimpleHeaderConverter": "sluiceway.converters.simple_header_converter:SimpleHeaderConverter",
+    },
+    "sluiceway.config_providers": {
+        "FileConfigProvider": "sluiceway.config.providers.file:FileConfigProvider",
+        "EnvVarConfigProvider": "sluiceway.config.providers.env:EnvVarConfigProvider",
+        "DirectoryConfigProvider": "sluiceway.config.providers.directory:DirectoryConfigProvider",
+        "AirflowConfigProvider": "sluiceway.provider.config_provider:AirflowConfigProvider",
     },
 }
 
@@ -55,12 +110,14 @@ def plugins(group: str) -> dict[str, type]:
     return found
 
 
-def _find(group: str, name: str, suffix: str, base: type) -> type:
+def _find(group: str, name: str, suffix: str, base: type[B]) -> type[B]:
     for alias, cls in plugins(group).items():
         java_class = getattr(cls, "java_class", None) or ""
+        simple = java_class.rpartition(".")[2]
         names = {alias, alias.removesuffix(suffix), cls.__name__, cls.__name__.removesuffix(suffix),
-                 f"{cls.__module__}.{cls.__qualname__}", java_class, java_class.rpartition(".")[2]}  # fmt: skip
-        if name and name in names:
+                 f"{cls.__module__}.{cls.__qualname__}", java_class,
+                 "" if "$" in simple else simple}  # fmt: skip
+        if name and name in names and issubclass(cls, base):
             return cls
     found = load(name)
     if not (isinstance(found, type) and issubclass(found, base)):
@@ -68,10 +125,17 @@ def _find(group: str, name: str, suffix: str, base: type) -> type:
     return found
 
 
+def _class_of(group: str, name: str, suffix: str, base: type[B]) -> type[B]:
+    try:
+        return _find(group, name, suffix, base)
+    except NotFoundError as error:
+        raise ConfigError(f"Class {name} could not be found.") from error
+
+
 def connector_class(name: str) -> type[Connector]:
     """Return the connector class that ``connector.class`` names; raises NotFoundError with those that exist."""
     try:
-        return _find("sluiceway.connectors", name, "Connector", Connector)
+        return _find("sluiceway.connectors", name, "Connector", Connector)  # type: ignore[type-abstract]
     except NotFoundError as error:
         available = ", ".join(sorted(plugins("sluiceway.connectors")))
         raise NotFoundError(
@@ -82,10 +146,25 @@ def connector_class(name: str) -> type[Connector]:
 
 def converter_class(name: str) -> type[Converter]:
     """Return the converter class that ``key.converter`` or ``value.converter`` names; raises ConfigError."""
+    return _class_of("sluiceway.converters", name, "Converter", Converter)  # type: ignore[type-abstract]
+
+
+def header_converter_class(name: str) -> type[HeaderConverter]:
+    """Return the header converter class that ``header.converter`` names, which may be any converter's; raises ConfigError."""
     try:
-        return _find("sluiceway.converters", name, "Converter", Converter)
-    except NotFoundError as error:
-        raise ConfigError(f"Class {name} could not be found.") from error
+        return _find("sluiceway.header_converters", name, "HeaderConverter", HeaderConverter)  # type: ignore[type-abstract]
+    except NotFoundError:
+        return converter_class(name)
+
+
+def transform_class(name: str) -> type[Transform]:
+    """Return the transform class that ``transforms.<alias>.type`` names; raises ConfigError."""
+    return _class_of("sluiceway.transforms", name, "Transformation", Transform)  # type: ignore[type-abstract]
+
+
+def predicate_class(name: str) -> type[Predicate]:
+    """Return the predicate class that ``predicates.<alias>.type`` names; raises ConfigError."""
+    return _class_of("sluiceway.predicates", name, "Predicate", Predicate)  # type: ignore[type-abstract]
 
 
 def is_sink(connector: type[Connector]) -> bool:

@@ -26,6 +26,12 @@ class SchemaBuilderError(DataError):
     """A schema was built wrongly (``SchemaBuilderException``)."""
 
 
+class SerializationError(ConnectError):
+    """A serializer cannot be set up as its options say (Kafka's ``SerializationException``)."""
+
+    java_class = "org.apache.kafka.common.errors.SerializationException"
+
+
 class SchemaProjectorError(DataError):
     """A value cannot be projected onto another schema (``SchemaProjectorException``)."""
 
@@ -106,6 +112,39 @@ class SlotsError(ConnectError):
 
 class MissingToolError(ConnectError):
     """Something outside Python is missing (Java, a download, a free port); the message says how to get it."""
+
+
+_JAVA_NAMES = {
+    ConfigError: "org.apache.kafka.common.config.ConfigException",
+    SchemaBuilderError: "org.apache.kafka.connect.errors.SchemaBuilderException",
+    SchemaProjectorError: "org.apache.kafka.connect.errors.SchemaProjectorException",
+    DataError: "org.apache.kafka.connect.errors.DataException",
+    NotFoundError: "org.apache.kafka.connect.errors.NotFoundException",
+    AlreadyExistsError: "org.apache.kafka.connect.errors.AlreadyExistsException",
+    BadRequestError: "org.apache.kafka.connect.runtime.rest.errors.BadRequestException",
+    RetriableError: "org.apache.kafka.connect.errors.RetriableException",
+    ConnectError: "org.apache.kafka.connect.errors.ConnectException",
+    ValueError: "java.lang.IllegalArgumentException",
+    TypeError: "java.lang.NullPointerException",
+    IndexError: "java.lang.IndexOutOfBoundsException",
+}
+
+
+def java_name(error: BaseException) -> str:
+    """Return the name of the Java class that Kafka Connect would have raised; errors of others keep their Python names.
+
+    An error class may say itself with an attribute ``java_class``.
+    """
+    own = getattr(error, "java_class", None)
+    if isinstance(own, str):
+        return own
+    found = next((_JAVA_NAMES[kind] for kind in type(error).__mro__ if kind in _JAVA_NAMES), None)
+    return found or f"{type(error).__module__}.{type(error).__qualname__}"
+
+
+def java_text_of(error: BaseException) -> str:
+    """Return an error as Java's ``toString`` has it: ``org.apache.kafka.connect.errors.DataException: the message``."""
+    return f"{java_name(error)}: {error}" if str(error) else java_name(error)
 
 
 def trace_of(error: BaseException) -> str:

@@ -13,18 +13,23 @@ from sluiceway.api.task import (
     Task,
     TopicPartition,
 )
+from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Predicate, Resolved, Transform
 
 __all__ = [
     "NULL",
+    "ConnectRecord",
     "Connector",
     "ConnectorContext",
     "Converter",
     "ErrantRecordReporter",
     "ExactlyOnceSupport",
     "HeaderConverter",
+    "KeyOrValueTransform",
     "Offset",
     "OffsetStorageReader",
     "Partition",
+    "Predicate",
+    "Resolved",
     "SchemaAndValue",
     "SinkConnector",
     "SinkRecord",
@@ -36,4 +41,5 @@ __all__ = [
     "SourceTaskContext",
     "Task",
     "TopicPartition",
+    "Transform",
 ]

@@ -7,7 +7,8 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol
 
-from sluiceway.api.task import SinkTask, SourceTask, Task
+from sluiceway.api.records import Offset, Partition
+from sluiceway.api.task import SinkTask, SourceTask, Task, TopicPartition
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 
 
@@ -82,8 +83,11 @@ class SourceConnector(Connector):
         """Whether offsets fully describe the position, so that records and offsets in one transaction are exactly once."""
         return ExactlyOnceSupport.UNSUPPORTED
 
-    def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[str, object]) -> bool:
-        """Check offsets that a user wants to set; return True if they were checked, raise ConnectError to refuse them."""
+    def alter_offsets(self, config: Mapping[str, str], offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
+        """Check offsets that a user wants to set, None for one to be forgotten, before they are stored.
+
+        Return True if they were checked; raise ConnectError to refuse them. Runs where the REST request is served.
+        """
         return False
 
 
@@ -92,6 +96,9 @@ class SinkConnector(Connector):
 
     task_class: ClassVar[type[SinkTask]]
 
-    def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[object, int | None]) -> bool:
-        """Check offsets that a user wants to set; return True if they were checked, raise ConnectError to refuse them."""
+    def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
+        """Check offsets that a user wants to set, None for one to be forgotten, before they are stored.
+
+        Return True if they were checked; raise ConnectError to refuse them. Runs where the REST request is served.
+        """
         return False

@@ -1,57 +1,54 @@
-"""The keys that every connector has, whatever its class."""
+"""The keys that every connector has, whatever its class: Kafka Connect's, and ours."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sluiceway.config.common_keys import (
+    CONNECTOR,
+    CONNECTOR_CLASS,
+    CONNECTOR_VERSION,
+    HEADER_CONVERTER,
+    KEY_CONVERTER,
+    NAME,
+    PREDICATES,
+    TASKS_MAX,
+    TASKS_MAX_ENFORCE,
+    TRANSFORMS,
+    VALUE_CONVERTER,
+)
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
-from sluiceway.config.validators import OneOf, Range, non_empty_name
+from sluiceway.config.sink_keys import DLQ_TOPIC, SINK, TOPICS, TOPICS_REGEX
+from sluiceway.config.source_keys import SOURCE
+from sluiceway.config.validators import OneOf, OrNull, Range
 
-NAME = "name"
-CONNECTOR_CLASS = "connector.class"
+__all__ = [
+    "CONNECTOR", "CONNECTOR_CLASS", "CONNECTOR_VERSION", "DLQ_TOPIC", "HEADER_CONVERTER", "KEY_CONVERTER", "NAME", "OWN",
+    "PREDICATES", "SINK", "SOURCE", "TASKS_MAX", "TASKS_MAX_ENFORCE", "TASK_CLASS", "TOPICS", "TOPICS_REGEX", "TRANSFORMS",
+    "VALUE_CONVERTER", "java_regex", "overrides",
+]  # fmt: skip
+
 TASK_CLASS = "task.class"
-TASKS_MAX = "tasks.max"
-TOPICS = "topics"
-TOPICS_REGEX = "topics.regex"
 
-CONNECTOR = ConfigDef(
+
+OWN = ConfigDef(
     [
-        ConfigKey(name=NAME, type=Type.STRING, validator=non_empty_name, importance=Importance.HIGH,
-                  doc="Globally unique name to use for this connector."),
-        ConfigKey(name=CONNECTOR_CLASS, type=Type.STRING, importance=Importance.HIGH,
-                  doc="Name or alias of the connector's class."),
-        ConfigKey(name=TASKS_MAX, type=Type.INT, default=1, validator=Range(1), importance=Importance.HIGH,
-                  doc="Maximum number of tasks to use for this connector."),
-        ConfigKey(name="key.converter", type=Type.CLASS, default=None, importance=Importance.LOW,
-                  doc="Converter for record keys; the worker's if not given."),
-        ConfigKey(name="value.converter", type=Type.CLASS, default=None, importance=Importance.LOW,
-                  doc="Converter for record values; the worker's if not given."),
-        ConfigKey(name="header.converter", type=Type.CLASS, default=None, importance=Importance.LOW,
-                  doc="Converter for header values; the worker's if not given."),
-        ConfigKey(name="transforms", type=Type.LIST, default=[], importance=Importance.LOW,
-                  doc="Aliases of the transformations to apply to records, in order."),
-        ConfigKey(name="predicates", type=Type.LIST, default=[], importance=Importance.LOW,
-                  doc="Aliases of the predicates that transformations use."),
-        ConfigKey(name="config.action.reload", type=Type.STRING, default="restart", importance=Importance.LOW,
-                  validator=OneOf(("none", "restart")),
-                  doc="What to do when a referenced secret changes."),
-        ConfigKey(name="errors.tolerance", type=Type.STRING, default="none", importance=Importance.MEDIUM,
-                  validator=OneOf(("none", "all")),
-                  doc="Whether a record that cannot be handled fails the task (none) or is skipped (all)."),
         ConfigKey(name="airflow.mode", type=Type.STRING, default="long-running", importance=Importance.MEDIUM,
                   validator=OneOf(("long-running", "micro-batch")),
                   doc="Run until stopped, or move what is there and end."),
+        ConfigKey(name="airflow.schedule", type=Type.STRING, default=None, importance=Importance.MEDIUM,
+                  doc="When a connector in micro-batch mode runs: a cron expression or one of Airflow's names, such as @hourly."),
+        ConfigKey(name="airflow.retries", type=Type.INT, default=None, importance=Importance.LOW, validator=OrNull(Range(0)),
+                  doc="How often Airflow starts the driver again after a failure before it gives the DAG run up."),
+        ConfigKey(name="airflow.owner", type=Type.STRING, default="airflow", importance=Importance.LOW,
+                  doc="Owner of the connector's DAG."),
+        ConfigKey(name="airflow.tags", type=Type.LIST, default=[], importance=Importance.LOW,
+                  doc="Tags of the connector's DAG, separated by commas."),
+        ConfigKey(name="airflow.dag", type=Type.STRING, default=None, importance=Importance.LOW,
+                  doc="Id of a hand-written DAG that runs the connector; none is generated then."),
     ]
 )  # fmt: skip
-
-SINK = ConfigDef(
-    [
-        ConfigKey(name=TOPICS, type=Type.LIST, default=[], importance=Importance.HIGH,
-                  doc="List of topics to consume, separated by commas."),
-        ConfigKey(name=TOPICS_REGEX, type=Type.STRING, default="", importance=Importance.HIGH,
-                  doc="Regular expression giving topics to consume; matched against whole topic names."),
-    ]
-)  # fmt: skip
+"""Our own keys, beside ``spark.*`` settings, which go to Spark as they are. Validation tells of them only when they are set."""
 
 
 def overrides(config: Mapping[str, str], client: str) -> dict[str, str]:

@@ -8,24 +8,15 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from sluiceway.config.password import Password
+from sluiceway.config.parsing import ConfigValue, PluginClass, Type, parse_value, shown
 from sluiceway.errors import ConfigError
 
-
-class Type(enum.Enum):
-    """The types a config value can have; the names are those of Kafka's REST answers."""
-
-    BOOLEAN = "BOOLEAN"
-    STRING = "STRING"
-    INT = "INT"
-    SHORT = "SHORT"
-    LONG = "LONG"
-    DOUBLE = "DOUBLE"
-    LIST = "LIST"
-    CLASS = "CLASS"
-    PASSWORD = "PASSWORD"  # noqa: S105 (a type's name)
+__all__ = [
+    "NO_DEFAULT", "ConfigDef", "ConfigKey", "ConfigValue", "Importance", "PluginClass", "Recommender", "Type", "ValidatedValue",
+    "Validator", "Width", "parse_value", "shown",
+]  # fmt: skip
 
 
 class Importance(enum.Enum):
@@ -47,22 +38,44 @@ class _NoDefault:
     def __repr__(self) -> str:
         return "NO_DEFAULT"
 
+    def __reduce__(self) -> str:
+        return "NO_DEFAULT"  # one object in every process
+
 
 NO_DEFAULT = _NoDefault()
 
-ConfigValue = bool | str | int | float | list[str] | Password | None
 Validator = Callable[[str, ConfigValue], None]
+Parsed = Mapping[str, ConfigValue]
 
-_RANGES = {
-    Type.SHORT: (-(2**15), 2**15 - 1),
-    Type.INT: (-(2**31), 2**31 - 1),
-    Type.LONG: (-(2**63), 2**63 - 1),
-}
+_IMPORTANCES = list(Importance)
+
+
+def _no_values(_name: str, _parsed: Parsed) -> Sequence[ConfigValue]:
+    return ()
+
+
+def _always(_name: str, _parsed: Parsed) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Recommender:
+    """What a form offers for a key, given the values of all keys: which values, and whether the key is shown at all.
+
+    Both functions may raise ConfigError; validation reports it at the key.
+    """
+
+    values: Callable[[str, Parsed], Sequence[ConfigValue]] = _no_values
+    visible: Callable[[str, Parsed], bool] = _always
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigKey:
-    """One key: its type, default, validator and everything a form needs to show it."""
+    """One key: its type, default, validator and everything a form needs to show it.
+
+    ``loader`` makes a ``PluginClass`` of the name in a key of type CLASS, raising ConfigError if there is no such class;
+    without one the name stays a text.
+    """
 
     name: str
     type: Type
@@ -75,17 +88,55 @@ class ConfigKey:
     width: Width = Width.NONE
     display_name: str = ""
     dependents: tuple[str, ...] = ()
-    recommender: Callable[[str, Mapping[str, ConfigValue]], Sequence[ConfigValue]] | None = None
+    recommender: Recommender | None = None
     internal: bool = False
+    loader: Callable[[str], PluginClass] | None = None
 
     @property
     def required(self) -> bool:
         return isinstance(self.default, _NoDefault)
 
+    @property
+    def shown_default(self) -> str | None:
+        """The default as REST shows it; None also for a key that has none."""
+        return None if isinstance(self.default, _NoDefault) else shown(parse_value(self.name, self.default, self.type), self.type)
+
+    def parse(self, config: Mapping[str, object]) -> ConfigValue:
+        """Return the key's typed value or its default, not validated yet; raise ConfigError if it is missing or unreadable."""
+        if self.name in config:
+            return parse_value(self.name, config[self.name], self.type, self.loader)
+        if isinstance(self.default, _NoDefault):
+            raise ConfigError(f'Missing required configuration "{self.name}" which has no default value.')
+        return parse_value(self.name, self.default, self.type, self.loader)
+
+    def below(self, prefix: str, group: str, order: int) -> ConfigKey:
+        """Return this key as part of another definition; its validator and recommender go on seeing its own name."""
+        validator, recommender = self.validator, self.recommender
+        return replace(
+            self,
+            name=prefix + self.name,
+            validator=validator and (lambda name, value: validator(name[len(prefix) :], value)),
+            group=f"{group}: {self.group}" if self.group else group,
+            order_in_group=order,
+            display_name=self.display_name or self.name,
+            dependents=tuple(prefix + each for each in self.dependents),
+            recommender=recommender and _below(recommender, prefix),
+        )
+
+
+def _below(recommender: Recommender, prefix: str) -> Recommender:
+    def own(parsed: Parsed) -> dict[str, ConfigValue]:
+        return {name[len(prefix) :]: value for name, value in parsed.items() if name.startswith(prefix)}
+
+    return Recommender(
+        values=lambda name, parsed: recommender.values(name[len(prefix) :], own(parsed)),
+        visible=lambda name, parsed: recommender.visible(name[len(prefix) :], own(parsed)),
+    )
+
 
 @dataclass(slots=True)
 class ValidatedValue:
-    """What validation found for one key (``ConfigValueInfo`` of the REST API)."""
+    """What validation found for one key (``ConfigValue`` of Kafka, before it is made a text)."""
 
     name: str
     value: ConfigValue = None
@@ -123,116 +174,75 @@ class ConfigDef:
         """Return a definition with these keys added."""
         return ConfigDef([*self, *keys])
 
+    def replace(self, *keys: ConfigKey) -> ConfigDef:
+        """Return a definition in which these keys stand in the place of those of the same names."""
+        new = {key.name: key for key in keys}
+        return ConfigDef(new.get(key.name, key) for key in self)
+
+    def embed(self, prefix: str, group: str, order: int, child: ConfigDef) -> ConfigDef:
+        """Return a definition with all keys of another below a prefix, required and important ones first, as Kafka sorts them."""
+        keys = [key.below(prefix, group, order + place) for place, key in enumerate(child.by_importance())]
+        return self.define(*keys)
+
+    def by_importance(self) -> list[ConfigKey]:
+        """Return the keys by group, place in the group, whether they are required, importance and name."""
+        groups = self.groups
+
+        def rank(key: ConfigKey) -> tuple[int, int, bool, int, str]:
+            group = groups.index(key.group) + 1 if key.group else 0
+            return group, key.order_in_group, not key.required, _IMPORTANCES.index(key.importance), key.name
+
+        return sorted(self, key=rank)
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups in order of appearance."""
+        return list(dict.fromkeys(key.group for key in self if key.group))
+
     def parse(self, config: Mapping[str, object]) -> dict[str, ConfigValue]:
         """Return the typed values of all keys, defaults filled in; raise ConfigError at the first that is wrong."""
-        return {key.name: self._parse_key(key, config) for key in self}
+        undefined = self._undefined_dependents()
+        if undefined:
+            raise ConfigError(f"Some configurations in are referred in the dependents, but not defined: {' '.join(undefined)}")
+        values: dict[str, ConfigValue] = {}
+        for key in self:
+            values[key.name] = value = key.parse(config)
+            if key.validator is not None:
+                key.validator(key.name, value)
+        return values
 
     def validate(self, config: Mapping[str, object]) -> dict[str, ValidatedValue]:
         """Return what is wrong with each key, never raising: the findings of PUT .../config/validate."""
-        found: dict[str, ValidatedValue] = {}
+        found = {key.name: ValidatedValue(key.name) for key in self}
+        for name in self._undefined_dependents():
+            found[name] = ValidatedValue(name, errors=[f"{name} is referred in the dependents, but not defined."], visible=False)
         for key in self:
-            result = found[key.name] = ValidatedValue(key.name)
-            parsed: ConfigValue = None
-            try:
-                result.value = parsed = self._parse_unchecked(key, config)
-            except ConfigError as error:
-                result.errors.append(str(error))
-                raw = config.get(key.name)
-                if raw is not None and key.type is not Type.PASSWORD:
-                    result.value = str(raw)
-            try:
-                if key.validator is not None:  # also for a value that could not be read: Kafka reports both findings
-                    key.validator(key.name, parsed)
-            except ConfigError as error:
-                result.errors.append(str(error))
+            _parse_into(found[key.name], key, config)
+        parsed = {name: result.value for name, result in found.items()}
+        for key in self:
+            if key.recommender is not None:
+                _recommend_into(found[key.name], key.recommender, parsed)
         return found
 
-    def _parse_key(self, key: ConfigKey, config: Mapping[str, object]) -> ConfigValue:
-        value = self._parse_unchecked(key, config)
-        if key.validator is not None:
-            key.validator(key.name, value)
-        return value
-
-    @staticmethod
-    def _parse_unchecked(key: ConfigKey, config: Mapping[str, object]) -> ConfigValue:
-        if key.name in config:
-            return parse_value(key.name, config[key.name], key.type)
-        if isinstance(key.default, _NoDefault):
-            raise ConfigError(f'Missing required configuration "{key.name}" which has no default value.')
-        return parse_value(key.name, key.default, key.type)
+    def _undefined_dependents(self) -> list[str]:
+        return sorted({name for key in self for name in key.dependents if name not in self._keys})
 
 
-def parse_value(name: str, value: object, type_: Type) -> ConfigValue:
-    """Return ``value`` as the type's Python value: text is trimmed and parsed as Kafka parses it.
-
-    Raises ConfigError with Kafka's text where the value is not of the type.
-    """
-    if value is None:
-        return None
-    if isinstance(value, str) and type_ is not Type.PASSWORD:
-        value = value.strip()
-    return _PARSERS[type_](name, value, type_)
-
-
-def _parse_boolean(name: str, value: object, _type: Type) -> ConfigValue:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in ("true", "false"):
-        return value.lower() == "true"
-    raise ConfigError(name, value, "Expected value to be either true or false")
-
-
-def _parse_text(name: str, value: object, type_: Type) -> ConfigValue:
-    if isinstance(value, str):
-        return value
-    raise ConfigError(name, value, f"Expected value to be a {type_.value.lower()}, but it was a {type(value).__name__}")
-
-
-def _parse_password(name: str, value: object, _type: Type) -> ConfigValue:
-    if isinstance(value, Password):
-        return value
-    if isinstance(value, str):
-        return Password(value)
-    raise ConfigError(name, "[hidden]", "Expected value to be a string")
-
-
-def _parse_whole_number(name: str, value: object, type_: Type) -> ConfigValue:
-    low, high = _RANGES[type_]
-    number: int | None = None
-    if isinstance(value, int) and not isinstance(value, bool):
-        number = value
-    elif isinstance(value, str) and value.lstrip("+-").isdecimal() and len(value) - len(value.lstrip("+-")) <= 1:
-        number = int(value)
-    if number is None or not low <= number <= high:
-        raise ConfigError(name, value, f"Not a number of type {type_.value}")
-    return number
-
-
-def _parse_double(name: str, value: object, _type: Type) -> ConfigValue:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return float(value)
+def _parse_into(result: ValidatedValue, key: ConfigKey, config: Mapping[str, object]) -> None:
     try:
-        return float(str(value))
-    except ValueError:
-        raise ConfigError(name, value, "Not a number of type DOUBLE") from None
+        result.value = key.parse(config)
+    except ConfigError as error:
+        result.errors.append(str(error))
+    try:
+        if key.validator is not None:  # also for a value that could not be read: Kafka reports both findings
+            key.validator(key.name, result.value)
+    except ConfigError as error:
+        result.errors.append(str(error))
 
 
-def _parse_list(name: str, value: object, _type: Type) -> ConfigValue:
-    if isinstance(value, (list, tuple)):
-        return [str(item) for item in value]
-    if isinstance(value, str):
-        return [item.strip() for item in value.split(",")] if value else []
-    raise ConfigError(name, value, "Expected a comma separated list.")
-
-
-_PARSERS: dict[Type, Callable[[str, object, Type], ConfigValue]] = {
-    Type.BOOLEAN: _parse_boolean,
-    Type.STRING: _parse_text,
-    Type.CLASS: _parse_text,
-    Type.PASSWORD: _parse_password,
-    Type.INT: _parse_whole_number,
-    Type.SHORT: _parse_whole_number,
-    Type.LONG: _parse_whole_number,
-    Type.DOUBLE: _parse_double,
-    Type.LIST: _parse_list,
-}
+def _recommend_into(result: ValidatedValue, recommender: Recommender, parsed: Parsed) -> None:
+    try:
+        result.recommended_values = list(recommender.values(result.name, parsed))
+        result.visible = recommender.visible(result.name, parsed)
+    except ConfigError as error:
+        result.errors.append(str(error))

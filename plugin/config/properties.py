@@ -11,13 +11,22 @@ from sluiceway.errors import ConfigError
 
 def read_properties(path: Path) -> dict[str, str]:
     """Return the pairs of a Java .properties file, in file order, escapes and continued lines resolved as Java does."""
-    import javaproperties
-
     try:
-        with path.open("rb") as file:  # bytes: Java's escapes and Latin-1 are javaproperties' business
-            return dict(javaproperties.load(file))
+        return parse_properties(path.read_bytes())
     except OSError as error:
         raise ConfigError(f"Cannot read the properties file {path}: {error.strerror}.") from error
+    except ValueError as error:
+        raise ConfigError(f"The properties file {path} cannot be read: {error}.") from error
+
+
+def parse_properties(content: bytes | str) -> dict[str, str]:
+    """Return the pairs in a Java .properties file, whose bytes are Latin-1; of a key that is there twice the last value counts.
+
+    Raises ValueError for a ``\\u`` without four hexadecimal digits, as Java does.
+    """
+    import javaproperties
+
+    return dict(javaproperties.loads(content))
 
 
 def read_connector_file(path: Path) -> dict[str, str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
+from sluiceway.config.password import Password
 from sluiceway.config.validators import Range
+from sluiceway.config.variables import PROVIDERS, Resolver, handed_over, referring_keys
 
 _HIGH, _LOW = Importance.HIGH, Importance.LOW
 
@@ -55,6 +57,9 @@ _COMMON = ConfigDef(
                   doc="Replication factor when the status topic is created; -1 is the broker's default."),
         ConfigKey(name="offset.storage.file.filename", type=Type.STRING, default=None, importance=_HIGH,
                   doc="Standalone mode: the file of the source offsets."),
+        ConfigKey(name="config.providers", type=Type.LIST, default=[], importance=_LOW,
+                  doc="Names of config providers; of each, config.providers.<name>.class is its class and "
+                      "config.providers.<name>.param.* its parameters. Configs refer to it as ${name:path:key}."),
         ConfigKey(name="sluiceway.heartbeat.interval.ms", type=Type.LONG, default=5000, validator=Range(100),
                   importance=_LOW, doc="How often a driver says in the status topic that its connector is alive."),
         ConfigKey(name="sluiceway.heartbeat.timeout.ms", type=Type.LONG, default=20000, validator=Range(1000),
@@ -72,10 +77,21 @@ class WorkerConfig:
     raw: Mapping[str, str]
     values: Mapping[str, ConfigValue]
 
+    secrets: Mapping[str, Password] = field(default_factory=dict)
+    """What an Airflow task handed to this driver, for the config provider on executors, where there is no Airflow."""
+
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> WorkerConfig:
-        """Parse worker properties; unknown keys are kept in ``raw`` (converters and clients read theirs by prefix)."""
-        return cls(dict(properties), _COMMON.parse(properties))
+        """Parse worker properties; unknown keys are kept in ``raw`` (converters and clients read theirs by prefix).
+
+        References to the worker's own config providers are replaced, so ``raw`` may hold secrets. Raises ConfigError.
+        """
+        secrets = {name: Password(value) for name, value in handed_over().items()}
+        raw = dict(properties)
+        if referring_keys(raw):
+            providers = {key: value for key, value in raw.items() if key.startswith(PROVIDERS)}
+            raw = {**Resolver.of(raw, secrets).resolve(raw), **providers}
+        return cls(raw, _COMMON.parse(raw), secrets)
 
     def text(self, key: str) -> str:
         """Return a key's value as text; lists are joined by commas."""

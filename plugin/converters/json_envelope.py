@@ -6,14 +6,16 @@ parsed; whatever looks otherwise takes the plain way, so the answer is the same.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-import orjson
-from sluiceway.converters.json_read import Read
 from sluiceway.data.schema import Schema
 
-_SCHEMA = b'{"schema":'
-_PAYLOAD = b',"payload":'
+_SCHEMA = re.compile(r'\s*\{\s*"schema"\s*:\s*', re.ASCII)
+_PAYLOAD = re.compile(r'\s*,\s*"payload"\s*:', re.ASCII)
+_DECODER = json.JSONDecoder()
 
 
 class Envelope(NamedTuple):
@@ -21,7 +23,7 @@ class Envelope(NamedTuple):
 
     prefix: bytes
     schema: Schema | None
-    read: Read
+    read: Callable[[bytes], Any]
 
 
 class EnvelopeCache:
@@ -41,7 +43,7 @@ class EnvelopeCache:
                 return envelope
         return None
 
-    def learn(self, data: bytes, schema: Schema | None, read: Read) -> None:
+    def learn(self, data: bytes, schema: Schema | None, read: Callable[[bytes], Any]) -> None:
         """Remember the start of ``data``, a document with nothing but these two members, if the schema comes first."""
         prefix = _prefix(data)
         if prefix is not None and self._size > 0:
@@ -50,15 +52,11 @@ class EnvelopeCache:
 
 
 def _prefix(data: bytes) -> bytes | None:
-    """Return the bytes before the payload, or None where they cannot be told for certain.
-
-    ``,"payload":`` may stand inside the schema, too (in its parameters); then what precedes it is not JSON.
-    """
-    end = data.find(_PAYLOAD) if data.startswith(_SCHEMA) else -1
-    while end >= 0:
-        try:
-            orjson.loads(data[len(_SCHEMA) : end])
-            return data[: end + len(_PAYLOAD)]
-        except orjson.JSONDecodeError:
-            end = data.find(_PAYLOAD, end + 1)
-    return None
+    """Return the bytes before the payload, or None where they cannot be told for certain."""
+    try:
+        text = data.decode("utf-8")
+        start = _SCHEMA.match(text)
+        end = start and _PAYLOAD.match(text, _DECODER.raw_decode(text, start.end())[1])
+    except (ValueError, RecursionError):
+        return None
+    return text[: end.end()].encode() if end else None

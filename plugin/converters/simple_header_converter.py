@@ -1,20 +1,35 @@
-"""SimpleHeaderConverter: header values as text."""
+"""SimpleHeaderConverter: header values as text that says their type."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from sluiceway.api import NULL, HeaderConverter, SchemaAndValue
-from sluiceway.data import STRING_SCHEMA, Schema, java_text
+from sluiceway.data import BYTES_SCHEMA, STRING_SCHEMA, Schema
+from sluiceway.data.values import convert_to_string, parse_string
 
 
 class SimpleHeaderConverter(HeaderConverter):
-    """Writes header values as text and reads text back as strings. Runs on executors."""
+    """Writes header values as text, and reads text as what it looks like: ``1`` a number, ``[1,2]`` a list. Runs on executors.
+
+    A text that looks like nothing is a string.
+    """
 
     java_class = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
-        return None if value is None else java_text(value).encode("utf-8", "replace")
+        text = convert_to_string(schema, value)
+        # Java writes ? for half a surrogate pair.
+        return None if text is None else text.encode("utf-8", "replace")
 
-    def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue:
-        return NULL if data is None else SchemaAndValue(STRING_SCHEMA, data.decode("utf-8", "replace"))
+    def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue | None:
+        if data is None:
+            return NULL
+        text = data.decode("utf-8", "replace")
+        if not text:
+            return SchemaAndValue(STRING_SCHEMA, text)
+        try:
+            parsed = parse_string(text)
+            return None if parsed.schema is None else SchemaAndValue(*parsed)
+        except (ArithmeticError, RecursionError):
+            return SchemaAndValue(BYTES_SCHEMA, data)

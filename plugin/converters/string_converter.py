@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sluiceway.api import NULL, Converter, SchemaAndValue
-from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
+from sluiceway.api import Converter, SchemaAndValue
+from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
+from sluiceway.converters.charsets import UTF_8, charset
+from sluiceway.converters.converter_options import converter_config_def, parsed_options
 from sluiceway.data import OPTIONAL_STRING_SCHEMA, Schema, java_text
-from sluiceway.errors import ConfigError
+from sluiceway.errors import SerializationError
 
 _ENCODING = "converter.encoding"
 
@@ -17,48 +18,50 @@ _ENCODING = "converter.encoding"
 class StringConverter(Converter):
     """Writes ``String.valueOf`` of any value and reads text, as optional strings. Runs on executors.
 
-    ``converter.encoding`` (default UTF8) names the character set of both directions.
+    ``converter.encoding`` (default UTF-8) names the character set of both directions, by a name that Java knows.
     """
 
     java_class = "org.apache.kafka.connect.storage.StringConverter"
-    encoding = "utf-8"
 
     @classmethod
     def config_def(cls) -> ConfigDef:
-        return ConfigDef([
-            ConfigKey(name=_ENCODING, type=Type.STRING, default="UTF8", importance=Importance.HIGH,
-                      doc="The name of the character set to use for encoding and decoding strings."),
-        ])  # fmt: skip
+        return converter_config_def(
+            ConfigKey(name=_ENCODING, type=Type.STRING, default="UTF-8", importance=Importance.HIGH, width=Width.MEDIUM,
+                      display_name="Encoding",
+                      doc="The name of the Java character set to use for encoding strings as byte arrays."),
+        )  # fmt: skip
 
-    def configure(self, config: Mapping[str, str], *, is_key: bool) -> None:
-        name = str(self.config_def().parse(config)[_ENCODING])
+    def __init__(self) -> None:
+        self._charset = UTF_8
+
+    def configure(self, config: Mapping[str, str], *, is_key: bool = False) -> None:
+        """Take the options. Raises ConfigError, and SerializationError for an encoding that does not exist."""
+        name = str(parsed_options(self.config_def(), config, is_key=is_key)[_ENCODING])
         try:
-            self.encoding = codecs.lookup(name).name
-            "".encode(self.encoding)  # refuses codecs that are not character sets, such as base64
-        except LookupError:
-            raise ConfigError(_ENCODING, name, "There is no such character set") from None
+            self._charset = charset(name)
+        except LookupError as error:
+            raise SerializationError(f"Unsupported encoding {name}") from error
 
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        if value is None:
-            return None
-        # Java writes ? for what the character set does not have, half a surrogate pair included.
-        return java_text(value).encode(self.encoding, "replace")
+        return self.encoder(topic, schema)(value)
 
     def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
-        return NULL if data is None else SchemaAndValue(OPTIONAL_STRING_SCHEMA, data.decode(self.encoding, "replace"))
+        return SchemaAndValue(OPTIONAL_STRING_SCHEMA, None if data is None else self._charset.decode(data))
 
     def encoder(self, topic: str, schema: Schema | None) -> Callable[[Any], bytes | None]:
-        encoding = self.encoding
+        encode = self._charset.encode
 
-        def encode(value: Any) -> bytes | None:
-            return value.encode(encoding, "replace") if type(value) is str else self.from_connect_data(topic, schema, value)
+        def write(value: Any) -> bytes | None:
+            if type(value) is str:
+                return encode(value)
+            return None if value is None else encode(java_text(value, schema))
 
-        return encode
+        return write
 
     def decoder(self, topic: str) -> Callable[[bytes | None], tuple[Schema | None, Any]]:
-        encoding = self.encoding
+        decode = self._charset.decode
 
-        def decode(data: bytes | None) -> tuple[Schema | None, Any]:
-            return NULL if data is None else (OPTIONAL_STRING_SCHEMA, data.decode(encoding, "replace"))
+        def read(data: bytes | None) -> tuple[Schema | None, Any]:
+            return OPTIONAL_STRING_SCHEMA, None if data is None else decode(data)
 
-        return decode
+        return read

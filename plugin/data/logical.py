@@ -1,16 +1,18 @@
 """Connect's logical types: Decimal, Date, Time and Timestamp over the primitive types.
 
 In Python a Decimal is a ``decimal.Decimal``, a Date a ``datetime.date``, a Time a ``datetime.time`` and a Timestamp an
-aware ``datetime.datetime`` in UTC. All but Decimal are kept to the millisecond, as in Connect.
+aware ``datetime.datetime`` in UTC. All but Decimal are kept to the millisecond, as in Connect, and any of them is taken for
+any other (all are Java's ``Date`` there); one that Python's type cannot hold is an ``Instant``.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from decimal import Decimal
-from typing import Any, TypeVar
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from typing import Any
 
+from sluiceway.data.instant import MOMENT_TYPES, Instant, date_of, millis_of, time_of, timestamp_of
 from sluiceway.data.schema import Schema, Type
 from sluiceway.errors import DataError
 
@@ -21,31 +23,28 @@ TIMESTAMP = "org.apache.kafka.connect.data.Timestamp"
 
 SCALE = "scale"
 
-T = TypeVar("T")
-
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 _DAY_MS = 24 * 60 * 60 * 1000
-_MILLISECOND = dt.timedelta(milliseconds=1)
+_EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
-def decimal_schema(scale: int, *, optional: bool = False) -> Schema:
+def decimal_schema(scale: int, *, optional: bool = False, default: Decimal | None = None) -> Schema:
     """Return the schema of decimals with ``scale`` digits after the point."""
-    return Schema(Type.BYTES, optional=optional, name=DECIMAL, version=1, parameters={SCALE: str(scale)})
+    return Schema(Type.BYTES, optional=optional, default=default, name=DECIMAL, version=1, parameters={SCALE: str(scale)})
 
 
-def date_schema(*, optional: bool = False) -> Schema:
+def date_schema(*, optional: bool = False, default: dt.date | None = None) -> Schema:
     """Return the schema of dates."""
-    return Schema(Type.INT32, optional=optional, name=DATE, version=1)
+    return Schema(Type.INT32, optional=optional, default=default, name=DATE, version=1)
 
 
-def time_schema(*, optional: bool = False) -> Schema:
+def time_schema(*, optional: bool = False, default: dt.time | None = None) -> Schema:
     """Return the schema of times of the day."""
-    return Schema(Type.INT32, optional=optional, name=TIME, version=1)
+    return Schema(Type.INT32, optional=optional, default=default, name=TIME, version=1)
 
 
-def timestamp_schema(*, optional: bool = False) -> Schema:
+def timestamp_schema(*, optional: bool = False, default: dt.datetime | None = None) -> Schema:
     """Return the schema of moments, to the millisecond."""
-    return Schema(Type.INT64, optional=optional, name=TIMESTAMP, version=1)
+    return Schema(Type.INT64, optional=optional, default=default, name=TIMESTAMP, version=1)
 
 
 def decimal_scale(schema: Schema) -> int:
@@ -63,66 +62,71 @@ def decimal_to_bytes(schema: Schema, value: Any) -> bytes:
     """Return a decimal's unscaled value as big-endian two's complement; the scale must be the schema's."""
     scale = decimal_scale(schema)
     if not isinstance(value, Decimal) or not value.is_finite():
-        raise DataError(f"Invalid value for the Decimal type: {value!r}")
-    sign, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)  # noqa: S101 (it is finite)
-    if -exponent != scale:
+        raise DataError(f"Invalid type for Decimal: {value!r} of {type(value).__name__}")
+    exponent = value.as_tuple().exponent
+    if -int(exponent) != scale:
         raise DataError(f"Decimal value has mismatching scale for given Decimal schema. Schema has scale {scale}, "
-                        f"value has scale {-exponent}.")  # fmt: skip
-    unscaled = int("".join(map(str, digits)) or "0")
-    unscaled = -unscaled if sign else unscaled
+                        f"value has scale {-int(exponent)}.")  # fmt: skip
+    return unscaled_bytes(int(value.scaleb(scale, _EXACT)))
+
+
+def unscaled_bytes(unscaled: int) -> bytes:
+    """Return an integer as the fewest bytes of big-endian two's complement."""
     bits = unscaled.bit_length() if unscaled >= 0 else (unscaled + 1).bit_length()
     return unscaled.to_bytes(bits // 8 + 1, "big", signed=True)
 
 
+def decimal_of(unscaled: int, scale: int) -> Decimal:
+    """Return ``unscaled * 10**-scale`` with that scale, however many digits it has (``new BigDecimal(unscaled, scale)``)."""
+    return Decimal(unscaled).scaleb(-scale, _EXACT)
+
+
 def decimal_from_bytes(schema: Schema, value: bytes) -> Decimal:
     """Return the decimal of an unscaled value in big-endian two's complement, however many digits it has."""
-    unscaled = int.from_bytes(value, "big", signed=True)
-    digits = tuple(map(int, str(abs(unscaled))))
-    return Decimal((int(unscaled < 0), digits, -decimal_scale(schema)))
+    return decimal_of(int.from_bytes(value, "big", signed=True), decimal_scale(schema))
 
 
 def date_to_days(_schema: Schema, value: Any) -> int:
     """Return the days since the epoch."""
-    if isinstance(value, dt.datetime) or not isinstance(value, dt.date):
-        raise DataError(f"Invalid value for the Date type: {value!r}")
-    return value.toordinal() - _EPOCH.toordinal()
+    if type(value) is dt.date:
+        return value.toordinal() - 719_163
+    days, rest = divmod(_millis("Date", value), _DAY_MS)
+    if rest:
+        raise DataError("Kafka Connect Date type should not have any time fields set to non-zero values.")
+    return days
 
 
-def date_from_days(_schema: Schema, value: int) -> dt.date:
-    return _in_range(lambda: dt.date.fromordinal(_EPOCH.toordinal() + value), "Date", value)
+def date_from_days(_schema: Schema, value: int) -> dt.date | Instant:
+    return date_of(value * _DAY_MS)
 
 
 def time_to_millis(_schema: Schema, value: Any) -> int:
     """Return the milliseconds since midnight."""
-    if not isinstance(value, dt.time):
-        raise DataError(f"Invalid value for the Time type: {value!r}")
-    return ((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000
+    millis = _millis("Time", value)
+    if not 0 <= millis <= _DAY_MS:
+        raise DataError("Kafka Connect Time type should not have any date fields set to non-zero values.")
+    return millis
 
 
-def time_from_millis(_schema: Schema, value: int) -> dt.time:
+def time_from_millis(_schema: Schema, value: int) -> dt.time | Instant:
     if not 0 <= value <= _DAY_MS:
         raise DataError("Time values must use number of milliseconds greater than 0 and less than 86400000")
-    return (_EPOCH + value % _DAY_MS * _MILLISECOND).time()
+    return time_of(value)
 
 
 def timestamp_to_millis(_schema: Schema, value: Any) -> int:
     """Return the milliseconds since the epoch; a naive datetime is taken as UTC."""
-    if not isinstance(value, dt.datetime):
-        raise DataError(f"Invalid value for the Timestamp type: {value!r}")
-    aware = value if value.tzinfo is not None else value.replace(tzinfo=dt.timezone.utc)
-    return (aware - _EPOCH) // _MILLISECOND
+    return _millis("Timestamp", value)
 
 
-def timestamp_from_millis(_schema: Schema, value: int) -> dt.datetime:
-    return _in_range(lambda: _EPOCH + value * _MILLISECOND, "Timestamp", value)
+def timestamp_from_millis(_schema: Schema, value: int) -> dt.datetime | Instant:
+    return timestamp_of(value)
 
 
-def _in_range(build: Callable[[], T], kind: str, value: int) -> T:
-    try:
-        return build()
-    except (OverflowError, ValueError):
-        raise DataError(f"{kind} value {value} is outside the years 1 to 9999, which is what Python can hold.") from None
+def _millis(kind: str, value: Any) -> int:
+    if not isinstance(value, MOMENT_TYPES):
+        raise DataError(f"Invalid type for {kind}, expected a date or time but was {type(value).__name__}")
+    return millis_of(value)
 
 
 TO_LOGICAL: dict[str, Callable[[Schema, Any], Any]] = {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import enum
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from sluiceway.errors import DataError, SchemaBuilderError
 
@@ -28,6 +29,27 @@ class Type(enum.Enum):
     @property
     def primitive(self) -> bool:
         return self not in (Type.ARRAY, Type.MAP, Type.STRUCT)
+
+
+_EXACT_TYPES: dict[Type, type] = {Type.STRING: str, Type.BOOLEAN: bool, Type.FLOAT64: float, Type.BYTES: bytes}
+
+
+class Parameters(dict[str, str]):
+    """A schema's parameters: a dict that cannot be changed."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_args: object, **_kwargs: object) -> NoReturn:
+        raise TypeError("a Schema's parameters are immutable; build another schema")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Parameters, (dict(self),)
+
+
+_NO_PARAMETERS = Parameters()
 
 
 class Field:
@@ -57,8 +79,8 @@ class Schema:
     """
 
     __slots__ = (
-        "_fields_by_name", "_hash", "default", "doc", "fields", "key_schema", "name", "optional", "parameters",
-        "type", "value_schema", "version",
+        "_fields_by_name", "_hash", "_identity", "default", "doc", "exact_type", "fields", "key_schema", "name", "optional",
+        "parameters", "type", "value_schema", "version",
     )  # fmt: skip
 
     type: Type
@@ -73,6 +95,9 @@ class Schema:
     value_schema: Schema | None
     _fields_by_name: Mapping[str, Field]
     _hash: int | None
+    _identity: tuple[object, ...] | None
+    exact_type: builtins.type | None
+    """The Python type all of whose values fit; None where a value must be looked at."""
 
     def __init__(
         self,
@@ -95,12 +120,14 @@ class Schema:
         set_(self, "name", name)
         set_(self, "version", version)
         set_(self, "doc", doc)
-        set_(self, "parameters", dict(parameters or {}))
+        set_(self, "parameters", Parameters(parameters) if parameters else _NO_PARAMETERS)
         set_(self, "fields", tuple(Field(field, index, schema) for index, (field, schema) in enumerate(fields)))
         set_(self, "key_schema", key_schema)
         set_(self, "value_schema", value_schema)
         set_(self, "_fields_by_name", {field.name: field for field in self.fields})
         set_(self, "_hash", None)
+        set_(self, "_identity", None)
+        set_(self, "exact_type", _EXACT_TYPES.get(type_) if name is None else None)
         if len(self._fields_by_name) != len(self.fields):
             names = [field.name for field in self.fields]
             twice = next(field for field in names if names.count(field) > 1)
@@ -131,24 +158,36 @@ class Schema:
             raise DataError("Cannot look up fields on non-struct type")
         return self._fields_by_name.get(name)
 
+    def replace(self, **attributes: Any) -> Schema:
+        """Return this schema with some attributes changed, named as for the constructor."""
+        kept = {
+            "type_": self.type, "optional": self.optional, "default": self.default, "name": self.name, "version": self.version,
+            "doc": self.doc, "parameters": self.parameters, "fields": [(field.name, field.schema) for field in self.fields],
+            "key_schema": self.key_schema, "value_schema": self.value_schema,
+        }  # fmt: skip
+        return Schema(**{**kept, **attributes})
+
     def _key(self) -> tuple[object, ...]:
-        return (
-            self.type, self.optional, self.name, self.version, self.doc, self.parameters, self.fields,
-            self.key_schema, self.value_schema, repr(self.default),
-        )  # fmt: skip
+        """Return all that makes schemas equal; the default as text, since 1, 1.0 and True are equal in Python."""
+        if self._identity is None:
+            key = (
+                self.type, self.optional, self.name, self.version, self.doc, self.parameters, self.fields,
+                self.key_schema, self.value_schema, repr(self.default),
+            )  # fmt: skip
+            object.__setattr__(self, "_identity", key)
+            return key
+        return self._identity
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Schema) and hash(self) == hash(other) and self._key() == other._key())
 
     def __hash__(self) -> int:
         if self._hash is None:
-            names = tuple(field.name for field in self.fields)
-            inner = tuple(field.schema for field in self.fields)
-            object.__setattr__(
-                self, "_hash",
-                hash((self.type, self.optional, self.name, self.version, names, inner, self.key_schema, self.value_schema)),
-            )  # fmt: skip
-        assert self._hash is not None  # noqa: S101 (set above)
+            inner = tuple((field.name, field.schema) for field in self.fields)
+            parts = (self.type, self.optional, self.name, self.version, inner, self.key_schema, self.value_schema)
+            found = hash(parts)
+            object.__setattr__(self, "_hash", found)
+            return found
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -178,5 +217,12 @@ FLOAT64_SCHEMA = Schema(Type.FLOAT64)
 BOOLEAN_SCHEMA = Schema(Type.BOOLEAN)
 STRING_SCHEMA = Schema(Type.STRING)
 BYTES_SCHEMA = Schema(Type.BYTES)
+OPTIONAL_INT8_SCHEMA = Schema(Type.INT8, optional=True)
+OPTIONAL_INT16_SCHEMA = Schema(Type.INT16, optional=True)
+OPTIONAL_INT32_SCHEMA = Schema(Type.INT32, optional=True)
+OPTIONAL_INT64_SCHEMA = Schema(Type.INT64, optional=True)
+OPTIONAL_FLOAT32_SCHEMA = Schema(Type.FLOAT32, optional=True)
+OPTIONAL_FLOAT64_SCHEMA = Schema(Type.FLOAT64, optional=True)
+OPTIONAL_BOOLEAN_SCHEMA = Schema(Type.BOOLEAN, optional=True)
 OPTIONAL_STRING_SCHEMA = Schema(Type.STRING, optional=True)
 OPTIONAL_BYTES_SCHEMA = Schema(Type.BYTES, optional=True)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from sluiceway.data.instant import MOMENT_TYPES, date_text, millis_of
+from sluiceway.data.java_numbers import decimal_text, java_double, java_float
+from sluiceway.data.numbers import Float32
+from sluiceway.data.schema import Schema, Type
 
-def java_text(value: Any) -> str:
+__all__ = ["java_double", "java_float", "java_text"]
+
+
+def java_text(value: Any, schema: Schema | None = None) -> str:
     """Return ``String.valueOf(value)``: ``null``, ``true``, ``1.0E10``, ``{a=1}``, ``[1, 2]``, ``Struct{a=b}``.
 
-    Bytes, for which Java prints an address, are shown as UTF-8 text, bad sequences replaced.
+    The schema tells 32-bit floats from doubles. Bytes, for which Java prints an address, are shown as UTF-8 text, bad
+    sequences replaced.
     """
     if type(value) is str:
         return value
@@ -21,37 +27,27 @@ def java_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return java_double(value)
-    return _other(value)
+        single = isinstance(value, Float32) or (schema is not None and schema.type is Type.FLOAT32)
+        return java_float(value) if single else java_double(value)
+    if isinstance(value, int):
+        return int.__repr__(value)
+    return _other(value, schema)
 
 
-def _other(value: Any) -> str:
+def _other(value: Any, schema: Schema | None) -> str:
     from sluiceway.data.struct import Struct
 
-    if isinstance(value, Mapping) and not isinstance(value, Struct):
-        return "{" + ", ".join(f"{java_text(key)}={java_text(item)}" for key, item in value.items()) + "}"
+    keys, values = (None, None) if schema is None else (schema.key_schema, schema.value_schema)
+    if isinstance(value, Struct):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{java_text(key, keys)}={java_text(item, values)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(java_text(item) for item in value) + "]"
+        return "[" + ", ".join(java_text(item, values) for item in value) + "]"
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).decode("utf-8", "replace")
-    if isinstance(value, dt.datetime):
-        return value.strftime("%a %b %d %H:%M:%S UTC %Y")
-    if isinstance(value, dt.date):
-        return value.strftime("%a %b %d 00:00:00 UTC %Y")
-    if isinstance(value, dt.time):
-        return value.strftime("Thu Jan 01 %H:%M:%S UTC 1970")
+    if isinstance(value, MOMENT_TYPES):
+        return date_text(millis_of(value))
+    if isinstance(value, Decimal):
+        return decimal_text(value)
     return str(value)
-
-
-def java_double(value: float) -> str:
-    """Return ``Double.toString(value)``: plain from 0.001 to below 10,000,000, else with an exponent."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return format(Decimal(repr(value)), "f") if "e" in repr(value) else repr(value)
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    assert isinstance(exponent, int)  # noqa: S101 (it is finite)
-    text = "".join(map(str, digits))
-    return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{exponent + len(text) - 1}"

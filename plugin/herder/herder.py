@@ -12,6 +12,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import AlreadyExistsError, ConfigError, NotFoundError
 from sluiceway.herder import states, validation
+from sluiceway.herder.config_infos import ConfigInfos
 from sluiceway.herder.model import ConnectorInfo, ConnectorStatus, ConnectorType, TaskInfo
 from sluiceway.storage.interfaces import ConfigStore, OffsetStore, StatusStore
 from sluiceway.storage.model import ClusterState, ConnectorEntry, State, Status, TargetState, TaskId
@@ -80,14 +81,14 @@ class Herder:
 
     # Writing.
 
-    def validate(self, config: Mapping[str, str]) -> None:
-        """Return if a connector may be made from a config, name included; raises BadRequestError with all findings."""
-        validation.check(config)
+    def validate(self, config: Mapping[str, str | None]) -> ConfigInfos:
+        """Return what is wrong with a config, and all keys that it may have; raises BadRequestError or ConfigError."""
+        return validation.validate_config(config, self._worker)
 
     def create(self, name: str, config: Mapping[str, str], initial_state: TargetState | None = None) -> ConnectorInfo:
         """Make a connector, if its config is in order; raises BadRequestError or AlreadyExistsError and stores nothing then."""
         config = validation.named(name, config)
-        validation.check(config)
+        validation.check(config, self._worker)
 
         def refuse_existing(newest: ClusterState) -> None:
             if newest.entry(name) is not None:
@@ -106,7 +107,7 @@ class Herder:
         Raises BadRequestError and stores nothing then. A running driver takes the new config over by itself.
         """
         config = validation.named(name, config)
-        validation.check(config)
+        validation.check(config, self._worker)
         created = False
 
         def look(newest: ClusterState) -> None:

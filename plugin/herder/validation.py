@@ -1,22 +1,51 @@
-"""Checks a connector's config before it is stored. Pure apart from what a connector's own ``validate`` does."""
+"""Checks a connector's config, as Kafka Connect's herder does. Pure apart from what a connector's own ``validate`` does."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
+import inspect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import cast
 
 from sluiceway.api import Connector
-from sluiceway.config.connector import CONNECTOR, CONNECTOR_CLASS, NAME, SINK, TASKS_MAX, TOPICS, TOPICS_REGEX
-from sluiceway.config.definition import ConfigDef, Type, ValidatedValue, parse_value
+from sluiceway.config.connector import (
+    CONNECTOR,
+    CONNECTOR_CLASS,
+    CONNECTOR_VERSION,
+    DLQ_TOPIC,
+    NAME,
+    OWN,
+    SINK,
+    SOURCE,
+    TOPICS,
+    TOPICS_REGEX,
+)
+from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, ValidatedValue, parse_value
 from sluiceway.config.password import HIDDEN
-from sluiceway.discovery import connector_class, converter_class, is_sink, load, plugins
-from sluiceway.errors import BadRequestError, ConfigError, InvalidConfigError, NotFoundError
+from sluiceway.config.validators import OneOf
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.data import java_text
+from sluiceway.data.java_maps import copied_table_size, hash_map_order, in_buckets
+from sluiceway.discovery import connector_class, is_sink
+from sluiceway.errors import BadRequestError, ConfigError, ConnectError, InvalidConfigError, NotFoundError
+from sluiceway.herder import plugin_classes
+from sluiceway.herder.client_overrides import override_infos
+from sluiceway.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo
+from sluiceway.herder.enrichment import CONVERTERS, Config, base_def, framework_def, parse_text, version_def
+from sluiceway.herder.plugin_classes import is_a, java_name, listed, no_such_version, plugin_class, version_of
+from sluiceway.herder.references import References
+from sluiceway.herder.version_range import VersionRange
+from sluiceway.transforms.java_regex import compile_java
 
-DLQ_TOPIC = "errors.deadletterqueue.topic.name"
+_CONVERTER_TYPE = ConfigKey(
+    name="converter.type", type=Type.STRING, importance=Importance.LOW, validator=OneOf(("key", "value", "header")),
+    doc="How this converter will be used.",
+)  # fmt: skip
 
 # Shown in messages about a config whose class, and with it the knowledge of which keys are secret, is missing.
-_HARMLESS = {NAME, CONNECTOR_CLASS, TASKS_MAX, TOPICS, TOPICS_REGEX, "topic", "file"}
+_HARMLESS = {*(key.name for key in (*CONNECTOR, *SINK, *SOURCE)), "topic", "file", "batch.size"}
 _JAVA_BLANKS = "".join(map(chr, range(0x21)))
+_AIRFLOW = "airflow."
 
 
 def trimmed(name: str | None) -> str:
@@ -32,117 +61,206 @@ def named(name: str, config: Mapping[str, str]) -> dict[str, str]:
     return {**config, NAME: name}
 
 
-def check(config: Mapping[str, str]) -> None:
+def check(config: Mapping[str, str], worker: WorkerConfig) -> None:
     """Return if a connector may be made from a config.
 
-    Raises InvalidConfigError with all findings, or BadRequestError if there is no class to ask. Neither shows the value
-    of a key that is or may be secret.
+    Raises InvalidConfigError with all findings, or what ``validate_config`` raises.
     """
-    errors = list(problems(_named_class(config), config))
-    if errors:
-        raise InvalidConfigError(errors)
+    found = validate_config(config, worker)
+    if found.error_count:
+        raise InvalidConfigError(found.errors)
 
 
-def problems(connector: type[Connector], config: Mapping[str, str]) -> Iterator[str]:
-    """Yield everything that is wrong with a config, Connect's own keys first."""
-    yield from _errors(CONNECTOR.validate(config).values())
-    for key in ("key.converter", "value.converter"):
-        yield from _converter_problems(key, config)
-    yield from _transform_problems(config)
-    if is_sink(connector):
-        yield from _errors(SINK.validate(config).values())
-        yield from _topics_problems(config)
-    yield from _errors(finding for name, finding in connector.validate(config).items() if name not in CONNECTOR)
+def validate_config(config: Config, worker: WorkerConfig) -> ConfigInfos:
+    """Return what Connect says about a config: its answer to PUT /connector-plugins/{connector}/config/validate.
 
-
-def _named_class(config: Mapping[str, str]) -> type[Connector]:
-    if CONNECTOR_CLASS not in config:
-        shown = ", ".join(f"{key}={value if key in _HARMLESS else HIDDEN}" for key, value in config.items())
-        raise BadRequestError(f"Connector config {{{shown}}} contains no connector type")
+    A value may be None, as JSON's null, which is a finding. Raises BadRequestError if there is no class to ask, and
+    ConfigError for a client override that is not of its type. Shows no value of a key that is or may be secret, and of a
+    value that refers to one (``${provider:path:key}``) only the reference.
+    """
+    references = References.of(config, worker)
     try:
-        connector = connector_class(config[CONNECTOR_CLASS].strip())
+        return references.shown(_validate(references.config, worker))
+    except ConfigError as error:
+        raise ConfigError(references.hidden(str(error))) from None
+    except BadRequestError as error:
+        raise BadRequestError(references.hidden(str(error))) from None
+
+
+def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
+    connector = _named_class(config)
+    name = str(config[CONNECTOR_CLASS])
+    if no_such_version(connector, _wanted_version(config)):
+        definition = version_def(connector, config)
+        return _infos(name, definition, definition.validate(config).values())
+    sink = is_sink(connector)
+    framework = framework_def(connector, config, worker)
+    found = framework.validate(config)
+    if sink:
+        _check_topics(config, found)
+    for key in (key for key, value in config.items() if value is None):
+        finding = found.setdefault(key, ValidatedValue(key))
+        finding.errors.append("Null value can not be supplied as the configuration value.")
+    own = connector.config_def()
+    # Keys that the connector declares once more are its own.
+    definition = framework.replace(*own).define(*(key for key in own if key.name not in framework))
+    told = connector.validate(cast(Mapping[str, str], config))
+    infos = _infos(name, definition, {**found, **told}.values())
+    infos += override_infos(config, sink=sink)
+    for key in CONVERTERS:
+        infos += _converter_infos(key, config, {**found, **told})
+    return infos + _own_infos(config)
+
+
+def refuse_other_connector(asked: str, config: Config) -> None:
+    """Raise BadRequestError if a config is of another connector than a request is about; names and aliases may differ."""
+    included = config.get(CONNECTOR_CLASS)
+    if included is not None and asked not in _forms(included) and included not in _forms(asked):
+        raise BadRequestError(f"Included connector type {included} does not match request type {asked}")
+
+
+def _forms(name: str) -> set[str]:
+    simple = name.rpartition(".")[2]
+    return {name, simple, simple.removesuffix("Connector")}
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledPlugin:
+    """A plugin that configs may name."""
+
+    name: str
+    type: str
+    version: str
+
+
+def installed(*, connectors_only: bool = True) -> list[InstalledPlugin]:
+    """Return the plugins that are installed here, by type and name."""
+    kinds = (plugin_classes.SINK, plugin_classes.SOURCE) if connectors_only else plugin_classes.KINDS
+    return [InstalledPlugin(java_name(cls), kind.type, version_of(cls)) for kind in kinds for cls in listed(kind)]
+
+
+def plugin_config(name: str) -> list[ConfigKeyInfo]:
+    """Return the options of a plugin of any kind: the answer to GET /connector-plugins/{plugin}/config.
+
+    Raises NotFoundError if there is no such plugin, ConnectError if it is a class that cannot be made.
+    """
+    try:
+        cls = plugin_class(name).cls
+    except ConfigError:
+        raise NotFoundError(f"Unknown plugin {name}.") from None
+    if cls is None or inspect.isabstract(cls):
+        raise ConnectError("Instantiation error")
+    kind = next((kind for kind in plugin_classes.KINDS if is_a(cls, kind)), None)
+    if kind is None:
+        raise NotFoundError(f"Unknown plugin {name}.")
+    if issubclass(cls, Connector):
+        own, base = cls.config_def(), base_def(cls)
+        base = base.replace(replace(base[CONNECTOR_VERSION], default=version_of(cls)))
+        return [ConfigKeyInfo.of(key) for key in (*own, *(key for key in base if key.name not in own))]
+    return [ConfigKeyInfo.of(key) for key in _plugin_def(cls)]
+
+
+def _plugin_def(cls: type) -> ConfigDef:
+    """Return the options of a plugin that is no connector; every converter takes ``converter.type``."""
+    own = getattr(cls, "config_def", ConfigDef)()
+    is_converter = is_a(cls, plugin_classes.CONVERTER) or (is_a(cls, plugin_classes.HEADER_CONVERTER) and len(own) > 0)
+    return own if not is_converter or _CONVERTER_TYPE.name in own else ConfigDef([_CONVERTER_TYPE, *own])
+
+
+def _named_class(config: Config) -> type[Connector]:
+    name = config.get(CONNECTOR_CLASS)
+    if name is None:
+        values = {key: value if key in _HARMLESS else HIDDEN for key, value in config.items()}
+        order = in_buckets(hash_map_order(values), copied_table_size(len(values)))
+        shown = ", ".join(f"{key}={java_text(values[key])}" for key in order)
+        raise BadRequestError(f"Connector config {{{shown}}} contains no connector type")
+    _wanted_version(config)
+    try:
+        connector = connector_class(name)
         is_sink(connector)  # raises for a class that is neither
     except (NotFoundError, ConfigError) as error:
         raise BadRequestError(str(error)) from error
     return connector
 
 
-def _errors(findings: Iterable[ValidatedValue]) -> Iterator[str]:
-    for finding in findings:
-        yield from finding.errors
-
-
-def _converter_problems(key: str, config: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is wrong with the connector's own converter and its options; the worker's is not its business."""
-    if key not in config:
-        return
+def _wanted_version(config: Config) -> VersionRange | None:
     try:
-        converter = converter_class(config[key].strip())
-    except ConfigError as error:
-        yield str(ConfigError(key, config[key], str(error)))
+        return VersionRange.parse(config.get(CONNECTOR_VERSION))
+    except ValueError as error:
+        raise BadRequestError(str(error)) from error
+
+
+def _infos(name: str, definition: ConfigDef, found: Iterable[ValidatedValue]) -> ConfigInfos:
+    """Put values to their definitions; values that nobody declares come first, as in Connect."""
+    values = {value.name: value for value in found}
+    stray = [ConfigInfo(None, ConfigValueInfo.of(value, None)) for key, value in values.items() if key not in definition]
+    known = [
+        ConfigInfo(ConfigKeyInfo.of(key), ConfigValueInfo.of(values[key.name], key.type) if key.name in values else None)
+        for key in definition
+    ]
+    return ConfigInfos(name, tuple(definition.groups), (*stray, *known))
+
+
+def _converter_infos(key: str, config: Config, found: Mapping[str, ValidatedValue]) -> list[ConfigInfo]:
+    """Return the options of the connector's own converter; the worker's is not its business."""
+    name = config.get(key)
+    if name is None or found[key].errors or found[f"{key}.plugin.version"].errors:
+        return []
+    cls = plugin_class(parse_text(key, name)).cls
+    definition = _plugin_def(cls) if cls is not None else ConfigDef()
+    prefix = f"{key}."
+    options = {"converter.type": key.partition(".")[0]}
+    options |= {each[len(prefix) :]: value for each, value in config.items() if each.startswith(prefix) and value is not None}
+    values = definition.validate(options)
+    return [
+        ConfigInfo(ConfigKeyInfo.of(definition[each], prefix), ConfigValueInfo.of(values[each], definition[each].type, prefix))
+        for each in hash_map_order(values)  # Connect collects a converter's options in one
+    ]
+
+
+def _own_infos(config: Config) -> list[ConfigInfo]:
+    """Return our own keys, of which Connect knows nothing, as far as they are set."""
+    values = OWN.validate(config)
+    schedule, mode = values["airflow.schedule"], values["airflow.mode"]
+    if schedule.value not in (None, "", "@continuous") and mode.value == "long-running":
+        wrong = ConfigError(schedule.name, schedule.value, "only connectors with airflow.mode=micro-batch run by a schedule")
+        schedule.errors.append(str(wrong))
+    known = [
+        ConfigInfo(ConfigKeyInfo.of(key), ConfigValueInfo.of(values[key.name], key.type)) for key in OWN if key.name in config
+    ]
+    names = ", ".join(key.name for key in OWN)
+    unknown = [
+        ConfigInfo(None, ConfigValueInfo(key, value, errors=(f"Unknown configuration '{key}'; there are {names}",)))
+        for key, value in config.items()
+        if key.startswith(_AIRFLOW) and key not in OWN
+    ]
+    return known + unknown
+
+
+def _check_topics(config: Config, found: dict[str, ValidatedValue]) -> None:
+    """Add what is wrong with the topics that a sink is to read."""
+    topics, regex = config.get(TOPICS) or "", config.get(TOPICS_REGEX) or ""
+    has_topics, has_regex = bool(trimmed(topics)), bool(trimmed(regex))
+    dead_letters = trimmed(config.get(DLQ_TOPIC))
+    unreadable = bool(found[TOPICS_REGEX].errors)
+    if has_topics and has_regex:
+        wrong = f"{TOPICS} and {TOPICS_REGEX} are mutually exclusive options, but both are set."
+        found[TOPICS].errors.append(wrong)
+        found[TOPICS_REGEX].errors.append(wrong)
+    if not has_topics and not has_regex:
+        wrong = f"Must configure one of {TOPICS} or {TOPICS_REGEX}"
+        found[TOPICS].errors.append(wrong)
+        found[TOPICS_REGEX].errors.append(wrong)
+    if not dead_letters:
         return
-    yield from _errors(_validate_below(f"{key}.", converter.config_def(), config))
-
-
-def _validate_below(prefix: str, definition: ConfigDef, config: Mapping[str, str]) -> Iterable[ValidatedValue]:
-    options = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
-    return definition.validate(options).values()
-
-
-def _transform_problems(config: Mapping[str, str]) -> Iterator[str]:
-    """Yield transforms and predicates that do not exist: what cannot be applied must not be left out in silence."""
-    for kind, group in (("transforms", "sluiceway.transforms"), ("predicates", "sluiceway.predicates")):
-        for alias in _list(config, kind):
-            key = f"{kind}.{alias}.type"
-            if key not in config:
-                yield f'Missing required configuration "{key}" which has no default value.'
-            elif not _exists(group, config[key].strip()):
-                yield str(ConfigError(key, config[key], f"Class {config[key]} could not be found."))
-
-
-def _exists(group: str, name: str) -> bool:
-    for alias, plugin in plugins(group).items():
-        java_class = getattr(plugin, "java_class", None) or ""
-        if name and name in (alias, java_class, java_class.rpartition(".")[2]):
-            return True
-    try:
-        return isinstance(load(name), type)
-    except NotFoundError:
-        return False
-
-
-def _topics_problems(config: Mapping[str, str]) -> Iterator[str]:
-    topics, regex = _list(config, TOPICS), config.get(TOPICS_REGEX, "").strip()
-    dead_letters = config.get(DLQ_TOPIC, "").strip()
-    both_keys = 2  # Connect reports it on each of the two keys
-    if topics and regex:
-        yield from [f"{TOPICS} and {TOPICS_REGEX} are mutually exclusive options, but both are set."] * both_keys
-    elif not topics and not regex:
-        yield from [f"Must configure one of {TOPICS} or {TOPICS_REGEX}"] * both_keys
-    if not all(topics):
-        yield f"Configuration '{TOPICS}' values must not be empty."
-    if len(set(topics)) < len(topics):
-        yield f"Configuration '{TOPICS}' values must not be duplicated."
-    if dead_letters and dead_letters in topics:
-        shown = f"{TOPICS}=[{', '.join(topics)}]"
-        yield f"The DLQ topic '{dead_letters}' may not be included in the list of topics ('{shown}') consumed by the connector"
-    if regex:
-        yield from _regex_problems(regex, dead_letters)
-
-
-def _regex_problems(regex: str, dead_letters: str) -> Iterator[str]:
-    try:
-        pattern = re.compile(regex)
-    except re.error as error:
-        yield str(ConfigError(TOPICS_REGEX, regex, f"Invalid regex: {error}"))
-        return
-    if dead_letters and pattern.fullmatch(dead_letters):
-        yield (
+    names = parse_value(TOPICS, topics, Type.LIST)
+    if isinstance(names, list) and dead_letters in names:
+        found[TOPICS].errors.append(
+            f"The DLQ topic '{dead_letters}' may not be included in the list of topics "
+            f"('{TOPICS}=[{', '.join(names)}]') consumed by the connector"
+        )
+    if has_regex and not unreadable and compile_java(regex).matches(dead_letters):
+        found[TOPICS_REGEX].errors.append(
             f"The DLQ topic '{dead_letters}' may not be matched by the regex for the topics "
             f"('{TOPICS_REGEX}={regex}') consumed by the connector"
         )
-
-
-def _list(config: Mapping[str, str], key: str) -> list[str]:
-    value = parse_value(key, config.get(key, ""), Type.LIST)
-    return value if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""A connector config's ``airflow.*`` keys: how its DAG looks. Pure; also says which DAG runs which connector."""
+"""A connector config's ``airflow.*`` keys: how its DAG looks. No I/O; also says which DAG runs which connector."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sluiceway.config.connector import CONNECTOR_CLASS, TASKS_MAX, TOPICS, TOPICS_REGEX
-from sluiceway.errors import ConfigError
+from sluiceway.discovery import connector_class, is_sink
+from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.provider.naming import dag_id
 
 MODE = "airflow.mode"
@@ -62,8 +63,16 @@ def inlined(config: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_sink_config(config: Mapping[str, str]) -> bool:
-    """Whether a config is a sink's, as Connect's own rules tell: only sinks have ``topics`` or ``topics.regex``."""
-    return TOPICS in config or TOPICS_REGEX in config
+    """Whether a config is a sink's: it has ``topics`` or ``topics.regex``, and its class, if it is installed here, is no source.
+
+    The class is asked because a source may have such a key of its own; MirrorSource has.
+    """
+    if TOPICS not in config and TOPICS_REGEX not in config:
+        return False
+    try:
+        return is_sink(connector_class(config.get(CONNECTOR_CLASS, "")))
+    except (NotFoundError, ConfigError):
+        return True
 
 
 def dag_of(connector: str, config: Mapping[str, str]) -> str:

@@ -8,9 +8,8 @@ from typing import Any
 from fastapi import FastAPI
 from sluiceway import __version__
 from sluiceway.herder import Herder
-from sluiceway.rest import errors
+from sluiceway.rest import errors, plugin_routes, routes
 from sluiceway.rest.conventions import PathRules
-from sluiceway.rest.routes import router
 
 
 def make_app(
@@ -31,7 +30,8 @@ def make_app(
     )  # fmt: skip
     app.state.herder_provider = herder_provider
     app.state.kafka_cluster_id = kafka_cluster_id
-    app.include_router(router)
+    app.include_router(routes.router)
+    app.include_router(plugin_routes.router)
     app.add_middleware(PathRules)
     errors.install(app)
     return app

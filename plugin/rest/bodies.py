@@ -10,6 +10,7 @@ import orjson
 from fastapi.responses import Response
 from sluiceway.errors import InvalidConfigError
 from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo
+from sluiceway.herder.validation import InstalledPlugin
 from sluiceway.storage.model import Status, TargetState, TaskId
 
 _INITIAL_STATES = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED}
@@ -56,9 +57,20 @@ def status_json(status: Status) -> dict[str, Any]:
     return told if status.trace is None else {**told, "trace": status.trace}
 
 
+def plugin_json(plugin: InstalledPlugin) -> dict[str, str]:
+    return {"class": plugin.name, "type": plugin.type, "version": plugin.version}
+
+
 def read_config(body: bytes) -> dict[str, str]:
     """Return the connector config in a body. Raises UnreadableBodyError, or InvalidConfigError for null values."""
     return _texts(_read_object(body), "the config")
+
+
+def read_unchecked_config(body: bytes) -> dict[str, str | None]:
+    """Return the connector config in a body that is to be checked: null values are among what may be wrong."""
+    pairs = _read_object(body)
+    found: dict[str, str | None] = dict.fromkeys(pairs)
+    return found | _texts({key: value for key, value in pairs.items() if value is not None}, "the config")
 
 
 def read_create_request(body: bytes) -> tuple[str, dict[str, str], TargetState | None]:

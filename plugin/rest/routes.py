@@ -9,15 +9,12 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import Response
 from sluiceway import __version__
 from sluiceway.herder import Herder
+from sluiceway.herder.plugin_classes import CONNECT_VERSION
 from sluiceway.herder.validation import trimmed
 from sluiceway.rest import bodies
 from sluiceway.rest.bodies import JsonResponse
 from sluiceway.rest.conventions import json_only, location, reachable
 from sluiceway.storage.model import TaskId
-
-CONNECT_VERSION = "4.3.0"
-"""The Kafka Connect whose API this is. Clients read it to know what they may ask for, so it is not our own version,
-which is in ``commit``."""
 
 _MAX_TASK = 2**31 - 1
 
@@ -41,6 +38,7 @@ TheHerder = Annotated[Herder, Depends(_herder)]
 @get("/")
 def root(request: Request) -> Response:
     cluster_id = request.app.state.kafka_cluster_id()
+    # Clients read the version to know what they may ask for, so it is Connect's; ours is in the commit.
     return JsonResponse({"version": CONNECT_VERSION, "commit": f"sluiceway-{__version__}", "kafka_cluster_id": cluster_id})
 
 

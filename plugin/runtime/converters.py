@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from sluiceway.api import Converter, HeaderConverter, SchemaAndValue
+from sluiceway.api import NULL, Converter, HeaderConverter
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.converters.simple_header_converter import SimpleHeaderConverter
-from sluiceway.data import Header, Headers, Schema
-from sluiceway.discovery import converter_class
-
-_SIMPLE = {
-    "SimpleHeaderConverter", "Simple", SimpleHeaderConverter.java_class,
-    f"{SimpleHeaderConverter.__module__}.{SimpleHeaderConverter.__qualname__}",
-}  # fmt: skip
+from sluiceway.data import Header, Headers
+from sluiceway.discovery import converter_class, header_converter_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +27,18 @@ class Converters:
     def headers_from_kafka(self, topic: str, headers: list[tuple[str, bytes | None]]) -> Headers:
         """Return headers as sink tasks see them."""
         convert = self.header.to_connect_header
-        pairs = ((key, convert(topic, key, data)) for key, data in headers)
+        pairs = ((key, convert(topic, key, data) or NULL) for key, data in headers)
         return tuple(Header(key, value, schema) for key, (schema, value) in pairs)
+
+    def close(self) -> None:
+        """Close all three, each also when another fails to; the first error is raised."""
+        try:
+            self.key.close()
+        finally:
+            try:
+                self.value.close()
+            finally:
+                self.header.close()
 
 
 def task_converters(config: Mapping[str, str], worker: WorkerConfig) -> Converters:
@@ -60,8 +63,11 @@ def _converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> Con
 
 def _header_converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> HeaderConverter:
     name, options = _choice(key, config, worker)
-    header: HeaderConverter = SimpleHeaderConverter() if name in _SIMPLE else _AsHeaderConverter(converter_class(name)())
-    header.configure(options)
+    header = header_converter_class(name)()
+    if isinstance(header, Converter):
+        header.configure(options, is_key=False)
+    else:
+        header.configure(options)
     return header
 
 
@@ -72,19 +78,3 @@ def _choice(key: str, config: Mapping[str, str], worker: WorkerConfig) -> tuple[
     if not name:
         return worker.text(key), worker.with_prefix(prefix)
     return name, {option[len(prefix) :]: value for option, value in config.items() if option.startswith(prefix)}
-
-
-class _AsHeaderConverter(HeaderConverter):
-    """A converter of keys and values at work on headers, as Java's JsonConverter and StringConverter are both."""
-
-    def __init__(self, converter: Converter) -> None:
-        self._converter = converter
-
-    def configure(self, config: Mapping[str, str]) -> None:
-        self._converter.configure(config, is_key=False)
-
-    def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
-        return self._converter.from_connect_data(topic, schema, value)
-
-    def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue:
-        return self._converter.to_connect_data(topic, data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sluiceway.api import SourceRecord
@@ -14,6 +14,7 @@ from sluiceway.kafka.clients import producer
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.runtime.converters import Converters
 from sluiceway.runtime.offsets import OffsetWriter
+from sluiceway.runtime.outgoing import Outgoing
 from sluiceway.runtime.tolerance import Tolerance
 
 _SLICE_SECONDS = 0.1
@@ -23,12 +24,18 @@ Encode = Callable[[Any], bytes | None]
 Acknowledge = Callable[[SourceRecord, int, int], None]
 
 
+def place_of(record: SourceRecord) -> str:
+    """Return what tells a source's record from others, for messages."""
+    return f"a record for topic {record.topic} with source offset {record.source_offset}"
+
+
 class RecordSender:
     """Hands records to a producer and remembers their source offsets. For one thread, on an executor.
 
     ``interrupt`` is called while the sender waits for room in the producer's buffer; it raises to give up.
     ``new_topic`` is called with each topic that is written to for the first time.
-    ``acknowledge``, if given, is called with each record acknowledged, its partition and offset: that costs speed.
+    ``acknowledge``, if given, is called with each of the task's own records once Kafka has all that became of it, with
+    partition and offset (-1 for one that was dropped or skipped): that costs speed.
     """
 
     def __init__(
@@ -60,33 +67,54 @@ class RecordSender:
         """Whether a record was lost; then no offset may be stored any more."""
         return self._failure is not None
 
-    def send(self, records: Sequence[SourceRecord]) -> None:
-        """Produce records in order. Waits while the producer's buffer is full.
+    def send(self, batch: Outgoing) -> None:
+        """Produce a batch's records in order. Waits while the producer's buffer is full.
 
-        Raises ConnectError for a record that cannot be converted or sent; those before it are on their way, and their
-        offsets remembered.
+        Raises ConnectError for a record that cannot be converted or sent; those before it are on their way, and the offsets
+        of the sources before its own remembered.
         """
+        if self._acknowledge is None:
+            self._send_all(batch)
+        else:
+            self._send_acknowledged(batch, self._acknowledge)
+        self._offsets.remember_all(batch.sources)
+        self.serve()
+
+    def _send_all(self, batch: Outgoing) -> None:
         topic: str | None = None
         key_schema = value_schema = None
-        produce, all_plain = self._producer.produce, self._acknowledge is None
+        produce = self._producer.produce
         done = 0
         try:
-            for done, record in enumerate(records):  # noqa: B007
+            for done, record in enumerate(batch.records):  # noqa: B007
                 if record.value_schema is not value_schema or record.topic is not topic or record.key_schema is not key_schema:
                     topic, key_schema, value_schema = record.topic, record.key_schema, record.value_schema
                     encode_key, encode_value = self._encoders_for(topic, key_schema, value_schema)
-                if all_plain and not record.headers and record.kafka_partition is None and record.timestamp is None:
+                if not record.headers and record.kafka_partition is None and record.timestamp is None:
                     try:
                         produce(topic, encode_value(record.value), encode_key(record.key))
                         continue
                     except Exception:  # noqa: BLE001, S110 (whatever it was, the careful way finds out and deals with it)
                         pass
-                self._send_carefully(record, encode_key, encode_value)
+                self._send_carefully(record, None)
         except BaseException:
-            self._offsets.remember_all(records[:done])
+            self._offsets.remember_all(batch.sources_before(done))
             raise
-        self._offsets.remember_all(records)
-        self.serve()
+
+    def _send_acknowledged(self, batch: Outgoing, acknowledge: Acknowledge) -> None:
+        """The same where the task wants to hear of each of its records: of a dropped one at once."""
+        done = 0
+        try:
+            for source, records in batch.by_source():
+                parts = _Parts(source, len(records), acknowledge)
+                if not records:
+                    acknowledge(source, -1, -1)
+                for record in records:
+                    self._send_carefully(record, parts)
+                done += 1
+        except BaseException:
+            self._offsets.remember_all(batch.sources[:done])
+            raise
 
     def serve(self) -> None:
         """Take note of what Kafka has answered by now. Raises ConnectError if a record was lost."""
@@ -121,16 +149,19 @@ class RecordSender:
         self._encoders[topic, key_schema, value_schema] = encoders
         return encoders
 
-    def _send_carefully(self, record: SourceRecord, encode_key: Encode, encode_value: Encode) -> None:
+    def _send_carefully(self, record: SourceRecord, parts: _Parts | None) -> None:
         """Send one record of any kind, waiting for room, with every failure told apart."""
         try:
+            encode_key, encode_value = self._encoders_for(record.topic, record.key_schema, record.value_schema)
             key, value = encode_key(record.key), encode_value(record.value)
             options = self._options(record)
         except Exception as error:  # noqa: BLE001 (a converter may raise anything)
-            self._tolerance.refuse(f"a record for topic {record.topic} with source offset {record.source_offset}", error)
-            if self._acknowledge is not None:
-                self._acknowledge(record, -1, -1)
+            self._tolerance.refuse(f"{place_of(record)} cannot be converted", error)
+            if parts is not None:
+                parts.acknowledged(-1, -1)
             return
+        if parts is not None:
+            options["on_delivery"] = functools.partial(self._on_own_delivery, parts)
         try:
             with mapped_errors(f"send to topic {record.topic}"):
                 self._produce_when_there_is_room(record.topic, value, key, options)
@@ -146,8 +177,6 @@ class RecordSender:
             options["partition"] = record.kafka_partition
         if record.timestamp is not None:
             options["timestamp"] = record.timestamp
-        if self._acknowledge is not None:
-            options["on_delivery"] = functools.partial(self._on_own_delivery, record)
         return options
 
     def _produce_when_there_is_room(self, topic: str, value: bytes | None, key: bytes | None, options: Mapping[str, Any]) -> None:
@@ -166,14 +195,30 @@ class RecordSender:
             self._failure = ConnectError(f"{_SEND_FAILED}: {cause}")
             self._failure.__cause__ = cause
 
-    def _on_own_delivery(self, record: SourceRecord, error: Any, message: Any) -> None:
+    def _on_own_delivery(self, parts: _Parts, error: Any, message: Any) -> None:
         self._on_delivery(error, message)
-        if error is None and self._acknowledge is not None:
-            self._acknowledge(record, message.partition(), message.offset())
+        if error is None:
+            parts.acknowledged(message.partition(), message.offset())
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
             raise self._failure
+
+
+class _Parts:
+    """The records that one of the task's own became: it is acknowledged with the last of them."""
+
+    __slots__ = ("_acknowledge", "_left", "_source")
+
+    def __init__(self, source: SourceRecord, left: int, acknowledge: Acknowledge) -> None:
+        self._source = source
+        self._left = left
+        self._acknowledge = acknowledge
+
+    def acknowledged(self, partition: int, offset: int) -> None:
+        self._left -= 1
+        if not self._left:
+            self._acknowledge(self._source, partition, offset)
 
 
 def _explained(error: KafkaClientError, key: bytes | None, value: bytes | None) -> str:

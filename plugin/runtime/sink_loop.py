@@ -51,6 +51,7 @@ class _SinkLoop:
         self._running = False
         self._task: SinkTask | None = None
         self._consumer: TaskConsumer | None = None
+        self._chain: Chain[SinkRecord] = Chain()
 
     def run(self) -> TaskResult:
         try:
@@ -69,8 +70,9 @@ class _SinkLoop:
 
     def _start(self) -> None:
         spec, config = self._spec, self._spec.config
-        self._chain: Chain[SinkRecord] = chain_of(config)
-        self._reader = RecordReader(task_converters(config, spec.worker), Tolerance(config), self._reporter.topic)
+        self._chain = chain_of(config, in_place=True)
+        self._tolerance = Tolerance(config)
+        self._reader = RecordReader(task_converters(config, spec.worker), self._tolerance, self._reporter.topic)
         self._subscription = Subscription(config)
         task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
         if not issubclass(task_class, SinkTask):
@@ -97,10 +99,10 @@ class _SinkLoop:
     def _move(self) -> None:
         """Move records until the order is STOP, or the end is reached."""
         assert self._consumer is not None and self._task is not None  # noqa: S101, PT018 (start made them)
-        consumer, read, chain, commits = self._consumer, self._reader.read, self._chain, self._commits
+        consumer, read, commits = self._consumer, self._reader.read, self._commits
         while self._obey() and not (self._spec.bounded and self._at_targets()):
             batch = read(consumer.poll(self._context.take_timeout(_POLL_SECONDS)))
-            batch.records = chain(batch.records)
+            batch.transform(self._chain, self._tolerance)
             if self._put(self._task, batch):
                 commits.took(batch)
                 self._result.records += len(batch.records)
@@ -218,6 +220,7 @@ class _SinkLoop:
             if open_partitions:
                 _quietly("The task's close()", self._task.close, open_partitions)
             _quietly("The task's stop()", self._task.stop)
+        self._chain.close()
         if self._consumer is not None:
             _quietly("Leaving the consumer group", self._consumer.close)
 

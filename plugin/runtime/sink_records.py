@@ -10,6 +10,7 @@ from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError
 from sluiceway.kafka.clients import Message
+from sluiceway.runtime.chain import Chain, StageError
 from sluiceway.runtime.converters import Converters
 from sluiceway.runtime.tolerance import Tolerance
 
@@ -20,13 +21,29 @@ Decode = Callable[[bytes | None], tuple[Schema | None, Any]]
 class Batch:
     """Records for one ``put``. ``starts`` are the first offsets in it, ``ends`` the next ones after it.
 
-    ``failure`` is the first message that could not be converted; the batch ends before it.
+    ``failure`` is what became of the first message that could not be converted or transformed; the batch ends before it.
     """
 
     records: Sequence[SinkRecord] = ()
     starts: dict[TopicPartition, int] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
-    failure: ConnectError | None = None
+    failure: Exception | None = None
+
+    def transform(self, chain: Chain[SinkRecord], tolerance: Tolerance) -> None:
+        """Put what the chain makes of the records in their place. Offsets go by where they were read from (KIP-793)."""
+        records = self.records
+
+        def refuse(record: SinkRecord, error: StageError) -> None:
+            place = f"{record.original_topic}-{record.original_kafka_partition}"
+            what = f"the record at offset {record.original_kafka_offset} of {place} cannot be transformed"
+            tolerance.refuse(f"{what} by {error.alias}", error.__cause__ if isinstance(error.__cause__, Exception) else error)
+
+        made = chain(records, refuse)
+        self.records = made.records
+        if made.failure is not None:
+            self.failure = made.failure
+            for record in reversed(records[made.taken :]):  # the first of each partition is the next to read
+                self.ends[TopicPartition(record.original_topic, record.original_kafka_partition)] = record.original_kafka_offset
 
     def drop(self, partitions: frozenset[TopicPartition]) -> None:
         """Leave out partitions that the task has lost."""
@@ -72,7 +89,7 @@ class RecordReader:
                 ))  # fmt: skip
             except Exception as error:  # noqa: BLE001 (a converter may raise anything; the tolerance decides)
                 try:
-                    self._tolerance.refuse(f"the record at offset {offset} of {topic}-{partition}", error)
+                    self._tolerance.refuse(f"the record at offset {offset} of {topic}-{partition} cannot be converted", error)
                 except ConnectError as failure:
                     batch.failure = failure
                     offset -= 1  # the next to read is this one

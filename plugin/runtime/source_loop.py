@@ -12,13 +12,14 @@ from sluiceway.api import SourceRecord, SourceTask
 from sluiceway.config.connector import CONNECTOR_CLASS, overrides
 from sluiceway.errors import ConfigError, ConnectError, FencedError, RetriableError, trace_of
 from sluiceway.kafka.clients import producer_config
-from sluiceway.runtime.chain import Chain, chain_of
+from sluiceway.runtime.chain import Chain, StageError, chain_of
 from sluiceway.runtime.contexts import SourceContext
 from sluiceway.runtime.converters import task_converters
 from sluiceway.runtime.garbage import collect_seldom
 from sluiceway.runtime.interrupts import Abandoned, Interrupted, check_abandoned, check_interrupted
 from sluiceway.runtime.offsets import OffsetWriter, StoredOffsets
-from sluiceway.runtime.producing import Acknowledge, RecordSender
+from sluiceway.runtime.outgoing import Outgoing
+from sluiceway.runtime.producing import Acknowledge, RecordSender, place_of
 from sluiceway.runtime.task import Order, TaskResult, TaskServices, TaskSpec
 from sluiceway.runtime.tolerance import Tolerance
 from sluiceway.storage.model import State
@@ -54,6 +55,7 @@ class _SourceLoop:
         self._running = False
         self._task: SourceTask | None = None
         self._sender: RecordSender | None = None
+        self._chain: Chain[SourceRecord] = Chain()
 
     def run(self) -> TaskResult:
         try:
@@ -74,8 +76,8 @@ class _SourceLoop:
         config = self._spec.config
         if self._store is None:
             raise ConfigError("A source task needs an offset store.")
-        self._chain: Chain[SourceRecord] = chain_of(config)
-        tolerance = Tolerance(config)
+        self._chain = chain_of(config)
+        self._tolerance = tolerance = Tolerance(config)
         converters = task_converters(config, self._spec.worker)
         task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
         if not issubclass(task_class, SourceTask):
@@ -102,7 +104,7 @@ class _SourceLoop:
             if records:
                 empty = 0
                 try:
-                    self._sender.send(self._chain(records))
+                    self._send(self._sender, records)
                 except Interrupted:  # told to stop while the producer's buffer was full
                     return
                 self._result.records += len(records)
@@ -111,6 +113,18 @@ class _SourceLoop:
                 empty += records is not None
             if time.monotonic() >= self._next_commit:
                 self._commit()
+
+    def _send(self, sender: RecordSender, records: Sequence[SourceRecord]) -> None:
+        """Transform and produce a batch. A record that fails ends it: those before it are sent, and their offsets safe."""
+        made = self._chain(records, self._refuse)
+        taken = records if made.failure is None else records[: made.taken]
+        sender.send(Outgoing(made.records, taken, made.origins))
+        if made.failure is not None:
+            raise made.failure
+
+    def _refuse(self, record: SourceRecord, error: StageError) -> None:
+        cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+        self._tolerance.refuse(f"{place_of(record)} cannot be transformed by {error.alias}", cause)
 
     def _obey(self) -> bool:
         """Follow orders: wait here while paused; False to stop."""
@@ -186,6 +200,7 @@ class _SourceLoop:
         self._reporter.report(State.FAILED, self._result.trace)
 
     def _stop_task(self) -> None:
+        self._chain.close()
         if self._task is None:
             return
         try:

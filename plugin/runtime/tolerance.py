@@ -1,4 +1,4 @@
-"""What happens to a record that cannot be converted: ``errors.*``."""
+"""What happens to a record that cannot be transformed or converted: ``errors.*``."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Tolerance:
         self.skipped = 0
         self._skip = config.get(_TOLERANCE, "none").strip().lower() == "all"
 
-    def refuse(self, where: str, error: Exception) -> None:
-        """Take note of a bad record at ``where`` (topic and position). Raises ConnectError unless it may be skipped."""
+    def refuse(self, what: str, error: Exception) -> None:
+        """Take note of a bad record; ``what`` says which and what failed. Raises ConnectError unless it may be skipped."""
         if not self._skip:
-            raise ConnectError(f"Tolerance exceeded in error handler: {where} cannot be converted: {error}") from error
+            raise ConnectError(f"Tolerance exceeded in error handler: {what}: {error}") from error
         self.skipped += 1
-        log.error("Skipped %s, which cannot be converted (%d skipped so far): %s", where, self.skipped, error)
+        log.error("Skipped a record (%d skipped so far): %s: %s", self.skipped, what, error)

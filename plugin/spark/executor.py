@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from sluiceway.config.variables import resolver
+from sluiceway.errors import ConfigError, trace_of
 from sluiceway.runtime.task import TaskResult, TaskServices, TaskSpec
+from sluiceway.storage.model import State
 
 
 class ServicesFactory(Protocol):
@@ -26,10 +29,18 @@ class Assignment:
 
 
 def run_assignment(assignment: Assignment) -> TaskResult:
-    """Run a task to its end and return what it did. Runs on an executor; a task's own failure is part of the result."""
+    """Run a task to its end and return what it did. Runs on an executor; a task's own failure is part of the result.
+
+    References to secrets are replaced here, so that what travels and what is stored holds only the references.
+    """
     spec = assignment.spec
     services = assignment.services.open(spec)
     try:
+        try:
+            spec = replace(spec, config=resolver(spec.worker).resolve(spec.config))
+        except ConfigError as error:
+            services.reporter.report(State.FAILED, trace_of(error))
+            return TaskResult(spec.id, failed=True, trace=trace_of(error))
         if spec.sink:
             from sluiceway.runtime.sink_loop import run_sink
 

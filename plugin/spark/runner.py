@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from sluiceway.api import Connector
+from sluiceway.config.variables import resolver, with_references
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConnectError, FencedError, trace_of
@@ -213,8 +214,8 @@ class ConnectorRunner(threading.Thread):
 
     def _start_connector(self, entry: ConnectorEntry) -> None:
         """Start the Connector and its tasks; its failure is the connector's status, not this driver's end."""
-        config = dict(entry.config or {})
         try:
+            config = self._meant(entry)
             cls = connector_class(config["connector.class"])
             self._version = cls.version()
             connector = cls()
@@ -229,10 +230,14 @@ class ConnectorRunner(threading.Thread):
             self._log.exception("Connector %s failed to start", self.connector_name)
             self._publish(State.FAILED, trace_of(error))
 
+    def _meant(self, entry: ConnectorEntry) -> dict[str, str]:
+        """Return the connector's config with its references replaced: for the connector alone, never for a topic or the log."""
+        return resolver(self._worker).resolve(entry.config or {})
+
     def _start_tasks(self, entry: ConnectorEntry) -> None:
         assert self._connector is not None  # noqa: S101 (called after it was started)
         config = dict(entry.config or {})
-        configs = desired_task_configs(self._connector, config)
+        configs = with_references(config, desired_task_configs(self._connector, self._meant(entry)))
         if entry.inconsistent or [dict(c) for c in entry.task_configs] != [dict(c) for c in configs]:
             self._config_store.put_task_configs(self.connector_name, configs)
         for task in self._port.known_tasks():

@@ -13,7 +13,7 @@ DEFAULT_REST_PORT = 8083
 
 _HEAD = "# Written anew by 'sluiceway up'. To change something, give a file of your own: sluiceway up my-worker.properties\n"
 
-# As in the sample file that comes with Kafka.
+# As in the sample file that comes with Kafka, but for the config providers.
 _SAMPLE = {
     "group.id": "connect-cluster",
     "key.converter": "org.apache.kafka.connect.json.JsonConverter",
@@ -21,6 +21,12 @@ _SAMPLE = {
     "key.converter.schemas.enable": "true",
     "value.converter.schemas.enable": "true",
     "offset.flush.interval.ms": "10000",
+    # So that a config can refer to a secret from the first minute on.
+    "config.providers": "file,env,directory,airflow",
+    "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
+    "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+    "config.providers.directory.class": "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
+    "config.providers.airflow.class": "AirflowConfigProvider",
 }
 
 # The embedded broker is one broker.

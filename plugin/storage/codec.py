@@ -15,7 +15,7 @@ from sluiceway.config.connector import TASK_CLASS
 from sluiceway.config.properties import to_text
 from sluiceway.errors import DataError
 from sluiceway.storage.connect_json import dumps, loads
-from sluiceway.storage.java_order import hash_map_order
+from sluiceway.storage.java_order import task_config_order
 from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ def encode_connector(name: str, config: Mapping[str, str] | None) -> KeyValue:
 
 def encode_task(task: TaskId, config: Mapping[str, str]) -> KeyValue:
     """A task's config, in the order of Java's HashMap; give it in the connector config's order."""
-    return f"{_TASK}{task}".encode(), dumps({"properties": hash_map_order(config, TASK_CLASS)})
+    return f"{_TASK}{task}".encode(), dumps({"properties": task_config_order(config, TASK_CLASS)})
 
 
 def encode_commit(name: str, tasks: int) -> KeyValue:

@@ -57,8 +57,17 @@ def test_a_config_that_cannot_be_a_dag_spoils_no_other(stack: RunningStack, fold
 
 def test_a_micro_batch_moves_what_is_there_and_ends_and_goes_on_from_there(stack: RunningStack, folder: Path) -> None:
     source, copy = folder / "batch.txt", folder / "batch.copy"
+    stack.airflow.post("/variables", json={"key": "origin", "value": "not for the log"}).raise_for_status()
     config = {"tasks.max": "1", "airflow.mode": "micro-batch", "airflow.tags": "nightly"}
-    stack.connect.create("batch-in", {**config, "connector.class": "FileStreamSource", "file": str(source), "topic": "batch"})
+    transforms = {
+        "transforms": "line,origin",
+        "transforms.line.type": "org.apache.kafka.connect.transforms.HoistField$Value", "transforms.line.field": "line",
+        "transforms.origin.type": "org.apache.kafka.connect.transforms.InsertField$Value",
+        "transforms.origin.static.field": "origin", "transforms.origin.static.value": "${airflow:variable:origin}",
+    }  # fmt: skip
+    stack.connect.create(
+        "batch-in", {**config, **transforms, "connector.class": "FileStreamSource", "file": str(source), "topic": "batch"}
+    )
     stack.connect.create("batch-out", {**config, "connector.class": "FileStreamSink", "file": str(copy), "topics": "batch"})
     for name in ("batch-in", "batch-out"):
         dag = eventually(lambda name=name: stack.dag(name), within=20, what=f"DAG {name}")
@@ -74,7 +83,11 @@ def test_a_micro_batch_moves_what_is_there_and_ends_and_goes_on_from_there(stack
                 what=f"run {number} of {name}",
             )
             assert stack.driver(name) is None
-        assert copy.read_text() == source.read_text()
+        made = [f"Struct{{line={line},origin=not for the log}}" for line in source.read_text().splitlines()]
+        assert copy.read_text().splitlines() == made
+    assert stack.connect.config("batch-in")["transforms.origin.static.value"] == "${airflow:variable:origin}"
+    logs = [log for log in stack.home.rglob("*.log") if "data" not in log.parts]  # the broker's data are called logs, too
+    assert not [log for log in logs if "not for the log" in log.read_text(errors="replace")], "a secret stands in a log"
     for name in ("batch-in", "batch-out"):
         stack.connect.delete(name)
 

@@ -77,10 +77,9 @@ def test_starting_a_running_broker_gives_the_running_one(broker: EmbeddedBroker,
 
 def test_stop_leaves_no_process_and_no_listener_behind(broker: EmbeddedBroker) -> None:
     host, port = broker.start().split(":")
-    pid = broker.status().pid
-    assert pid is not None
+    running = psutil.Process(broker.status().pid)
     assert broker.stop()
-    assert not psutil.pid_exists(pid)
+    assert not running.is_running()
     assert not port_is_open(host, int(port))
     assert not broker.status().running
     assert not broker.stop()

@@ -19,11 +19,21 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 class Quickstart:
     """Kafka's quickstart in a folder: connect-standalone.properties and the two connector files, unchanged but for ports."""
 
-    def __init__(self, folder: Path, bootstrap: str, topic: str, sink_group: str) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        bootstrap: str,
+        topic: str,
+        sink_group: str,
+        *,
+        worker: Mapping[str, str] | None = None,
+        source: Mapping[str, str] | None = None,
+        sink: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder = folder
         self.port = free_port()
         self.source, self.sink = folder / "test.txt", folder / "test.sink.txt"
-        worker = {
+        of_worker = {
             "bootstrap.servers": bootstrap,
             "key.converter": "org.apache.kafka.connect.json.JsonConverter",
             "value.converter": "org.apache.kafka.connect.json.JsonConverter",
@@ -32,25 +42,28 @@ class Quickstart:
             "offset.storage.file.filename": str(folder / "connect.offsets"),
             "offset.flush.interval.ms": "10000",
             "listeners": f"http://127.0.0.1:{self.port}",
+            **(worker or {}),
         }
-        source = {
+        of_source = {
             "name": "local-file-source",
             "connector.class": "FileStreamSource",
             "tasks.max": "1",
             "file": "test.txt",
             "topic": topic,
+            **(source or {}),
         }
-        sink = {
+        of_sink = {
             "name": sink_group,
             "connector.class": "FileStreamSink",
             "tasks.max": "1",
             "file": "test.sink.txt",
             "topics": topic,
+            **(sink or {}),
         }
         self.files = [
-            write_properties(folder / "connect-standalone.properties", worker),
-            write_properties(folder / "connect-file-source.properties", source),
-            write_properties(folder / "connect-file-sink.properties", sink),
+            write_properties(folder / "connect-standalone.properties", of_worker),
+            write_properties(folder / "connect-file-source.properties", of_source),
+            write_properties(folder / "connect-file-sink.properties", of_sink),
         ]
         self.process = BackgroundProcess(
             "standalone", [sys.executable, "-m", "sluiceway.cli.main", "standalone", *self.files], folder / "state", cwd=folder
@@ -113,6 +126,46 @@ def test_pause_and_resume_by_rest_stop_and_start_the_records(quickstart: Quickst
         file.write("while paused\n")
     httpx.put(f"{base}/resume").raise_for_status()
     quickstart.lines_arrive("before\nwhile paused\n", within=10)
+
+
+def test_transforms_and_references_work_on_both_ways(
+    tmp_path: Path, kafka_bootstrap: str, unique: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORIGIN", "a secret place")
+    kind = "org.apache.kafka.connect.transforms"
+    made = Quickstart(
+        tmp_path, kafka_bootstrap, unique("connect-test"), unique("local-file-sink"),
+        worker={
+            "value.converter.schemas.enable": "false",
+            "config.providers": "env",
+            "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+        },
+        source={
+            "transforms": "MakeMap,InsertSource",
+            "transforms.MakeMap.type": f"{kind}.HoistField$Value", "transforms.MakeMap.field": "line",
+            "transforms.InsertSource.type": f"{kind}.InsertField$Value",
+            "transforms.InsertSource.static.field": "data_source", "transforms.InsertSource.static.value": "${env:ORIGIN}",
+        },
+        sink={
+            "transforms": "never,number",
+            "transforms.never.type": f"{kind}.Filter", "transforms.never.predicate": "elsewhere",
+            "transforms.number.type": f"{kind}.InsertField$Value", "transforms.number.offset.field": "n",
+            "predicates": "elsewhere",
+            "predicates.elsewhere.type": f"{kind}.predicates.TopicNameMatches", "predicates.elsewhere.pattern": "no-.*",
+        },
+    )  # fmt: skip
+    made.source.write_text("foo\nbar\n")
+    made.start()
+    try:
+        made.lines_arrive(
+            "".join(f"{{line={line}, data_source=a secret place, n={n}}}\n" for n, line in enumerate(("foo", "bar")))
+        )
+        shown = made.rest("/connectors/local-file-source")
+        assert "${env:ORIGIN}" in str(shown)
+        assert "a secret place" not in str(shown)
+        assert "a secret place" not in made.process.log_tail(1000)
+    finally:
+        made.process.stop()
 
 
 def test_a_refused_connector_ends_the_process_with_connects_exit_code(

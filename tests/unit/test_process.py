@@ -71,11 +71,11 @@ def test_the_environment_is_added_to_and_the_working_directory_is_the_given_one(
 
 
 def test_another_object_on_the_same_folder_sees_and_stops_the_process(make: Make, tmp_path: Path) -> None:
-    pid = started(make())
+    running = psutil.Process(started(make()))
     other = BackgroundProcess("worker", [], tmp_path)
-    assert other.status().pid == pid
+    assert other.status().pid == running.pid
     assert other.stop()
-    assert not psutil.pid_exists(pid)
+    assert not running.is_running()
 
 
 def test_starting_a_running_process_again_gives_the_running_one(make: Make) -> None:
@@ -85,18 +85,18 @@ def test_starting_a_running_process_again_gives_the_running_one(make: Make) -> N
 
 def test_stop_ends_the_process_and_removes_the_pid_file(make: Make) -> None:
     process = make()
-    pid = started(process)
+    running = psutil.Process(started(process))
     assert process.stop()
-    assert not psutil.pid_exists(pid)
+    assert not running.is_running()
     assert not process.pid_file.exists()
     assert not process.stop()
 
 
 def test_a_process_that_ignores_sigterm_is_killed(make: Make) -> None:
     process = make(DEAF)
-    pid = started(process)
+    running = psutil.Process(started(process))
     assert process.stop(timeout=0.2)
-    assert not psutil.pid_exists(pid)
+    assert not running.is_running()
 
 
 @pytest.mark.parametrize("how", ["", ", start_new_session=True"], ids=["same session", "own session"])

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
-from sluiceway.api import NULL
-from sluiceway.converters.simple_header_converter import SimpleHeaderConverter
 from sluiceway.converters.string_converter import StringConverter
-from sluiceway.data import OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Schema, Struct
-from sluiceway.errors import ConfigError
+from sluiceway.data import FLOAT32_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Schema, Struct
+from sluiceway.data.numbers import to_float32
+from sluiceway.errors import SerializationError
 
 
 def converter(**config: str) -> StringConverter:
@@ -21,6 +21,7 @@ def converter(**config: str) -> StringConverter:
     [
         ("foo", b"foo"), ("ü", b"\xc3\xbc"), ("", b""), (None, None), (1, b"1"), (True, b"true"), (1e10, b"1.0E10"),
         (Struct(Schema.struct({"y": STRING_SCHEMA}), {"y": "1"}), b"Struct{y=1}"), ({"a": 1}, b"{a=1}"), ("\ud800", b"?"),
+        (Decimal("5E+3"), b"5E+3"), ([1, None], b"[1, null]"),
     ],
 )  # fmt: skip
 def test_values_are_written_as_text_by_both_ways(value: Any, data: bytes | None) -> None:
@@ -28,33 +29,50 @@ def test_values_are_written_as_text_by_both_ways(value: Any, data: bytes | None)
     assert converter().encoder("t", STRING_SCHEMA)(value) == data
 
 
-@pytest.mark.parametrize("data", [b"foo", b"", b"\xc3\xbc", b"bad\xff"])
+def test_floats_of_32_bits_are_written_with_the_digits_that_they_need() -> None:
+    tenth = to_float32(0.1)
+    assert converter().from_connect_data("t", FLOAT32_SCHEMA, tenth) == b"0.1"
+    assert converter().from_connect_data("t", Schema.array(FLOAT32_SCHEMA), [tenth]) == b"[0.1]"
+    assert converter().from_connect_data("t", None, tenth) == b"0.10000000149011612"
+
+
+@pytest.mark.parametrize("data", [b"foo", b"", b"\xc3\xbc", b"bad\xff", b"\xe2\x82", b"\xf4\x90\x80\x80"])
 def test_text_is_read_as_an_optional_string_by_both_ways(data: bytes) -> None:
     expected = (OPTIONAL_STRING_SCHEMA, data.decode("utf-8", "replace"))
     assert converter().to_connect_data("t", data) == expected
     assert converter().decoder("t")(data) == expected
 
 
-def test_null_is_null() -> None:
-    assert converter().to_connect_data("t", None) == NULL
-    assert converter().decoder("t")(None) == NULL
+def test_half_a_surrogate_pair_in_utf_8_is_one_mark_as_in_java() -> None:
+    assert converter().to_connect_data("t", b"a\xed\xa0\x80b").value == "a\ufffdb"
 
 
-def test_the_character_set_can_be_chosen() -> None:
-    latin = converter(converter_encoding="ISO-8859-1")
-    assert latin.encoder("t", None)("ü") == b"\xfc"
-    assert latin.decoder("t")(b"\xfc")[1] == "ü"
+def test_null_is_an_optional_string_that_is_null() -> None:
+    assert converter().to_connect_data("t", None) == (OPTIONAL_STRING_SCHEMA, None)
+    assert converter().decoder("t")(None) == (OPTIONAL_STRING_SCHEMA, None)
 
 
-@pytest.mark.parametrize("name", ["nope", "base64"])
-def test_what_is_not_a_character_set_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match=f"Invalid value {name} for configuration converter.encoding"):
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("ISO-8859-1", b"\xfc"), ("latin1", b"\xfc"), ("windows-1252", b"\xfc"), ("utf8", b"\xc3\xbc"),
+        ("UTF-16", b"\xfe\xff\0\xfc"),
+        ("UTF-16LE", b"\xfc\0"), ("utf-16be", b"\0\xfc"), ("UTF-32", b"\0\0\0\xfc"), (" US-ASCII ", b"?"),
+    ],
+)  # fmt: skip
+def test_the_character_set_can_be_chosen_by_javas_names(name: str, data: bytes) -> None:
+    made = converter(converter_encoding=name)
+    assert made.encoder("t", None)("ü") == data
+    assert made.decoder("t")(data)[1] == ("?" if data == b"?" else "ü")
+
+
+def test_utf_16_is_read_by_its_mark_and_without_one_big_end_first() -> None:
+    decode = converter(converter_encoding="UTF-16").decoder("t")
+    assert [decode(data)[1] for data in (b"\xff\xfea\0", b"\xfe\xff\0a", b"\0a", b"")] == ["a", "a", "a", ""]
+    assert converter(converter_encoding="UTF-16").encoder("t", None)("") == b""
+
+
+@pytest.mark.parametrize("name", ["nope", "base64", "idna", "utf-7", "utf-8-sig", "UTF_8", "utf 8", "x!", "", "unicode_escape"])
+def test_what_java_has_no_character_set_of_is_refused(name: str) -> None:
+    with pytest.raises(SerializationError, match=f"^Unsupported encoding {name}$"):
         converter(converter_encoding=name)
-
-
-def test_headers_are_text() -> None:
-    headers = SimpleHeaderConverter()
-    assert headers.from_connect_header("t", "k", None, 1.5) == b"1.5"
-    assert headers.from_connect_header("t", "k", None, None) is None
-    assert headers.to_connect_header("t", "k", b"x") == (STRING_SCHEMA, "x")
-    assert headers.to_connect_header("t", "k", None) == NULL

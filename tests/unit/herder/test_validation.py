@@ -9,13 +9,24 @@ import pytest
 from sluiceway.api import SourceConnector
 from sluiceway.config.connector import CONNECTOR
 from sluiceway.config.definition import ConfigDef, ConfigKey, Type
-from sluiceway.errors import BadRequestError, ConfigError, InvalidConfigError
-from sluiceway.herder.validation import check, named, problems, trimmed
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import BadRequestError, ConfigError, InvalidConfigError, NotFoundError
+from sluiceway.herder.config_infos import ConfigInfo
+from sluiceway.herder.validation import check, named, plugin_config, trimmed, validate_config
 
+WORKER = WorkerConfig.of({})
 SOURCE = {"name": "s", "connector.class": "FileStreamSource", "topic": "t"}
 SINK = {"name": "k", "connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "topics": "a,b"}
 CONTROL_CHARACTER = (
     "Invalid value a\tb for configuration name: String may not contain control sequences but had the following ASCII chars: 9"
+)
+ABSTRACT = (
+    "This class is abstract and cannot be created. Did you mean org.apache.kafka.connect.transforms.HoistField$Key, "
+    "org.apache.kafka.connect.transforms.HoistField$Value?"
+)
+NEGATE_ALONE = (
+    "Config 'transforms.a.negate' was provided but there is no config 'transforms.a.predicate' "
+    "defining a predicate to be negated."
 )
 ONE_OF_TOPICS = "Must configure one of topics or topics.regex"
 
@@ -45,9 +56,14 @@ def _refuse(name: str, value: Any) -> None:
     raise ConfigError(name, value, "too short")
 
 
+def value(configs: tuple[ConfigInfo, ...], name: str) -> str | None:
+    (found,) = (info.value for info in configs if info.value is not None and info.value.name == name)
+    return found.value
+
+
 def findings(config: Mapping[str, str]) -> list[str]:
     with pytest.raises(InvalidConfigError) as caught:
-        check(config)
+        check(config, WORKER)
     return list(caught.value.errors)
 
 
@@ -56,16 +72,16 @@ def findings(config: Mapping[str, str]) -> list[str]:
     [
         SOURCE,
         SINK,
-        SOURCE | {"connector.class": " FileStreamSourceConnector "},
+        SOURCE | {"connector.class": "FileStreamSourceConnector"},
         SOURCE | {"tasks.max": " 3 ", "key.converter": "org.apache.kafka.connect.storage.StringConverter"},
         SOURCE | {"transforms": "", "predicates": ""},
         SINK | {"topics": " a , b "},
         {key: SINK[key] for key in ("name", "connector.class")} | {"topics.regex": "a.*"},
-        SINK | {"airflow.schedule": "@daily", "spark.executor.cores": "2", "anything": "else"},
+        SINK | {"airflow.mode": "micro-batch", "airflow.schedule": "@daily", "spark.executor.cores": "2", "anything": "else"},
     ],
 )
 def test_a_config_in_order_is_taken(config: dict[str, str]) -> None:
-    check(config)
+    check(config, WORKER)
 
 
 @pytest.mark.parametrize(
@@ -151,14 +167,17 @@ def test_a_converters_own_options_are_checked_below_its_prefix() -> None:
 
 def test_a_config_without_a_class_is_refused_without_showing_what_may_be_secret() -> None:
     with pytest.raises(BadRequestError) as caught:
-        check({"name": "s", "topic": "t", "db.pass": "hunter2"})
+        check({"name": "s", "topic": "t", "db.pass": "hunter2"}, WORKER)
+    # In the order of a HashMap.
     assert str(caught.value) == "Connector config {name=s, topic=t, db.pass=[hidden]} contains no connector type"
 
 
-@pytest.mark.parametrize("name", ["org.example.Nope", "", "sluiceway.converters.string_converter.StringConverter", "json.dumps"])
+@pytest.mark.parametrize(
+    "name", ["org.example.Nope", "", " FileStreamSource ", "sluiceway.converters.string_converter.StringConverter", "json.dumps"]
+)
 def test_a_class_that_is_no_connector_is_a_bad_request_that_names_those_there_are(name: str) -> None:
     with pytest.raises(BadRequestError, match=r"Failed to find any class .* FileStreamSink, FileStreamSource"):
-        check({"name": "s", "connector.class": name})
+        check({"name": "s", "connector.class": name}, WORKER)
 
 
 def test_a_refused_secret_is_not_shown() -> None:
@@ -171,9 +190,15 @@ def test_a_refused_secret_is_not_shown() -> None:
     assert "hunter2" not in text
 
 
-def test_a_key_that_both_connect_and_the_connector_declare_is_reported_once() -> None:
-    errors = list(problems(ThoroughSource, {"name": "s", "connector.class": "x", "tasks.max": "0"}))
-    assert errors == ["Invalid value 0 for configuration tasks.max: Value must be at least 1"]
+def test_a_key_that_both_connect_and_the_connector_declare_is_the_connectors_and_reported_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sluiceway.herder.validation.connector_class", lambda _name: ThoroughSource)
+    found = validate_config({"name": "s", "connector.class": "x", "tasks.max": "0"}, WORKER)
+    assert found.errors == ["Invalid value 0 for configuration tasks.max: Value must be at least 1"]
+    (definition,) = (each.definition for each in found.configs if each.definition and each.definition.name == "key.converter")
+    assert definition.default_value is None
+    assert value(found.configs, "key.converter") is None  # not the worker's, since the connector's own has no default
 
 
 def test_the_name_is_added_last_and_must_be_the_same_everywhere() -> None:
@@ -188,3 +213,145 @@ def test_names_are_trimmed_as_java_trims() -> None:
     assert trimmed(" \x01 a b\t") == "a b"
     assert trimmed("\u00a0a") == "\u00a0a"
     assert trimmed(None) == ""
+
+
+def names(config: Mapping[str, str | None]) -> list[str]:
+    return [info.value.name for info in validate_config(config, WORKER).configs if info.value is not None]
+
+
+def test_a_config_is_answered_with_connects_keys_and_then_the_connectors() -> None:
+    told = names(SINK)
+    assert told[:5] == ["name", "connector.class", "connector.plugin.version", "tasks.max", "tasks.max.enforce"]
+    assert told[-3:] == [
+        "errors.deadletterqueue.topic.replication.factor", "errors.deadletterqueue.context.headers.enable", "file",
+    ]  # fmt: skip
+    assert validate_config(SINK, WORKER).groups == ("Common", "Transforms", "Predicates", "Error Handling")
+
+
+def test_values_are_shown_as_they_were_understood() -> None:
+    config = SINK | {"topics": " a , b ", "tasks.max": " 3 ", "errors.log.enable": "TRUE", "key.converter": "String"}
+    configs = validate_config(config, WORKER).configs
+    shown = {name: value(configs, name) for name in ("topics", "tasks.max", "errors.log.enable", "key.converter")}
+    assert shown == {
+        "topics": "a,b", "tasks.max": "3", "errors.log.enable": "true",
+        "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+    }  # fmt: skip
+
+
+def test_what_a_connector_does_not_set_is_the_workers() -> None:
+    worker = WorkerConfig.of({"value.converter": "org.apache.kafka.connect.storage.StringConverter"})
+    configs = validate_config(SOURCE, worker).configs
+    assert value(configs, "value.converter") == "org.apache.kafka.connect.storage.StringConverter"
+    assert value(configs, "value.converter.plugin.version") == "4.3.0"
+    assert "value.converter.converter.encoding" not in [info.value.name for info in configs if info.value]
+
+
+def test_a_transforms_options_stand_in_a_group_of_its_own_required_ones_first() -> None:
+    config = SOURCE | {"transforms": "a", "transforms.a.type": "org.apache.kafka.connect.transforms.HoistField$Value"}
+    found = validate_config(config, WORKER)
+    assert [name for name in names(config) if name.startswith("transforms.")] == [
+        "transforms.a.type", "transforms.a.plugin.version", "transforms.a.field", "transforms.a.negate", "transforms.a.predicate",
+    ]  # fmt: skip
+    assert found.groups[-1] == "Transforms: a"
+    assert found.errors == ['Missing required configuration "transforms.a.field" which has no default value.']
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"transforms": "a,a", "transforms.a.type": "Filter"},
+         ["Invalid value [a, a] for configuration transforms: Duplicate alias provided."]),
+        ({"transforms": "a", "transforms.a.type": "org.apache.kafka.connect.transforms.HoistField"},
+         [ABSTRACT]),
+        ({"transforms": "a", "transforms.a.type": "HoistField$Value", "transforms.a.field": "f"},
+         ["Invalid value HoistField$Value for configuration transforms.a.type: Class HoistField$Value could not be found."]),
+        ({"transforms": "a", "transforms.a.type": "StringConverter"},
+         ["Class class org.apache.kafka.connect.storage.StringConverter does not implement the Transformation interface"]),
+        ({"transforms": "a", "transforms.a.type": "Filter", "transforms.a.negate": "true"},
+         [NEGATE_ALONE]),
+        ({"predicates": "p", "predicates.p.type": "Filter"},
+         ["Class class org.apache.kafka.connect.transforms.Filter does not implement the Predicate interface"]),
+        ({"key.converter": "org.apache.kafka.connect.storage.Converter"}, ["This class is abstract and cannot be created."]),
+        ({"key.converter": "SimpleHeaderConverter"},
+         ["Class class org.apache.kafka.connect.storage.SimpleHeaderConverter does not implement the Converter interface"]),
+    ],
+)  # fmt: skip
+def test_a_plugin_that_cannot_serve_is_refused_in_connects_words(change: dict[str, str], expected: list[str]) -> None:
+    assert findings(SOURCE | change) == expected
+
+
+def test_a_version_that_is_not_there_is_refused() -> None:
+    wrong = (
+        "Plugin org.apache.kafka.connect.storage.StringConverter not found that matches the version range [9.9,9.9], "
+        "available versions: [4.3.0, 4.3.0]"
+    )
+    assert findings(SOURCE | {"key.converter": "String", "key.converter.plugin.version": "9.9"}) == [wrong] * 2
+    with pytest.raises(BadRequestError, match=r"^Unbounded range: \[$"):
+        check(SOURCE | {"connector.plugin.version": "["}, WORKER)
+    found = validate_config(SOURCE | {"connector.plugin.version": "(,1]"}, WORKER)
+    assert found.error_count == 2
+    assert "file" not in [info.value.name for info in found.configs if info.value]
+
+
+def test_the_version_of_nothing_is_not_looked_at() -> None:
+    assert findings(SOURCE | {"transforms": "a", "transforms.a.plugin.version": "["}) == [
+        'Missing required configuration "transforms.a.type" which has no default value.'
+    ]
+    change = {"transforms": "a", "transforms.a.plugin.version": "[", "transforms.a.type": "StringConverter"}
+    assert findings(SOURCE | change) == ["Unbounded range: ["] * 2
+
+
+def test_converters_are_looked_at_even_if_the_connector_is_not_there_in_that_version() -> None:
+    found = validate_config(SOURCE | {"connector.plugin.version": "3.0", "key.converter": "Json", "value.converter": "x"}, WORKER)
+    assert found.error_count == 3
+    assert value(found.configs, "key.converter") == "org.apache.kafka.connect.json.JsonConverter"
+    visible = {info.value.name: info.value.visible for info in found.configs if info.value}
+    assert (visible["key.converter.plugin.version"], visible["value.converter.plugin.version"]) == (True, False)
+
+
+def test_a_header_converters_alias_is_its_name_without_header_converter() -> None:
+    assert validate_config(SOURCE | {"header.converter": "Simple"}, WORKER).error_count == 0
+    assert len(findings(SOURCE | {"header.converter": "SimpleHeader"})) == 1
+
+
+def test_null_is_no_value() -> None:
+    assert findings({**SOURCE, "tasks.max": None}) == [  # type: ignore[dict-item]
+        "Invalid value null for configuration tasks.max: Value must be non-null",
+        "Null value can not be supplied as the configuration value.",
+    ]
+
+
+def test_client_overrides_count_for_the_clients_that_are_used() -> None:
+    overrides = {"producer.override.linger.ms": " 5 ", "consumer.override.max.poll.records": "5", "admin.override.retries": "1"}
+    assert [name for name in names(SOURCE | overrides) if ".override." in name] == ["producer.override.linger.ms"]
+    assert [name for name in names(SINK | overrides) if ".override." in name] == ["consumer.override.max.poll.records"]
+    both = {"errors.deadletterqueue.topic.name": "d"}
+    assert len([name for name in names(SINK | overrides | both) if ".override." in name]) == 3
+    with pytest.raises(ConfigError, match=r"^Invalid value x for configuration linger.ms: Not a number of type LONG$"):
+        check(SOURCE | {"producer.override.linger.ms": "x"}, WORKER)
+
+
+def test_a_secret_override_is_hidden() -> None:
+    found = validate_config(SOURCE | {"producer.override.ssl.key.password": "hunter2"}, WORKER)
+    assert value(found.configs, "producer.override.ssl.key.password") == "[hidden]"
+
+
+def test_our_own_keys_are_told_of_only_when_they_are_set_and_checked_then() -> None:
+    assert not [name for name in names(SOURCE) if name.startswith(("airflow.", "sluiceway.", "spark."))]
+    assert findings(SOURCE | {"airflow.mode": "sometimes"}) == [
+        "Invalid value sometimes for configuration airflow.mode: String must be one of: long-running, micro-batch"
+    ]
+    assert findings(SOURCE | {"airflow.schedule": "@daily"}) == [
+        "Invalid value @daily for configuration airflow.schedule: only connectors with airflow.mode=micro-batch run by a schedule"
+    ]
+    (unknown,) = findings(SOURCE | {"airflow.schedul": "@daily"})
+    assert unknown.startswith("Unknown configuration 'airflow.schedul'")
+
+
+def test_a_plugins_options_are_its_own_and_then_connects() -> None:
+    keys = plugin_config("FileStreamSink")
+    assert [key.name for key in keys[:3]] == ["file", "name", "connector.class"]
+    assert next((key.name, key.required) for key in plugin_config("StringConverter")) == ("converter.type", True)
+    assert plugin_config("Filter") == []
+    with pytest.raises(NotFoundError, match=r"^Unknown plugin nope\.$"):
+        plugin_config("nope")

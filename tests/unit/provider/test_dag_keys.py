@@ -40,6 +40,12 @@ def test_a_config_with_topics_is_a_sinks(config: dict[str, str], sink: bool) -> 
     assert is_sink_config(config) is sink
 
 
+def test_a_source_may_have_topics_too() -> None:
+    assert not is_sink_config({"connector.class": "MirrorSource", "topics": "t"})
+    assert is_sink_config({"connector.class": "FileStreamSink", "topics": "t"})
+    assert is_sink_config({"connector.class": "not.installed.Here", "topics": "t"})
+
+
 def test_a_config_may_name_a_hand_written_dag() -> None:
     assert (dag_of("a b", {}), is_generated({})) == ("a_x20b", True)
     assert (dag_of("a b", {"airflow.dag": "mine"}), is_generated({"airflow.dag": "mine"})) == ("mine", False)

@@ -7,10 +7,12 @@ import pytest
 from confluent_kafka import Message
 from sluiceway.api import TopicPartition
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.data import STRING_SCHEMA, Header
+from sluiceway.data import INT8_SCHEMA, STRING_SCHEMA, Header
 from sluiceway.runtime.converters import task_converters
 from sluiceway.runtime.sink_records import RecordReader
 from sluiceway.runtime.tolerance import Tolerance
+
+from unit.runtime.chains import chain
 
 
 def message(offset: int, value: bytes | None, topic: str = "t", partition: int = 0, **more: Any) -> Message:
@@ -32,7 +34,7 @@ def test_a_message_becomes_a_record_with_everything_in_it() -> None:
     assert (record.original_topic, record.original_kafka_partition, record.original_kafka_offset) == ("t", 3, 7)
     assert (record.key, record.value, record.value_schema) == ("k", "foo", STRING_SCHEMA)
     assert (record.timestamp, record.timestamp_type) == (1000, 1)
-    assert record.headers == (Header("h", "1", STRING_SCHEMA),)
+    assert record.headers == (Header("h", 1, INT8_SCHEMA),)
     assert topics == ["t"]
     assert pickle.loads(pickle.dumps(record)).value == "foo"  # noqa: S301 (our own bytes)
 
@@ -60,6 +62,46 @@ def test_the_batch_ends_before_a_message_that_cannot_be_converted(bad_at: int) -
     assert batch.ends == {("t", 0): bad_at}
     assert batch.failure is not None
     assert f"the record at offset {bad_at} of t-0 cannot be converted" in str(batch.failure)
+
+
+def test_a_chain_changes_what_the_task_sees_but_not_where_records_were_read_from() -> None:
+    batch = reader()[0].read([message(5, None), message(6, None, partition=1)])
+    batch.transform(chain({"type": "RegexRouter", "regex": "t", "replacement": "u"}, in_place=True), Tolerance({}))
+    assert [(record.topic, record.original_topic, record.original_kafka_offset) for record in batch.records] == [
+        ("u", "t", 5), ("u", "t", 6),
+    ]  # fmt: skip
+    batch.drop(frozenset({TopicPartition("t", 1)}))
+    assert [record.kafka_offset for record in batch.records] == [5]
+
+
+def test_a_record_that_a_chain_drops_is_read_all_the_same() -> None:
+    batch = reader()[0].read([message(5, None), message(6, None)])
+    batch.transform(chain({"type": "Filter"}), Tolerance({}))
+    assert (list(batch.records), batch.ends, batch.failure) == ([], {("t", 0): 7}, None)
+
+
+CAST = {"type": "Cast$Value", "spec": "int32"}
+
+
+def test_the_batch_ends_before_a_record_that_cannot_be_transformed_in_every_partition() -> None:
+    places = [(0, 5, b'"1"'), (1, 8, b'"2"'), (0, 6, b'"x"'), (1, 9, b'"3"'), (2, 0, b'"4"'), (0, 7, b'"5"')]
+    read = reader(value_converter="JsonConverter", value_converter_schemas_enable="false")[0]
+    batch = read.read([message(offset, value, partition=partition) for partition, offset, value in places])
+    batch.transform(chain(CAST, in_place=True), Tolerance({}))
+    assert [record.value for record in batch.records] == [1, 2]
+    assert batch.ends == {("t", 0): 6, ("t", 1): 9, ("t", 2): 0}
+    assert str(batch.failure).startswith(
+        "Tolerance exceeded in error handler: the record at offset 6 of t-0 cannot be transformed by t0: "
+    )
+
+
+def test_a_record_that_cannot_be_transformed_is_skipped_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
+    read = reader(value_converter="JsonConverter", value_converter_schemas_enable="false")[0]
+    batch = read.read([message(offset, value) for offset, value in enumerate([b'"1"', b'"x"', b'"3"'])])
+    batch.transform(chain(CAST), Tolerance({"errors.tolerance": "all"}))
+    assert [record.value for record in batch.records] == [1, 3]
+    assert (batch.ends, batch.failure) == ({("t", 0): 3}, None)
+    assert "the record at offset 1 of t-0 cannot be transformed by t0" in caplog.text
 
 
 def test_a_message_that_cannot_be_converted_is_skipped_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:

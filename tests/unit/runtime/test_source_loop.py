@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
-from sluiceway.api import SourceRecord
+from sluiceway.api import SourceRecord, Transform
 from sluiceway.data import STRING_SCHEMA, Header
 from sluiceway.errors import ConnectError, FencedError, RetriableError
 from sluiceway.runtime import producing
@@ -16,6 +16,7 @@ from sluiceway.storage.model import State
 from support.engine import Offsets, Orders, RunningTask
 from support.engine_connectors import ACKNOWLEDGED_SOURCE, SOURCE, Script, script
 from support.eventually import eventually
+from unit.runtime.chains import Closing, chain_config
 from unit.runtime.fake_clients import FakeProducer
 
 STRINGS = "StringConverter"
@@ -239,7 +240,7 @@ def test_a_task_without_commit_record_costs_no_callback_for_each_record(producer
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("transforms", "a"), ("errors.deadletterqueue.topic.name", "dlq"), ("errors.retry.timeout", "-1")],
+    [("errors.deadletterqueue.topic.name", "dlq"), ("errors.retry.timeout", "-1")],
 )
 def test_settings_that_are_not_there_yet_fail_the_task_and_say_so(key: str, value: str) -> None:
     script("src", [record("a", 1)])
@@ -299,3 +300,102 @@ def test_partition_objects_that_are_equal_but_not_the_same_keep_the_newest_offse
 
     _, task = run_to_the_end([with_shared(1), record("x", 2), with_shared(3), record("x", 4)])
     assert stored(task) == {"position": 4}
+
+
+REPEAT = {"type": "unit.runtime.chains.Repeat"}
+CAST = {"type": "Cast$Value", "spec": "int32"}
+NO_TOMBSTONES = {"type": "Filter", "predicate": "p"}
+TOMBSTONE = {"type": "RecordIsTombstone"}
+
+
+def run_through(*steps: Any, stages: list[dict[str, str]], connector: str = SOURCE, **more: str) -> tuple[Script, RunningTask]:
+    """Run a source whose records go through a chain."""
+    made = script("src", *steps)
+    transforms = chain_config(*stages, p=TOMBSTONE)
+    with RunningTask({**config(connector, **more), **transforms}, worker(), bounded=True) as task:
+        task.join()
+    return made, task
+
+
+def test_transformed_records_are_produced_and_the_offsets_are_those_of_the_task() -> None:
+    renamed = {"type": "RegexRouter", "regex": "t", "replacement": "u"}
+    _, task = run_through([record("a", 1), record("b", 2)], stages=[renamed])
+    assert [topic for topic, *_ in FakeProducer.made[-1].sent] == ["u", "u"]
+    assert stored(task) == {"position": 2}
+    assert task.reports.topics == ["u"]
+
+
+@pytest.mark.parametrize("last", ["a", None])
+def test_a_dropped_record_counts_for_its_offset(last: Any) -> None:
+    _, task = run_through([record(None, 1), record("a", 2), record(last, 3)], stages=[NO_TOMBSTONES])
+    assert values() == [b"a"] + [b"a"] * (last is not None)
+    assert stored(task) == {"position": 3}
+    assert task.result.records == 3
+
+
+def test_a_batch_of_which_nothing_is_left_counts_for_its_offsets() -> None:
+    _, task = run_through([record(None, 1)], stages=[NO_TOMBSTONES])
+    assert (values(), stored(task)) == ([], {"position": 1})
+
+
+def test_several_records_for_one_are_all_produced() -> None:
+    _, task = run_through([record("2", 1), record("0", 2), record("1", 3)], stages=[REPEAT])
+    assert values() == [b"2.0", b"2.1", b"1.0"]
+    assert stored(task) == {"position": 3}
+
+
+def test_a_record_is_done_only_when_all_that_became_of_it_is_sent() -> None:
+    """The second of two is too large, so the offset of their source must not be stored."""
+    big = {"type": "unit.runtime.test_source_loop.SmallThenBig"}
+    _, task = run_through([record("a", 1), record("b", 2)], stages=[big])
+    assert task.result.failed
+    assert values() == [b"a"]
+    assert task.offsets.puts == []
+
+
+class SmallThenBig(Transform):
+    def apply(self, record: Any) -> Any:
+        return [record, record.new_record(value="x" * 1001)]
+
+
+def test_a_task_hears_of_each_of_its_own_records_once() -> None:
+    made, task = run_through(
+        [record(None, 1), record("2", 2), record("1", 3), record(None, 4)],
+        stages=[NO_TOMBSTONES, REPEAT], connector=ACKNOWLEDGED_SOURCE,
+    )  # fmt: skip
+    heard = [call[1:] for call in made.calls if call[0] == "commit_record"]
+    assert sorted(heard, key=str) == [("1", 0, 2), ("2", 0, 1), (None, -1, -1), (None, -1, -1)]
+    assert stored(task) == {"position": 4}
+
+
+def test_a_record_that_cannot_be_transformed_fails_the_task_at_its_offset() -> None:
+    _, task = run_through([record("1", 1), record("x", 2), record("3", 3)], stages=[CAST])
+    assert task.result.trace.startswith(
+        "sluiceway.errors.ConnectError: Tolerance exceeded in error handler: a record for topic t with source offset "
+        "{'position': 2} cannot be transformed by t0: "
+    )
+    assert "DataError" in task.result.trace, "the cause is missing"
+    assert (values(), stored(task)) == ([b"1"], {"position": 1})
+
+
+def test_a_record_that_cannot_be_transformed_is_skipped_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
+    made, task = run_through(
+        [record("1", 1), record("x", 2), record("3", 3), record("y", 4)],
+        stages=[CAST], connector=ACKNOWLEDGED_SOURCE, errors_tolerance="all",
+    )  # fmt: skip
+    assert (values(), stored(task)) == ([b"1", b"3"], {"position": 4})
+    assert [call[1] for call in made.calls if call[0] == "commit_record"].count("x") == 1
+    assert "2 skipped so far" in caplog.text
+
+
+@pytest.mark.parametrize("step", [None, RuntimeError("poll failed")])
+def test_the_chain_is_closed_when_the_task_ends(step: Any) -> None:
+    Closing.closed = 0
+    run_through([record("a", 1)], step, stages=[{"type": "unit.runtime.chains.Closing"}])
+    assert Closing.closed == 1
+
+
+def test_a_chain_that_cannot_be_built_fails_the_task_before_it_starts() -> None:
+    made, task = run_through([record("a", 1)], stages=[{"type": "Nope.x"}])
+    assert task.result.failed
+    assert made.names() == []

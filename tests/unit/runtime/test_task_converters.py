@@ -39,3 +39,4 @@ def test_headers_go_through_the_header_converter(name: str, data: bytes) -> None
     made = task_converters({"header.converter": name, "header.converter.schemas.enable": "false"}, WorkerConfig.of({}))
     assert made.headers_to_kafka("t", (Header("h", 1),)) == [("h", data)]
     assert made.headers_from_kafka("t", [("h", b"1"), ("h", None)])[1].value is None
+    assert made.headers_from_kafka("t", [("h", b"null")]) == (Header("h", None),)

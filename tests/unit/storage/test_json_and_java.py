@@ -7,9 +7,10 @@ import struct
 from pathlib import Path
 
 import pytest
+from sluiceway.data.java_maps import string_hash
 from sluiceway.errors import DataError
 from sluiceway.storage import connect_json, java_serialization
-from sluiceway.storage.java_order import hash_map_order, string_hash
+from sluiceway.storage.java_order import task_config_order
 
 DATA = Path(__file__).parent / "data"
 FILES = {name: bytes.fromhex(data) for name, data in json.loads((DATA / "offsets_files.json").read_text()).items()}
@@ -20,7 +21,7 @@ VALUES = json.loads((DATA / "jackson_values.json").read_text(encoding="utf-8"))
 @pytest.mark.parametrize("example", ORDERS, ids=lambda example: f"{len(example['java'])}-keys")
 def test_task_configs_come_in_the_order_of_javas_hash_map(example: dict[str, list[str]]) -> None:
     config = dict.fromkeys(example["given"], "1")
-    assert list(hash_map_order(config, "task.class")) == example["java"]
+    assert list(task_config_order(config, "task.class")) == example["java"]
 
 
 def test_string_hash_is_javas_also_beyond_ascii_and_beyond_16_bits() -> None:

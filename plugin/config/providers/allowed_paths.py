@@ -1,0 +1,39 @@
+"""Keeps file providers within the folders that ``allowed.paths`` names."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+from sluiceway.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+ALLOWED_PATHS = "allowed.paths"
+
+
+class AllowedPaths:
+    """Files and folders, with all that is in them; without any, every path is allowed."""
+
+    def __init__(self, text: str | None) -> None:
+        self._paths = None if not (text or "").strip() else [_checked(each.strip()) for each in str(text).split(",")]
+
+    def permitted(self, path: str) -> Path | None:
+        """Return the path if it may be read, ``..`` resolved; None, said in the log, if not."""
+        plain = Path(os.path.normpath(path))
+        if self._paths is None:
+            return Path(path)
+        if any(plain == allowed or allowed in plain.parents for allowed in self._paths):
+            return plain
+        log.error("The path %s is not within the allowed paths: %s=%s", path, ALLOWED_PATHS, ",".join(map(str, self._paths)))
+        return None
+
+
+def _checked(text: str) -> Path:
+    path = Path(os.path.normpath(text))
+    if not path.is_absolute():
+        raise ConfigError(f"Path {path} is not absolute")
+    if not path.exists():
+        raise ConfigError(f"Path {path} does not exist")
+    return path

@@ -1,0 +1,39 @@
+"""DirectoryConfigProvider: ``${directory:/path/to/secrets:file-name}``, as Kubernetes mounts secrets."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from sluiceway.config.providers.allowed_paths import ALLOWED_PATHS, AllowedPaths
+from sluiceway.config.providers.provider import ConfigData, ConfigProvider
+from sluiceway.errors import ConfigError
+
+log = logging.getLogger(__name__)
+
+
+class DirectoryConfigProvider(ConfigProvider):
+    """Takes a folder's files: the name of each is a key, its whole content the value."""
+
+    java_class = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
+
+    def configure(self, params: Mapping[str, str]) -> None:
+        self._allowed = AllowedPaths(params.get(ALLOWED_PATHS))
+
+    def get(self, path: str, keys: Collection[str]) -> ConfigData:
+        folder = self._allowed.permitted(path) if path else None
+        if folder is None:
+            return ConfigData()
+        if not folder.is_dir():
+            log.warning("The path %s is not a directory", path)
+            return ConfigData()
+        return ConfigData({key: _content(folder / key) for key in keys if "/" not in key and (folder / key).is_file()})
+
+
+def _content(file: Path) -> str:
+    try:
+        return file.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigError(f"Could not read file {file} for property {file.name}: {why}") from error

@@ -1,0 +1,31 @@
+"""EnvVarConfigProvider: ``${env:VARIABLE}``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping
+
+from sluiceway.config.providers.provider import ConfigData, ConfigProvider
+from sluiceway.errors import ConfigError
+
+ALLOWLIST = "allowlist.pattern"
+
+
+class EnvVarConfigProvider(ConfigProvider):
+    """Looks environment variables up, of the process that uses the config: the driver's, and each executor's."""
+
+    java_class = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+
+    def configure(self, params: Mapping[str, str]) -> None:
+        pattern = params.get(ALLOWLIST, ".*")
+        try:
+            allowed = re.compile(pattern, re.DOTALL)
+        except re.error as error:
+            raise ConfigError(ALLOWLIST, pattern, f"is not a regular expression: {error}") from error
+        self._variables = {name: value for name, value in os.environ.items() if allowed.fullmatch(name)}
+
+    def get(self, path: str, keys: Collection[str]) -> ConfigData:
+        if path:
+            raise ConfigError(f"Path is not supported for EnvVarConfigProvider, invalid value '{path}'; write ${{env:NAME}}")
+        return ConfigData({key: self._variables[key] for key in keys if key in self._variables})

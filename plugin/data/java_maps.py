@@ -1,0 +1,54 @@
+"""The order in which Java's HashMap lists its keys. Pure.
+
+It shows where Connect walks through such a map: task configs are written in it, and it decides which of two fields that get
+one name is left, or which of two errors comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+_LOAD_FACTOR = 0.75
+_FIRST_TABLE = 16
+
+
+def string_hash(text: str) -> int:
+    """Return Java's ``String.hashCode`` as an unsigned 32-bit number; computed over UTF-16 units."""
+    result = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        result = (31 * result + (high << 8 | low)) & 0xFFFFFFFF
+    return result
+
+
+def grown_table_size(entries: int) -> int:
+    """Return how many buckets a HashMap has into which so many entries were put one by one."""
+    size = _FIRST_TABLE
+    while entries > size * _LOAD_FACTOR:
+        size *= 2
+    return size
+
+
+def copied_table_size(entries: int) -> int:
+    """Return how many buckets a HashMap has that was made as a copy of one with so many entries."""
+    wanted = int(entries / _LOAD_FACTOR + 1.0)
+    return 1 << max(wanted - 1, 0).bit_length()
+
+
+def in_buckets(keys: Iterable[Any], table_size: int) -> list[Any]:
+    """Return keys, given as they were put in, in the order of a table's buckets. Those that are not text come last."""
+
+    def bucket(key: object) -> int:
+        if not isinstance(key, str):
+            return table_size
+        code = string_hash(key)
+        return (code ^ code >> 16) & (table_size - 1)
+
+    return sorted(keys, key=bucket)
+
+
+def hash_map_order(keys: Iterable[Any]) -> list[Any]:
+    """Return keys in the order of a HashMap into which they were put one by one. Those that are not text come last."""
+    listed: list[Any] = list(keys)
+    return in_buckets(listed, grown_table_size(len(listed)))

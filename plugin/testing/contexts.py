@@ -1,0 +1,82 @@
+"""What connectors and tasks see of the runtime, in memory, for unit tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sluiceway.api import SinkRecord, TopicPartition
+from sluiceway.testing.offsets import MemoryOffsets
+
+
+class MemoryConnectorContext:
+    """See ``ConnectorContext``; keeps what the connector asked for."""
+
+    def __init__(self) -> None:
+        self.reconfigurations = 0
+        self.errors: list[BaseException] = []
+
+    def request_task_reconfiguration(self) -> None:
+        self.reconfigurations += 1
+
+    def raise_error(self, error: BaseException) -> None:
+        self.errors.append(error)
+
+
+class MemorySourceContext:
+    """See ``SourceTaskContext``."""
+
+    def __init__(self, configs: Mapping[str, str] | None = None, offsets: MemoryOffsets | None = None) -> None:
+        self.configs: Mapping[str, str] = dict(configs or {})
+        self.offset_storage_reader = MemoryOffsets() if offsets is None else offsets
+
+
+class MemoryReporter:
+    """See ``ErrantRecordReporter``; keeps the records with their errors."""
+
+    def __init__(self) -> None:
+        self.reported: list[tuple[SinkRecord, BaseException]] = []
+
+    def report(self, record: SinkRecord, error: BaseException) -> None:
+        self.reported.append((record, error))
+
+
+class MemorySinkContext:
+    """See ``SinkTaskContext``; keeps what the task asked for.
+
+    ``rewinds`` are the offsets to read on from, ``timeouts`` the milliseconds asked for, ``paused`` the partitions that are
+    paused now, ``reported`` the bad records. ``assignment`` is the test's to change, beside ``open`` and ``close``.
+    """
+
+    def __init__(
+        self,
+        configs: Mapping[str, str] | None = None,
+        assignment: Iterable[TopicPartition] = (),
+        *,
+        reports: bool = True,
+    ) -> None:
+        self.configs: Mapping[str, str] = dict(configs or {})
+        self.assignment = frozenset(assignment)
+        self.errant_record_reporter = MemoryReporter() if reports else None
+        self.rewinds: dict[TopicPartition, int] = {}
+        self.timeouts: list[int] = []
+        self.paused: set[TopicPartition] = set()
+        self.commit_requested = False
+
+    @property
+    def reported(self) -> list[tuple[SinkRecord, BaseException]]:
+        return [] if self.errant_record_reporter is None else self.errant_record_reporter.reported
+
+    def offset(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self.rewinds.update(offsets)
+
+    def timeout(self, milliseconds: int) -> None:
+        self.timeouts.append(milliseconds)
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        self.paused.update(partitions)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        self.paused.difference_update(partitions)
+
+    def request_commit(self) -> None:
+        self.commit_requested = True

@@ -1,0 +1,51 @@
+"""Source offsets in memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sluiceway.api import Offset, Partition, SourceRecord
+
+
+class MemoryOffsets:
+    """The stored offsets of one source connector; what tasks read from (``OffsetStorageReader``).
+
+    They pass through JSON, as they do in Kafka: a tuple comes back as a list, and what has no JSON is refused with TypeError.
+    """
+
+    def __init__(self, stored: Iterable[tuple[Partition, Offset]] = ()) -> None:
+        self._stored: dict[str, str] = {}
+        for partition, offset in stored:
+            self.store(partition, offset)
+
+    def store(self, partition: Partition, offset: Offset | None) -> None:
+        """Store a partition's offset; None removes it."""
+        key = json.dumps(partition, sort_keys=True)
+        if offset is None:
+            self._stored.pop(key, None)
+        else:
+            self._stored[key] = json.dumps(offset)
+
+    def store_all(self, records: Iterable[SourceRecord]) -> None:
+        """Store the offsets of records, in their order, as if Kafka had acknowledged them."""
+        for record in records:
+            if record.source_partition is not None:
+                self.store(record.source_partition, record.source_offset)
+
+    def offset(self, partition: Partition) -> Offset | None:
+        """Return the stored offset of a source partition, or None if there is none."""
+        found = self._stored.get(json.dumps(partition, sort_keys=True))
+        return None if found is None else json.loads(found)
+
+    def offsets(self, partitions: Sequence[Partition]) -> list[Offset | None]:
+        """Return the stored offsets of many partitions at once, in the order asked for."""
+        return [self.offset(partition) for partition in partitions]
+
+    def all(self) -> list[tuple[dict[str, Any], Mapping[str, Any]]]:
+        """Return every partition with its offset."""
+        return [(json.loads(key), json.loads(value)) for key, value in self._stored.items()]
+
+    def __len__(self) -> int:
+        return len(self._stored)

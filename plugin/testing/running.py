@@ -1,0 +1,250 @@
+"""Runs connectors without Kafka and Spark, for unit tests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from sluiceway.api import (
+    SinkConnector,
+    SinkRecord,
+    SinkTask,
+    SourceConnector,
+    SourceRecord,
+    SourceTask,
+    TopicPartition,
+    Transform,
+)
+from sluiceway.api.transform import R
+from sluiceway.errors import RetriableError
+from sluiceway.testing.checks import breach
+from sluiceway.testing.contexts import MemoryConnectorContext, MemorySinkContext, MemorySourceContext
+from sluiceway.testing.offsets import MemoryOffsets
+from sluiceway.testing.threads import TaskThread
+
+T = TypeVar("T")
+
+_RETRIES = 10
+_PAUSE_SECONDS = 0.01
+_NO_HANG = "A task's calls must return: pause, stop and commits wait for them"
+_POLL_ADVICE = "Wait for records for at most about a second, then return None: pause and stop wait meanwhile"
+
+
+def full_config(connector_class: type, config: Mapping[str, str], tasks_max: int = 1) -> dict[str, str]:
+    """Return a connector's config with the keys that every connector has."""
+    path = f"{connector_class.__module__}.{connector_class.__qualname__}"
+    return {"name": "under-test", "connector.class": path, "tasks.max": str(tasks_max), **config}
+
+
+class RunningSource:
+    """A source connector and its tasks, started; a context manager that stops them.
+
+    Each task's calls are made in a thread of its own. Errors are the connector's and the tasks' own; a call that hangs is a
+    ContractError after ``seconds``. ``check`` is given everything that ``poll`` returns.
+    """
+
+    def __init__(
+        self,
+        connector_class: type[SourceConnector],
+        config: Mapping[str, str],
+        *,
+        offsets: MemoryOffsets | None = None,
+        tasks_max: int = 1,
+        seconds: float = 30.0,
+        check: Callable[[object], None] = lambda polled: None,
+    ) -> None:
+        self._check = check
+        self.offsets = MemoryOffsets() if offsets is None else offsets
+        self.tasks: list[SourceTask] = []
+        self._threads: list[TaskThread] = []
+        self._seconds = seconds
+        self._polled: dict[int, tuple[SourceRecord, int]] = {}  # by identity: which task a record is from
+        config = full_config(connector_class, config, tasks_max)
+        self.connector = connector_class()
+        self.connector.initialize(MemoryConnectorContext())
+        self.connector.start(config)
+        try:
+            for task_config in self.connector.task_configs(tasks_max):
+                self._start({**config, **task_config})
+        except BaseException as error:
+            self.__exit__(None, error)
+            raise
+
+    def _start(self, config: Mapping[str, str]) -> None:
+        thread, task = TaskThread(), self.connector.task_class()
+        self.tasks.append(task)
+        self._threads.append(thread)
+        task.initialize(MemorySourceContext(config, self.offsets))
+        thread.call(task.start, config, seconds=self._seconds, advice=_NO_HANG)
+
+    def poll(self) -> list[SourceRecord]:
+        """Poll each task once and return what came."""
+        records: list[SourceRecord] = []
+        for number, (thread, task) in enumerate(zip(self._threads, self.tasks, strict=True)):
+            came = thread.call(task.poll, seconds=self._seconds, advice=_POLL_ADVICE)
+            self._check(came)
+            came = came or ()
+            self._polled.update((id(record), (record, number)) for record in came)
+            records += came
+        return records
+
+    def read(self, count: int, seconds: float) -> list[SourceRecord]:
+        """Poll until there are ``count`` records or so many seconds have passed, and return what came, maybe more or less."""
+        until = time.monotonic() + seconds
+        records = self.poll()
+        while len(records) < count and time.monotonic() < until:
+            came = self.poll()
+            records += came
+            if not came:
+                time.sleep(_PAUSE_SECONDS)
+        return records
+
+    def acknowledge(self, records: Sequence[SourceRecord]) -> None:
+        """Tell the tasks that Kafka has these records, and store their offsets."""
+        for position, record in enumerate(records):
+            owner = self._polled[id(record)][1]
+            self.call(self.tasks[owner].commit_record, record, 0, position, task=owner)
+        self.offsets.store_all(records)
+        for number, task in enumerate(self.tasks):
+            self.call(task.commit, task=number)
+
+    def call(self, function: Callable[..., T], *arguments: object, task: int = 0) -> T:
+        """Call a task's method in the thread of the task of that number."""
+        return self._threads[task].call(function, *arguments, seconds=self._seconds, advice=_NO_HANG)
+
+    def stop_tasks(self) -> None:
+        """Stop each task."""
+        for number, task in enumerate(self.tasks):
+            self.call(task.stop, task=number)
+
+    def __enter__(self) -> RunningSource:
+        return self
+
+    def __exit__(self, _type: object = None, error: BaseException | None = None, _trace: object = None) -> None:
+        with suppress(Exception) if error is not None else nullcontext():  # what went wrong first is what to tell
+            try:
+                self.stop_tasks()
+            finally:
+                for thread in self._threads:
+                    thread.end()
+                self.connector.stop()
+
+
+def run_source(
+    connector_class: type[SourceConnector],
+    config: Mapping[str, str],
+    *,
+    records: int | None = None,
+    offsets: MemoryOffsets | None = None,
+    tasks_max: int = 1,
+    seconds: float = 10.0,
+) -> list[SourceRecord]:
+    """Start a source, read the first ``records`` records (None: until no task has any at the moment), commit, and stop.
+
+    ``offsets`` are what it starts from, and hold afterwards what was committed: run twice with the same ones to see a restart.
+    Raises AssertionError if fewer records come within ``seconds``, and whatever the connector raises.
+    """
+    with RunningSource(connector_class, config, offsets=offsets, tasks_max=tasks_max) as source:
+        if records is None:
+            found: list[SourceRecord] = []
+            while came := source.poll():
+                found += came
+        else:
+            found = source.read(records, seconds)[:records]
+            if len(found) < records:
+                advice = "Look into the config's source, or wait for longer (seconds=...)"
+                breach(connector_class.__name__, f"gave {len(found)} of {records} records within {seconds:g} s", advice)
+        source.acknowledge(found)
+    return found
+
+
+@dataclass(slots=True)
+class SinkRun:
+    """What a sink did with its records: offsets that it let be committed, and bad records that it reported."""
+
+    committed: dict[TopicPartition, int] = field(default_factory=dict)
+    reported: list[tuple[SinkRecord, BaseException]] = field(default_factory=list)
+
+
+def run_sink(
+    connector_class: type[SinkConnector],
+    config: Mapping[str, str],
+    records: Sequence[SinkRecord],
+    *,
+    tasks_max: int = 1,
+    reports: bool = True,
+) -> SinkRun:
+    """Start a sink, put the records, commit, and stop. A put that raises RetriableError is tried again, ten times, at once.
+
+    Partitions are dealt out to the tasks in turn. ``reports`` False: there is no place for bad records. Raises whatever
+    the connector raises.
+    """
+    config = full_config(connector_class, config, tasks_max)
+    connector = connector_class()
+    connector.initialize(MemoryConnectorContext())
+    connector.start(config)
+    run = SinkRun()
+    try:
+        configs = connector.task_configs(tasks_max)
+        partitions = sorted({TopicPartition(record.topic, record.kafka_partition) for record in records})
+        for number, task_config in enumerate(configs):
+            mine = frozenset(partitions[number :: len(configs)])
+            context = MemorySinkContext({**config, **task_config}, mine, reports=reports)
+            ours = [record for record in records if (record.topic, record.kafka_partition) in mine]
+            run.committed.update(_run_task(connector.task_class(), context, ours))
+            run.reported += context.reported
+    finally:
+        connector.stop()
+    return run
+
+
+def next_offsets(records: Sequence[SinkRecord]) -> dict[TopicPartition, int]:
+    """Return the offsets to read next after these records, by the partitions they came from."""
+    offsets: dict[TopicPartition, int] = {}
+    for record in records:
+        partition = TopicPartition(record.original_topic, record.original_kafka_partition)
+        offsets[partition] = max(offsets.get(partition, 0), record.original_kafka_offset + 1)
+    return offsets
+
+
+def put(task: SinkTask, records: Sequence[SinkRecord]) -> None:
+    """Put records, again if the task asks for it."""
+    for _ in range(_RETRIES):
+        try:
+            return task.put(records)
+        except RetriableError:
+            continue
+    return task.put(records)
+
+
+def _run_task(task: SinkTask, context: MemorySinkContext, records: Sequence[SinkRecord]) -> Mapping[TopicPartition, int]:
+    task.initialize(context)
+    try:
+        task.start(context.configs)
+        task.open(context.assignment)
+        put(task, records)
+        committed = task.pre_commit(next_offsets(records))
+        task.close(context.assignment)
+    finally:
+        task.stop()
+    return committed
+
+
+def run_transform(transform_class: type[Transform], options: Mapping[str, str], *records: R) -> list[R]:
+    """Configure a transform, apply it to records, close it, and return what comes out: none for a record that it drops."""
+    transform = transform_class()
+    transform.configure(options)
+    try:
+        return [after for record in records for after in as_list(transform.apply(record))]
+    finally:
+        transform.close()
+
+
+def as_list(result: R | Sequence[R] | None) -> list[R]:
+    """Return what a transform's ``apply`` returned as a list of records."""
+    if result is None:
+        return []
+    return [result] if isinstance(result, (SourceRecord, SinkRecord)) else list(result)

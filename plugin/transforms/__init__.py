@@ -1,0 +1,1 @@
+"""The transforms that Connect brings, one module each."""

@@ -1,0 +1,116 @@
+"""Paths to a field: a name (syntax V1), or names joined by dots (V2, KIP-821), backticks around a name that has dots in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sluiceway.config.definition import ConfigKey, Importance, Type
+from sluiceway.config.validators import OneOf
+from sluiceway.data import Field, Schema, Struct
+from sluiceway.errors import ConfigError
+from sluiceway.transforms.requirements import require_map, require_struct
+
+_PURPOSE = "nested field access"
+
+FIELD_SYNTAX_VERSION = ConfigKey(
+    name="field.syntax.version",
+    type=Type.STRING,
+    default="V1",
+    validator=OneOf(("V1", "V2"), ignore_case=True),
+    importance=Importance.HIGH,
+    doc="Defines the version of the syntax to access fields. If set to <code>V1</code>, then the field paths are limited to "
+    "access the elements at the root level of the struct or map. If set to <code>V2</code>, the syntax will support accessing "
+    "nested elements. To access nested elements, dotted notation is used. If dots are already included in the field name, then "
+    "backtick pairs can be used to wrap field names containing dots. E.g. to access the subfield <code>baz</code> from a field "
+    'named "foo.bar" in a struct/map the following format can be used to access its elements: "<code>foo.bar</code>.baz".',
+)
+
+
+class SingleFieldPath:
+    """The way to one field of a struct or map, read once. Raises ConfigError for a backtick without its partner.
+
+    An empty text is a path without steps (V2); every use of that raises ValueError.
+    """
+
+    __slots__ = ("steps", "text")
+
+    def __init__(self, text: str, *, nested: bool) -> None:
+        self.text = text
+        self.steps = _steps(text) if nested else (text,)
+
+    def field_of(self, schema: Schema) -> Field | None:
+        """Return the field, or None if some step has none; raises DataError if a step leads through what is no struct."""
+        field: Field | None = None
+        for step in (*self.steps[:-1], self._last):
+            field = schema.field(step)
+            if field is None:
+                return None
+            schema = field.schema
+        return field
+
+    def in_struct(self, struct: Struct, *, replace_null: bool) -> Any:
+        """Return the value at the end, or None if there is nothing on the way, not even a field.
+
+        Defaults of structs on the way always count; that of the field itself only with ``replace_null``.
+        """
+        for step in self.steps[:-1]:
+            inner = struct[step] if step in struct else None  # noqa: SIM401 (get would raise DataError)
+            if inner is None:
+                return None
+            struct = require_struct(inner, None, _PURPOSE)
+        if self._last not in struct:
+            return None
+        return struct[self._last] if replace_null else struct.get_without_default(self._last)
+
+    def in_map(self, value: Mapping[Any, Any]) -> Any:
+        """Return the value at the end, or None if there is nothing on the way."""
+        for step in self.steps[:-1]:
+            inner = value.get(step)
+            if inner is None:
+                return None
+            value = inner if type(inner) is dict else require_map(inner, _PURPOSE)
+        return value.get(self._last)
+
+    @property
+    def _last(self) -> str:
+        if not self.steps:
+            raise ValueError("An empty path leads to no field.")
+        return self.steps[-1]
+
+
+def _steps(text: str) -> tuple[str, ...]:
+    steps: list[str] = []
+    at = 0
+    while at < len(text):
+        step, at = _quoted(text, at) if text[at] == "`" else _plain(text, at)
+        steps.append(step)
+        if at == len(text) - 1:  # a dot at the very end: one more step, with an empty name
+            steps.append("")
+        at += 1
+    return tuple(steps)
+
+
+def _plain(text: str, start: int) -> tuple[str, int]:
+    dot = text.find(".", start)
+    end = len(text) if dot < 0 else dot
+    return text[start:end], end
+
+
+def _quoted(text: str, start: int) -> tuple[str, int]:
+    """Read up to the backtick that a dot or the end follows; one with a backslash before it is part of the name."""
+    name: list[str] = []
+    at = start + 1
+    while True:
+        tick = text.find("`", at)
+        if tick < 0:
+            raise ConfigError(
+                f"Incomplete backtick pair in path: [{text}], consider adding a backslash before backtick at position {start} "
+                "to escape it"
+            )
+        closes = tick + 1 == len(text) or text[tick + 1] == "."
+        escaped = tick > at and text[tick - 1] == "\\"
+        if closes and not escaped:
+            return "".join(name) + text[at:tick], tick + 1
+        name.append(text[at : tick - 1] + "`" if closes and escaped else text[at : tick + 1])
+        at = tick + 1

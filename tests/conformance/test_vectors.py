@@ -1,0 +1,68 @@
+"""Asks Sluiceway what Kafka Connect 4.3.0 was asked (data/*vectors.jsonl), and compares the answers.
+
+The recorded answers are the real jars'; see the head of compare_vectors.py for what the levels mean. Those to the questions in
+more_vectors.jsonl were got with ``oracle/``, which makes and asks as many new ones as are wanted.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.compare_vectors import check  # type: ignore[attr-defined]
+
+HERE = Path(__file__).parent
+RECORDED = HERE / "data" / "vectors.jsonl"
+LEVELS = {"outcome": 1.0, "class": 0.99, "message": 0.99}
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.split("\n") if line]
+
+
+VECTORS = lines(RECORDED.read_text(encoding="utf-8"))
+MORE = lines((HERE / "data" / "more_vectors.jsonl").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def answers() -> Mapping[str, dict[str, Any]]:
+    """What the command answers, run as anybody would run it."""
+    command = [sys.executable, str(HERE / "answer.py")]
+    questions = "\n".join(json.dumps(vector) for vector in (*VECTORS, *MORE))
+    done = subprocess.run(command, input=questions.encode(), capture_output=True, check=True)
+    return {answer["id"]: answer for answer in lines(done.stdout.decode())}
+
+
+def test_there_is_one_answer_for_each_vector(answers: Mapping[str, dict[str, Any]]) -> None:
+    assert set(answers) == {vector["id"] for vector in (*VECTORS, *MORE)}
+    assert not [answer for answer in answers.values() if "not answered" in str(answer.get("error", {}).get("message"))]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_answers_are_those_of_kafka_connect(level: str, answers: Mapping[str, dict[str, Any]]) -> None:
+    misses = {vector["id"]: differences for vector in VECTORS if (differences := check(vector, answers[vector["id"]], level))}
+    for id_, differences in misses.items():
+        print(id_, *differences, sep="\n    ")
+    assert 1 - len(misses) / len(VECTORS) >= LEVELS[level], f"{len(misses)} of {len(VECTORS)} differ: {sorted(misses)}"
+
+
+def test_answers_to_more_questions_are_those_of_kafka_connect_to_the_word(answers: Mapping[str, dict[str, Any]]) -> None:
+    misses = {vector["id"]: differences for vector in MORE if (differences := check(vector, answers[vector["id"]], "message"))}
+    assert len(MORE) > 300
+    assert not misses
+
+
+def test_a_vector_that_makes_no_sense_is_answered_with_an_error_and_the_others_all_the_same() -> None:
+    good = VECTORS[0]
+    questions = "\n".join(json.dumps(vector) for vector in ({"id": "x", "kind": "riddle"}, good, {"id": "y"}))
+    command = [sys.executable, str(HERE / "answer.py")]
+    done = subprocess.run(command, input=questions.encode(), capture_output=True, check=True)
+    first, second, third = lines(done.stdout.decode())
+    assert first["error"]["class"] == third["error"]["class"] == "java.lang.IllegalStateException"
+    assert not check(good, second, "message")

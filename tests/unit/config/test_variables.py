@@ -1,0 +1,164 @@
+"""``${provider:path:key}``: what is replaced, what stays, and what the providers may read."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+from sluiceway.config.providers import ConfigData, ConfigProvider
+from sluiceway.config.variables import HANDED_OVER, Resolver, referring_keys, resolver, with_references
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConfigError
+
+
+class Fixed(ConfigProvider):
+    def __init__(self, ttl: int | None = None, **values: str) -> None:
+        self.ttl, self.values = ttl, values
+        self.asked: list[tuple[str, list[str]]] = []
+
+    def get(self, path: str, keys: Collection[str]) -> ConfigData:
+        self.asked.append((path, sorted(keys)))
+        return ConfigData({key: self.values[key] for key in keys if key in self.values}, self.ttl)
+
+
+def test_references_are_replaced_wherever_they_stand_in_a_value() -> None:
+    resolve = Resolver({"f": Fixed(a="1", b="2")}).resolve
+    assert resolve({"x": "u${f:p:a}v${f:p:b}w", "y": "${f:a}", "z": "plain"}) == {"x": "u1v2w", "y": "1", "z": "plain"}
+
+
+@pytest.mark.parametrize("text", ["${g:p:a}", "${f:p:missing}", "${f}", "${f:p:a", "$f:p:a}", "{f:p:a}"])
+def test_what_refers_to_nothing_stays_as_it_is(text: str) -> None:
+    assert Resolver({"f": Fixed(a="1")}).resolve({"x": text}) == {"x": text}
+
+
+def test_a_replacement_is_not_looked_at_again() -> None:
+    assert Resolver({"f": Fixed(a="${f:b}", b="2")}).resolve({"x": "${f:a}"}) == {"x": "${f:b}"}
+
+
+def test_a_provider_is_asked_once_for_each_path() -> None:
+    provider = Fixed(a="1", b="2")
+    Resolver({"f": provider}).resolve({"x": "${f:p:a}${f:p:b}", "y": "${f:q:a}", "z": "${f:p:a}"})
+    assert sorted(provider.asked) == [("p", ["a", "b"]), ("q", ["a"])]
+
+
+def test_the_shortest_time_to_live_counts() -> None:
+    providers = {"f": Fixed(ttl=5000, a="1"), "g": Fixed(ttl=300, a="1"), "h": Fixed(a="1")}
+    assert Resolver(providers).resolve_for({"x": "${f:a}${g:a}${h:a}"}).ttl == 300
+    assert Resolver(providers).resolve_for({"x": "${h:a}"}).ttl is None
+
+
+def test_what_was_resolved_is_not_printed() -> None:
+    found = Resolver({"f": Fixed(a="hunter2")}).resolve_for({"x": "${f:a}"})
+    assert "hunter2" not in repr(found) + repr(ConfigData({"a": "hunter2"}))
+
+
+def test_task_configs_are_stored_with_the_references_of_the_connectors_config() -> None:
+    written = {"pass": "${f:a}", "user": "u"}
+    assert with_references(written, [{"pass": "hunter2", "user": "u", "n": "0"}, {"n": "1"}]) == [
+        {"pass": "${f:a}", "user": "u", "n": "0"},
+        {"n": "1"},
+    ]
+    assert referring_keys(written) == {"pass"}
+
+
+def worker_with(name: str, cls: str, **params: str) -> WorkerConfig:
+    more = {f"config.providers.{name}.param.{key.replace('__', '.')}": value for key, value in params.items()}
+    return WorkerConfig.of({"config.providers": name, f"config.providers.{name}.class": cls, **more})
+
+
+@pytest.mark.parametrize(
+    "cls", ["FileConfigProvider", "File", "org.apache.kafka.common.config.provider.FileConfigProvider",
+            "sluiceway.config.providers.file.FileConfigProvider"],
+)  # fmt: skip
+def test_a_file_is_read_as_properties_in_utf_8(tmp_path: Path, cls: str) -> None:
+    (tmp_path / "s.properties").write_text("pass = hünter\\u0032 \nother: x", encoding="utf-8")
+    resolve = resolver(worker_with("file", cls)).resolve
+    assert resolve({"x": f"${{file:{tmp_path}/s.properties:pass}}"}) == {"x": "hünter2 "}
+    assert resolve({"x": "${file:pass}"}) == {"x": "${file:pass}"}
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"^Could not read properties from file {tmp_path}/none: No such file"):
+        resolver(worker_with("f", "FileConfigProvider")).resolve({"x": f"${{f:{tmp_path}/none:a}}"})
+
+
+def test_a_file_that_is_wrong_is_not_quoted(tmp_path: Path) -> None:
+    (tmp_path / "s").write_text("hunter2=\\u12")
+    with pytest.raises(ConfigError) as caught:
+        resolver(worker_with("f", "FileConfigProvider")).resolve({"x": f"${{f:{tmp_path}/s:a}}"})
+    assert "u12" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cls", ["FileConfigProvider", "DirectoryConfigProvider"])
+def test_only_allowed_paths_are_read(tmp_path: Path, cls: str) -> None:
+    for folder in ("in", "out"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a").write_text("a=1")
+    resolve = resolver(worker_with("f", cls, allowed__paths=str(tmp_path / "in"))).resolve
+    at = {"FileConfigProvider": "/a:a", "DirectoryConfigProvider": ":a"}[cls]
+    refused = [f"${{f:{tmp_path}/out{at}}}", f"${{f:{tmp_path}/in/../out{at}}}"]
+    assert [resolve({"x": text})["x"] for text in refused] == refused
+    assert resolve({"x": f"${{f:{tmp_path}/in{at}}}"})["x"] in ("1", "a=1")
+
+
+@pytest.mark.parametrize(("paths", "why"), [("relative", "is not absolute"), ("/no/such/folder", "does not exist")])
+def test_allowed_paths_must_be_there(paths: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=f"^Path {paths} {why}$"):
+        resolver(worker_with("f", "FileConfigProvider", allowed__paths=paths))
+
+
+def test_a_directorys_files_are_its_keys(tmp_path: Path) -> None:
+    (tmp_path / "pass").write_text("hunter2\n")
+    (tmp_path / "sub").mkdir()
+    resolve = resolver(worker_with("d", "DirectoryConfigProvider")).resolve
+    values = {"x": f"${{d:{tmp_path}:pass}}", "y": f"${{d:{tmp_path}:sub}}", "z": f"${{d:{tmp_path}/sub:../pass}}"}
+    assert resolve(values) == values | {"x": "hunter2\n"}
+
+
+def test_the_environment_is_read_as_far_as_it_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("APP_PASS", "hunter2")
+    monkeypatch.setenv("OTHER", "x")
+    resolve = resolver(worker_with("env", "EnvVarConfigProvider", allowlist__pattern="APP_.*")).resolve
+    assert resolve({"x": "${env:APP_PASS}", "y": "${env:OTHER}"}) == {"x": "hunter2", "y": "${env:OTHER}"}
+    with pytest.raises(ConfigError, match=r"^Path is not supported for EnvVarConfigProvider, invalid value 'p'"):
+        resolve({"x": "${env:p:APP_PASS}"})
+    with pytest.raises(ConfigError, match=r"^Invalid value \( for configuration allowlist.pattern"):
+        resolver(worker_with("env", "EnvVarConfigProvider", allowlist__pattern="("))
+
+
+def test_a_provider_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r'^Missing required configuration "config.providers.f.class" which has no default'):
+        resolver(WorkerConfig.of({"config.providers": "f"}))
+    with pytest.raises(ConfigError, match=r"^Invalid value a.B for configuration config.providers.f.class: Class a.B could not"):
+        resolver(worker_with("f", "a.B"))
+    with pytest.raises(ConfigError, match=r"does not implement the ConfigProvider interface$"):
+        resolver(worker_with("f", "sluiceway.errors.ConfigError"))
+
+
+def test_a_workers_own_values_may_refer_to_secrets(tmp_path: Path) -> None:
+    (tmp_path / "s").write_text("group=g-1")
+    worker = WorkerConfig.of(
+        {"config.providers": "f", "config.providers.f.class": "FileConfigProvider", "group.id": f"${{f:{tmp_path}/s:group}}"}
+    )
+    assert worker.group_id == "g-1"
+
+
+def test_what_an_airflow_task_handed_over_reaches_executors_and_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(HANDED_OVER, json.dumps({"f:conn:password": "hunter2"}))
+    worker = worker_with("f", f"{__name__}.Fixed") if __name__ != "__main__" else None
+    assert worker is not None
+    monkeypatch.delenv(HANDED_OVER)
+    there = pickle.loads(pickle.dumps(worker))  # noqa: S301
+    assert "hunter2" not in repr(there)
+    monkeypatch.setattr("sluiceway.config.variables._provider", lambda _name, _properties: Fixed(login="u"))
+    assert resolver(there).resolve({"x": "${f:conn:password}", "y": "${f:conn:login}"}) == {"x": "hunter2", "y": "u"}
+
+
+def test_what_was_handed_over_broken_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(HANDED_OVER, '{"hunter2"')
+    with pytest.raises(ConfigError) as caught:
+        WorkerConfig.of({})
+    assert "hunter2" not in str(caught.value)

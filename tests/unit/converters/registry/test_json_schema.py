@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from sluiceway.converters.registry.client import WriterSchema
+from sluiceway.converters.registry.json_schema import JsonSchemaConverter
+from sluiceway.converters.registry.json_schema_write import ENUM, ONE_OF, JsonOptions, to_json_schema
+from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
+from sluiceway.data.logical import DECIMAL, decimal_schema, timestamp_schema
+from sluiceway.errors import DataError
+
+from unit.converters.registry.data_strategies import pairs
+
+
+def converter(**options: str) -> JsonSchemaConverter:
+    made = JsonSchemaConverter()
+    made.configure({"schema.registry.url": "http://nowhere.invalid", **options}, is_key=False)
+    return made
+
+
+def encode(schema: Schema | None, value: Any, made: JsonSchemaConverter | None = None) -> bytes:
+    writing = (made or converter())._writing(schema)
+    return writing.payload(writing.native(value))
+
+
+def decode(node: Any, data: bytes | str, made: JsonSchemaConverter | None = None, **references: Any) -> tuple[Any, Any]:
+    parts = tuple((name, json.dumps(part)) for name, part in references.items())
+    reading = (made or converter())._reading("t", WriterSchema(json.dumps(node, default=str), "JSON", parts, None))
+    return reading.schema, reading.read(data.encode() if isinstance(data, str) else data)
+
+
+@settings(max_examples=150, deadline=None)
+@given(pairs())
+def test_schema_and_value_come_back_as_they_were(pair: tuple[Schema, Any]) -> None:
+    schema, value = pair
+    read_schema, read_value = decode(to_json_schema(schema, JsonOptions()), encode(schema, value))
+    assert read_schema == schema
+    assert read_value == value
+
+
+@settings(max_examples=80, deadline=None)
+@given(pairs(defaults=False))
+def test_what_is_written_fits_the_json_schema(pair: tuple[Schema, Any]) -> None:
+    schema, value = pair
+    made = converter(**{"decimal.format": "NUMERIC"})
+    node = json.loads(json.dumps(to_json_schema(schema, JsonOptions(numeric_decimals=True))))
+    jsonschema.validate(json.loads(encode(schema, value, made), parse_float=Decimal), node)
+
+
+def test_schema_is_what_confluents_converter_registers() -> None:
+    schema = Schema.struct(
+        {
+            "id": Schema(Type.INT64), "price": decimal_schema(2), "at": timestamp_schema(optional=True),
+            "raw": Schema(Type.BYTES, optional=True), "tags": Schema.map(STRING_SCHEMA, INT32_SCHEMA),
+            "odd": Schema.map(INT32_SCHEMA, STRING_SCHEMA), "list": Schema.array(Schema(Type.FLOAT32)),
+            "kind": Schema(Type.STRING, parameters={ENUM: "", f"{ENUM}.A": "A", f"{ENUM}.B": "B"}),
+            "inner": Schema.struct({"x": Schema(Type.BOOLEAN, default=True)}, name="In", optional=True, doc="inside"),
+        },
+        name="com.example.T", version=4,
+    )  # fmt: skip
+    null = {"type": "null"}
+    assert to_json_schema(schema, JsonOptions()) == {
+        "type": "object", "title": "com.example.T", "connect.version": 4, "properties": {
+            "id": {"type": "integer", "connect.type": "int64", "connect.index": 0},
+            "price": {"type": "number", "connect.type": "bytes", "title": DECIMAL, "connect.version": 1,
+                      "connect.parameters": {"scale": "2"}, "connect.index": 1},
+            "at": {"connect.index": 2, "oneOf": [null, {
+                "type": "integer", "connect.type": "int64", "title": "org.apache.kafka.connect.data.Timestamp",
+                "connect.version": 1}]},
+            "raw": {"connect.index": 3, "oneOf": [null, {"type": "string", "connect.type": "bytes"}]},
+            "tags": {"type": "object", "connect.type": "map", "connect.index": 4,
+                     "additionalProperties": {"type": "integer", "connect.type": "int32"}},
+            "odd": {"type": "array", "connect.type": "map", "connect.index": 5, "items": {"type": "object", "properties": {
+                "key": {"type": "integer", "connect.type": "int32", "connect.index": 0},
+                "value": {"type": "string", "connect.index": 1}}}},
+            "list": {"type": "array", "items": {"type": "number", "connect.type": "float32"}, "connect.index": 6},
+            "kind": {"enum": ["A", "B"], "connect.index": 7},
+            "inner": {"connect.index": 8, "oneOf": [null, {
+                "type": "object", "title": "In", "description": "inside",
+                "properties": {"x": {"type": "boolean", "default": True, "connect.index": 0}}}]},
+        },
+    }  # fmt: skip
+
+
+def test_a_foreign_schema_with_references_and_definitions_is_read() -> None:
+    node = {
+        "type": "object", "title": "Order", "properties": {
+            "b": {"$ref": "#/$defs/money", "connect.index": 9}, "a": {"type": ["null", "integer"]},
+            "who": {"$ref": "person.json"}, "state": {"type": "string", "enum": ["new", "old"]},
+            "ratio": {"allOf": [{"type": "number"}, {"minimum": 0}]}, "fixed": {"const": 5},
+        }, "required": ["b"], "$defs": {"money": {"type": "number"}},
+    }  # fmt: skip
+    person = {"type": "object", "title": "Person", "properties": {"name": {"type": "string"}}}
+    data = '{"who": {"name": "x"}, "b": 2, "a": null, "state": "new", "ratio": 0.5, "fixed": 5, "more": 1}'
+    schema, struct = decode(node, data, **{"person.json": person})
+    assert {part.name: (part.schema.type, part.schema.optional) for part in schema.fields} == {
+        "a": (Type.INT64, True), "b": (Type.FLOAT64, False), "who": (Type.STRUCT, False), "state": (Type.STRING, False),
+        "ratio": (Type.FLOAT64, False), "fixed": (Type.INT64, False),
+    }  # fmt: skip
+    assert [part.name for part in schema.fields] == ["a", "who", "state", "ratio", "fixed", "b"]
+    assert (struct["b"], struct["who"]["name"], struct["a"], struct["state"]) == (2.0, "x", None, "new")
+    made = converter(**{"use.optional.for.nonrequired": "true"})
+    schema, struct = decode(node, '{"b": 1}', made, **{"person.json": person})
+    assert [part.name for part in schema.fields if not part.schema.optional] == ["b"]
+    assert struct["who"] is None
+    with pytest.raises(DataError, match="required STRUCT field"):
+        decode(node, '{"b": 1}', **{"person.json": person})
+
+
+def test_one_of_several_becomes_a_struct_and_comes_back() -> None:
+    node = {"type": "object", "properties": {"u": {"oneOf": [
+        {"type": "null"}, {"type": "string"}, {"type": "integer"},
+        {"type": "object", "properties": {"q": {"type": "boolean"}}}]}}}  # fmt: skip
+    for text, name in (('"x"', "field.0"), ("5", "field.1"), ('{"q":true}', "field.2"), ("null", "")):
+        schema, struct = decode(node, f'{{"u":{text}}}')
+        union = struct["u"]
+        assert (union is None) == (name == "")
+        if union is not None:
+            assert [key for key, value in union.items() if value is not None] == [f"{ONE_OF}.{name}"]
+        assert encode(schema, struct) == f'{{"u":{text}}}'.encode()
+    with pytest.raises(DataError, match="matching oneof"):
+        decode(node, '{"u": [1]}')
+    again = to_json_schema(schema, JsonOptions())["properties"]["u"]["oneOf"]
+    assert [branch["type"] for branch in again] == ["null", "string", "integer", "object"]
+
+
+def test_decimals_keep_their_digits_either_way() -> None:
+    schema, value = decimal_schema(20), Decimal("0.12345678901234567891")
+    assert encode(schema, value, converter(**{"decimal.format": "numeric"})) == b"0.12345678901234567891"
+    for data in (b"0.12345678901234567891", encode(schema, value)):
+        assert decode(to_json_schema(schema, JsonOptions()), data)[1] == value
+
+
+def test_numbers_that_json_lacks_are_texts() -> None:
+    schema = Schema.array(Schema(Type.FLOAT64))
+    assert encode(schema, [float("nan"), float("-inf"), 1.0]) == b'["NaN","-Infinity",1.0]'
+
+
+def test_validation_refuses_what_does_not_fit() -> None:
+    made = converter(**{"json.fail.invalid.schema": "true"})
+    node = {"type": "object", "properties": {"a": {"type": "integer", "maximum": 5}}}
+    assert decode(node, '{"a": 5}', made)[1]["a"] == 5
+    with pytest.raises(DataError, match=r"\$\.a: maximum"):
+        decode(node, '{"a": 6}', made)
+    with pytest.raises(DataError, match="type"):  # Confluent's converter too writes base64 where the schema says number
+        encode(decimal_schema(1), Decimal("1.5"), made)
+
+
+@pytest.mark.parametrize(
+    ("node", "data", "message"),
+    [
+        ({}, "1", "give each part"),
+        (True, "1", "says nothing"),
+        ({"type": "array"}, "[]", "items type"),
+        ({"$ref": "#/nope"}, "1", "leads nowhere"),
+        ({"$ref": "other.json"}, "1", "not among its references"),
+        ({"type": "object", "properties": {"a": {"$ref": "#"}}}, "{}", "contains itself"),
+        ({"allOf": [{"oneOf": []}]}, "{}", "allOf"),
+        ({"type": "object", "properties": {}}, "[]", "encoded as JSON objects"),
+        ({"type": "string"}, "null", "Invalid null value for required STRING field"),
+        ({"type": "string", "connect.type": "bytes"}, '"%"', "Invalid bytes"),
+        (
+            {"type": "integer", "title": "org.apache.kafka.connect.data.Date", "connect.type": "int32"},
+            '"x"',
+            "Invalid type for Date",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_refused(node: Any, data: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        decode(node, data)
+
+
+def test_what_cannot_be_written_is_refused() -> None:
+    with pytest.raises(DataError, match="without a schema"):
+        encode(None, {"a": 1})
+    schema = Schema.struct({"a": INT32_SCHEMA})
+    with pytest.raises(DataError, match="required and has no default"):
+        encode(schema, Struct(schema))
+    closed = to_json_schema(schema, JsonOptions(additional_properties=False))
+    assert closed["additionalProperties"] is False

@@ -1,0 +1,139 @@
+"""Properties of JsonConverter: what is written is read back, and the specialised ways give what the plain ones give."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sluiceway.converters.json_converter import JsonConverter
+from sluiceway.converters.json_parse import parse
+from sluiceway.converters.json_print import dumps
+from sluiceway.converters.json_read import reader
+from sluiceway.converters.json_read_fast import Unusual, fast_reader
+from sluiceway.converters.json_write import JsonWriter
+from sluiceway.converters.json_write_fast import fast_writer
+from sluiceway.data import Schema
+from sluiceway.errors import ConnectError
+
+from support.connect_data import schemas, texts, values
+
+few = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+given_data = schemas().flatmap(lambda schema: st.tuples(st.just(schema), values(schema)))
+options = st.fixed_dictionaries({
+    "decimal.format": st.sampled_from(["BASE64", "numeric"]), "replace.null.with.default": st.sampled_from(["true", "false"]),
+})  # fmt: skip
+
+
+def converter(config: dict[str, str]) -> JsonConverter:
+    made = JsonConverter()
+    made.configure(config)
+    return made
+
+
+def outcome(function: Any, *arguments: Any) -> Any:
+    """What a function returns, with its types, or what it raises."""
+    try:
+        found = function(*arguments)
+    except ConnectError as error:
+        return type(error), str(error)
+    return repr(found), found
+
+
+@few
+@given(given_data, options)
+def test_what_is_written_with_its_schema_is_read_back(data: tuple[Schema, Any], config: dict[str, str]) -> None:
+    schema, value = data
+    writer, read = converter(config), converter(config).decoder("t")
+    written = writer.from_connect_data("t", schema, value)
+    for _ in range(3):  # plainly, and by its start
+        assert repr(read(written)) == repr((schema, value))
+        assert read(written) == (schema, value)
+
+
+@few
+@given(given_data)
+def test_a_bare_payload_is_read_back_with_the_schema_of_the_config(data: tuple[Schema, Any]) -> None:
+    schema, value = data
+    envelope = json.loads(converter({}).from_connect_data("t", schema, value) or b"")
+    written = converter({"schemas.enable": "false"}).from_connect_data("t", schema, value)
+    assert written is not None
+    read = converter({"schema.content": json.dumps(envelope["schema"])}).decoder("t")
+    assert read(written) == (schema, value)
+
+
+@few
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1)
+        | st.floats(allow_nan=False, allow_infinity=False).map(lambda number: number + 0.0) | texts,
+        lambda inner: st.lists(inner) | st.dictionaries(texts, inner),
+        max_leaves=12,
+    ).filter(lambda value: value is not None),
+    st.sampled_from(["true", "false"]),
+)  # fmt: skip
+def test_any_schemaless_value_is_read_back(value: Any, enabled: str) -> None:
+    each = converter({"schemas.enable": enabled})
+    written = each.from_connect_data("t", None, value)
+    for _ in range(2):
+        assert repr(each.to_connect_data("t", written).value) == repr(value)
+
+
+json_nodes = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.integers(-5, 300) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(["", "x", "AAE=", "BQ", "5"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@st.composite
+def odd_payloads(draw: Any) -> tuple[Schema, bytes]:
+    """A schema, and JSON that was written for it but for one node somewhere in it, which may be anything."""
+    schema, value = draw(given_data)
+    node = json.loads(dumps(JsonWriter().writer(schema)(value)))
+    return schema, json.dumps(_spoilt(draw, node)).encode()
+
+
+def _spoilt(draw: Any, node: Any) -> Any:
+    if not node or not isinstance(node, (dict, list)) or draw(st.booleans()):
+        return draw(json_nodes)
+    place = draw(st.sampled_from(list(node) if isinstance(node, dict) else range(len(node))))
+    node[place] = _spoilt(draw, node[place])
+    return node
+
+
+@few
+@given(odd_payloads(), st.booleans())
+def test_the_specialised_reader_gives_what_the_plain_one_gives_or_leaves_it_to_it(
+    data: tuple[Schema, bytes], use_defaults: bool
+) -> None:
+    schema, payload = data
+    try:
+        quick = outcome(fast_reader(schema, use_defaults=use_defaults), payload)
+    except (Unusual, orjson.JSONDecodeError):
+        return
+    assert quick == outcome(reader(schema, use_defaults=use_defaults), parse(payload))
+
+
+@few
+@given(given_data, st.booleans())
+def test_the_specialised_reader_reads_what_was_written(data: tuple[Schema, Any], use_defaults: bool) -> None:
+    schema, value = data
+    payload = dumps(JsonWriter(use_defaults=use_defaults).writer(schema)(value))
+    assert outcome(fast_reader(schema, use_defaults=use_defaults), payload) == (repr(value), value)
+
+
+@few
+@given(given_data, given_data, st.booleans(), st.booleans())
+def test_the_specialised_writer_gives_what_the_plain_one_gives(
+    data: tuple[Schema, Any], other: tuple[Schema, Any], numeric: bool, use_defaults: bool
+) -> None:
+    schema, value = data
+    writer = JsonWriter(numeric_decimals=numeric, use_defaults=use_defaults)
+    plain, quick = writer.writer(schema), fast_writer(writer, schema)
+    for each in (value, other[1], None, [value], {"a": value}):  # those of other schemas mostly do not fit
+        assert outcome(lambda each=each: dumps(quick(each))) == outcome(lambda each=each: dumps(plain(each)))

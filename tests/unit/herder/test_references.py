@@ -1,0 +1,58 @@
+"""Configs that refer to secrets are checked with them, and answered without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import BadRequestError, ConfigError
+from sluiceway.herder.validation import check, validate_config
+
+SOURCE = {"name": "s", "connector.class": "FileStreamSource", "topic": "t"}
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> WorkerConfig:
+    (tmp_path / "secrets.properties").write_text("size=250000\ntext=not-a-number\nversion=[hunter2\n")
+    return WorkerConfig.of({"config.providers": "file", "config.providers.file.class": "FileConfigProvider"})
+
+
+def at(tmp_path: Path, key: str) -> str:
+    return f"${{file:{tmp_path}/secrets.properties:{key}}}"
+
+
+def value(config: dict[str, str], worker: WorkerConfig, name: str) -> str | None:
+    return next(info.value.value for info in validate_config(config, worker).configs if info.value and info.value.name == name)
+
+
+def test_a_reference_is_looked_up_to_check_it_and_shown_as_it_was_written(worker: WorkerConfig, tmp_path: Path) -> None:
+    config = SOURCE | {"batch.size": at(tmp_path, "size")}
+    check(config, worker)
+    assert value(config, worker, "batch.size") == at(tmp_path, "size")
+
+
+def test_a_wrong_value_behind_a_reference_is_refused_without_being_shown(worker: WorkerConfig, tmp_path: Path) -> None:
+    found = validate_config(SOURCE | {"batch.size": at(tmp_path, "text")}, worker)
+    assert found.errors == [f"Invalid value {at(tmp_path, 'text')} for configuration batch.size: Not a number of type INT"]
+    assert "not-a-number" not in str(found.to_json())
+
+
+def test_errors_that_end_the_check_do_not_show_it_either(worker: WorkerConfig, tmp_path: Path) -> None:
+    with pytest.raises(BadRequestError) as caught:
+        validate_config(SOURCE | {"connector.plugin.version": at(tmp_path, "version")}, worker)
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(ConfigError) as overridden:
+        validate_config(SOURCE | {"producer.override.linger.ms": at(tmp_path, "text")}, worker)
+    assert "not-a-number" not in str(overridden.value)
+
+
+def test_what_can_only_be_looked_up_elsewhere_is_not_held_against_a_config(worker: WorkerConfig) -> None:
+    config = SOURCE | {"batch.size": "${file:/not/on/this/machine:size}"}
+    check(config, worker)
+    assert value(config, worker, "batch.size") == "${file:/not/on/this/machine:size}"
+
+
+def test_without_providers_a_reference_is_a_text_like_any_other() -> None:
+    found = validate_config(SOURCE | {"batch.size": "${file:/a:b}"}, WorkerConfig.of({}))
+    assert found.errors == ["Invalid value ${file:/a:b} for configuration batch.size: Not a number of type INT"]

@@ -1,0 +1,92 @@
+"""``${airflow:..}``: what Airflow's connections and variables say, and how a driver without Airflow gets it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from sluiceway.config.variables import HANDED_OVER, resolver
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConfigError
+from sluiceway.provider.config_provider import AirflowConfigProvider, environment
+
+PROPERTIES = {"config.providers": "env,airflow", "config.providers.env.class": "EnvVarConfigProvider",
+              "config.providers.airflow.class": "AirflowConfigProvider"}  # fmt: skip
+
+
+@pytest.fixture
+def masked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return what was masked; a connection ``db`` and a variable ``CODE`` are in Airflow's environment."""
+    hidden: list[str] = []
+    monkeypatch.setenv("AIRFLOW_CONN_DB", json.dumps({
+        "conn_type": "postgres", "host": "h", "login": "u", "password": "hunter2", "port": 5432, "schema": "s",
+        "extra": {"sslmode": "require", "n": 1},
+    }))  # fmt: skip
+    monkeypatch.setenv("AIRFLOW_VAR_CODE", "4711")
+    monkeypatch.setattr("airflow.sdk.log.mask_secret", lambda value, *_: hidden.append(value))
+    return hidden
+
+
+def looked_up(text: str) -> str:
+    return resolver(WorkerConfig.of(PROPERTIES)).resolve({"x": text})["x"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("db:login", "u"), ("db:password", "hunter2"), ("db:host", "h"), ("db:port", "5432"), ("db:schema", "s"),
+        ("db:conn_type", "postgres"), ("db:extra.sslmode", "require"), ("db:extra.n", "1"), ("variable:CODE", "4711"),
+        ("db:extra.none", "${airflow:db:extra.none}"),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("masked")
+def test_a_reference_is_a_connections_field_or_a_variable(reference: str, expected: str) -> None:
+    assert looked_up(f"${{airflow:{reference}}}") == expected
+
+
+@pytest.mark.usefixtures("masked")
+def test_a_uri_holds_the_whole_connection() -> None:
+    assert looked_up("${airflow:db:uri}").startswith("postgres://u:hunter2@h:5432/s")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("${airflow:db:pasword}", "has no field 'pasword'"),
+        ("${airflow:none:password}", "^Airflow has no connection 'none'"),
+        ("${airflow:variable:NONE}", "^Airflow has no variable 'NONE'"),
+        ("${airflow:password}", "is \\$\\{airflow:<connection id>:<field>\\}"),
+    ],
+)
+@pytest.mark.usefixtures("masked")
+def test_what_airflow_cannot_have_is_refused(text: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        looked_up(text)
+
+
+def test_a_task_hands_over_what_both_configs_refer_to_and_masks_it(masked: list[str]) -> None:
+    config = {"a": "x${airflow:db:password}", "b": "${env:HOME}", "c": "${airflow:variable:CODE}"}
+    found = environment(PROPERTIES | {"sasl.jaas.config": "${airflow:db:login}"}, config)
+    assert list(found) == [HANDED_OVER]
+    assert json.loads(found[HANDED_OVER]) == {
+        "airflow:db:login": "u", "airflow:db:password": "hunter2", "airflow:variable:CODE": "4711",
+    }  # fmt: skip
+    assert {"4711", "hunter2", "u"} <= {value for value in masked if isinstance(value, str)}  # Airflow masks the extras too
+
+
+def test_a_driver_takes_what_was_handed_over_and_asks_no_airflow(monkeypatch: pytest.MonkeyPatch, masked: list[str]) -> None:
+    config = {"a": "${airflow:db:password}"}
+    for name, value in environment(PROPERTIES, config).items():
+        monkeypatch.setenv(name, value)
+
+    def no_airflow(*_: Any) -> None:
+        raise AssertionError("asked")
+
+    monkeypatch.setattr(AirflowConfigProvider, "get", no_airflow)
+    assert resolver(WorkerConfig.of(PROPERTIES)).resolve(config) == {"a": "hunter2"}
+
+
+def test_nothing_is_handed_over_if_nothing_refers_to_airflow() -> None:
+    assert environment(PROPERTIES, {"a": "${env:HOME}", "b": "${other:db:password}"}) == {}
+    assert environment({}, {"a": "${airflow:db:password}"}) == {}

@@ -1,0 +1,87 @@
+"""Chains for tests: configs written briefly, and records compared by what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sluiceway.api import Predicate, SinkRecord, SourceRecord, Transform
+from sluiceway.api.transform import ConnectRecord, R
+from sluiceway.runtime.chain import Chain, StageError, Transformed, chain_of
+
+JAVA = "org.apache.kafka.connect.transforms."
+
+
+def chain_config(*stages: Mapping[str, str], **predicates: Mapping[str, str]) -> dict[str, str]:
+    """Return a config of transforms t0, t1, ... and of predicates by alias; types without a dot are Connect's."""
+    config = {"transforms": ",".join(f"t{index}" for index in range(len(stages))), "predicates": ",".join(predicates)}
+    parts = {**{f"transforms.t{index}": stage for index, stage in enumerate(stages)},
+             **{f"predicates.{alias}": predicate for alias, predicate in predicates.items()}}  # fmt: skip
+    for prefix, options in parts.items():
+        package = JAVA + ("predicates." if prefix.startswith("predicates") else "")
+        for name, value in options.items():
+            config[f"{prefix}.{name}"] = package + value if name == "type" and "." not in value else value
+    return config
+
+
+def chain(*stages: Mapping[str, str], in_place: bool = False, **predicates: Mapping[str, str]) -> Chain[Any]:
+    return chain_of(chain_config(*stages, **predicates), in_place=in_place)
+
+
+def sink(value: Any, schema: Any = None, **more: Any) -> SinkRecord:
+    return SinkRecord("orders", 3, 42, value, schema, **more)
+
+
+def run(made: Chain[Any], *records: Any) -> tuple[Transformed[Any], list[tuple[Any, StageError]]]:
+    """Return what a chain makes of a batch, and the records it refused, which are left out."""
+    refused: list[tuple[Any, StageError]] = []
+    return made(records, lambda record, error: refused.append((record, error))), refused
+
+
+def values(records: Sequence[ConnectRecord]) -> list[Any]:
+    return [record.value for record in records]
+
+
+class Repeat(Transform):
+    """Puts as many records in a record's place as its value says."""
+
+    def apply(self, record: R) -> R | Sequence[R] | None:
+        return [record.new_record(value=f"{record.value}.{number}") for number in range(int(str(record.value)[0]))]
+
+
+class Broken(Transform):
+    """Fails in whatever way its option says."""
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        if config.get("fail") == "configure":
+            raise ValueError("no such thing")
+
+    def apply(self, record: R) -> R | Sequence[R] | None:
+        raise RuntimeError(f"cannot do {record.value}")
+
+    def close(self) -> None:
+        raise RuntimeError("cannot close")
+
+
+class Closing(Transform, Predicate):
+    """Remembers that it was closed."""
+
+    closed = 0
+
+    def apply(self, record: R) -> R | Sequence[R] | None:
+        return record
+
+    def test(self, record: ConnectRecord) -> bool:
+        return True
+
+    def close(self) -> None:
+        Closing.closed += 1
+
+
+def shape(record: SourceRecord | SinkRecord) -> tuple[Any, ...]:
+    """Return everything in a record, comparable (NaN equals itself, -0.0 is not 0.0)."""
+    return tuple(
+        value if name.endswith("schema") else (repr(value), type(value)) if name != "headers" else
+        [(key, repr(item), schema) for key, item, schema in value]
+        for name in record.__slots__ for value in [getattr(record, name)]
+    )  # fmt: skip
