@@ -120,5 +120,5 @@ def test_possessive_patterns_mean_the_same_without_atomic_groups(monkeypatch: py
 
 def test_the_pointer_stands_below_a_character_that_tabs_have_moved() -> None:
     with pytest.raises(ValueError, match="Illegal repetition") as caught:
-        compile_java('\ta{"')
-    assert str(caught.value) == 'Illegal repetition near index 1\n\ta{"\n\t ^'
+        compile_java('x\ta{"')
+    assert str(caught.value) == 'Illegal repetition near index 4\nx\ta{"\n \t  ^'
