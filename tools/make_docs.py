@@ -168,7 +168,7 @@ def _code(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    """Return an option's text for a table cell: Kafka's texts have some HTML in them."""
+    """Return an option's text for a table cell: descriptions have some HTML in them, as in Kafka's REST answers."""
     text = re.sub(r"</?code>", "`", text.replace("``", "`"))
     text = re.sub(r"<[/a-z][^<>]*>", " ", text)
     return re.sub(r"\s+", " ", text).strip().replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")

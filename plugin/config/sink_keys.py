@@ -1,4 +1,4 @@
-"""The keys that only sinks have, as Kafka Connect 4.3 declares them. Its texts are part of what REST answers."""
+"""The keys that only sinks have, as Kafka Connect 4.3 declares them. The texts are our own."""
 
 from __future__ import annotations
 
@@ -16,36 +16,33 @@ SINK = ConfigDef(
             name=TOPICS, type=Type.LIST, default=[], importance=Importance.HIGH,
             validator=UniqueList(allow_empty=True), group=COMMON, order_in_group=4,
             width=Width.LONG, display_name="Topics",
-            doc="List of topics to consume, separated by commas",
+            doc="Topics to read, with commas between them. Not together with topics.regex.",
         ),
         ConfigKey(
             name=TOPICS_REGEX, type=Type.STRING, default="", importance=Importance.HIGH,
             group=COMMON, order_in_group=4,
             width=Width.LONG, display_name="Topics regex",
-            doc="Regular expression giving topics to consume. Under the hood, the regex is compiled to a "
-                "<code>java.util.regex.Pattern</code>. Only one of topics or topics.regex should be specified.",
+            doc="Java regular expression; every topic whose whole name matches it is read. Not together with topics.",
         ),
         ConfigKey(
             name=DLQ_TOPIC, type=Type.STRING, default="", importance=Importance.MEDIUM,
             group=ERRORS, order_in_group=6,
             width=Width.MEDIUM, display_name="Dead Letter Queue Topic Name",
-            doc="The name of the topic to be used as the dead letter queue (DLQ) for messages that result in an error when "
-                "processed by this sink connector, or its transformations or converters. The topic name is blank by default, "
-                "which means that no messages are to be recorded in the DLQ.",
+            doc="Dead letter queue: the topic that gets the records which the connector, a transform or a converter failed "
+                "on. Empty: they are not kept.",
         ),
         ConfigKey(
             name="errors.deadletterqueue.topic.replication.factor", type=Type.SHORT, default=3, importance=Importance.MEDIUM,
             group=ERRORS, order_in_group=7,
             width=Width.MEDIUM, display_name="Dead Letter Queue Topic Replication Factor",
-            doc="Replication factor used to create the dead letter queue topic when it doesn't already exist.",
+            doc="How many replicas the dead letter queue's topic gets if it has to be created.",
         ),
         ConfigKey(
             name="errors.deadletterqueue.context.headers.enable", type=Type.BOOLEAN, default=False, importance=Importance.MEDIUM,
             group=ERRORS, order_in_group=8,
             width=Width.MEDIUM, display_name="Enable Error Context Headers",
-            doc="If true, add headers containing error context to the messages written to the dead letter queue. To avoid "
-                "clashing with headers from the original record, all error context header keys, all error context header keys "
-                "will start with <code>__connect.errors.</code>",
+            doc="Whether records in the dead letter queue tell in headers what went wrong and where. The names of these "
+                "begin with __connect.errors. so as not to meet the record's own.",
         ),
     ]
 )  # fmt: skip

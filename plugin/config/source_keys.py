@@ -1,4 +1,4 @@
-"""The keys that only sources have, as Kafka Connect 4.3 declares them. Its texts are part of what REST answers."""
+"""The keys that only sources have, as Kafka Connect 4.3 declares them. The texts are our own."""
 
 from __future__ import annotations
 
@@ -13,49 +13,38 @@ SOURCE = ConfigDef(
             name="topic.creation.groups", type=Type.LIST, default=[], importance=Importance.LOW,
             validator=aliases_once, group="Topic Creation", order_in_group=1,
             width=Width.LONG, display_name="Topic Creation Groups",
-            doc="Groups of configurations for topics created by source connectors",
+            doc="Names of your choice for groups of topics to create; settings of each stand after topic.creation. and its name.",
         ),
         ConfigKey(
             name="exactly.once.support", type=Type.STRING, default="requested", importance=Importance.MEDIUM,
             validator=OneOf(("REQUIRED", "REQUESTED"), ignore_case=True), group=EXACTLY_ONCE, order_in_group=2,
             width=Width.SHORT, display_name="Exactly once support",
-            doc="Permitted values are requested, required. If set to \"required\", forces a preflight check for the connector to "
-                "ensure that it can provide exactly-once semantics with the given configuration. Some connectors may be capable"
-                " of providing exactly-once semantics but not signal to Connect that they support this; in that case, "
-                "documentation for the connector should be consulted carefully before creating it, and the value for this "
-                "property should be set to \"requested\". Additionally, if the value is set to \"required\" but the worker that "
-                "performs preflight validation does not have exactly-once support enabled for source connectors, requests to "
-                "create or validate the connector will fail.",
+            doc="With required, the connector is refused unless it says that it delivers exactly once with this config and "
+                "the worker has exactly-once support for sources turned on. A connector may be able to without saying so: "
+                "after a look at its manual, set requested, which checks nothing.",
         ),
         ConfigKey(
             name="transaction.boundary", type=Type.STRING, default="poll", importance=Importance.MEDIUM,
             validator=OneOf(("INTERVAL", "POLL", "CONNECTOR"), ignore_case=True), group=EXACTLY_ONCE, order_in_group=3,
             width=Width.SHORT, display_name="Transaction Boundary",
-            doc="Permitted values are: poll, interval, connector. If set to 'poll', a new producer transaction will be started "
-                "and committed for every batch of records that each task from this connector provides to Connect. If set to "
-                "'connector', relies on connector-defined transaction boundaries; note that not all connectors are capable of "
-                "defining their own transaction boundaries, and in that case, attempts to instantiate a connector with this "
-                "value will fail. Finally, if set to 'interval', commits transactions only after a user-defined time interval "
-                "has passed.",
+            doc="When a producer's transaction ends: poll is after each batch that a task returns, interval after some time "
+                "(see transaction.boundary.interval.ms), connector where the connector says so; it fails to start if it "
+                "cannot.",
         ),
         ConfigKey(
             name="transaction.boundary.interval.ms", type=Type.LONG, default=None, importance=Importance.LOW,
             validator=OrNull(Range(0)), group=EXACTLY_ONCE, order_in_group=4,
             width=Width.SHORT, display_name="Transaction boundary interval",
-            doc="If 'transaction.boundary' is set to 'interval', determines the interval for producer transaction commits by "
-                "connector tasks. If unset, defaults to the value of the worker-level 'offset.flush.interval.ms' property. It "
-                "has no effect if a different transaction.boundary is specified.",
+            doc="How many milliseconds a transaction lasts with transaction.boundary=interval; ignored with any other. The "
+                "worker's offset.flush.interval.ms if not given.",
         ),
         ConfigKey(
             name="offsets.storage.topic", type=Type.STRING, default=None, importance=Importance.LOW,
             validator=NonEmptyString(), group="offsets.topic", order_in_group=1,
             width=Width.LONG, display_name="Offsets topic",
-            doc="The name of a separate offsets topic to use for this connector. If empty or not specified, the worker\u2019s "
-                "global offsets topic name will be used. If specified, the offsets topic will be created if it does not already "
-                "exist on the Kafka cluster targeted by this connector (which may be different from the one used for the "
-                "worker's global offsets topic if the bootstrap.servers property of the connector's producer has been overridden "
-                "from the worker's). Only applicable in distributed mode; in standalone mode, setting this property will have no "
-                "effect.",
+            doc="Topic that keeps this connector's offsets instead of the worker's own topic for that; it is created where "
+                "the connector's producer writes, which may be another cluster than the worker's. Ignored in standalone "
+                "mode.",
         ),
     ]
 )  # fmt: skip

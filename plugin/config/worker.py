@@ -40,7 +40,7 @@ _COMMON = ConfigDef(
         ConfigKey(name="group.id", type=Type.STRING, default="connect-cluster", importance=_HIGH,
                   doc="Identifies the Connect cluster; transactional ids and client ids are made from it."),
         ConfigKey(name="config.storage.topic", type=Type.STRING, default="connect-configs", importance=_HIGH,
-                  doc="Topic of the connector configs."),
+                  doc="Which topic keeps the configs of connectors and tasks."),
         ConfigKey(name="config.storage.replication.factor", type=Type.SHORT, default=3, importance=_LOW,
                   doc="Replication factor when the config topic is created; -1 is the broker's default."),
         ConfigKey(name="offset.storage.topic", type=Type.STRING, default="connect-offsets", importance=_HIGH,

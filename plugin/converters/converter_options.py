@@ -14,7 +14,7 @@ def converter_config_def(*keys: ConfigKey) -> ConfigDef:
     """Return a converter's ConfigDef: ``converter.type``, which the runtime gives and not the user, and these keys."""
     return ConfigDef([
         ConfigKey(name=_TYPE, type=Type.STRING, importance=Importance.LOW, validator=OneOf(("key", "value", "header")),
-                  doc="How this converter will be used.", display_name=_TYPE),
+                  doc="Set by the worker: whether keys, values or headers are converted.", display_name=_TYPE),
         *keys,
     ])  # fmt: skip
 

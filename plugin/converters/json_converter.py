@@ -50,10 +50,10 @@ class JsonConverter(Converter):
         return converter_config_def(
             ConfigKey(name=_ENABLE, type=Type.BOOLEAN, default=True, importance=Importance.HIGH, width=Width.MEDIUM,
                       group="Schemas", order_in_group=0, display_name="Enable Schemas",
-                      doc="Include schemas within each of the serialized values and keys."),
+                      doc="Whether each message holds its schema beside its payload; if not, it is the bare payload."),
             ConfigKey(name=_CACHE, type=Type.INT, default=1000, importance=Importance.HIGH, width=Width.MEDIUM,
                       group="Schemas", order_in_group=1, display_name="Schema Cache Size",
-                      doc="The maximum number of schemas that can be cached in this converter instance."),
+                      doc="How many schemas the converter remembers, to spare itself work."),
             ConfigKey(name=_CONTENT, type=Type.STRING, default=None, importance=Importance.HIGH, width=Width.MEDIUM,
                       group="Schemas", order_in_group=2, display_name="Schema Content",
                       doc="A schema, as JSON, that all messages are read with: they then hold the bare payload. Only for "

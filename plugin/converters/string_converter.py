@@ -28,7 +28,7 @@ class StringConverter(Converter):
         return converter_config_def(
             ConfigKey(name=_ENCODING, type=Type.STRING, default="UTF-8", importance=Importance.HIGH, width=Width.MEDIUM,
                       display_name="Encoding",
-                      doc="The name of the Java character set to use for encoding strings as byte arrays."),
+                      doc="How text becomes bytes and bytes text: a character set, by Java's name for it."),
         )  # fmt: skip
 
     def __init__(self) -> None:

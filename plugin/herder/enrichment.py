@@ -226,14 +226,16 @@ class _Group:
             ConfigKey(
                 name=f"{prefix}type", type=Type.CLASS, loader=plugin_class, importance=Importance.HIGH,
                 validator=_refusing(lambda: self._condition_problem(prefix, config) or choice.problem),
-                doc=f"Class for the '{alias}' {self.noun}.", group=group, order_in_group=0, width=Width.LONG,
+                doc=f"What {self.noun} {alias} stands for: a class or its alias.",
+                group=group, order_in_group=0, width=Width.LONG,
                 display_name=f"{self.noun.capitalize()} type for {alias}",
                 recommender=Recommender(values=lambda _name, _parsed: _classes(self.kind)),
             ),
             ConfigKey(
                 name=prefix + VERSION, type=Type.STRING, default=choice.version, importance=Importance.HIGH,
                 validator=_refusing(lambda: wrong_version),
-                doc=f"Version of the '{alias}' {self.noun}.", group=group, order_in_group=1, width=Width.LONG,
+                doc=f"Which version of {alias}'s class to use: one, or a range in Maven's notation.",
+                group=group, order_in_group=1, width=Width.LONG,
                 display_name=f"{self.noun.capitalize()} version for {alias}",
                 recommender=Recommender(values=lambda _name, _parsed: choice.versions),
             ),

@@ -39,7 +39,7 @@ from sluiceway.transforms.java_regex import compile_java
 
 _CONVERTER_TYPE = ConfigKey(
     name="converter.type", type=Type.STRING, importance=Importance.LOW, validator=OneOf(("key", "value", "header")),
-    doc="How this converter will be used.",
+    doc="Set by the worker: whether keys, values or headers are converted.",
 )  # fmt: skip
 
 # Shown in messages about a config whose class, and with it the knowledge of which keys are secret, is missing.

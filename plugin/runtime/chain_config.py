@@ -23,9 +23,9 @@ NEGATE = "negate"
 CONDITION = ConfigDef(
     [
         ConfigKey(name=PREDICATE, type=Type.STRING, default=None, importance=Importance.MEDIUM,
-                  doc="The alias of a predicate used to determine whether to apply this transformation."),
+                  doc="Which predicate, by its alias, decides about each record; if not given, all records are changed."),
         ConfigKey(name=NEGATE, type=Type.BOOLEAN, default=False, importance=Importance.MEDIUM,
-                  doc="Whether the configured predicate should be negated."),
+                  doc="With true, the transform applies where its predicate does not hold."),
     ]
 )  # fmt: skip
 """What every transform takes beside its own options."""

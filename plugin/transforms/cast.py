@@ -58,9 +58,8 @@ def _valid_spec(_name: str, value: ConfigValue) -> None:
 _CONFIG = ConfigDef([
     ConfigKey(
         name="spec", type=ConfigType.LIST, validator=Check(_valid_spec, COLON_PAIRS), importance=Importance.HIGH,
-        doc="List of fields and the type to cast them to of the form field1:type,field2:type to cast fields of Maps or "
-        "Structs. A single type to cast the entire value. Valid types are int8, int16, int32, int64, float32, float64, "
-        "boolean, and string. Note that binary fields can only be cast to string.",
+        doc="What to cast: name:type for each field, separated by commas, or one type for the whole key or value. The types "
+            "are int8, int16, int32, int64, float32, float64, boolean and string; bytes can become nothing but a string.",
     ),
     REPLACE_NULL_WITH_DEFAULT,
 ])  # fmt: skip

@@ -11,12 +11,12 @@ from sluiceway.config.validators import UniqueList
 
 _CONFIG = ConfigDef([
     ConfigKey(name="headers", type=Type.LIST, validator=UniqueList(), importance=Importance.HIGH,
-              doc="The name of the headers to be removed."),
+              doc="Which headers to take away, by name."),
 ])  # fmt: skip
 
 
 class DropHeaders(Transform):
-    """Removes one or more headers from each record, by their names (case matters)."""
+    """Takes headers off every record: all that have one of the given names (case matters)."""
 
     java_class = "org.apache.kafka.connect.transforms.DropHeaders"
 

@@ -17,7 +17,7 @@ from sluiceway.transforms.requirements import require_map, require_struct
 _PURPOSE = "field extraction"
 
 _CONFIG = ConfigDef([
-    ConfigKey(name="field", type=Type.STRING, importance=Importance.MEDIUM, doc="Field name to extract."),
+    ConfigKey(name="field", type=Type.STRING, importance=Importance.MEDIUM, doc="The field that becomes the whole."),
     REPLACE_NULL_WITH_DEFAULT,
     FIELD_SYNTAX_VERSION,
 ])  # fmt: skip

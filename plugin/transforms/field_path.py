@@ -19,11 +19,8 @@ FIELD_SYNTAX_VERSION = ConfigKey(
     default="V1",
     validator=OneOf(("V1", "V2"), ignore_case=True),
     importance=Importance.HIGH,
-    doc="Defines the version of the syntax to access fields. If set to <code>V1</code>, then the field paths are limited to "
-    "access the elements at the root level of the struct or map. If set to <code>V2</code>, the syntax will support accessing "
-    "nested elements. To access nested elements, dotted notation is used. If dots are already included in the field name, then "
-    "backtick pairs can be used to wrap field names containing dots. E.g. to access the subfield <code>baz</code> from a field "
-    'named "foo.bar" in a struct/map the following format can be used to access its elements: "<code>foo.bar</code>.baz".',
+    doc="How fields are named. V1: only those of the outermost struct or map. V2: names joined by dots lead into nested "
+    "ones, and a name that has dots itself stands between backticks.",
 )
 
 

@@ -9,7 +9,7 @@ from sluiceway.api.transform import R
 
 
 class Filter(Transform):
-    """Drops all records: with a predicate, those that satisfy it."""
+    """Lets no record through, or with a predicate none that it holds for."""
 
     java_class = "org.apache.kafka.connect.transforms.Filter"
 

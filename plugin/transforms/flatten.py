@@ -20,7 +20,7 @@ _PURPOSE = "flattening"
 _CONFIG = ConfigDef([
     ConfigKey(
         name="delimiter", type=Type.STRING, default=".", importance=Importance.MEDIUM,
-        doc="Delimiter to insert between field names from the input record when generating field names for the output record",
+        doc="What stands between the names that a field's new name is made of.",
     ),
 ])  # fmt: skip
 

@@ -18,12 +18,11 @@ _MOVE = "move"
 
 _CONFIG = ConfigDef([
     ConfigKey(name="fields", type=Type.LIST, validator=NonEmptyList(), importance=Importance.HIGH,
-              doc="Field names in the record whose values are to be copied or moved to headers."),
+              doc="The fields to put into headers."),
     ConfigKey(name="headers", type=Type.LIST, validator=NonEmptyList(), importance=Importance.HIGH,
-              doc="Header names, in the same order as the field names listed in the fields configuration property."),
+              doc="What the headers are called: as many names as fields, in their order."),
     ConfigKey(name="operation", type=Type.STRING, validator=OneOf((_MOVE, "copy")), importance=Importance.HIGH,
-              doc="Either <code>move</code> if the fields are to be moved to the headers (removed from the key/value), or "
-                  "<code>copy</code> if the fields are to be copied to the headers (retained in the key/value)."),
+              doc="With move, the fields are taken out of the key or value; with copy, they stay there too."),
     REPLACE_NULL_WITH_DEFAULT,
 ])  # fmt: skip
 
@@ -49,7 +48,7 @@ class _Done(NamedTuple):
 
 
 class HeaderFrom(Transform):
-    """Moves or copies fields of a record's key or value into that record's headers."""
+    """Makes headers of fields of the key or value, which keeps them (copy) or loses them (move)."""
 
     part: ClassVar[str]
 
@@ -124,14 +123,14 @@ class HeaderFrom(Transform):
 
 
 class HeaderFromKey(HeaderFrom):
-    """Moves or copies fields of a record's key into that record's headers."""
+    """Makes headers of fields of the key, which keeps them (copy) or loses them (move)."""
 
     java_class = "org.apache.kafka.connect.transforms.HeaderFrom$Key"
     part = "key"
 
 
 class HeaderFromValue(HeaderFrom):
-    """Moves or copies fields of a record's value into that record's headers."""
+    """Makes headers of fields of the value, which keeps them (copy) or loses them (move)."""
 
     java_class = "org.apache.kafka.connect.transforms.HeaderFrom$Value"
     part = "value"

@@ -14,7 +14,7 @@ from sluiceway.transforms.rebuilding import null_in, struct_of, struct_schema
 _CONFIG = ConfigDef([
     ConfigKey(
         name="field", type=Type.STRING, importance=Importance.MEDIUM,
-        doc="Field name for the single field that will be created in the resulting Struct or Map.",
+        doc="What the only field around the key or value is called.",
     ),
 ])  # fmt: skip
 

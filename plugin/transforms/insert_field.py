@@ -20,7 +20,7 @@ from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, fields_of
 from sluiceway.transforms.requirements import require_map, require_sink_record
 
 _PURPOSE = "field insertion"
-_SUFFIX = "Suffix with <code>!</code> to make this a required field, or <code>?</code> to keep it optional (the default)."
+_SUFFIX = "It is optional, unless the name is given with an exclamation mark at its end; a question mark there says optional too."
 
 
 def _key(name: str, doc: str) -> ConfigKey:
@@ -28,12 +28,12 @@ def _key(name: str, doc: str) -> ConfigKey:
 
 
 _CONFIG = ConfigDef([
-    _key("topic.field", f"Field name for Kafka topic. {_SUFFIX}"),
-    _key("partition.field", f"Field name for Kafka partition. {_SUFFIX}"),
-    _key("offset.field", f"Field name for Kafka offset - only applicable to sink connectors.<br/>{_SUFFIX}"),
-    _key("timestamp.field", f"Field name for record timestamp. {_SUFFIX}"),
-    _key("static.field", f"Field name for static data field. {_SUFFIX}"),
-    _key("static.value", "Static field value, if field name configured."),
+    _key("topic.field", f"The field that gets the topic. {_SUFFIX}"),
+    _key("partition.field", f"The field that gets the partition's number. {_SUFFIX}"),
+    _key("offset.field", f"The field that gets the offset, which only records of sinks have. {_SUFFIX}"),
+    _key("timestamp.field", f"The field that gets the record's timestamp. {_SUFFIX}"),
+    _key("static.field", f"The field that gets static.value. {_SUFFIX}"),
+    _key("static.value", "The constant text for static.field."),
     REPLACE_NULL_WITH_DEFAULT,
 ])  # fmt: skip
 

@@ -19,9 +19,10 @@ def _not_null(name: str, value: ConfigValue) -> None:
 
 _CONFIG = ConfigDef([
     ConfigKey(name="header", type=Type.STRING, validator=_not_null, importance=Importance.HIGH,
-              doc="The name of the header."),
+              doc="What the added header is called."),
     ConfigKey(name="value.literal", type=Type.STRING, validator=_not_null, importance=Importance.HIGH,
-              doc="The literal value that is to be set as the header value on all records."),
+              doc="Text of the added header, the same for every record; what looks like a number, list or the like becomes "
+                  "one."),
 ])  # fmt: skip
 
 

@@ -28,11 +28,13 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
 _CONFIG = ConfigDef([
     ConfigKey(
-        name="fields", type=Type.LIST, validator=UniqueList(), importance=Importance.HIGH, doc="Names of fields to mask.",
+        name="fields", type=Type.LIST, validator=UniqueList(), importance=Importance.HIGH,
+        doc="Which fields are blanked out.",
     ),
     ConfigKey(
         name="replacement", type=Type.STRING, default=None, validator=NonEmptyString(), importance=Importance.LOW,
-        doc="Custom value replacement, that will be applied to all 'fields' values (numeric or non-empty string values only).",
+        doc="What to put there instead of an empty value: a text, or a number for fields that are numbers. Fields of other "
+            "types cannot take it.",
     ),
     REPLACE_NULL_WITH_DEFAULT,
 ])  # fmt: skip

@@ -16,8 +16,7 @@ REPLACE_NULL_WITH_DEFAULT = ConfigKey(
     type=ConfigType.BOOLEAN,
     default=True,
     importance=Importance.MEDIUM,
-    doc="Whether to replace fields that have a default value and that are null to the default value. When set to true, the "
-    "default value is used, otherwise null is used.",
+    doc="What becomes of a null in a field with a default: true puts the default there, false leaves the null.",
 )
 _new = object.__new__
 

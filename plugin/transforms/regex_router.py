@@ -11,9 +11,9 @@ from sluiceway.transforms.java_regex import compile_java, valid_regex
 
 _CONFIG = ConfigDef([
     ConfigKey(name="regex", type=Type.STRING, validator=valid_regex, importance=Importance.HIGH,
-              doc="Regular expression to use for matching, in Java's syntax."),
+              doc="Topics whose whole name is like this get another; in Java's syntax."),
     ConfigKey(name="replacement", type=Type.STRING, importance=Importance.HIGH,
-              doc="Replacement string, which may refer to groups as $1 or ${name}."),
+              doc="The new name; $1 and ${name} in it are groups of the match."),
 ])  # fmt: skip
 
 _MOST_TOPICS = 1000  # remembered

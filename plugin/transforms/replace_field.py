@@ -34,15 +34,15 @@ def _valid_renames(_name: str, value: ConfigValue) -> None:
 _CONFIG = ConfigDef([
     ConfigKey(
         name="exclude", type=Type.LIST, default=[], validator=UniqueList(allow_empty=True), importance=Importance.MEDIUM,
-        doc="Fields to exclude. This takes precedence over the fields to include.",
+        doc="Names to leave out, even if include has them.",
     ),
     ConfigKey(
         name="include", type=Type.LIST, default=[], validator=UniqueList(allow_empty=True), importance=Importance.MEDIUM,
-        doc="Fields to include. If specified, only these fields will be used.",
+        doc="The only names to keep; empty keeps all.",
     ),
     ConfigKey(
         name="renames", type=Type.LIST, default=[], validator=Check(_valid_renames, COLON_PAIRS), importance=Importance.MEDIUM,
-        doc="Field rename mappings.",
+        doc="Pairs old:new, separated by commas, of names to change.",
     ),
     REPLACE_NULL_WITH_DEFAULT,
 ])  # fmt: skip

@@ -12,15 +12,15 @@ from sluiceway.errors import ConfigError, DataError
 from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, fields_of, nulls_between, struct_of
 
 _CONFIG = ConfigDef([
-    ConfigKey(name="schema.name", type=Type.STRING, default=None, importance=Importance.HIGH, doc="Schema name to set."),
+    ConfigKey(name="schema.name", type=Type.STRING, default=None, importance=Importance.HIGH, doc="The schema's new name."),
     ConfigKey(name="schema.version", type=Type.INT, default=None, importance=Importance.HIGH,
-              doc="Schema version to set."),
+              doc="The schema's new version."),
     REPLACE_NULL_WITH_DEFAULT,
 ])  # fmt: skip
 
 
 class SetSchemaMetadata(KeyOrValueTransform):
-    """Sets the schema name, the schema version, or both, on the record's key or value schema, which is a struct's."""
+    """Gives the schema of a key or value that is a struct another name, another version, or both."""
 
     @classmethod
     def config_def(cls) -> ConfigDef:
@@ -68,14 +68,14 @@ class SetSchemaMetadata(KeyOrValueTransform):
 
 
 class SetSchemaMetadataKey(SetSchemaMetadata):
-    """Sets the schema name, the schema version, or both, on the record key's schema, which is a struct's."""
+    """Gives the schema of a key that is a struct another name, another version, or both."""
 
     java_class = "org.apache.kafka.connect.transforms.SetSchemaMetadata$Key"
     part = "key"
 
 
 class SetSchemaMetadataValue(SetSchemaMetadata):
-    """Sets the schema name, the schema version, or both, on the record value's schema, which is a struct's."""
+    """Gives the schema of a value that is a struct another name, another version, or both."""
 
     java_class = "org.apache.kafka.connect.transforms.SetSchemaMetadata$Value"
     part = "value"

@@ -24,23 +24,22 @@ _PURPOSE = "converting timestamp formats"
 _CONFIG = ConfigDef([
     ConfigKey(
         name="field", type=Type.STRING, default="", importance=Importance.HIGH,
-        doc="The field containing the timestamp, or empty if the entire value is a timestamp",
+        doc="Which field holds the moment; empty if the whole key or value is one.",
     ),
     ConfigKey(
         name="target.type", type=Type.STRING, validator=OneOf(FORMS), importance=Importance.HIGH,
-        doc="The desired timestamp representation: string, unix, Date, Time, or Timestamp",
+        doc="What moments become: text (string), a number (unix), or one of Connect's types Date, Time and Timestamp.",
     ),
     ConfigKey(
         name="format", type=Type.STRING, default="", importance=Importance.MEDIUM,
-        doc="A SimpleDateFormat-compatible format for the timestamp. Used to generate the output when type=string or used to "
-        "parse the input if the input is a string.",
+        doc="How text shows a moment, as a pattern of Java's SimpleDateFormat. Wanted where text is written "
+            "(target.type=string) and where text is read.",
     ),
     ConfigKey(
         name="unix.precision", type=Type.STRING, default="milliseconds", validator=OneOf(PRECISIONS),
         importance=Importance.LOW,
-        doc="The desired Unix precision for the timestamp: seconds, milliseconds, microseconds, or nanoseconds. Used to "
-        "generate the output when type=unix or used to parse the input if the input is a Long.Note: This SMT will cause "
-        "precision loss during conversions from, and to, values with sub-millisecond components.",
+        doc="What Unix time counts, both where it is written (target.type=unix) and where an int64 is read: seconds, "
+            "milliseconds, microseconds or nanoseconds. In between all is in milliseconds, so finer parts are lost.",
     ),
     REPLACE_NULL_WITH_DEFAULT,
 ])  # fmt: skip

@@ -12,10 +12,9 @@ from sluiceway.errors import DataError
 
 _CONFIG = ConfigDef([
     ConfigKey(name="topic.format", type=Type.STRING, default="${topic}-${timestamp}", importance=Importance.HIGH,
-              doc="Format string which can contain <code>${topic}</code> and <code>${timestamp}</code> as placeholders for "
-                  "the topic and timestamp, respectively."),
+              doc="Pattern of the new name, in which ${topic} is the old one and ${timestamp} the formatted moment."),
     ConfigKey(name="timestamp.format", type=Type.STRING, default="yyyyMMdd", importance=Importance.HIGH,
-              doc="Format string for the timestamp that is compatible with <code>java.text.SimpleDateFormat</code>."),
+              doc="How the moment is formatted, as a pattern of Java's SimpleDateFormat."),
 ])  # fmt: skip
 
 

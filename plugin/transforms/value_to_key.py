@@ -18,7 +18,7 @@ _PURPOSE = "copying fields from value to key"
 
 _CONFIG = ConfigDef([
     ConfigKey(name="fields", type=Type.LIST, validator=UniqueList(), importance=Importance.HIGH,
-              doc="Field names on the record value to extract as the record key."),
+              doc="Those fields of the value that make up the key."),
     REPLACE_NULL_WITH_DEFAULT,
 ])  # fmt: skip
 
@@ -31,7 +31,7 @@ class _Keys(NamedTuple):
 
 
 class ValueToKey(Transform):
-    """Replaces the record key with a new key formed from a subset of fields in the record value."""
+    """Makes the key anew, of some of the value's fields."""
 
     java_class = "org.apache.kafka.connect.transforms.ValueToKey"
 

@@ -19,7 +19,7 @@ FILE = "file"
 CONFIG = ConfigDef(
     [
         ConfigKey(name=FILE, type=Type.STRING, default=None, importance=Importance.HIGH,
-                  doc="Destination filename. If not specified, the standard output will be used"),
+                  doc="Path of the file to append to; without one, records go to standard output."),
     ]
 )  # fmt: skip
 

@@ -27,11 +27,11 @@ _LOOKS = 4
 CONFIG = ConfigDef(
     [
         ConfigKey(name=FILE, type=Type.STRING, default=None, importance=Importance.HIGH,
-                  doc="Source filename. If not specified, the standard input will be used"),
+                  doc="Path of the file to follow; without one, lines come from standard input."),
         ConfigKey(name=TOPIC, type=Type.STRING, validator=NonEmptyString(), importance=Importance.HIGH,
-                  doc="The topic to publish data to"),
+                  doc="Where the lines go: a topic's name."),
         ConfigKey(name=BATCH_SIZE, type=Type.INT, default=2000, importance=Importance.LOW,
-                  doc="The maximum number of records the source task can read from the file each time it is polled"),
+                  doc="Most lines that one poll returns."),
     ]
 )  # fmt: skip
 

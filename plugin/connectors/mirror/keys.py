@@ -1,4 +1,4 @@
-"""The keys of a mirror that are its own, as MirrorMaker 2 declares them. Its texts are part of what REST answers."""
+"""The keys of a mirror that are its own, as MirrorMaker 2 declares them, described in our words."""
 
 from __future__ import annotations
 
@@ -51,68 +51,61 @@ BOTH = ConfigDef(
     [
         ConfigKey(
             name=ENABLED, type=Type.BOOLEAN, default=True, importance=Importance.LOW,
-            doc="Whether to replicate source->target.",
+            doc="false turns copying from the source to the target off.",
         ),
         ConfigKey(
             name=SOURCE_CLUSTER_ALIAS, type=Type.STRING, importance=Importance.HIGH,
-            doc="Alias of source cluster",
+            doc="Short name of the cluster that topics are copied from.",
         ),
         ConfigKey(
             name=TARGET_CLUSTER_ALIAS, type=Type.STRING, default="target", importance=Importance.HIGH,
-            doc="Alias of target cluster. Used in metrics reporting.",
+            doc="Short name of the cluster that topics are copied to; it also appears in metrics.",
         ),
         ConfigKey(
             name=ADMIN_TIMEOUT_MS, type=Type.LONG, default=60000, importance=Importance.LOW,
-            doc="Timeout for administrative tasks, e.g. detecting new topics.",
+            doc="How many milliseconds an administrative request, such as listing topics, may take.",
         ),
         ConfigKey(
             name=REPLICATION_POLICY_CLASS, type=Type.CLASS,
             default="org.apache.kafka.connect.mirror.DefaultReplicationPolicy", importance=Importance.LOW,
             loader=known_class,
-            doc="Class which defines the remote topic naming convention.",
+            doc="The class that says what a topic is called on the target.",
         ),
         ConfigKey(
             name=REPLICATION_POLICY_SEPARATOR, type=Type.STRING, default=".", importance=Importance.LOW,
-            doc="Separator used in remote topic naming convention.",
+            doc="What stands between the source's alias and the topic's name in the name of a remote topic.",
         ),
         ConfigKey(
             name=REPLICATION_POLICY_INTERNAL_TOPIC_SEPARATOR_ENABLED, type=Type.BOOLEAN, default=True, importance=Importance.LOW,
-            doc="Whether to use replication.policy.separator to control the names of topics used for checkpoints and "
-                "offset syncs. By default, custom separators are used in these topic names; however, if upgrading "
-                "MirrorMaker 2 from older versions that did not allow for these topic names to be customized, it may be "
-                "necessary to set this property to 'false' in order to continue using the same names for those topics.",
+            doc="true: the names of the topics of checkpoints and offset syncs contain replication.policy.separator as well. "
+                "Set false to keep the fixed names that early MirrorMaker 2 releases gave them.",
         ),
         ConfigKey(
             name="forwarding.admin.class", type=Type.CLASS,
             default="org.apache.kafka.clients.admin.ForwardingAdmin", importance=Importance.LOW,
             loader=known_class,
-            doc="Class which extends ForwardingAdmin to define custom cluster resource management (topics, configs, etc). "
-                "The class must have a constructor with signature <code>(Map<String, Object> config)</code> that is used "
-                "to configure a KafkaAdminClient and may also be used to configure clients for external systems if "
-                "necessary.",
+            doc="A subclass of ForwardingAdmin that manages topics, their settings and the like in a way of its own. Its "
+                "constructor takes one Map<String, Object>, the config of its KafkaAdminClient and of any client "
+                "of another system.",
         ),
         ConfigKey(
             name="metric.reporters", type=Type.LIST,
             default=["org.apache.kafka.common.metrics.JmxReporter"], importance=Importance.LOW,
             validator=UniqueList(allow_empty=True),
-            doc="A list of classes to use as metrics reporters. Implementing the "
-                "<code>org.apache.kafka.common.metrics.MetricsReporter</code> interface allows plugging in classes that "
-                "will be notified of new metric creation. When custom reporters are set and "
-                "<code>org.apache.kafka.common.metrics.JmxReporter</code> is needed, it has to be explicitly added to the "
-                "list.",
+            doc="Classes that are told of each new metric; they implement "
+                "<code>org.apache.kafka.common.metrics.MetricsReporter</code>. A list of your own replaces the default: name "
+                "JmxReporter in it to keep that one.",
         ),
         ConfigKey(
             name=SECURITY_PROTOCOL, type=Type.STRING, default="PLAINTEXT", importance=Importance.MEDIUM,
             validator=OneOf(("SASL_SSL", "PLAINTEXT", "SSL", "SASL_PLAINTEXT"), ignore_case=True),
-            doc="Protocol used to communicate with brokers.",
+            doc="How clients talk to brokers: with TLS or in the clear, with SASL login or without.",
         ),
         ConfigKey(
             name="config.providers", type=Type.LIST, default=[], importance=Importance.LOW,
             validator=UniqueList(allow_empty=True),
-            doc="Comma-separated alias names for classes implementing the <code>ConfigProvider</code> interface. This "
-                "enables loading configuration data (such as passwords, API keys, and other credentials) from external "
-                "sources. For example, see <a "
-                'href="https://kafka.apache.org/documentation/#config_providers">Configuration Providers</a>.',
+            doc="Aliases of the config providers, separated by commas. A <code>ConfigProvider</code> fetches values such as "
+                "passwords and API keys from where they are kept.",
         ),
     ]
 )  # fmt: skip
@@ -122,12 +115,12 @@ REPLICATION = ConfigDef(
         ConfigKey(
             name=TOPICS, type=Type.LIST, default=[".*"], importance=Importance.HIGH,
             validator=UniqueList(allow_empty=True),
-            doc="Topics to replicate. Supports comma-separated topic names and regexes.",
+            doc="Names of the topics to copy, or regular expressions for whole names, separated by commas.",
         ),
         ConfigKey(
             name=TOPICS_EXCLUDE, type=Type.LIST, default=["mm2.*\\.internal", ".*\\.replica", "__.*"], importance=Importance.HIGH,
             validator=UniqueList(allow_empty=True),
-            doc="Excluded topics. Supports comma-separated topic names and regexes. Excludes take precedence over includes.",
+            doc="What not to copy even if topics matches it: names or regular expressions, separated by commas.",
         ),
         ConfigKey(
             name=CONFIG_PROPERTIES_EXCLUDE, type=Type.LIST,
@@ -139,93 +132,84 @@ REPLICATION = ConfigDef(
             ],
             importance=Importance.HIGH,
             validator=UniqueList(allow_empty=True),
-            doc="Topic config properties that should not be replicated. Supports comma-separated property names and "
-                "regexes.",
+            doc="Settings of topics that remote topics do not take over: names or regular expressions, separated by commas.",
         ),
         ConfigKey(
             name=TOPIC_FILTER_CLASS, type=Type.CLASS,
             default="org.apache.kafka.connect.mirror.DefaultTopicFilter", importance=Importance.LOW,
             loader=known_class,
-            doc="TopicFilter to use. Selects topics to replicate.",
+            doc="The TopicFilter that decides which topics are copied.",
         ),
         ConfigKey(
             name=CONFIG_PROPERTY_FILTER_CLASS, type=Type.CLASS,
             default="org.apache.kafka.connect.mirror.DefaultConfigPropertyFilter", importance=Importance.LOW,
             loader=known_class,
-            doc="ConfigPropertyFilter to use. Selects topic config  properties to replicate.",
+            doc="The ConfigPropertyFilter that decides which of a topic's settings its remote topic is given.",
         ),
         ConfigKey(
             name=CONSUMER_POLL_TIMEOUT_MS, type=Type.LONG, default=1000, importance=Importance.LOW,
-            doc="Timeout when polling source cluster.",
+            doc="How many milliseconds one poll of the source waits for records.",
         ),
         ConfigKey(
             name=REFRESH_TOPICS_ENABLED, type=Type.BOOLEAN, default=True, importance=Importance.LOW,
-            doc="Whether to periodically check for new topics and partitions.",
+            doc="Whether to look for topics and partitions that have been added at the source.",
         ),
         ConfigKey(
             name=REFRESH_TOPICS_INTERVAL_SECONDS, type=Type.LONG, default=600, importance=Importance.LOW,
-            doc="Frequency of topic refresh.",
+            doc="Seconds from one look for new topics and partitions to the next.",
         ),
         ConfigKey(
             name=SYNC_TOPIC_CONFIGS_ENABLED, type=Type.BOOLEAN, default=True, importance=Importance.LOW,
-            doc="Whether to periodically configure remote topics to match their corresponding upstream topics.",
+            doc="Whether remote topics are given the settings of their source topics again and again.",
         ),
         ConfigKey(
             name=SYNC_TOPIC_CONFIGS_INTERVAL_SECONDS, type=Type.LONG, default=600, importance=Importance.LOW,
-            doc="Frequency of topic config sync.",
+            doc="Seconds from one copying of topics' settings to the next.",
         ),
         ConfigKey(
             name=SYNC_TOPIC_ACLS_ENABLED, type=Type.BOOLEAN, default=True, importance=Importance.LOW,
-            doc="Whether to periodically configure remote topic ACLs to match their corresponding upstream topics.",
+            doc="Whether remote topics are given the ACLs of their source topics again and again.",
         ),
         ConfigKey(
             name=SYNC_TOPIC_ACLS_INTERVAL_SECONDS, type=Type.LONG, default=600, importance=Importance.LOW,
-            doc="Frequency of topic ACL sync.",
+            doc="Seconds from one copying of topics' ACLs to the next.",
         ),
         ConfigKey(
             name=REPLICATION_FACTOR, type=Type.INT, default=2, importance=Importance.LOW,
-            doc="Replication factor for newly created remote topics.",
+            doc="How many replicas a remote topic gets when it is made.",
         ),
         ConfigKey(
             name=OFFSET_SYNCS_TOPIC_REPLICATION_FACTOR, type=Type.SHORT, default=3, importance=Importance.LOW,
-            doc="Replication factor for offset-syncs topic.",
+            doc="How many replicas the topic of offset syncs gets when it is made.",
         ),
         ConfigKey(
             name=OFFSET_LAG_MAX, type=Type.LONG, default=100, importance=Importance.LOW,
-            doc="How out-of-sync a remote partition can be before it is resynced.",
+            doc="A partition's next offset sync is due when it has moved on by this many records.",
         ),
         ConfigKey(
             name=OFFSET_SYNCS_TOPIC_LOCATION, type=Type.STRING, default="source", importance=Importance.LOW,
             validator=OneOf(("source", "target")),
-            doc="The location (source/target) of the offset-syncs topic.",
+            doc="Which cluster keeps offset syncs: source or target.",
         ),
         ConfigKey(
             name=EMIT_OFFSET_SYNCS_ENABLED, type=Type.BOOLEAN, default=True, importance=Importance.LOW,
-            doc="Whether to store the new offset of the replicated records in offset-syncs topic or not. "
-                "MirrorCheckpointConnector will not be able to sync group offsets or emit checkpoints if "
-                "emit.checkpoints.enabled and/or sync.group.offsets.enabled are enabled while emit.offset-syncs.enabled is "
-                "disabled.",
+            doc="Whether to record which offset of the target belongs to which of the source. MirrorCheckpointConnector needs "
+                "these offset syncs: without them its emit.checkpoints.enabled and sync.group.offsets.enabled have no effect.",
         ),
         ConfigKey(
             name=HEARTBEATS_REPLICATION_ENABLED, type=Type.BOOLEAN, default=True, importance=Importance.LOW,
-            doc="Whether to replicate the heartbeats topics even when the topic filter does not include them. If set to "
-                "true, heartbeats topics identified by the replication policy will always be replicated, regardless of the "
-                "topic filter configuration. If set to false, heartbeats topics will only be replicated if the topic "
-                "filter allows.",
+            doc="true: topics that the replication policy takes for heartbeats are copied in any case. false: the topic "
+                "filter decides, as for any other topic.",
         ),
         ConfigKey(
             name="metric.names.formats", type=Type.LIST, default=["legacy"], importance=Importance.LOW,
             validator=Check(_known_formats, str(_FORMAT)),
-            doc="Deprecated. The formats in which metrics are emitted. Valid values are legacy and new. When set to "
-                "legacy, the metrics have the following name "
-                '"kafka.connect.mirror:type=MirrorSourceConnector,source={SOURCE},target={TARGET},'
-                'topic={TOPIC},partition={PARTITION}". '
-                "When set to new, the metrics have the following name "
-                '"kafka.connect:type=plugins,connector={CONNECTOR},task={TASK},source={SOURCE},target={TARGET},'
-                'topic={TOPIC},partition={PARTITION}". '
-                'When set to "legacy,new" the connector will emit metrics with both names, this can be useful when '
-                "migrating to the new format but it doubles the amount of metrics that are emitted.\nIn Kafka 5.0 the "
-                "legacy format and this configuration will be removed and the metrics will always use the new names.",
+            doc="Deprecated; Kafka 5.0 removes it and keeps the new names alone. How metrics are named. legacy: "
+                "kafka.connect.mirror:type=MirrorSourceConnector,source={SOURCE},target={TARGET},"
+                "topic={TOPIC},partition={PARTITION}; new: "
+                "kafka.connect:type=plugins,connector={CONNECTOR},task={TASK},source={SOURCE},target={TARGET},"
+                "topic={TOPIC},partition={PARTITION}. "
+                "With both, every metric appears twice, which helps while moving from one to the other.",
         ),
     ]
 )  # fmt: skip

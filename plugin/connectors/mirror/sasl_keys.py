@@ -1,4 +1,4 @@
-"""How the mirror's Kafka clients log in, as Kafka's own clients declare it. Its texts are part of what REST answers."""
+"""How the mirror's Kafka clients log in, as Kafka's own clients declare it, described in our words."""
 
 from __future__ import annotations
 
@@ -10,118 +10,93 @@ SASL = ConfigDef(
     [
         ConfigKey(
             name="sasl.kerberos.service.name", type=Type.STRING, default=None, importance=Importance.MEDIUM,
-            doc="The Kerberos principal name that Kafka runs as. This can be defined either in Kafka's JAAS config or in "
-                "Kafka's config.",
+            doc="The brokers' Kerberos service name, if the JAAS config does not give it.",
         ),
         ConfigKey(
             name="sasl.kerberos.kinit.cmd", type=Type.STRING, default="/usr/bin/kinit", importance=Importance.LOW,
-            doc="Kerberos kinit command path.",
+            doc="Path of the program kinit.",
         ),
         ConfigKey(
             name="sasl.kerberos.ticket.renew.window.factor", type=Type.DOUBLE, default=0.8, importance=Importance.LOW,
-            doc="Login thread will sleep until the specified window factor of time from last refresh to ticket's expiry "
-                "has been reached, at which time it will try to renew the ticket.",
+            doc="A Kerberos ticket is renewed after this share of its lifetime.",
         ),
         ConfigKey(
             name="sasl.kerberos.ticket.renew.jitter", type=Type.DOUBLE, default=0.05, importance=Importance.LOW,
-            doc="Percentage of random jitter added to the renewal time.",
+            doc="At most what share of a ticket's lifetime its renewal is put off at random.",
         ),
         ConfigKey(
             name="sasl.kerberos.min.time.before.relogin", type=Type.LONG, default=60000, importance=Importance.LOW,
-            doc="Login thread sleep time between refresh attempts.",
+            doc="Milliseconds to wait after one attempt to renew a ticket before the next.",
         ),
         ConfigKey(
             name="sasl.login.refresh.window.factor", type=Type.DOUBLE, default=0.8, importance=Importance.LOW,
             validator=Range(0.5, 1.0),
-            doc="Login refresh thread will sleep until the specified window factor relative to the credential's lifetime "
-                "has been reached, at which time it will try to refresh the credential. Legal values are between 0.5 (50%) "
-                "and 1.0 (100%) inclusive; a default value of 0.8 (80%) is used if no value is specified. Currently "
-                "applies only to OAUTHBEARER.",
+            doc="A token is refreshed after this share of its lifetime, from 0.5 to 1.0. Only for OAUTHBEARER.",
         ),
         ConfigKey(
             name="sasl.login.refresh.window.jitter", type=Type.DOUBLE, default=0.05, importance=Importance.LOW,
             validator=Range(0.0, 0.25),
-            doc="The maximum amount of random jitter relative to the credential's lifetime that is added to the login "
-                "refresh thread's sleep time. Legal values are between 0 and 0.25 (25%) inclusive; a default value of 0.05 "
-                "(5%) is used if no value is specified. Currently applies only to OAUTHBEARER.",
+            doc="Share of a token's lifetime, from 0 to 0.25, by which its refresh is put off at random at most. Only for "
+                "OAUTHBEARER.",
         ),
         ConfigKey(
             name="sasl.login.refresh.min.period.seconds", type=Type.SHORT, default=60, importance=Importance.LOW,
             validator=Range(0, 900),
-            doc="The desired minimum time for the login refresh thread to wait before refreshing a credential, in seconds. "
-                "Legal values are between 0 and 900 (15 minutes); a default value of 60 (1 minute) is used if no value is "
-                "specified.  This value and  sasl.login.refresh.buffer.seconds are both ignored if their sum exceeds the "
-                "remaining lifetime of a credential. Currently applies only to OAUTHBEARER.",
+            doc="A token is not refreshed within this many seconds of the last time, 0 to 900. Has no effect on a token that has "
+                "less left than this and sasl.login.refresh.buffer.seconds together. Only for OAUTHBEARER.",
         ),
         ConfigKey(
             name="sasl.login.refresh.buffer.seconds", type=Type.SHORT, default=300, importance=Importance.LOW,
             validator=Range(0, 3600),
-            doc="The amount of buffer time before credential expiration to maintain when refreshing a credential, in "
-                "seconds. If a refresh would otherwise occur closer to expiration than the number of buffer seconds then "
-                "the refresh will be moved up to maintain as much of the buffer time as possible. Legal values are between "
-                "0 and 3600 (1 hour); a default value of  300 (5 minutes) is used if no value is specified. This value and "
-                "sasl.login.refresh.min.period.seconds are both ignored if their sum exceeds the remaining lifetime of a "
-                "credential. Currently applies only to OAUTHBEARER.",
+            doc="A token is refreshed at least this many seconds before it expires, 0 to 3600, earlier than otherwise planned "
+                "if need be. Has no effect on a token that has less left than this and sasl.login.refresh.min.period.seconds "
+                "together. Only for OAUTHBEARER.",
         ),
         ConfigKey(
             name="sasl.mechanism", type=Type.STRING, default="GSSAPI", importance=Importance.MEDIUM,
-            doc="SASL mechanism used for client connections. This may be any mechanism for which a security provider is "
-                "available. GSSAPI is the default mechanism.",
+            doc="How clients log in by SASL: any mechanism that the security providers at hand offer.",
         ),
         ConfigKey(
             name="sasl.jaas.config", type=Type.PASSWORD, default=None, importance=Importance.MEDIUM,
-            doc="JAAS login context parameters for SASL connections in the format used by JAAS configuration files. JAAS "
-                "configuration file format is described <a "
-                'href="https://docs.oracle.com/javase/8/docs/technotes/guides/security/jgss/tutorials/LoginConfigFile.html">'
-                "here</a>. "
-                "The format for the value is: <code>loginModuleClass controlFlag (optionName=optionValue)*;</code>. For "
-                "brokers, the config must be prefixed with listener prefix and SASL mechanism name in lower-case. For "
-                "example, listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=com.example.ScramLoginModule required;",
+            doc="How to log in: a login module with its options as a JAAS file has them, 'loginModuleClass controlFlag "
+                "(optionName=optionValue)*;'. On a broker the key stands behind the listener's prefix and the mechanism in "
+                "lower case: listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config.",
         ),
         ConfigKey(
             name="sasl.client.callback.handler.class", type=Type.CLASS, default=None, importance=Importance.MEDIUM,
             loader=known_class,
-            doc="The fully qualified name of a SASL client callback handler class that implements the "
-                "AuthenticateCallbackHandler interface.",
+            doc="A class, by its full name, that answers the SASL client's questions: an AuthenticateCallbackHandler.",
         ),
         ConfigKey(
             name="sasl.login.callback.handler.class", type=Type.CLASS, default=None, importance=Importance.MEDIUM,
             loader=known_class,
-            doc="The fully qualified name of a SASL login callback handler class that implements the "
-                "AuthenticateCallbackHandler interface. For brokers, login callback handler config must be prefixed with "
-                "listener prefix and SASL mechanism name in lower-case. For example, "
-                "listener.name.sasl_ssl.scram-sha-256.sasl.login.callback.handler.class=com.example.CustomScramLoginCallbackHandler",
+            doc="A class, by its full name, that answers the login's questions: an AuthenticateCallbackHandler. On a broker "
+                "the key stands behind the listener's prefix and the mechanism in lower case: "
+                "listener.name.sasl_ssl.scram-sha-256.sasl.login.callback.handler.class.",
         ),
         ConfigKey(
             name="sasl.login.class", type=Type.CLASS, default=None, importance=Importance.MEDIUM,
             loader=known_class,
-            doc="The fully qualified name of a class that implements the Login interface. For brokers, login config must "
-                "be prefixed with listener prefix and SASL mechanism name in lower-case. For example, "
-                "listener.name.sasl_ssl.scram-sha-256.sasl.login.class=com.example.CustomScramLogin",
+            doc="A class, by its full name, that logs in; it implements Login. On a broker the key stands behind the "
+                "listener's prefix and the mechanism in lower case: listener.name.sasl_ssl.scram-sha-256.sasl.login.class.",
         ),
         ConfigKey(
             name="sasl.login.connect.timeout.ms", type=Type.INT, default=None, importance=Importance.LOW,
-            doc="The (optional) value in milliseconds for the external authentication provider connection timeout. "
-                "Currently applies only to OAUTHBEARER.",
+            doc="Milliseconds to wait for a connection to the login server. Only for OAUTHBEARER.",
         ),
         ConfigKey(
             name="sasl.login.read.timeout.ms", type=Type.INT, default=None, importance=Importance.LOW,
-            doc="The (optional) value in milliseconds for the external authentication provider read timeout. Currently "
-                "applies only to OAUTHBEARER.",
+            doc="Milliseconds to wait for an answer of the login server. Only for OAUTHBEARER.",
         ),
         ConfigKey(
             name="sasl.login.retry.backoff.max.ms", type=Type.LONG, default=10000, importance=Importance.LOW,
-            doc="The (optional) value in milliseconds for the maximum wait between login attempts to the external "
-                "authentication provider. Login uses an exponential backoff algorithm with an initial wait based on the "
-                "sasl.login.retry.backoff.ms setting and will double in wait length between attempts up to a maximum wait "
-                "length specified by the sasl.login.retry.backoff.max.ms setting. Currently applies only to OAUTHBEARER.",
+            doc="Most milliseconds between two attempts to log in; waits start at sasl.login.retry.backoff.ms and double "
+                "until then. Only for OAUTHBEARER.",
         ),
         ConfigKey(
             name="sasl.login.retry.backoff.ms", type=Type.LONG, default=100, importance=Importance.LOW,
-            doc="The (optional) value in milliseconds for the initial wait between login attempts to the external "
-                "authentication provider. Login uses an exponential backoff algorithm with an initial wait based on the "
-                "sasl.login.retry.backoff.ms setting and will double in wait length between attempts up to a maximum wait "
-                "length specified by the sasl.login.retry.backoff.max.ms setting. Currently applies only to OAUTHBEARER.",
+            doc="Milliseconds before logging in is tried a second time; each further wait is twice as long, up to "
+                "sasl.login.retry.backoff.max.ms. Only for OAUTHBEARER.",
         ),
     ]
 )  # fmt: skip

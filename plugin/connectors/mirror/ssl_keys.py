@@ -1,4 +1,4 @@
-"""How the mirror's Kafka clients use TLS, as Kafka's own clients declare it. Its texts are part of what REST answers."""
+"""How the mirror's Kafka clients use TLS, as Kafka's own clients declare it, described in our words."""
 
 from __future__ import annotations
 
@@ -10,112 +10,90 @@ SSL = ConfigDef(
     [
         ConfigKey(
             name="ssl.protocol", type=Type.STRING, default="TLSv1.3", importance=Importance.MEDIUM,
-            doc="The SSL protocol used to generate the SSLContext. The default is 'TLSv1.3', which should be fine for most "
-                "use cases. A typical alternative to the default is 'TLSv1.2'. Allowed values for this config are "
-                "dependent on the JVM. Clients using the defaults for this config and 'ssl.enabled.protocols' will "
-                "downgrade to 'TLSv1.2' if the server does not support 'TLSv1.3'. If this config is set to 'TLSv1.2', "
-                "however, clients will not use 'TLSv1.3' even if it is one of the values in "
-                "<code>ssl.enabled.protocols</code> and the server only supports 'TLSv1.3'.",
+            doc="The newest TLS version to speak, as far as Java knows it. With TLSv1.3 clients still go down to TLSv1.2 for "
+                "a server that has no better, if ssl.enabled.protocols allows it; with TLSv1.2 they never use TLSv1.3, "
+                "whatever ssl.enabled.protocols says.",
         ),
         ConfigKey(
             name="ssl.provider", type=Type.STRING, default=None, importance=Importance.MEDIUM,
-            doc="The name of the security provider used for SSL connections. Default value is the default security "
-                "provider of the JVM.",
+            doc="Which security provider does TLS; null: Java's own choice.",
         ),
         ConfigKey(
             name="ssl.cipher.suites", type=Type.LIST, default=[], importance=Importance.LOW,
             validator=UniqueList(allow_empty=True),
-            doc="A list of cipher suites. This is a named combination of authentication, encryption, MAC and key exchange "
-                "algorithm used to negotiate the security settings for a network connection using TLS or SSL network "
-                "protocol. By default all the available cipher suites are supported.",
+            doc="Cipher suites that may be used, separated by commas; empty: every one that is at hand.",
         ),
         ConfigKey(
             name="ssl.enabled.protocols", type=Type.LIST, default=["TLSv1.2", "TLSv1.3"], importance=Importance.MEDIUM,
             validator=UniqueList(allow_empty=True),
-            doc="The list of protocols enabled for SSL connections. The default is 'TLSv1.2,TLSv1.3'. This means that "
-                "clients and servers will prefer TLSv1.3 if both support it and fallback to TLSv1.2 otherwise (assuming "
-                "both support at least TLSv1.2). This default should be fine for most use cases. If this configuration is "
-                "set to an empty list, Kafka will use the protocols enabled by default in the underlying SSLEngine, which "
-                "may include additional protocols depending on the JVM version. Also see the config documentation for "
-                "<code>ssl.protocol</code> to understand how it can impact the TLS version negotiation behavior.",
+            doc="TLS versions that may be used; the newest that both sides know is taken. Empty: those that Java has switched "
+                "on, which differ from release to release. ssl.protocol can narrow them further.",
         ),
         ConfigKey(
             name="ssl.keystore.type", type=Type.STRING, default="JKS", importance=Importance.MEDIUM,
-            doc="The file format of the key store file. This is optional for client. The values currently supported by the "
-                "default <code>ssl.engine.factory.class</code> are [JKS, PKCS12, PEM].",
+            doc="Format of ssl.keystore.location: JKS, PKCS12 or PEM, unless ssl.engine.factory.class knows others.",
         ),
         ConfigKey(
             name="ssl.keystore.location", type=Type.STRING, default=None, importance=Importance.HIGH,
-            doc="The location of the key store file. This is optional for client and can be used for two-way "
-                "authentication for client.",
+            doc="Path of the file with the client's own key and certificate, for servers that ask for one.",
         ),
         ConfigKey(
             name="ssl.keystore.password", type=Type.PASSWORD, default=None, importance=Importance.HIGH,
-            doc="The store password for the key store file. This is optional for client and only needed if "
-                "'ssl.keystore.location' is configured. Key store password is not supported for PEM format.",
+            doc="Opens ssl.keystore.location; not for PEM files, which have none.",
         ),
         ConfigKey(
             name="ssl.key.password", type=Type.PASSWORD, default=None, importance=Importance.HIGH,
-            doc="The password of the private key in the key store file or the PEM key specified in 'ssl.keystore.key'.",
+            doc="Decrypts the private key, be it in ssl.keystore.location or in ssl.keystore.key.",
         ),
         ConfigKey(
             name="ssl.keystore.key", type=Type.PASSWORD, default=None, importance=Importance.HIGH,
-            doc="Private key in the format specified by 'ssl.keystore.type'. Default SSL engine factory supports only PEM "
-                "format with PKCS#8 keys. If the key is encrypted, key password must be specified using 'ssl.key.password'",
+            doc="The client's private key itself, in place of a file: PEM, PKCS#8. An encrypted one needs ssl.key.password. "
+                "ssl.keystore.type says its format.",
         ),
         ConfigKey(
             name="ssl.keystore.certificate.chain", type=Type.PASSWORD, default=None, importance=Importance.HIGH,
-            doc="Certificate chain in the format specified by 'ssl.keystore.type'. Default SSL engine factory supports "
-                "only PEM format with a list of X.509 certificates",
+            doc="The client's X.509 certificates themselves, in place of a file: PEM. ssl.keystore.type says their format.",
         ),
         ConfigKey(
             name="ssl.truststore.certificates", type=Type.PASSWORD, default=None, importance=Importance.HIGH,
-            doc="Trusted certificates in the format specified by 'ssl.truststore.type'. Default SSL engine factory "
-                "supports only PEM format with X.509 certificates.",
+            doc="The X.509 certificates to trust, in place of a file: PEM. ssl.truststore.type says their format.",
         ),
         ConfigKey(
             name="ssl.truststore.type", type=Type.STRING, default="JKS", importance=Importance.MEDIUM,
-            doc="The file format of the trust store file. The values currently supported by the default "
-                "<code>ssl.engine.factory.class</code> are [JKS, PKCS12, PEM].",
+            doc="Format of ssl.truststore.location: JKS, PKCS12 or PEM, unless ssl.engine.factory.class knows others.",
         ),
         ConfigKey(
             name="ssl.truststore.location", type=Type.STRING, default=None, importance=Importance.HIGH,
-            doc="The location of the trust store file.",
+            doc="Path of the file with the certificates that are trusted.",
         ),
         ConfigKey(
             name="ssl.truststore.password", type=Type.PASSWORD, default=None, importance=Importance.HIGH,
-            doc="The password for the trust store file. If a password is not set, trust store file configured will still "
-                "be used, but integrity checking is disabled. Trust store password is not supported for PEM format.",
+            doc="Proves that ssl.truststore.location is intact; without it the file is read unchecked. Not for PEM files, "
+                "which have none.",
         ),
         ConfigKey(
             name="ssl.keymanager.algorithm", type=Type.STRING, default="SunX509", importance=Importance.LOW,
-            doc="The algorithm used by key manager factory for SSL connections. Default value is the key manager factory "
-                "algorithm configured for the Java Virtual Machine.",
+            doc="How Java's key manager factory works; by default as the Java Virtual Machine is set up.",
         ),
         ConfigKey(
             name="ssl.trustmanager.algorithm", type=Type.STRING, default="PKIX", importance=Importance.LOW,
-            doc="The algorithm used by trust manager factory for SSL connections. Default value is the trust manager "
-                "factory algorithm configured for the Java Virtual Machine.",
+            doc="How Java's trust manager factory works; by default as the Java Virtual Machine is set up.",
         ),
         ConfigKey(
             name="ssl.endpoint.identification.algorithm", type=Type.STRING, default="https", importance=Importance.LOW,
-            doc="The endpoint identification algorithm to validate server hostname using server certificate. ",
+            doc="How the server's name is checked against its certificate; empty: not at all.",
         ),
         ConfigKey(
             name="ssl.secure.random.implementation", type=Type.STRING, default=None, importance=Importance.LOW,
-            doc="The SecureRandom PRNG implementation to use for SSL cryptography operations. ",
+            doc="Which of Java's sources of random numbers (SecureRandom) TLS draws on.",
         ),
         ConfigKey(
             name="ssl.engine.factory.class", type=Type.CLASS, default=None, importance=Importance.LOW,
             loader=known_class,
-            doc="The class of type org.apache.kafka.common.security.auth.SslEngineFactory to provide SSLEngine objects. "
-                "Default value is org.apache.kafka.common.security.ssl.DefaultSslEngineFactory. Alternatively, setting "
-                "this to org.apache.kafka.common.security.ssl.CommonNameLoggingSslEngineFactory will log the common name "
-                "of expired SSL certificates used by clients to authenticate at any of the brokers with log level INFO. "
-                "Note that this will cause a tiny delay during establishment of new connections from mTLS clients to "
-                "brokers due to the extra code for examining the certificate chain provided by the client. Note further "
-                "that the implementation uses a custom truststore based on the standard Java truststore and thus might be "
-                "considered a security risk due to not being as mature as the standard one.",
+            doc="The SslEngineFactory that makes SSLEngine objects; null: "
+                "org.apache.kafka.common.security.ssl.DefaultSslEngineFactory. CommonNameLoggingSslEngineFactory beside it "
+                "logs, at INFO, the common name in each expired certificate that a client shows a broker. It slows new mTLS "
+                "connections slightly, and its own trust store is less tried than Java's: a possible risk.",
         ),
     ]
 )  # fmt: skip

@@ -69,7 +69,7 @@ COMMON = ConfigDef([
     _key(USE_ID, Type.INT, -1, _LOW, "With auto.register.schemas=false: write with the schema of this id (0 or more)."),
     flag(STRICT, True, "Taken for compatibility: an Avro record that the latest schema cannot hold always fails as it is "
                        "written; JSON and Protobuf records are not compared with it.", _LOW),
-    flag(NORMALIZE, False, "Whether the registry normalizes schemas before it compares them."),
+    flag(NORMALIZE, False, "Whether the registry brings schemas into a normal form before it compares them."),
     _key("key.subject.name.strategy", Type.CLASS, TOPIC_NAME, _MEDIUM,
          "How subjects of key schemas are named: TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy.", _strategy),
     _key("value.subject.name.strategy", Type.CLASS, TOPIC_NAME, _MEDIUM,

@@ -10,12 +10,12 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import NonEmptyString
 
 _CONFIG = ConfigDef(
-    [ConfigKey(name="name", type=Type.STRING, validator=NonEmptyString(), importance=Importance.MEDIUM, doc="The header name.")]
+    [ConfigKey(name="name", type=Type.STRING, validator=NonEmptyString(), importance=Importance.MEDIUM, doc="What to look for.")]
 )
 
 
 class HasHeaderKey(Predicate):
-    """True for records with at least one header of the configured name, whatever its value."""
+    """Holds where a header has the given name, whatever its value."""
 
     java_class = "org.apache.kafka.connect.transforms.predicates.HasHeaderKey"
 

@@ -7,7 +7,7 @@ from sluiceway.api.transform import ConnectRecord
 
 
 class RecordIsTombstone(Predicate):
-    """True for tombstones, which are records whose value is null."""
+    """Holds for tombstones: where the value is null."""
 
     java_class = "org.apache.kafka.connect.transforms.predicates.RecordIsTombstone"
 

@@ -13,12 +13,12 @@ from sluiceway.transforms.java_regex import compile_java, valid_regex
 _CONFIG = ConfigDef([
     ConfigKey(name="pattern", type=Type.STRING, validator=EachOf((NonEmptyString(), valid_regex)),
               importance=Importance.MEDIUM,
-              doc="A Java regular expression for matching against the name of a record's topic."),
+              doc="What the topic's whole name must look like, in Java's syntax."),
 ])  # fmt: skip
 
 
 class TopicNameMatches(Predicate):
-    """True for records whose topic's whole name matches the configured Java regular expression."""
+    """Holds where the topic's name, all of it, matches a Java regular expression."""
 
     java_class = "org.apache.kafka.connect.transforms.predicates.TopicNameMatches"
 

