@@ -1,6 +1,13 @@
 """What an author of connectors, converters and transforms imports; everything else may change."""
 
-from sluiceway.api.connector import Connector, ConnectorContext, ExactlyOnceSupport, SinkConnector, SourceConnector
+from sluiceway.api.connector import (
+    Connector,
+    ConnectorContext,
+    ConnectorTransactionBoundaries,
+    ExactlyOnceSupport,
+    SinkConnector,
+    SourceConnector,
+)
 from sluiceway.api.converter import NULL, Converter, HeaderConverter, SchemaAndValue
 from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord
 from sluiceway.api.task import (
@@ -12,6 +19,7 @@ from sluiceway.api.task import (
     SourceTaskContext,
     Task,
     TopicPartition,
+    TransactionContext,
 )
 from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Predicate, Resolved, Transform
 
@@ -20,6 +28,7 @@ __all__ = [
     "ConnectRecord",
     "Connector",
     "ConnectorContext",
+    "ConnectorTransactionBoundaries",
     "Converter",
     "ErrantRecordReporter",
     "ExactlyOnceSupport",
@@ -41,5 +50,6 @@ __all__ = [
     "SourceTaskContext",
     "Task",
     "TopicPartition",
+    "TransactionContext",
     "Transform",
 ]

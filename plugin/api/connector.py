@@ -17,6 +17,11 @@ class ExactlyOnceSupport(enum.Enum):
     UNSUPPORTED = "UNSUPPORTED"
 
 
+class ConnectorTransactionBoundaries(enum.Enum):
+    SUPPORTED = "SUPPORTED"
+    UNSUPPORTED = "UNSUPPORTED"
+
+
 class ConnectorContext(Protocol):
     """What a running connector may ask of the runtime. Lives on the driver."""
 
@@ -82,6 +87,13 @@ class SourceConnector(Connector):
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
         """Whether offsets fully describe the position, so that records and offsets in one transaction are exactly once."""
         return ExactlyOnceSupport.UNSUPPORTED
+
+    def can_define_transaction_boundaries(self, config: Mapping[str, str]) -> ConnectorTransactionBoundaries:
+        """Whether tasks with this config say themselves where transactions end (``SourceTaskContext.transaction_context``).
+
+        Asked while a config with ``transaction.boundary=connector`` is validated, on an object that was not started.
+        """
+        return ConnectorTransactionBoundaries.UNSUPPORTED
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
         """Check offsets that a user wants to set, None for one to be forgotten, before they are stored.

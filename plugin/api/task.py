@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
 from typing import NamedTuple, Protocol
 
 from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord
@@ -24,6 +25,23 @@ class OffsetStorageReader(Protocol):
         """Return the stored offsets of many partitions at once, in the order asked for."""
 
 
+class TransactionContext(Protocol):
+    """How a source task says where its transactions end, with ``transaction.boundary=connector``. Used on an executor.
+
+    A transaction begins with the first record after the last one's end. What has not been committed when the task ends is
+    rolled back, records and offsets, and read again by the next one.
+    """
+
+    def commit_transaction(self, record: SourceRecord | None = None) -> None:
+        """Commit once this record has been sent; without one, once all of the next batch that ``poll`` returns have been."""
+
+    def abort_transaction(self, record: SourceRecord | None = None) -> None:
+        """Drop the transaction's records up to and including this one; without one, all of the next batch too.
+
+        Their offsets are stored all the same: what was dropped is not read again.
+        """
+
+
 class SourceTaskContext(Protocol):
     """What a source task may ask of the runtime."""
 
@@ -34,12 +52,19 @@ class SourceTaskContext(Protocol):
     def configs(self) -> Mapping[str, str]:
         """The task's config, references to secrets resolved."""
 
+    @property
+    def transaction_context(self) -> TransactionContext | None:
+        """Where the task says what its transactions are; None unless exactly once with ``transaction.boundary=connector``."""
+
 
 class ErrantRecordReporter(Protocol):
     """Takes records that a sink task could not write (KIP-610)."""
 
-    def report(self, record: SinkRecord, error: BaseException) -> None:
-        """Send a record to where bad records go, by the connector's ``errors.*`` settings."""
+    def report(self, record: SinkRecord, error: BaseException) -> Future[None]:
+        """Send a record to where bad records go, by the connector's ``errors.*`` settings.
+
+        The answer is done once the record is safe there; offsets are not committed before, so nobody has to wait for it.
+        """
 
 
 class SinkTaskContext(Protocol):

@@ -11,10 +11,10 @@ import sys
 from collections.abc import Sequence
 
 from sluiceway import __version__
-from sluiceway.cli import apply, broker, config, control, demo, get, rest, stack, standalone
+from sluiceway.cli import apply, broker, config, control, demo, dlq, get, rest, stack, standalone
 from sluiceway.errors import ConnectError
 
-_COMMANDS = (demo, stack, broker, rest, standalone, get, apply, control, config)
+_COMMANDS = (demo, stack, broker, rest, standalone, get, apply, control, dlq, config)
 _INTERRUPTED = 130
 
 

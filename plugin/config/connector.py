@@ -18,6 +18,7 @@ from sluiceway.config.common_keys import (
     VALUE_CONVERTER,
 )
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
+from sluiceway.config.restarts import RESTARTS
 from sluiceway.config.sink_keys import DLQ_TOPIC, SINK, TOPICS, TOPICS_REGEX
 from sluiceway.config.source_keys import SOURCE
 from sluiceway.config.validators import OneOf, OrNull, Range
@@ -46,6 +47,7 @@ OWN = ConfigDef(
                   doc="Tags of the connector's DAG, separated by commas."),
         ConfigKey(name="airflow.dag", type=Type.STRING, default=None, importance=Importance.LOW,
                   doc="Id of a hand-written DAG that runs the connector; none is generated then."),
+        *RESTARTS,
     ]
 )  # fmt: skip
 """Our own keys, beside ``spark.*`` settings, which go to Spark as they are. Validation tells of them only when they are set."""

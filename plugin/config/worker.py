@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.password import Password
+from sluiceway.config.restarts import RESTARTS
 from sluiceway.config.validators import Range
 from sluiceway.config.variables import PROVIDERS, Resolver, handed_over, referring_keys
 
@@ -60,12 +61,13 @@ _COMMON = ConfigDef(
         ConfigKey(name="config.providers", type=Type.LIST, default=[], importance=_LOW,
                   doc="Names of config providers; of each, config.providers.<name>.class is its class and "
                       "config.providers.<name>.param.* its parameters. Configs refer to it as ${name:path:key}."),
-        ConfigKey(name="sluiceway.heartbeat.interval.ms", type=Type.LONG, default=5000, validator=Range(100),
+        ConfigKey(name="sluiceway.heartbeat.interval.ms", type=Type.LONG, default=10000, validator=Range(100),
                   importance=_LOW, doc="How often a driver says in the status topic that its connector is alive."),
-        ConfigKey(name="sluiceway.heartbeat.timeout.ms", type=Type.LONG, default=20000, validator=Range(1000),
+        ConfigKey(name="sluiceway.heartbeat.timeout.ms", type=Type.LONG, default=25000, validator=Range(1000),
                   importance=_LOW, doc="A RUNNING connector not heard of for longer is reported as UNASSIGNED."),
         ConfigKey(name="sluiceway.slots.timeout.ms", type=Type.LONG, default=60000, validator=Range(0), importance=_LOW,
                   doc="How long a driver waits for enough Spark slots for its tasks before it says that there are too few."),
+        *RESTARTS,
     ]
 )  # fmt: skip
 

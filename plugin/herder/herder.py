@@ -14,8 +14,9 @@ from sluiceway.errors import AlreadyExistsError, ConfigError, NotFoundError
 from sluiceway.herder import states, validation
 from sluiceway.herder.config_infos import ConfigInfos
 from sluiceway.herder.model import ConnectorInfo, ConnectorStatus, ConnectorType, TaskInfo
+from sluiceway.herder.restart_plan import plan_restart
 from sluiceway.storage.interfaces import ConfigStore, OffsetStore, StatusStore
-from sluiceway.storage.model import ClusterState, ConnectorEntry, State, Status, TargetState, TaskId
+from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, State, Status, TargetState, TaskId
 
 log = logging.getLogger(__name__)
 
@@ -145,6 +146,30 @@ class Herder:
         self._known(name)
         self._config.put_target_state(name, TargetState.STARTED)
         log.info("[%s|worker] Target state STARTED", name)
+
+    def restart(self, name: str, *, include_tasks: bool = False, only_failed: bool = False) -> ConnectorStatus:
+        """Ask for a restart of the Connector, and of its tasks if they are included; only of what has failed, if asked so.
+
+        Return how the connector fares once the request is under way. Without a driver there is nothing to restart: one that
+        starts later starts everything. Raises NotFoundError.
+        """
+        self._known(name, f"Unknown connector: {name}")
+        request = RestartRequest(name, only_failed, include_tasks)
+        told = self.status(name)
+        plan = plan_restart(request, told.connector.state, {number: task.state for number, task in told.tasks.items()})
+        self._config.put_restart_request(request)
+        log.info("[%s|worker] Restart requested: %s", name, plan)
+        connector, tasks = plan.shown(told.connector, told.tasks)
+        return replace(told, connector=connector, tasks=tasks)
+
+    def restart_task(self, task: TaskId) -> None:
+        """Ask for a restart of one task, whatever its state, and of nothing else. Raises NotFoundError."""
+        self._known(task.connector, f"Unknown connector: {task.connector}")
+        entry = self._config.snapshot().entry(task.connector)
+        if entry is None or not 0 <= task.task < len(entry.task_configs):
+            raise NotFoundError(f"Unknown task: {task}")
+        self._config.put_restart_request(RestartRequest(task.connector, task=task.task))
+        log.info("[%s|worker] Restart of task %d requested", task.connector, task.task)
 
     def _rest(self, name: str, target: TargetState) -> None:
         self._known(name)

@@ -6,36 +6,41 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from sluiceway.api import Connector
-from sluiceway.config.connector import CONNECTOR, TASK_CLASS, TASKS_MAX, TOPICS, TOPICS_REGEX
-from sluiceway.config.definition import ConfigDef, ConfigKey, Type
+from sluiceway.config.connector import CONNECTOR, NAME, TASK_CLASS, TASKS_MAX, TASKS_MAX_ENFORCE, TOPICS, TOPICS_REGEX
+from sluiceway.config.definition import ConfigDef
 from sluiceway.discovery import is_sink
 from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
 
-TASKS_MAX_ENFORCE = "tasks.max.enforce"
+_LIMIT = ConfigDef([CONNECTOR[TASKS_MAX], CONNECTOR[TASKS_MAX_ENFORCE]])
 
-_LIMIT = ConfigDef([CONNECTOR[TASKS_MAX], ConfigKey(name=TASKS_MAX_ENFORCE, type=Type.BOOLEAN, default=True)])
+
+class TooManyTasksError(ConnectError):
+    """A connector made more task configs than ``tasks.max`` allows (``TooManyTasksException``)."""
+
+    java_class = "org.apache.kafka.connect.runtime.TooManyTasksException"
 
 
 def desired_task_configs(connector: Connector, config: Mapping[str, str]) -> list[dict[str, str]]:
     """Ask a started connector for its tasks' configs and return them as they belong into the config topic.
 
-    Runs on the driver, on the thread that owns the connector. Raises ConnectError if the connector makes more tasks than
-    ``tasks.max`` allows and ``tasks.max.enforce`` is not false; whatever the connector itself raises passes through.
+    Runs on the driver, on the thread that owns the connector. Raises TooManyTasksError if the connector makes more tasks
+    than ``tasks.max`` allows and ``tasks.max.enforce`` is not false; whatever the connector itself raises passes through.
     """
     limit = _LIMIT.parse(config)
     allowed = limit[TASKS_MAX]
     assert isinstance(allowed, int)  # noqa: S101 (the definition says so)
     made = connector.task_configs(allowed)
     if len(made) > allowed:
-        name = config.get("name", "")
+        # Its first half is what Connect says, word for word: alerts look for it.
+        finding = (
+            f"The connector {config.get(NAME, '')} has generated {len(made)} tasks, which is greater than {allowed}, the maximum "
+            f"number of tasks it is configured to create. This is a defect of {type(connector).__name__}"
+        )
         if limit[TASKS_MAX_ENFORCE]:
-            raise ConnectError(
-                f"Connector {name} made {len(made)} tasks, but {TASKS_MAX} is {allowed}. This is a defect of "
-                f"{type(connector).__name__}; raise {TASKS_MAX}, or set {TASKS_MAX_ENFORCE}=false to let it."
-            )
-        log.warning("[%s|worker] %d tasks were made, which is more than %s=%d", name, len(made), TASKS_MAX, allowed)
+            raise TooManyTasksError(f"{finding}; raise {TASKS_MAX}, or set {TASKS_MAX_ENFORCE}=false to let it.")
+        log.warning("[%s|worker] %s; %s=false lets it.", config.get(NAME, ""), finding, TASKS_MAX_ENFORCE)
     return with_connect_keys(type(connector), config, made)
 
 

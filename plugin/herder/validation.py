@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
-from sluiceway.api import Connector
+from sluiceway.api import Connector, SourceConnector
 from sluiceway.config.connector import (
     CONNECTOR,
     CONNECTOR_CLASS,
@@ -32,6 +32,7 @@ from sluiceway.herder import plugin_classes
 from sluiceway.herder.client_overrides import override_infos
 from sluiceway.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo
 from sluiceway.herder.enrichment import CONVERTERS, Config, base_def, framework_def, parse_text, version_def
+from sluiceway.herder.exactly_once import check_exactly_once
 from sluiceway.herder.plugin_classes import is_a, java_name, listed, no_such_version, plugin_class, version_of
 from sluiceway.herder.references import References
 from sluiceway.herder.version_range import VersionRange
@@ -98,6 +99,8 @@ def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
     found = framework.validate(config)
     if sink:
         _check_topics(config, found)
+    elif issubclass(connector, SourceConnector):
+        check_exactly_once(connector, {key: value for key, value in config.items() if value is not None}, worker, found)
     for key in (key for key, value in config.items() if value is None):
         finding = found.setdefault(key, ValidatedValue(key))
         finding.errors.append("Null value can not be supplied as the configuration value.")

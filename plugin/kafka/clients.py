@@ -14,12 +14,13 @@ from typing import Any
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConfigError
 from sluiceway.kafka.errors import mapped_errors
 
 __all__ = [
     "AdminClient", "Consumer", "Message", "Producer", "TopicPartition",
     "admin_client", "consumer", "consumer_config", "internal_consumer_config", "internal_producer_config", "producer",
-    "producer_config", "to_librdkafka",
+    "producer_config", "to_librdkafka", "transactional_producer_config",
 ]  # fmt: skip
 
 log = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ log.addFilter(_Sparingly())
 
 # Java client keys that librdkafka does not have, harmless to leave out.
 _JAVA_ONLY = {
-    "key.serializer", "value.serializer", "key.deserializer", "value.deserializer", "max.block.ms", "buffer.memory",
+    "key.serializer", "value.serializer", "key.deserializer", "value.deserializer", "max.block.ms",
     "interceptor.classes", "metric.reporters", "metrics.num.samples", "metrics.sample.window.ms", "partitioner.class",
     "max.poll.records", "metrics.recording.level", "auto.include.jmx.reporter",
     "group.instance.id.prefix", "partitioner.ignore.keys", "partitioner.adaptive.partitioning.enable",
@@ -62,6 +63,11 @@ _JAVA_ONLY = {
 
 # Java keys that have another name here.
 _RENAMED = {"fetch.max.wait.ms": "fetch.wait.max.ms", "max.request.size": "message.max.bytes"}
+
+_BUFFER_BYTES, _BUFFER_KILOBYTES = "buffer.memory", "queue.buffering.max.kbytes"
+_IDEMPOTENCE, _IN_FLIGHT = "enable.idempotence", "max.in.flight.requests.per.connection"
+_DELIVERY_TIMEOUT, _TRANSACTION_TIMEOUT = "delivery.timeout.ms", "transaction.timeout.ms"
+_TRANSACTION_MS = 60_000  # the clients' default, Java's and librdkafka's
 
 _CLIENT_KEYS = ("security.", "sasl.", "ssl.", "client.dns.lookup", "request.timeout.ms", "socket.", "broker.address.")
 # librdkafka's 10 s would keep the stores blind that long after a broker's restart.
@@ -75,6 +81,8 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
     for key, value in properties.items():
         if key in _RENAMED:
             mapped[_RENAMED[key]] = value
+        elif key == _BUFFER_BYTES and value.strip().isdecimal():
+            mapped[_BUFFER_KILOBYTES] = str(max(1, int(value) // 1024))
         elif key in _JAVA_ONLY:
             log.debug("Leaving out the Java-only client property %s", key)
         else:
@@ -94,9 +102,10 @@ def producer_config(worker: WorkerConfig, client_id: str, overrides: Mapping[str
     """Return a producer's config: nothing is lost or reordered, and keys land where Java's partitioner puts them.
 
     ``overrides`` are Java or librdkafka keys (``producer.override.*`` without the prefix) and win over everything,
-    the worker's ``producer.*`` keys included.
+    the worker's ``producer.*`` keys included. Connect turns idempotence off and allows one request in flight, for the sake
+    of brokers before 0.11; here it is on, which keeps the order with several in flight and repeats nothing.
     """
-    return {
+    config = {
         **_common(worker, client_id),
         "acks": "all",
         "enable.idempotence": "true",
@@ -104,9 +113,42 @@ def producer_config(worker: WorkerConfig, client_id: str, overrides: Mapping[str
         "delivery.timeout.ms": "2147483647",
         "message.max.bytes": "1048576",  # Java's max.request.size
         "queue.buffering.max.messages": "200000",
+        _BUFFER_KILOBYTES: "32768",  # Java's buffer.memory
         **to_librdkafka(worker.with_prefix("producer.")),
         **to_librdkafka(overrides or {}),
     }
+    if config[_IDEMPOTENCE].strip().lower() == "false":
+        config.setdefault(_IN_FLIGHT, "1")  # with more, a repeated request would overtake others
+    return config
+
+
+def transactional_producer_config(
+    worker: WorkerConfig,
+    client_id: str,
+    transactional_id: str,
+    overrides: Mapping[str, str] | None = None,
+    *,
+    longest_ms: int = 0,
+) -> dict[str, str]:
+    """Return the config of an exactly-once task's producer: as ``producer_config``, with a transactional id.
+
+    ``longest_ms`` is how long its transactions are meant to last; the cluster's limit for them is set 30 s above it, and
+    never below a minute, unless ``transaction.timeout.ms`` is overridden. Raises ConfigError if that is too short, and for
+    overrides that transactions do not go with.
+    """
+    config = producer_config(worker, client_id, overrides)
+    for key, needed, others in ((_IDEMPOTENCE, "true", {"true"}), ("acks", "all", {"all", "-1"})):
+        if config[key].strip().lower() not in others:
+            raise ConfigError(f"producer.override.{key}", config[key], f"must be {needed} for a source that runs exactly once")
+    timeout = config.get(_TRANSACTION_TIMEOUT) or str(max(_TRANSACTION_MS, longest_ms + 30_000))
+    if int(timeout) <= longest_ms:
+        raise ConfigError(
+            f"producer.override.{_TRANSACTION_TIMEOUT}", timeout,
+            f"must be above the {longest_ms} ms that each transaction lasts (transaction.boundary.interval.ms)",
+        )  # fmt: skip
+    # librdkafka refuses to try longer to send a record than its transaction may last.
+    config[_DELIVERY_TIMEOUT] = str(min(int(config[_DELIVERY_TIMEOUT]), int(timeout)))
+    return {**config, _TRANSACTION_TIMEOUT: timeout, "transactional.id": transactional_id}
 
 
 def consumer_config(
@@ -179,8 +221,14 @@ def consumer(config: Mapping[str, Any]) -> Consumer:
         return Consumer(dict(config), logger=log)
 
 
-def admin_client(worker: WorkerConfig) -> AdminClient:
-    """Create an admin client with the worker's ``admin.*`` keys and Connect's client id."""
-    config = {**_common(worker, f"{worker.group_id}-shared-admin"), **to_librdkafka(worker.with_prefix("admin."))}
+def admin_client(
+    worker: WorkerConfig, client_id: str | None = None, overrides: Mapping[str, str] | None = None
+) -> AdminClient:  # fmt: skip
+    """Create an admin client with the worker's ``admin.*`` keys, a connector's ``admin.override.*``, and Connect's client id."""
+    config = {
+        **_common(worker, client_id or f"{worker.group_id}-shared-admin"),
+        **to_librdkafka(worker.with_prefix("admin.")),
+        **to_librdkafka(overrides or {}),
+    }
     with mapped_errors("create a Kafka admin client"):
         return AdminClient(config, logger=log)

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from sluiceway import __version__
 from sluiceway.herder import Herder
-from sluiceway.rest import errors, plugin_routes, routes
+from sluiceway.rest import errors, plugin_routes, restart_routes, routes
 from sluiceway.rest.conventions import PathRules
 
 
@@ -31,6 +31,7 @@ def make_app(
     app.state.herder_provider = herder_provider
     app.state.kafka_cluster_id = kafka_cluster_id
     app.include_router(routes.router)
+    app.include_router(restart_routes.router)
     app.include_router(plugin_routes.router)
     app.add_middleware(PathRules)
     errors.install(app)

@@ -35,6 +35,13 @@ Body = Annotated[bytes, Depends(_body)]
 TheHerder = Annotated[Herder, Depends(_herder)]
 
 
+def task_number(text: str) -> int:
+    """Return the number of a task as a path has it; what is none is a path that does not exist."""
+    if not re.fullmatch(r"[+-]?[0-9]{1,10}", text) or abs(int(text)) > _MAX_TASK:
+        raise HTTPException(404)
+    return int(text)
+
+
 @get("/")
 def root(request: Request) -> Response:
     cluster_id = request.app.state.kafka_cluster_id()
@@ -99,9 +106,8 @@ def get_tasks(name: str, herder: TheHerder) -> Response:
 
 @get("/connectors/{name}/tasks/{task}/status")
 def get_task_status(name: str, task: str, herder: TheHerder) -> Response:
-    if not re.fullmatch(r"[+-]?[0-9]{1,10}", task) or abs(int(task)) > _MAX_TASK:
-        raise HTTPException(404)
-    return JsonResponse({"id": int(task), **bodies.status_json(herder.task_status(TaskId(name, int(task))))})
+    number = task_number(task)
+    return JsonResponse({"id": number, **bodies.status_json(herder.task_status(TaskId(name, number)))})
 
 
 @router.put("/connectors/{name}/pause")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from sluiceway.api import TopicPartition
+from sluiceway.config.connector import overrides
 from sluiceway.errors import ConnectError
 from sluiceway.kafka import clients
-from sluiceway.kafka.clients import Message
+from sluiceway.kafka.clients import Message, consumer_config
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
+from sluiceway.runtime.bounded import within
+from sluiceway.runtime.positions import Positions
+from sluiceway.runtime.task import TaskSpec
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +25,9 @@ _HOPELESS = {
     "INVALID_TOPIC_EXCEPTION", "FENCED_INSTANCE_ID", "_FATAL", "_INVALID_ARG",
 }  # fmt: skip
 _END = "_PARTITION_EOF"
+_BATCH_SIZE = 500  # Java's max.poll.records; larger ones are no faster
 _LIST_SECONDS = 30.0
+_OFFSETS_SECONDS = 10.0
 
 
 class Rebalances(Protocol):
@@ -36,6 +43,26 @@ class Rebalances(Protocol):
         """Partitions are gone to another member already."""
 
 
+def sink_consumer(spec: TaskSpec) -> tuple[dict[str, str], int]:
+    """Return the settings of a sink task's consumer, and how many records it may be given at once."""
+    own = overrides(spec.config, "consumer")
+    most = int(own.get("max.poll.records") or spec.worker.raw.get("consumer.max.poll.records") or _BATCH_SIZE)
+    # Java's consumer creates a missing topic, too; a partition's end is only told where it ends the task.
+    defaults = {"allow.auto.create.topics": "true", "enable.partition.eof": str(spec.bounded).lower()}
+    settings = consumer_config(spec.worker, f"connector-consumer-{spec.id}", f"connect-{spec.id.connector}", {**defaults, **own})
+    if settings["auto.offset.reset"] == "none":
+        settings["auto.offset.reset"] = "error"  # librdkafka's word for it
+    return settings, most
+
+
+def starts_of(messages: Sequence[Message]) -> dict[TopicPartition, int]:
+    """Return the first offset of each partition."""
+    starts: dict[TopicPartition, int] = {}
+    for message in messages:
+        starts.setdefault(_partition_of(message), message.offset())
+    return starts
+
+
 class TaskConsumer:
     """For one thread, on an executor. Offsets are the next to read."""
 
@@ -49,6 +76,8 @@ class TaskConsumer:
         self._paused = False  # all of them, by an order
         self._failure: BaseException | None = None
         self._closing = False
+        self._giving_up = False
+        self.positions = Positions(self._begin)
         self.assignment: frozenset[TopicPartition] = frozenset()
         self.committed: dict[TopicPartition, int] = {}
         self.at_end: set[TopicPartition] = set()
@@ -76,16 +105,20 @@ class TaskConsumer:
                     ends[TopicPartition(topic, number)] = end
         return ends
 
-    def poll(self, seconds: float) -> list[Message]:
-        """Return what is there, waiting up to ``seconds`` for the first message. Raises ConnectError if it is hopeless."""
+    def poll(self, seconds: float, most: int | None = None) -> list[Message]:
+        """Return what is there, at most so many messages, waiting up to ``seconds`` for the first.
+
+        Raises ConnectError if it is hopeless.
+        """
         self.rebalanced = False
+        batch_size = self._batch_size if most is None else most
         with mapped_errors("read from Kafka"):
             # consume() would wait for a full batch, so poll() does the waiting.
-            messages = self._consumer.consume(self._batch_size, 0)
+            messages = self._consumer.consume(batch_size, 0)
             if not messages and (first := self._consumer.poll(seconds)) is not None:
                 messages = [first]
-                if self._batch_size > 1:
-                    messages += self._consumer.consume(self._batch_size - 1, 0)
+                if batch_size > 1:
+                    messages += self._consumer.consume(batch_size - 1, 0)
         self._raise_failure()
         if any(map(Message.error, messages)):
             messages = self._without_errors(messages)
@@ -95,10 +128,7 @@ class TaskConsumer:
 
     def idle(self, seconds: float) -> None:
         """Keep the membership alive for a while with everything paused; what slips through is read again later."""
-        slipped: dict[TopicPartition, int] = {}
-        for message in self.poll(seconds):
-            slipped.setdefault(_partition_of(message), message.offset())
-        self.seek(slipped)
+        self.seek(starts_of(self.poll(seconds)))
 
     def _without_errors(self, messages: list[Message]) -> list[Message]:
         good: list[Message] = []
@@ -151,23 +181,29 @@ class TaskConsumer:
 
     def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Read on from these offsets; partitions that are not assigned are left out."""
+        offsets = {partition: offset for partition, offset in offsets.items() if partition in self.assignment}
         with mapped_errors("seek"):
             for partition, offset in offsets.items():
-                if partition in self.assignment:
-                    self._consumer.seek(clients.TopicPartition(*partition, offset))
+                self._consumer.seek(clients.TopicPartition(*partition, offset))
+        self.positions.expect(offsets)
 
-    def commit(self, offsets: Mapping[TopicPartition, int], *, wait: bool) -> None:
-        """Commit offsets for the group. A failure is logged; ``committed`` holds what Kafka has confirmed."""
+    def commit(self, offsets: Mapping[TopicPartition, int], *, wait: float | None = None) -> None:
+        """Commit offsets for the group, waiting up to ``wait`` seconds for the answer, or not at all if None.
+
+        A failure is logged; ``committed`` holds what Kafka has confirmed. While partitions are being given up it waits for as
+        long as Kafka does: librdkafka answers only the thread that it has called back.
+        """
         if not offsets:
             return
         positions = [clients.TopicPartition(*partition, offset) for partition, offset in offsets.items()]
+        commit = functools.partial(self._consumer.commit, offsets=positions, asynchronous=wait is None)
         try:
             with mapped_errors("commit offsets"):
-                done = self._consumer.commit(offsets=positions, asynchronous=not wait)
-        except ConnectError as error:
+                done = commit() if wait is None or self._giving_up else within(wait, commit, "The commit of offsets")
+        except (ConnectError, TimeoutError) as error:
             log.warning("%s They will be tried again with the next commit, if the task still has the partitions.", error)
             return
-        if wait:
+        if wait is not None:
             self._on_commit(None, done)
 
     def _on_commit(self, error: Any, positions: list[Any]) -> None:
@@ -178,10 +214,10 @@ class TaskConsumer:
             elif partition in self.committed:
                 self.committed[partition] = position.offset
 
-    def close(self) -> None:
-        """Leave the group; nothing is committed and nobody is called back."""
+    def close(self, seconds: float) -> None:
+        """Leave the group; nothing is committed and nobody is called back. Raises TimeoutError after ``seconds``."""
         self._closing = True
-        self._consumer.close()
+        within(seconds, self._consumer.close, "Leaving the consumer group")
 
     def _on_assign(self, _consumer: Any, positions: list[Any]) -> None:
         if self._closing:
@@ -192,6 +228,7 @@ class TaskConsumer:
         self.at_end -= partitions
         try:
             starts = self._rebalances.assigned(partitions)
+            self.positions.expect({**self._group_offsets(positions), **starts})
             for position in positions:
                 position.offset = starts.get(TopicPartition(position.topic, position.partition), position.offset)
             assign = self._consumer.incremental_assign if self._cooperative else self._consumer.assign
@@ -211,15 +248,39 @@ class TaskConsumer:
         if self._closing:
             return
         self.rebalanced = True
+        self._giving_up = True
         try:
             tell(partitions)
         except Exception as error:  # noqa: BLE001 (raised again by poll)
             self._failure = error
+        finally:
+            self._giving_up = False
         self.assignment -= partitions
         self._held -= partitions
         self.at_end -= partitions
+        self.positions.forget(partitions)
         for partition in partitions:
             self.committed.pop(partition, None)
+
+    def _group_offsets(self, positions: list[Any]) -> dict[TopicPartition, int]:
+        """Return what the group has committed. Only to tell of jumps: without an answer, none can be told of."""
+        try:
+            with mapped_errors("read the group's offsets"):
+                known = self._consumer.committed(list(positions), timeout=_OFFSETS_SECONDS) if positions else []
+        except ConnectError as error:
+            log.info("Cannot tell whether reading goes on where it stopped: %s", error)
+            return {}
+        return {TopicPartition(each.topic, each.partition): each.offset for each in known if each.offset >= 0 and not each.error}
+
+    def _begin(self, partition: TopicPartition) -> int | None:
+        """Return where a partition begins now, or None if that cannot be told."""
+        try:
+            with mapped_errors("read where a partition begins"):
+                low, _ = self._consumer.get_watermark_offsets(clients.TopicPartition(*partition), timeout=_OFFSETS_SECONDS)
+        except ConnectError as error:
+            log.info("%s", error)
+            return None
+        return int(low)
 
     def _raise_failure(self) -> None:
         failure, self._failure = self._failure, None

@@ -1,19 +1,11 @@
-"""What tasks see of the runtime."""
+"""What sink tasks see of the runtime."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Protocol
 
-from sluiceway.api import ErrantRecordReporter, OffsetStorageReader, TopicPartition
-
-
-class SourceContext:
-    """See ``SourceTaskContext``."""
-
-    def __init__(self, configs: Mapping[str, str], offset_storage_reader: OffsetStorageReader) -> None:
-        self.configs = configs
-        self.offset_storage_reader = offset_storage_reader
+from sluiceway.api import ErrantRecordReporter, TopicPartition
 
 
 class PartitionControl(Protocol):
@@ -30,10 +22,11 @@ class PartitionControl(Protocol):
 class SinkContext:
     """See ``SinkTaskContext``. Wishes that the loop fulfils between two calls of the task are kept until it takes them."""
 
-    errant_record_reporter: ErrantRecordReporter | None = None
-
-    def __init__(self, configs: Mapping[str, str], consumer: PartitionControl) -> None:
+    def __init__(
+        self, configs: Mapping[str, str], consumer: PartitionControl, errant_record_reporter: ErrantRecordReporter | None = None
+    ) -> None:
         self.configs = configs
+        self.errant_record_reporter = errant_record_reporter
         self.commit_requested = False
         self._consumer = consumer
         self._rewinds: dict[TopicPartition, int] = {}

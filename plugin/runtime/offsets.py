@@ -28,7 +28,7 @@ class OffsetWriter:
 
     def __init__(self, store: OffsetStore, connector: str) -> None:
         self._store = store
-        self._connector = connector
+        self.connector = connector
         self._pending: dict[bytes, tuple[Partition, Offset | None]] = {}
         self._partition: object = None
         self._key = b""
@@ -59,5 +59,11 @@ class OffsetWriter:
 
     def write(self) -> None:
         """Store what is pending and wait until it is acknowledged; after an error it is pending still."""
-        self._store.put(self._connector, list(self._pending.values()))
+        self._store.put(self.connector, list(self._pending.values()))
         self._pending.clear()
+
+    def take(self) -> list[tuple[Partition, Offset | None]]:
+        """Return what is pending and forget it: whoever takes it writes it, or gives it up."""
+        pending = list(self._pending.values())
+        self._pending.clear()
+        return pending

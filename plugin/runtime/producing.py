@@ -13,14 +13,17 @@ from sluiceway.errors import ConnectError, KafkaClientError
 from sluiceway.kafka.clients import producer
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.runtime.converters import Converters
+from sluiceway.runtime.failures import Failure, Stage
 from sluiceway.runtime.offsets import OffsetWriter
 from sluiceway.runtime.outgoing import Outgoing
 from sluiceway.runtime.tolerance import Tolerance
 
 _SLICE_SECONDS = 0.1
+_PURGED = ("_PURGE_QUEUE", "_PURGE_INFLIGHT")
 _SEND_FAILED = "Unrecoverable exception from producer send callback"
 
 Encode = Callable[[Any], bytes | None]
+_Converted = tuple["bytes | None", "bytes | None", dict[str, Any]]
 Acknowledge = Callable[[SourceRecord, int, int], None]
 
 
@@ -33,7 +36,7 @@ class RecordSender:
     """Hands records to a producer and remembers their source offsets. For one thread, on an executor.
 
     ``interrupt`` is called while the sender waits for room in the producer's buffer; it raises to give up.
-    ``new_topic`` is called with each topic that is written to for the first time.
+    ``new_topic`` is called with each topic before the first record to it; what it raises ends the sending.
     ``acknowledge``, if given, is called with each of the task's own records once Kafka has all that became of it, with
     partition and offset (-1 for one that was dropped or skipped): that costs speed.
     """
@@ -51,7 +54,7 @@ class RecordSender:
     ) -> None:
         # Without acknowledge, successes need no callback into Python: flush() tells when all have arrived.
         reports = {"delivery.report.only.error": acknowledge is None, "on_delivery": self._on_delivery}
-        self._producer = producer({**config, **reports})
+        self.client = self._producer = producer({**config, **reports})
         self._converters = converters
         self._offsets = offsets
         self._tolerance = tolerance
@@ -60,12 +63,12 @@ class RecordSender:
         self._acknowledge = acknowledge
         self._topics: set[str] = set()
         self._encoders: dict[tuple[str, Schema | None, Schema | None], tuple[Encode, Encode]] = {}
-        self._failure: ConnectError | None = None
+        self.failure: ConnectError | None = None
 
     @property
     def failed(self) -> bool:
-        """Whether a record was lost; then no offset may be stored any more."""
-        return self._failure is not None
+        """Whether a record was lost; then no offset may be stored any more. ``failure`` says how."""
+        return self.failure is not None
 
     def send(self, batch: Outgoing) -> None:
         """Produce a batch's records in order. Waits while the producer's buffer is full.
@@ -89,6 +92,7 @@ class RecordSender:
             for done, record in enumerate(batch.records):  # noqa: B007
                 if record.value_schema is not value_schema or record.topic is not topic or record.key_schema is not key_schema:
                     topic, key_schema, value_schema = record.topic, record.key_schema, record.value_schema
+                    self._use(topic)
                     encode_key, encode_value = self._encoders_for(topic, key_schema, value_schema)
                 if not record.headers and record.kafka_partition is None and record.timestamp is None:
                     try:
@@ -142,24 +146,24 @@ class RecordSender:
         known = self._encoders.get((topic, key_schema, value_schema))
         if known is not None:
             return known
-        if topic not in self._topics:
-            self._topics.add(topic)
-            self._new_topic(topic)
         encoders = self._converters.key.encoder(topic, key_schema), self._converters.value.encoder(topic, value_schema)
         self._encoders[topic, key_schema, value_schema] = encoders
         return encoders
 
+    def _use(self, topic: str) -> None:
+        if topic not in self._topics:
+            self._new_topic(topic)
+            self._topics.add(topic)
+
     def _send_carefully(self, record: SourceRecord, parts: _Parts | None) -> None:
         """Send one record of any kind, waiting for room, with every failure told apart."""
-        try:
-            encode_key, encode_value = self._encoders_for(record.topic, record.key_schema, record.value_schema)
-            key, value = encode_key(record.key), encode_value(record.value)
-            options = self._options(record)
-        except Exception as error:  # noqa: BLE001 (a converter may raise anything)
-            self._tolerance.refuse(f"{place_of(record)} cannot be converted", error)
+        self._use(record.topic)
+        converted = self._converted(record)
+        if converted is None:
             if parts is not None:
                 parts.acknowledged(-1, -1)
             return
+        key, value, options = converted
         if parts is not None:
             options["on_delivery"] = functools.partial(self._on_own_delivery, parts)
         try:
@@ -167,6 +171,27 @@ class RecordSender:
                 self._produce_when_there_is_room(record.topic, value, key, options)
         except KafkaClientError as error:
             raise ConnectError(f"{_SEND_FAILED}: {_explained(error, key, value)}") from error
+
+    def _converted(self, record: SourceRecord) -> _Converted | None:
+        """Return key, value and options for ``produce``; None for a record that cannot be converted and may be left out."""
+        stage = Stage.KEY_CONVERTER
+        by: type = type(self._converters.key)
+
+        def convert() -> _Converted:
+            nonlocal stage, by
+            stage, by = Stage.KEY_CONVERTER, type(self._converters.key)
+            encode_key, encode_value = self._encoders_for(record.topic, record.key_schema, record.value_schema)
+            key = encode_key(record.key)
+            stage, by = Stage.VALUE_CONVERTER, type(self._converters.value)
+            value = encode_value(record.value)
+            stage, by = Stage.HEADER_CONVERTER, type(self._converters.header)
+            return key, value, self._options(record)
+
+        try:
+            return convert()
+        except Exception as error:  # noqa: BLE001 (a converter may raise anything)
+            what = f"{place_of(record)} cannot be converted"
+            return self._tolerance.recover(convert, what, error, Failure(stage, by, record))
 
     def _options(self, record: SourceRecord) -> dict[str, Any]:
         """Return what ``produce`` takes beside topic, value and key."""
@@ -190,10 +215,10 @@ class RecordSender:
                 self._interrupt()
 
     def _on_delivery(self, error: Any, message: Any) -> None:
-        if error is not None and self._failure is None:
+        if error is not None and self.failure is None and error.name() not in _PURGED:  # those were dropped on purpose
             cause = to_connect_error(error, f"write to topic {message.topic()}")
-            self._failure = ConnectError(f"{_SEND_FAILED}: {cause}")
-            self._failure.__cause__ = cause
+            self.failure = ConnectError(f"{_SEND_FAILED}: {cause}")
+            self.failure.__cause__ = cause
 
     def _on_own_delivery(self, parts: _Parts, error: Any, message: Any) -> None:
         self._on_delivery(error, message)
@@ -201,8 +226,8 @@ class RecordSender:
             parts.acknowledged(message.partition(), message.offset())
 
     def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+        if self.failure is not None:
+            raise self.failure
 
 
 class _Parts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sluiceway.api import SinkTask, TopicPartition
 from sluiceway.runtime.consuming import TaskConsumer
@@ -15,13 +15,24 @@ log = logging.getLogger(__name__)
 
 
 class SinkCommits:
-    """Keeps what ``put`` has taken and commits what ``pre_commit`` returns, each ``interval`` seconds. For one thread."""
+    """Keeps what ``put`` has taken and commits what ``pre_commit`` returns, each ``interval`` seconds. For one thread.
 
-    def __init__(self, task: SinkTask, consumer: TaskConsumer, context: SinkContext, interval: float) -> None:
+    ``settled`` says whether the dead letters of everything taken are in Kafka, waiting so many seconds for that at most, and
+    raises if one was lost; nothing is committed unless they are. ``patience`` is that wait, ``last_patience`` the one for
+    a commit that must not be put off, which Kafka has as long to confirm. In seconds.
+    """
+
+    def __init__(
+        self, task: SinkTask, consumer: TaskConsumer, context: SinkContext, interval: float, *,
+        settled: Callable[[float], bool] = lambda _seconds: True, patience: float = 5.0, last_patience: float = 5.0,
+    ) -> None:  # fmt: skip
         self._task = task
         self._consumer = consumer
         self._context = context
         self._interval = interval
+        self._settled = settled
+        self._patience = patience
+        self._last_patience = last_patience
         self._due = time.monotonic() + interval
         self.taken: dict[TopicPartition, int] = {}
         """The next offset to read of each partition that the task has taken records of."""
@@ -60,10 +71,11 @@ class SinkCommits:
             self._consumer.seek(committed)
             self.taken.update(committed)
             return
-        self._consumer.commit(self._new(safe), wait=False)
+        if self._settled(self._patience):
+            self._consumer.commit(self._new(safe))
 
     def commit_finally(self, partitions: frozenset[TopicPartition] | None = None) -> bool:
-        """Commit and wait, before partitions (all if None) are given up or the task pauses. False if the task failed."""
+        """Commit and wait, before partitions (all if None) are given up or the task pauses. False if it cannot be."""
         current = {key: offset for key, offset in self.taken.items() if partitions is None or key in partitions}
         self._due = time.monotonic() + self._interval
         try:
@@ -71,7 +83,10 @@ class SinkCommits:
         except Exception:  # the records will be read again by whoever has the partitions next
             log.exception("The task could not flush; offsets stay as they were committed last")
             return False
-        self._consumer.commit(self._new(safe), wait=True)
+        if not self._settled(self._last_patience):
+            log.error("Offsets stay as they were committed last: dead letters are not in Kafka yet")
+            return False
+        self._consumer.commit(self._new(safe), wait=self._last_patience)
         return True
 
     def _new(self, safe: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 from collections.abc import Callable, Mapping
 
 from sluiceway import discovery
 from sluiceway.api import SinkRecord, SinkTask, TopicPartition
-from sluiceway.config.connector import CONNECTOR_CLASS, overrides
+from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.errors import ConfigError, FencedError, RetriableError, trace_of
-from sluiceway.kafka.clients import consumer_config
+from sluiceway.runtime.batch_size import BatchSize
 from sluiceway.runtime.chain import Chain, chain_of
-from sluiceway.runtime.consuming import TaskConsumer
+from sluiceway.runtime.consuming import TaskConsumer, sink_consumer, starts_of
 from sluiceway.runtime.contexts import SinkContext
-from sluiceway.runtime.converters import task_converters
+from sluiceway.runtime.converters import Converters, task_converters
+from sluiceway.runtime.errant_records import ErrantRecords
+from sluiceway.runtime.error_handling import task_tolerance
+from sluiceway.runtime.error_settings import ErrorSettings
 from sluiceway.runtime.garbage import collect_seldom
-from sluiceway.runtime.interrupts import Abandoned
+from sluiceway.runtime.interrupts import Abandoned, Interrupted, check_abandoned
 from sluiceway.runtime.sink_commits import SinkCommits
 from sluiceway.runtime.sink_records import Batch, RecordReader
 from sluiceway.runtime.subscription import Subscription
@@ -26,7 +30,8 @@ from sluiceway.storage.model import State
 
 log = logging.getLogger(__name__)
 
-_BATCH_SIZE = 500  # Java's max.poll.records; larger ones are no faster
+_BUSY_PART = 0.1  # of max.poll.interval.ms, for one put
+_MAX_POLL_INTERVAL = "300000"
 _POLL_SECONDS = 0.2
 _BACKOFF_SECONDS = (0.1, 10.0)
 
@@ -46,12 +51,16 @@ class _SinkLoop:
         self._control = services.control
         self._reporter = services.reporter
         self._result = TaskResult(spec.id)
+        self._shutdown_seconds = spec.worker.number("task.shutdown.graceful.timeout.ms") / 1000
         self._targets: dict[TopicPartition, int] = {}
         self._gone: frozenset[TopicPartition] = frozenset()
         self._running = False
+        self._in_task = False
         self._task: SinkTask | None = None
         self._consumer: TaskConsumer | None = None
         self._chain: Chain[SinkRecord] = Chain()
+        self._converters: Converters | None = None
+        self._tolerance: Tolerance | None = None
 
     def run(self) -> TaskResult:
         try:
@@ -70,24 +79,25 @@ class _SinkLoop:
 
     def _start(self) -> None:
         spec, config = self._spec, self._spec.config
-        self._chain = chain_of(config, in_place=True)
-        self._tolerance = Tolerance(config)
-        self._reader = RecordReader(task_converters(config, spec.worker), self._tolerance, self._reporter.topic)
+        self._converters = converters = task_converters(config, spec.worker)
+        # A record that may go through the chain once more must not have been changed by the first time.
+        self._chain = chain_of(config, in_place=not ErrorSettings.of(config).retry_seconds)
         self._subscription = Subscription(config)
         task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
         if not issubclass(task_class, SinkTask):
             raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a sink connector")
-        own = overrides(config, "consumer")
-        batch_size = int(own.get("max.poll.records") or spec.worker.raw.get("consumer.max.poll.records") or _BATCH_SIZE)
-        # Java's consumer creates a missing topic, too; a partition's end is only told where it ends the task.
-        defaults = {"allow.auto.create.topics": "true", "enable.partition.eof": str(spec.bounded).lower()}
-        settings = consumer_config(
-            spec.worker, f"connector-consumer-{spec.id}", f"connect-{spec.id.connector}", {**defaults, **own}
-        )
-        self._consumer = consumer = TaskConsumer(settings, self, batch_size)
+        self._tolerance = tolerance = task_tolerance(spec, self._wait)
+        self._reader = RecordReader(converters, tolerance, self._reporter.topic)
+        settings, most = sink_consumer(spec)
+        self._batch_size = BatchSize(most, float(settings.get("max.poll.interval.ms", _MAX_POLL_INTERVAL)) / 1000 * _BUSY_PART)
+        self._consumer = consumer = TaskConsumer(settings, self, most)
         task = task_class()
-        self._context = SinkContext(config, consumer)
-        self._commits = SinkCommits(task, consumer, self._context, spec.worker.number("offset.flush.interval.ms") / 1000)
+        self._errant = ErrantRecords(tolerance, converters) if tolerance.settings.reports else None
+        self._context = SinkContext(config, consumer, self._errant)
+        self._commits = SinkCommits(
+            task, consumer, self._context, spec.worker.number("offset.flush.interval.ms") / 1000, settled=self._settled,
+            patience=spec.worker.number("offset.flush.timeout.ms") / 1000, last_patience=self._shutdown_seconds,
+        )  # fmt: skip
         task.initialize(self._context)
         self._task = task
         task.start(config)
@@ -98,52 +108,94 @@ class _SinkLoop:
 
     def _move(self) -> None:
         """Move records until the order is STOP, or the end is reached."""
-        assert self._consumer is not None and self._task is not None  # noqa: S101, PT018 (start made them)
-        consumer, read, commits = self._consumer, self._reader.read, self._commits
+        assert self._consumer is not None and self._tolerance is not None  # noqa: S101, PT018 (start made them)
+        consumer, tolerance, commits = self._consumer, self._tolerance, self._commits
         while self._obey() and not (self._spec.bounded and self._at_targets()):
-            batch = read(consumer.poll(self._context.take_timeout(_POLL_SECONDS)))
-            batch.transform(self._chain, self._tolerance)
-            if self._put(self._task, batch):
-                commits.took(batch)
-                self._result.records += len(batch.records)
-                self._rewind(self._context.take_rewinds())
-                if batch.failure is not None:
+            messages = consumer.poll(self._context.take_timeout(_POLL_SECONDS), self._batch_size.size)
+            self._gone = frozenset()
+            try:
+                batch = self._reader.read(messages)
+                batch.transform(self._chain, tolerance)
+                if isinstance(batch.failure, (Interrupted, Abandoned)):
                     raise batch.failure
+                self._drop_gone(batch)
+                consumer.positions.read(batch.starts, batch.ends)
+                self._put(batch)
+            except Interrupted:  # by another order, while something was waited for: all of it is read again
+                consumer.seek(starts_of(messages))
+                continue
+            commits.took(batch)
+            self._result.records += len(batch.records)
+            self._rewind(self._context.take_rewinds())
+            tolerance.serve()
+            if batch.failure is not None:
+                raise batch.failure
             commits.commit_if_due()
             self._subscription.refresh_if_due(consumer)
 
-    def _put(self, task: SinkTask, batch: Batch) -> bool:
-        """Give a batch to the task until it takes it. False if another order came first: it will be read again."""
-        assert self._consumer is not None  # noqa: S101 (start made it)
+    def _put(self, batch: Batch) -> None:
+        """Give a batch to the task until it takes it. Raises Interrupted if another order comes first."""
+        assert self._task is not None  # noqa: S101 (start made it)
         default = _BACKOFF_SECONDS[0]
         while True:
+            started = time.monotonic()
+            self._in_task = True
             try:
-                task.put(batch.records)
-                return True
+                self._task.put(batch.records)
+                self._check_reported()
+                self._batch_size.took(len(batch.records), time.monotonic() - started)
+                return
             except RetriableError as error:
                 seconds = self._context.take_timeout(default)
                 log.warning("put of %d records failed and is tried again in %.1f s: %s", len(batch.records), seconds, error)
+            finally:
+                self._in_task = False
             default = min(default * 2, _BACKOFF_SECONDS[1])
-            if not self._back_off(batch, seconds):
-                self._consumer.seek(batch.starts)
-                return False
+            self._wait(seconds)
+            self._drop_gone(batch)
 
-    def _back_off(self, batch: Batch, seconds: float) -> bool:
-        """Wait with everything paused, in the group still; False if there is another order."""
-        assert self._consumer is not None  # noqa: S101 (start made it)
-        self._gone = frozenset()
-        self._consumer.pause()
-        try:
-            until = time.monotonic() + seconds
-            while (left := until - time.monotonic()) > 0:
-                if self._control.order() is not Order.RUN:
-                    return False
-                self._consumer.idle(min(left, _POLL_SECONDS))
-        finally:
-            self._consumer.resume()
+    def _drop_gone(self, batch: Batch) -> None:
+        """Leave out partitions that were lost while something was waited for."""
         if self._gone:
             batch.drop(self._gone)
-        return True
+            self._gone = frozenset()
+
+    def _wait(self, seconds: float) -> None:
+        """Wait with everything paused, in the group still; with 0, only look for orders. Raises Interrupted, Abandoned.
+
+        A task that waits inside one of its own calls must not be given or lose partitions meanwhile: then nothing is polled.
+        """
+        until = time.monotonic() + seconds
+        polls = seconds > 0 and not self._in_task and self._consumer is not None
+        if polls and self._consumer is not None:
+            self._consumer.pause()
+        try:
+            while True:
+                order = self._control.order()
+                if order is Order.ABANDON:
+                    raise Abandoned
+                if order is Order.STOP or (order is Order.PAUSE and not self._in_task):
+                    raise Interrupted
+                left = until - time.monotonic()
+                if left <= 0:
+                    return
+                if polls and self._consumer is not None:
+                    self._consumer.idle(min(left, _POLL_SECONDS))
+                else:
+                    self._control.wait(min(left, _POLL_SECONDS))
+        finally:
+            if polls and self._consumer is not None:
+                self._consumer.resume()
+
+    def _check_reported(self) -> None:
+        if self._errant is not None:
+            self._errant.check()
+
+    def _settled(self, seconds: float) -> bool:
+        """See ``SinkCommits``; what the task reported in ``pre_commit`` counts, too."""
+        assert self._tolerance is not None  # noqa: S101 (start made it)
+        self._check_reported()
+        return self._tolerance.settle(seconds, functools.partial(check_abandoned, self._control))
 
     def _rewind(self, offsets: Mapping[TopicPartition, int]) -> None:
         if offsets:
@@ -221,14 +273,18 @@ class _SinkLoop:
                 _quietly("The task's close()", self._task.close, open_partitions)
             _quietly("The task's stop()", self._task.stop)
         self._chain.close()
+        if self._converters is not None:
+            _quietly("Closing the converters", self._converters.close)
+        if self._tolerance is not None:
+            self._tolerance.close()
         if self._consumer is not None:
-            _quietly("Leaving the consumer group", self._consumer.close)
+            _quietly("Leaving the consumer group", self._consumer.close, self._shutdown_seconds)
 
 
 def _quietly(what: str, call: Callable[..., object], *arguments: object) -> None:
     try:
         call(*arguments)
-    except Exception:  # the rest of the closing has to be done all the same
+    except Exception:  # the rest of the closing has to be done all the same (Abandoned is one, too)
         log.exception("%s failed", what)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,11 +11,16 @@ from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError
 from sluiceway.kafka.clients import Message
-from sluiceway.runtime.chain import Chain, StageError
+from sluiceway.runtime.chain import Chain
 from sluiceway.runtime.converters import Converters
+from sluiceway.runtime.errant_records import MessageRecord, consumed, with_messages
+from sluiceway.runtime.failures import Consumed, Failure, Stage
 from sluiceway.runtime.tolerance import Tolerance
+from sluiceway.runtime.transforming import transformed
 
 Decode = Callable[[bytes | None], tuple[Schema | None, Any]]
+
+_STAGES = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
 
 
 @dataclass(slots=True)
@@ -32,14 +38,9 @@ class Batch:
     def transform(self, chain: Chain[SinkRecord], tolerance: Tolerance) -> None:
         """Put what the chain makes of the records in their place. Offsets go by where they were read from (KIP-793)."""
         records = self.records
-
-        def refuse(record: SinkRecord, error: StageError) -> None:
-            place = f"{record.original_topic}-{record.original_kafka_partition}"
-            what = f"the record at offset {record.original_kafka_offset} of {place} cannot be transformed"
-            tolerance.refuse(f"{what} by {error.alias}", error.__cause__ if isinstance(error.__cause__, Exception) else error)
-
-        made = chain(records, refuse)
-        self.records = made.records
+        made = transformed(chain, records, tolerance, place=_place, original=consumed)
+        keep = tolerance.settings.reports and made.records is not records
+        self.records = with_messages(made, records) if keep else made.records
         if made.failure is not None:
             self.failure = made.failure
             for record in reversed(records[made.taken :]):  # the first of each partition is the next to read
@@ -63,10 +64,11 @@ class RecordReader:
         self._converters = converters
         self._tolerance = tolerance
         self._new_topic = new_topic
+        self._new_record: type[SinkRecord] = MessageRecord if tolerance.settings.reports else SinkRecord
         self._decoders: dict[str, tuple[Decode, Decode]] = {}
 
     def read(self, messages: Sequence[Message]) -> Batch:
-        """Return messages as a batch of records."""
+        """Return messages as a batch of records. What a wait between two attempts raises passes through."""
         batch = Batch()
         records: list[SinkRecord] = []
         topic, partition, offset = "", -1, -1
@@ -78,26 +80,73 @@ class RecordReader:
                 batch.starts.setdefault(TopicPartition(topic, partition), message.offset())
                 decode_key, decode_value = self._decoders_for(topic)
             offset = message.offset()
+            stage = 0
             try:
                 key_schema, key = decode_key(message.key())
+                stage = 1
                 value_schema, value = decode_value(message.value())
+                stage = 2
                 kind, timestamp = message.timestamp()
                 headers = message.headers()
-                records.append(SinkRecord(
+                record = self._new_record(
                     topic, partition, offset, value, value_schema, key, key_schema, timestamp if kind else None, kind,
                     self._converters.headers_from_kafka(topic, headers) if headers else (),
-                ))  # fmt: skip
+                )  # fmt: skip
+                if type(record) is MessageRecord:
+                    record.message = Consumed.of(message)
+                records.append(record)
             except Exception as error:  # noqa: BLE001 (a converter may raise anything; the tolerance decides)
                 try:
-                    self._tolerance.refuse(f"the record at offset {offset} of {topic}-{partition} cannot be converted", error)
+                    recovered = self._carefully(message, stage, error)
                 except ConnectError as failure:
                     batch.failure = failure
                     offset -= 1  # the next to read is this one
                     break
+                if recovered is not None:
+                    records.append(recovered)
         if partition >= 0:
             batch.ends[TopicPartition(topic, partition)] = offset + 1
         batch.records = records
         return batch
+
+    def _carefully(self, message: Message, failed: int, error: Exception) -> SinkRecord | None:
+        """Convert a message whose stage number ``failed`` has failed once; None if it is to be left out."""
+        original = Consumed.of(message)
+        parts: list[Any] = []
+        for number, (operation, kind) in enumerate(self._operations(original)):
+            if number > failed:  # the first attempt is still to be made
+                try:
+                    parts.append(operation())
+                    continue
+                except Exception as next_error:  # noqa: BLE001 (a converter may raise anything)
+                    error = next_error
+            elif number < failed:
+                parts.append(operation())
+                continue
+            what = f"the record at offset {original.offset} of {original.topic}-{original.partition} cannot be converted"
+            part = self._tolerance.recover(operation, what, error, Failure(_STAGES[number], kind, original))
+            if part is None:
+                return None
+            parts.append(part)
+        (key_schema, key), (value_schema, value), headers = parts
+        timed = original.timestamp_type
+        record = self._new_record(
+            original.topic, original.partition, original.offset, value, value_schema, key, key_schema,
+            original.timestamp if timed else None, timed, headers,
+        )  # fmt: skip
+        if isinstance(record, MessageRecord):
+            record.message = original
+        return record
+
+    def _operations(self, message: Consumed) -> list[tuple[Callable[[], Any], type]]:
+        """Return the conversions of a message in order of their stages, with the converters' classes."""
+        decode_key, decode_value = self._decoders_for(message.topic)
+        converters = self._converters
+        return [
+            (functools.partial(decode_key, message.key), type(converters.key)),
+            (functools.partial(decode_value, message.value), type(converters.value)),
+            (functools.partial(converters.headers_from_kafka, message.topic, list(message.headers)), type(converters.header)),
+        ]
 
     def _decoders_for(self, topic: str) -> tuple[Decode, Decode]:
         decoders = self._decoders.get(topic)
@@ -106,3 +155,8 @@ class RecordReader:
             decoders = self._converters.key.decoder(topic), self._converters.value.decoder(topic)
             self._decoders[topic] = decoders
         return decoders
+
+
+def _place(record: SinkRecord) -> str:
+    place = f"{record.original_topic}-{record.original_kafka_partition}"
+    return f"the record at offset {record.original_kafka_offset} of {place}"

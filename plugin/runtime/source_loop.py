@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from sluiceway import discovery
 from sluiceway.api import SourceRecord, SourceTask
-from sluiceway.config.connector import CONNECTOR_CLASS, overrides
-from sluiceway.errors import ConfigError, ConnectError, FencedError, RetriableError, trace_of
-from sluiceway.kafka.clients import producer_config
-from sluiceway.runtime.chain import Chain, StageError, chain_of
-from sluiceway.runtime.contexts import SourceContext
-from sluiceway.runtime.converters import task_converters
+from sluiceway.config.connector import CONNECTOR_CLASS
+from sluiceway.errors import ConfigError, FencedError, RetriableError, trace_of
+from sluiceway.runtime.boundaries import Verdict
+from sluiceway.runtime.chain import Chain, chain_of
+from sluiceway.runtime.converters import Converters, task_converters
+from sluiceway.runtime.delivery import Delivery, ExactlyOnce, TransactionLostError
+from sluiceway.runtime.error_handling import task_tolerance, waiting_for
 from sluiceway.runtime.garbage import collect_seldom
-from sluiceway.runtime.interrupts import Abandoned, Interrupted, check_abandoned, check_interrupted
-from sluiceway.runtime.offsets import OffsetWriter, StoredOffsets
+from sluiceway.runtime.interrupts import Abandoned, Interrupted
+from sluiceway.runtime.offsets import StoredOffsets
 from sluiceway.runtime.outgoing import Outgoing
-from sluiceway.runtime.producing import Acknowledge, RecordSender, place_of
+from sluiceway.runtime.producing import RecordSender, place_of
+from sluiceway.runtime.source_context import SourceContext
+from sluiceway.runtime.source_delivery import source_delivery
 from sluiceway.runtime.task import Order, TaskResult, TaskServices, TaskSpec
 from sluiceway.runtime.tolerance import Tolerance
+from sluiceway.runtime.transforming import transformed
 from sluiceway.storage.model import State
 
 log = logging.getLogger(__name__)
@@ -41,96 +45,119 @@ def run_source(spec: TaskSpec, services: TaskServices) -> TaskResult:
     return _SourceLoop(spec, services).run()
 
 
+class _Polled(NamedTuple):
+    """What ``poll`` returned, after ``seconds``; ``failed`` if it is to be called again instead."""
+
+    records: Sequence[SourceRecord] | None
+    seconds: float = 0.0
+    failed: bool = False
+
+
 class _SourceLoop:
     def __init__(self, spec: TaskSpec, services: TaskServices) -> None:
         self._spec = spec
+        self._services = services
         self._control = services.control
         self._reporter = services.reporter
         self._store = services.offsets
         self._result = TaskResult(spec.id)
-        self._interval = spec.worker.number("offset.flush.interval.ms") / 1000
-        self._timeout = spec.worker.number("offset.flush.timeout.ms") / 1000
-        self._next_commit = time.monotonic() + self._interval
         self._backoff = _BACKOFF_SECONDS[0]
         self._running = False
         self._task: SourceTask | None = None
         self._sender: RecordSender | None = None
+        self._delivery: Delivery | None = None
         self._chain: Chain[SourceRecord] = Chain()
+        self._converters: Converters | None = None
+        self._tolerance: Tolerance | None = None
 
     def run(self) -> TaskResult:
         try:
-            self._start()
-            self._move()
-            self._commit()
+            delivery = self._start()
+            self._move(delivery)
+            self._committed(delivery.finish())
             self._stop_task()
         except Abandoned:
             log.warning("Abandoned: stopping without a commit")
             if self._sender is not None:
                 self._sender.discard()
             self._stop_task()
+        except TransactionLostError as error:
+            self._lose(error)
         except Exception as error:  # noqa: BLE001 (the task's outermost boundary)
-            self._fail(error)
+            if isinstance(error, FencedError) and isinstance(self._delivery, ExactlyOnce):
+                self._lose(error)
+            else:
+                self._fail(error)
         return self._result
 
-    def _start(self) -> None:
+    def _start(self) -> Delivery:
         config = self._spec.config
         if self._store is None:
             raise ConfigError("A source task needs an offset store.")
         self._chain = chain_of(config)
-        self._tolerance = tolerance = Tolerance(config)
-        converters = task_converters(config, self._spec.worker)
+        self._converters = converters = task_converters(config, self._spec.worker)
+        self._tolerance = tolerance = task_tolerance(self._spec, waiting_for(self._control))
         task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
         if not issubclass(task_class, SourceTask):
             raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a source connector")
         task = task_class()
-        self._offsets = OffsetWriter(self._store, self._spec.id.connector)
-        self._sender = RecordSender(
-            producer_config(self._spec.worker, f"connector-producer-{self._spec.id}", overrides(config, "producer")),
-            converters, self._offsets, tolerance,
-            interrupt=functools.partial(check_interrupted, self._control),
-            new_topic=self._reporter.topic,
-            acknowledge=_acknowledge(task),
-        )  # fmt: skip
-        task.initialize(SourceContext(config, StoredOffsets(self._store, self._spec.id.connector)))
+        made = source_delivery(self._spec, self._services, self._store, task, converters, tolerance)
+        self._delivery, self._sender = made.delivery, made.sender
+        made.delivery.start()  # before the offsets are read, so that no earlier task can move them afterwards
+        stored = StoredOffsets(self._store, self._spec.id.connector)
+        task.initialize(SourceContext(config, stored, made.context))
         self._task = task
         task.start(config)
+        return made.delivery
 
-    def _move(self) -> None:
+    def _move(self, delivery: Delivery) -> None:
         """Move records until the order is STOP, or the end is reached."""
-        assert self._task is not None and self._sender is not None  # noqa: S101, PT018 (start made them)
+        assert self._task is not None and self._sender is not None and self._tolerance is not None  # noqa: S101, PT018 (start made them)
         empty = 0
-        while self._obey() and not (self._spec.bounded and empty >= _POLLS_AT_THE_END):
-            records = self._poll(self._task)
-            if records:
+        while self._obey(delivery) and not (self._spec.bounded and empty >= _POLLS_AT_THE_END):
+            polled = self._poll(self._task)
+            if polled.records:
                 empty = 0
                 try:
-                    self._send(self._sender, records)
+                    self._send_batch(delivery, polled.records)
                 except Interrupted:  # told to stop while the producer's buffer was full
                     return
-                self._result.records += len(records)
+                self._result.records += len(polled.records)
+                self._tolerance.serve()
             else:
                 self._sender.serve()
-                empty += records is not None
-            if time.monotonic() >= self._next_commit:
-                self._commit()
+                empty += not polled.failed
+            verdict = Verdict.CONTINUE if polled.records is None else delivery.after_batch(polled.seconds)
+            if verdict is Verdict.CONTINUE and not polled.records:
+                verdict = delivery.when_idle()
+            self._settle(delivery, verdict)
 
-    def _send(self, sender: RecordSender, records: Sequence[SourceRecord]) -> None:
-        """Transform and produce a batch. A record that fails ends it: those before it are sent, and their offsets safe."""
-        made = self._chain(records, self._refuse)
-        taken = records if made.failure is None else records[: made.taken]
-        sender.send(Outgoing(made.records, taken, made.origins))
-        if made.failure is not None:
+    def _send_batch(self, delivery: Delivery, records: Sequence[SourceRecord]) -> None:
+        for part, verdict in delivery.split(records):
+            self._send(delivery, part)
+            self._settle(delivery, verdict)
+
+    def _send(self, delivery: Delivery, records: Sequence[SourceRecord]) -> None:
+        """Transform and produce records. One that fails ends it: those before it are safe where the delivery lets them be."""
+        assert self._tolerance is not None  # noqa: S101 (start made it)
+        made = transformed(self._chain, records, self._tolerance, place=place_of, original=lambda record: record)
+        if isinstance(made.failure, Abandoned):
             raise made.failure
+        taken = records if made.failure is None else records[: made.taken]
+        batch = Outgoing(made.records, taken, made.origins)
+        if made.failure is not None:
+            delivery.send_last(batch)
+            raise made.failure
+        delivery.send(batch)
 
-    def _refuse(self, record: SourceRecord, error: StageError) -> None:
-        cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
-        self._tolerance.refuse(f"{place_of(record)} cannot be transformed by {error.alias}", cause)
+    def _settle(self, delivery: Delivery, verdict: Verdict) -> None:
+        self._committed(delivery.settle(verdict))
 
-    def _obey(self) -> bool:
+    def _obey(self, delivery: Delivery) -> bool:
         """Follow orders: wait here while paused; False to stop."""
         order = self._control.order()
         if order is Order.PAUSE:
-            self._pause()
+            self._pause(delivery)
             order = self._control.order()
         if order is Order.ABANDON:
             raise Abandoned
@@ -139,8 +166,8 @@ class _SourceLoop:
             self._running = True
         return order is not Order.STOP
 
-    def _poll(self, task: SourceTask) -> Sequence[SourceRecord] | None:
-        """Return the task's next records, an empty list where there are none, None where the task asked for patience."""
+    def _poll(self, task: SourceTask) -> _Polled:
+        """Ask the task for records; wait where it asks for patience, and where it would be asked again and again."""
         started = time.monotonic()
         try:
             records = task.poll()
@@ -148,50 +175,45 @@ class _SourceLoop:
             log.warning("poll failed and is tried again in %.1f s: %s", self._backoff, error)
             self._control.wait(self._backoff)
             self._backoff = min(self._backoff * 2, _BACKOFF_SECONDS[1])
-            return None
+            return _Polled(None, failed=True)
         self._backoff = _BACKOFF_SECONDS[0]
-        if not records and time.monotonic() - started < _IDLE_SECONDS / 2:
+        seconds = time.monotonic() - started
+        if not records and seconds < _IDLE_SECONDS / 2:
             self._control.wait(_IDLE_SECONDS)
-        return records or ()
+        return _Polled(records, seconds)
 
-    def _pause(self) -> None:
+    def _pause(self, delivery: Delivery) -> None:
         """Commit, and wait for another order; the task stays started."""
-        self._commit()
+        self._settle(delivery, delivery.at_rest())
         self._reporter.report(State.PAUSED)
         self._running = False
         while self._control.order() is Order.PAUSE:
             self._control.wait(_PAUSE_SECONDS)
-            if self._offsets.pending and time.monotonic() >= self._next_commit:
-                self._commit()
+            self._settle(delivery, delivery.when_idle())
 
-    def _commit(self) -> None:
-        """Store the newest offsets once every record before them is acknowledged. What fails is tried at the next interval."""
-        assert self._task is not None and self._sender is not None  # noqa: S101, PT018 (start made them)
-        self._next_commit = time.monotonic() + self._interval
-        if not self._offsets.pending:
-            return
-        if not self._sender.flush(self._timeout, functools.partial(check_abandoned, self._control)):
-            log.error("Not committing offsets: Kafka has not acknowledged all records within offset.flush.timeout.ms (%g s)",
-                      self._timeout)  # fmt: skip
-            return
-        try:
-            self._offsets.write()
-        except FencedError:
-            raise
-        except ConnectError as error:
-            log.error("Offsets were not stored and will be tried again with the next commit: %s", error)
+    def _committed(self, done: bool) -> None:
+        """Tell the task of a commit, if there was one."""
+        if not done or self._task is None:
             return
         try:
             self._task.commit()
         except Exception:  # a task's own housekeeping must not undo a commit
             log.exception("The task's commit() failed")
 
+    def _lose(self, error: Exception) -> None:
+        """End without a word: another task may have reported by now, and whoever runs this one knows what to make of it."""
+        log.warning("Ending, and writing nothing more: %s", error)
+        self._result.lost, self._result.trace = True, trace_of(error)
+        if self._sender is not None:
+            self._sender.discard()
+        self._stop_task()
+
     def _fail(self, error: Exception) -> None:
         log.error("Task threw an uncaught and unrecoverable exception", exc_info=error)
         self._result.failed, self._result.trace = True, trace_of(error)
         try:
-            if self._sender is not None and not self._sender.failed and not isinstance(error, FencedError):
-                self._commit()  # what was sent before the failure is safe
+            if self._delivery is not None:
+                self._committed(self._delivery.give_up(error))
         except Exception:  # the first failure is the one to report
             log.exception("The last commit of offsets failed")
         except Abandoned:
@@ -200,15 +222,18 @@ class _SourceLoop:
         self._reporter.report(State.FAILED, self._result.trace)
 
     def _stop_task(self) -> None:
+        """Stop the task and close what it ran with, each whatever happens to the others."""
+        if self._task is not None:
+            _quietly("The task's stop()", self._task.stop)
+        if self._converters is not None:
+            _quietly("Closing the converters", self._converters.close)
         self._chain.close()
-        if self._task is None:
-            return
-        try:
-            self._task.stop()
-        except Exception:  # it is over anyway
-            log.exception("The task's stop() failed")
+        if self._tolerance is not None:
+            self._tolerance.close()
 
 
-def _acknowledge(task: SourceTask) -> Acknowledge | None:
-    """Return the task's ``commit_record`` if it has one of its own."""
-    return None if type(task).commit_record is SourceTask.commit_record else task.commit_record
+def _quietly(what: str, call: Callable[[], object]) -> None:
+    try:
+        call()
+    except Exception:  # it is over anyway
+        log.exception("%s failed", what)

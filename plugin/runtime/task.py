@@ -43,12 +43,17 @@ class TaskSpec:
 
 @dataclass(slots=True)
 class TaskResult:
-    """What a loop did: ``records`` read from the source or put into the sink."""
+    """What a loop did: ``records`` read from the source or put into the sink.
+
+    ``lost`` ends an exactly-once task whose transactional id was taken over, or whose transaction the cluster gave up: it
+    wrote and reported nothing more. If no newer driver did it, the task may be placed anew and goes on where it was.
+    """
 
     id: TaskId
     records: int = 0
     failed: bool = False
     trace: str | None = None
+    lost: bool = False
 
 
 class TaskControl(Protocol):

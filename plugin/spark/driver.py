@@ -7,13 +7,15 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable
-from pathlib import Path
 
 from sluiceway.spark.runner import ConnectorRunner, Outcome
 from sluiceway.storage.interfaces import ConfigStore
 
 log = logging.getLogger(__name__)
+
+_AGAIN_SECONDS = 10.0  # before a connector whose runner failed is tried again
 
 RunnerFactory = Callable[[str], ConnectorRunner]
 
@@ -38,6 +40,7 @@ class Driver:
         self._wake = threading.Event()
         self._stop_reason: str | None = None
         self._told = False
+        self._not_before: dict[str, float] = {}
         config_store.on_change(self._changed)
 
     def stop(self, reason: str) -> None:
@@ -56,8 +59,7 @@ class Driver:
             if self._stop_reason:
                 self._tell_to_leave()
             elif self._only is None:
-                for name in set(self._config_store.snapshot().names()) - self._runners.keys():
-                    self._add(name)
+                self._add_new()
             outcomes += self._reap()
             if not self._runners and (self._only is not None or self._stop_reason):
                 return outcomes
@@ -70,9 +72,18 @@ class Driver:
             for runner in self._runners.values():
                 runner.leave()
 
+    def _add_new(self) -> None:
+        """Host every connector that there is; one whose runner failed, only after a while."""
+        for name in set(self._config_store.snapshot().names()) - self._runners.keys():
+            if time.monotonic() >= self._not_before.get(name, 0.0):
+                self._add(name)
+
     def _reap(self) -> list[Outcome]:
         ended = [name for name, runner in self._runners.items() if not runner.is_alive()]
-        return [self._runners.pop(name).outcome or Outcome.FAILED for name in ended]
+        outcomes = {name: self._runners.pop(name).outcome or Outcome.FAILED for name in ended}
+        failed = (name for name, outcome in outcomes.items() if outcome is Outcome.FAILED)
+        self._not_before.update(dict.fromkeys(failed, time.monotonic() + _AGAIN_SECONDS))
+        return list(outcomes.values())
 
     def _add(self, name: str) -> None:
         runner = self._new_runner(name)
@@ -93,34 +104,3 @@ def stop_on_signals(driver: Driver) -> None:
     """Drain on SIGTERM and SIGINT. Call from the main thread."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda received, _frame: driver.stop(f"received {signal.Signals(received).name}"))
-
-
-def stop_with_parent(driver: Driver, parent: int | None) -> None:
-    """Drain when the process ``parent`` (the Airflow task that submitted this driver) is gone.
-
-    Spark's JVM is this process's own parent; once that is gone the tasks are too, and nobody would end this process.
-    """
-    jvm = os.getppid()
-    started = _start_time(parent) if parent else None
-
-    def watch() -> None:
-        pause = threading.Event()
-        while not pause.wait(0.5):
-            if os.getppid() != jvm:
-                driver.stop("Spark's JVM is gone")
-                return
-            if parent and _start_time(parent) != started:
-                driver.stop(f"the process that submitted this driver ({parent}) is gone")
-                return
-
-    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
-
-
-def _start_time(process: int) -> str | None:
-    """Return a process's start time in clock ticks, which tells a recycled process number; None if there is no such process."""
-    try:
-        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] == "Z" else fields[19]

@@ -17,15 +17,15 @@ if sys.path and Path(sys.path[0]) == Path(__file__).parent:
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
-from sluiceway.spark.driver import Driver, local_worker_id, stop_on_signals, stop_with_parent
+from sluiceway.spark.driver import Driver, local_worker_id, stop_on_signals
 from sluiceway.spark.executor import log_to_stderr
 from sluiceway.spark.kafka_port import KafkaPort
 from sluiceway.spark.launcher import SparkLauncher
+from sluiceway.spark.parent_watch import EXIT_FAILED, stop_with_parent
 from sluiceway.spark.runner import ConnectorRunner, Outcome
 from sluiceway.spark.session import spark_context
 from sluiceway.storage.factory import open_stores
 
-EXIT_FAILED = 1
 EXIT_FENCED = 3
 
 log = logging.getLogger("sluiceway.driver")

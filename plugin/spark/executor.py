@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
+import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sluiceway.config.variables import resolver
@@ -22,10 +23,14 @@ class ServicesFactory(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A task and how it reaches its orders, its status and its offsets."""
+    """A task and how it reaches its orders, its status and its offsets.
+
+    ``job`` names the one placing of it that this is: no other has that name.
+    """
 
     spec: TaskSpec
     services: ServicesFactory
+    job: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
 def run_assignment(assignment: Assignment) -> TaskResult:

@@ -7,16 +7,20 @@ loop drains, commits and ends. Pause and resume reach the loops by the config to
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConnectError, FencedError, InternalTopicError
 from sluiceway.kafka.admin import end_offsets, partition_count
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.log import LogRecord, TopicTail
 from sluiceway.kafka.transactions import TransactionalWriter
+from sluiceway.kafka.worker_group import connect_workers
+from sluiceway.kafka.writer import Write
 from sluiceway.runtime.task import Order, TaskServices, TaskSpec
 from sluiceway.spark.executor import ServicesFactory
 from sluiceway.spark.port import StatusPublisher
@@ -27,43 +31,98 @@ from sluiceway.storage.codec import (
     TaskStatusRecord,
     decode_config_record,
     decode_status_record,
-    encode_connector_status,
 )
-from sluiceway.storage.factory import Stores
+from sluiceway.storage.factory import Stores, open_source_offsets
 from sluiceway.storage.model import State, Status, TargetState, TaskId
-from sluiceway.storage.offset_store import KafkaOffsetStore
 from sluiceway.storage.status_store import KafkaStatusStore
 
 log = logging.getLogger(__name__)
 
 _POLL = 0.05  # seconds between two looks at the topics
+_CONNECT_LEAVES = 12.0  # seconds that a Kafka Connect worker which was killed stays a member (its session timeout is 10 s)
+_CLUSTER_AWAY = 1800.0  # seconds that a driver waits for the cluster before it ends, to be started again by Airflow
+_RETRY = (1.0, 10.0)
 
 
 class KafkaPort(StatusPublisher):
-    """A connector's port on the three topics. Lives on the driver."""
+    """A connector's port on the three topics. Lives on the driver.
+
+    Whatever the driver writes into the status topic is a transaction of the lease, so that nothing can be written once a
+    newer driver has taken over. While the cluster is away, writing waits for it.
+    """
 
     def __init__(self, connector: str, worker: WorkerConfig, worker_id: str, stores: Stores) -> None:
-        super().__init__(connector, worker_id, stores.status)
+        assert isinstance(stores.status, KafkaStatusStore)  # noqa: S101 (distributed mode's is)
+        super().__init__(connector, worker_id, stores.status.written_by(self._write))
         self._worker = worker
         self._stores = stores
         self._admin = admin_client(worker)
         self._lease = TransactionalWriter(worker, f"{worker.group_id}-{connector}-driver", f"{worker.group_id}-statuses")
+        self._hurry = threading.Event()
 
     def acquire(self) -> None:
-        """Fence the driver before, then count one generation further than the status topic knows."""
+        """Fence the driver before, then count one generation further than the status topic knows.
+
+        Raises FencedError if Kafka Connect's own workers run this group's connectors.
+        """
+        self._refuse_beside_connect(patience=_CONNECT_LEAVES)
         self._lease.fence()
-        self._stores.status.refresh()
-        last = self._status.connector(self._connector)
-        self.generation = 1 + max(
-            [last.generation if last else 0, *(status.generation for status in self._status.tasks(self._connector).values())]
-        )
+        self._status.refresh()
+        self.generation = 1 + max((status.generation for status in self._statuses()), default=0)
 
     def close(self) -> None:
         self._lease.close()
 
+    def hurry(self) -> None:
+        self._hurry.set()
+
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
-        key, value = encode_connector_status(self._connector, self._record(state, trace, version))
-        self._lease.write([(self._worker.status_topic, key, value)])
+        self._refuse_beside_connect()
+        super().publish_connector(state, trace, version=version)
+
+    def _write(self, records: Sequence[Write]) -> Mapping[TopicPartition, int]:
+        """Write through the lease, waiting for a cluster that is away; see ``TransactionalWriter.write``."""
+        deadline = time.monotonic() + _CLUSTER_AWAY
+        delay = _RETRY[0]
+        while True:
+            try:
+                if not self._lease.active:
+                    self._take_back()
+                return self._lease.write(records)
+            except (FencedError, InternalTopicError):
+                raise
+            except ConnectError as error:
+                if self._hurry.is_set() or time.monotonic() >= deadline:
+                    raise
+                log.warning("[%s|worker] Its state cannot be written, trying again in %g s: %s", self._connector, delay, error)
+            self._hurry.wait(delay)
+            delay = min(delay * 2, _RETRY[1])
+
+    def _take_back(self) -> None:
+        """Become the lease's writer again after an error, unless somebody else took the connector over in the meantime."""
+        self._status.refresh()
+        newer = [status for status in self._statuses() if _is_newer(status, self.generation, self._worker_id)]
+        if newer:
+            raise FencedError(f"{newer[0].worker_id} has taken connector {self._connector} over.")
+        self._lease.fence()
+
+    def _refuse_beside_connect(self, patience: float = 0.0) -> None:
+        """Raise FencedError while Kafka Connect workers of this group are up; they know nothing of the lease.
+
+        One that has just left may still be a member for ``patience`` seconds.
+        """
+        deadline = time.monotonic() + patience
+        while workers := connect_workers(self._admin, self._worker.group_id):
+            if time.monotonic() >= deadline or self._hurry.wait(_RETRY[0]):
+                raise FencedError(
+                    f"Kafka Connect runs connector {self._connector}: {len(workers)} worker(s) with group.id="
+                    f"{self._worker.group_id} are up, on {', '.join(sorted(set(workers)))}. Stop them, or give this one "
+                    "another group.id and topics of its own."
+                )
+
+    def _statuses(self) -> list[Status]:
+        own = self._status.connector(self._connector)
+        return [*([own] if own is not None else []), *self._status.tasks(self._connector).values()]
 
     def order_run(self, tasks: Iterable[int]) -> None:
         """The loops read the target state themselves."""
@@ -72,8 +131,7 @@ class KafkaPort(StatusPublisher):
         """The loops read the target state themselves."""
 
     def order_stop(self, tasks: Iterable[int]) -> None:
-        for task in tasks:
-            self.publish_task(task, State.UNASSIGNED)
+        """The loops read what is published of them next."""
 
     def services(self, task: TaskId) -> ServicesFactory:
         state = self._stores.config.snapshot()
@@ -97,7 +155,7 @@ class KafkaServices:
         status.start()
         offsets = None
         if not spec.sink:
-            offsets = KafkaOffsetStore(spec.worker)
+            offsets = open_source_offsets(spec.worker, spec.config)
             offsets.start()
         return TaskServices(
             control=KafkaControl(spec, dict(self.positions), Order.PAUSE if self.paused else Order.RUN),
@@ -163,7 +221,11 @@ def order_in(record: LogRecord, spec: TaskSpec) -> Order | None:
 
 
 def _newer(status: Status, spec: TaskSpec) -> bool:
-    return status.generation > spec.generation and status.worker_id != spec.worker_id
+    return _is_newer(status, spec.generation, spec.worker_id)
+
+
+def _is_newer(status: Status, generation: int, worker_id: str) -> bool:
+    return status.generation > generation and status.worker_id != worker_id
 
 
 class KafkaReporter:

@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 class TaskLauncher(Protocol):
     """Runs assignments somewhere. The future holds the loop's result, or the error that took the loop's process away."""
 
-    def ensure_slots(self, needed: int) -> None:
-        """Raise SlotsError if so many tasks cannot run at once."""
+    def ensure_slots(self, needed: int, go_on: Callable[[], bool]) -> None:
+        """Raise SlotsError if so many tasks cannot run at once, or once ``go_on``, asked now and then, says no."""
 
     def launch(self, assignment: Assignment) -> Future[TaskResult]: ...
 
@@ -36,27 +36,30 @@ class SparkLauncher:
         self._context = context
         self._slots_timeout = slots_timeout
 
-    def ensure_slots(self, needed: int) -> None:
+    def ensure_slots(self, needed: int, go_on: Callable[[], bool]) -> None:
         from sluiceway.spark.session import wait_for_slots
 
-        wait_for_slots(self._context, needed, self._slots_timeout)
+        wait_for_slots(self._context, needed, self._slots_timeout, go_on)
 
     def launch(self, assignment: Assignment) -> Future[TaskResult]:
         def job() -> TaskResult:
-            name = f"{assignment.spec.id.connector}-{assignment.spec.id.task}"
-            self._context.setJobGroup(name, f"Connect task {name}", interruptOnCancel=True)
+            self._context.setJobGroup(assignment.job, f"Connect task {assignment.spec.id}", interruptOnCancel=True)
             return self._context.parallelize([assignment], 1).mapPartitions(run_partition).collect()[0]
 
         return _in_thread(job, assignment)
 
     def cancel(self, assignment: Assignment) -> None:
-        self._context.cancelJobGroup(f"{assignment.spec.id.connector}-{assignment.spec.id.task}")
+        try:
+            # Its thread may not have submitted the job yet, so this holds for future jobs too; PySpark has no call for that.
+            self._context._jsc.sc().cancelJobGroupAndFutureJobs(assignment.job)
+        except Exception as error:  # noqa: BLE001 (py4j's errors are many; whatever it was, Spark is not there any more)
+            log.warning("Task %s could not be cancelled: %s", assignment.spec.id, error)
 
 
 class ThreadLauncher:
     """Runs each task as a thread of this process: for tests of what stands above the launcher."""
 
-    def ensure_slots(self, needed: int) -> None:
+    def ensure_slots(self, needed: int, go_on: Callable[[], bool]) -> None:
         """Threads are not scarce."""
 
     def launch(self, assignment: Assignment) -> Future[TaskResult]:

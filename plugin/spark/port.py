@@ -26,10 +26,16 @@ class ConnectorPort(Protocol):
 
     def close(self) -> None: ...
 
+    def hurry(self) -> None:
+        """Wait no longer for what is away: the driver is to end. Callable from any thread."""
+
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
         """Write the connector's status; repeated, it is the driver's heartbeat."""
 
-    def publish_task(self, task: int, state: State, trace: str | None = None, *, version: str | None = None) -> None: ...
+    def publish_tasks(
+        self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None
+    ) -> None:  # fmt: skip
+        """Write the status of some tasks, all alike."""
 
     def remove_task(self, task: int) -> None: ...
 
@@ -64,8 +70,11 @@ class StatusPublisher:
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
         self._status.put_connector(self._connector, self._record(state, trace, version))
 
-    def publish_task(self, task: int, state: State, trace: str | None = None, *, version: str | None = None) -> None:
-        self._status.put_task(TaskId(self._connector, task), self._record(state, trace, version))
+    def publish_tasks(
+        self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None
+    ) -> None:  # fmt: skip
+        record = self._record(state, trace, version)
+        self._status.put_tasks({TaskId(self._connector, task): record for task in tasks})
 
     def remove_task(self, task: int) -> None:
         self._status.remove_task(TaskId(self._connector, task))
@@ -90,6 +99,9 @@ class HostPort(StatusPublisher):
 
     def close(self) -> None:
         """Nothing is held."""
+
+    def hurry(self) -> None:
+        """Nothing is waited for."""
 
     def order_run(self, tasks: Iterable[int]) -> None:
         self._order(tasks, Order.RUN)

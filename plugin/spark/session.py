@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from sluiceway.errors import SlotsError
@@ -71,14 +71,16 @@ def slots(context: SparkContext) -> int:
     return int(jvm_context.maxNumConcurrentTasks(jvm_context.resourceProfileManager().defaultResourceProfile()))
 
 
-def wait_for_slots(context: SparkContext, needed: int, timeout: float) -> None:
+def wait_for_slots(context: SparkContext, needed: int, timeout: float, go_on: Callable[[], bool] = lambda: True) -> None:
     """Wait until executors for ``needed`` tasks have registered; raise SlotsError after ``timeout`` seconds.
+
+    ``go_on`` is asked now and then whether to wait any longer.
 
     A task that finds no slot would wait for ever in silence, because the tasks before it never end.
     """
     deadline = time.monotonic() + timeout
     while (have := slots(context)) < needed:
-        if time.monotonic() > deadline:
+        if time.monotonic() > deadline or not go_on():
             raise SlotsError(
                 f"The Spark application has {have} slot(s) on {context.master}, but its tasks need {needed}: each task of a "
                 "connector holds one. Use local[N] with a larger N, or give the application more executor cores "

@@ -15,6 +15,7 @@ from sluiceway.spark.driver import Driver, stop_on_signals
 from sluiceway.spark.executor import log_to_stderr
 from sluiceway.spark.host import HostServer, TaskHost
 from sluiceway.spark.launcher import SparkLauncher
+from sluiceway.spark.parent_watch import EXIT_FAILED, stop_with_jvm
 from sluiceway.spark.port import HostPort
 from sluiceway.spark.runner import ConnectorRunner
 from sluiceway.spark.session import local_context
@@ -39,7 +40,8 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
     herder = Herder(worker, config, status, offsets)
     host = TaskHost(status, offsets)
     server = HostServer(host)
-    launcher = SparkLauncher(local_context("sluiceway-standalone"))
+    context = local_context("sluiceway-standalone")
+    launcher = SparkLauncher(context)
 
     def runner(name: str) -> ConnectorRunner:
         return ConnectorRunner(
@@ -54,6 +56,7 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
 
     driver = Driver(config, runner)
     stop_on_signals(driver)
+    orphaned = stop_with_jvm(driver, context)
     rest = RestServer(worker, lambda: herder)
     rest.start()
     try:
@@ -65,6 +68,9 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
         rest.stop()
         server.close()
         offsets.stop()
+    if orphaned:
+        log.error("Sluiceway ended: %s. See above for why, and start it again.", orphaned.reason)
+        return EXIT_FAILED
     log.info("Sluiceway stopped")
     return EXIT_REFUSED if refused else 0
 

@@ -24,11 +24,13 @@ KeyValue = tuple[bytes, "bytes | None"]
 """A record to write; a value of None is a tombstone."""
 
 _CONNECTOR, _TASK, _COMMIT, _TARGET, _RESTART = "connector-", "task-", "commit-", "target-state-", "restart-connector-"
+_FENCING = "tasks-fencing-"
+_RESTART_TASK = "\x1f"  # stands between a connector's name and a task's number
 _STATUS_CONNECTOR, _STATUS_TASK, _STATUS_TOPIC, _TOPIC_CONNECTOR = (
     "status-connector-", "status-task-", "status-topic-", ":connector-",
 )  # fmt: skip
 # Kinds that Connect's workers keep for themselves.
-_OTHERS = ("session-key", "logger-cluster-", "tasks-fencing-")
+_OTHERS = ("session-key", "logger-cluster-")
 _OLD_STATE = {TargetState.STOPPED: TargetState.PAUSED}  # workers before 3.5 know no STOPPED
 _PRIMITIVES = (str, bytes, bool, int, float, type(None))
 
@@ -52,6 +54,11 @@ def encode_commit(name: str, tasks: int) -> KeyValue:
     return f"{_COMMIT}{name}".encode(), dumps({"tasks": tasks})
 
 
+def encode_task_count(name: str, tasks: int) -> KeyValue:
+    """Says that every transactional id of earlier tasks was fenced, and how many tasks have ids from now on."""
+    return f"{_FENCING}{name}".encode(), dumps({"task-count": tasks})
+
+
 def encode_target_state(name: str, state: TargetState | None) -> KeyValue:
     """What a user wants of a connector; None is a tombstone."""
     key = f"{_TARGET}{name}".encode()
@@ -61,8 +68,14 @@ def encode_target_state(name: str, state: TargetState | None) -> KeyValue:
 
 
 def encode_restart(request: RestartRequest) -> KeyValue:
+    """A restart. Connect has no record for one of a single task, so its workers must make nothing of ours.
+
+    To them it is the restart of a connector that cannot be: no name may hold a control character. They find no status of
+    that and do nothing, where a key of no known kind would be an error in the log of each of them at each start.
+    """
+    task = "" if request.task is None else f"{_RESTART_TASK}{request.task}"
     return (
-        f"{_RESTART}{request.connector}".encode(),
+        f"{_RESTART}{request.connector}{task}".encode(),
         dumps({"include-tasks": request.include_tasks, "only-failed": request.only_failed}),
     )
 
@@ -89,12 +102,18 @@ class CommitRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskCountRecord:
+    name: str
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
 class TargetStateRecord:
     name: str
     state: TargetState | None
 
 
-ConfigRecord = ConnectorRecord | TaskRecord | CommitRecord | TargetStateRecord | RestartRequest
+ConfigRecord = ConnectorRecord | TaskRecord | CommitRecord | TaskCountRecord | TargetStateRecord | RestartRequest
 
 
 def decode_config_record(key: bytes | None, value: bytes | None) -> ConfigRecord | None:
@@ -114,15 +133,23 @@ def _decode_config(key: str, value: bytes | None) -> ConfigRecord | None:
         return ConnectorRecord(key[len(_CONNECTOR) :], None if value is None else _properties(value))
     if key.startswith(_TARGET):
         return TargetStateRecord(key[len(_TARGET) :], None if value is None else _target_state(value))
+    if key.startswith(_FENCING):
+        return TaskCountRecord(key[len(_FENCING) :], _whole_number(_object(value), "task-count"))
     if key.startswith(_TASK):
         return TaskRecord(_task_id(key[len(_TASK) :]), _properties(value))
     if key.startswith(_COMMIT):
         return CommitRecord(key[len(_COMMIT) :], _whole_number(_object(value), "tasks"))
     if key.startswith(_RESTART):
-        fields = _object(value)
-        return RestartRequest(key[len(_RESTART) :], fields.get("only-failed") is True, fields.get("include-tasks") is True)
+        return _restart(key[len(_RESTART) :], _object(value))
     log.debug("Ignoring a record of an unknown kind on the config topic: %s", key)
     return None
+
+
+def _restart(name: str, fields: Mapping[str, object]) -> RestartRequest:
+    connector, separator, task = name.rpartition(_RESTART_TASK)
+    if separator and task.isdecimal():
+        return RestartRequest(connector, task=int(task))
+    return RestartRequest(name, fields.get("only-failed") is True, fields.get("include-tasks") is True)
 
 
 def _target_state(value: bytes) -> TargetState:

@@ -2,7 +2,8 @@
 
 Task configs count only once their commit record has been read. Where compaction or a broken-off write left fewer task
 configs than the commit says, the connector is inconsistent until its tasks are written again. What compaction leaves of a
-deleted connector never comes back.
+deleted connector never comes back, but for its task-count record: its tasks may live on, and the next connector of that name
+has to fence them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sluiceway.storage.codec import CommitRecord, ConnectorRecord, TargetStateRecord, TaskRecord, decode_config_record
+from sluiceway.storage.codec import (
+    CommitRecord,
+    ConnectorRecord,
+    TargetStateRecord,
+    TaskCountRecord,
+    TaskRecord,
+    decode_config_record,
+)
 from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, TargetState
 
 
@@ -32,6 +40,8 @@ class _Connector:
     inconsistent: bool = False
     revision: int = -1
     applied_config: Mapping[str, str] | None = None
+    task_count: int | None = None
+    pending_fencing: bool = False
 
 
 class ConfigState:
@@ -53,6 +63,9 @@ class ConfigState:
             self._of(record.task.connector).deferred[record.task.task] = record.config
         elif isinstance(record, CommitRecord):
             return self._commit(record, offset)
+        elif isinstance(record, TaskCountRecord):
+            connector = self._of(record.name)
+            connector.task_count, connector.pending_fencing = record.tasks, False
         elif isinstance(record, TargetStateRecord):
             return self._target_state(record)
         elif isinstance(record, RestartRequest):
@@ -79,10 +92,10 @@ class ConfigState:
         return Change("connector", record.name)
 
     def _forget(self, name: str) -> None:
-        """Drop all but the target state, which has a tombstone of its own."""
+        """Drop all but the target state, which has a tombstone of its own, and the task count, which has none."""
         gone = self._connectors.pop(name, None)
-        if gone is not None and gone.target_state is not None:
-            self._connectors[name] = _Connector(target_state=gone.target_state)
+        if gone is not None and (gone.target_state is not None or gone.task_count is not None):
+            self._connectors[name] = _Connector(target_state=gone.target_state, task_count=gone.task_count)
 
     def _commit(self, record: CommitRecord, offset: int) -> Change | None:
         connector = self._connectors.get(record.name)
@@ -95,13 +108,14 @@ class ConfigState:
             connector.applied_config = connector.config
         connector.committed = () if connector.inconsistent else tuple(tasks)
         connector.deferred.clear()
+        connector.pending_fencing = True
         connector.revision = offset
         return Change("tasks", record.name)
 
     def _target_state(self, record: TargetStateRecord) -> Change:
         connector = self._of(record.name)
         connector.target_state = record.state
-        if not _is_known(connector) and not connector.deferred:
+        if not _is_known(connector) and not connector.deferred and connector.task_count is None:
             del self._connectors[record.name]
         return Change("target-state", record.name)
 
@@ -119,4 +133,6 @@ def _entry(name: str, connector: _Connector) -> ConnectorEntry:
         inconsistent=connector.inconsistent,
         revision=connector.revision,
         applied_config=connector.applied_config,
+        task_count=connector.task_count,
+        pending_fencing=connector.pending_fencing,
     )

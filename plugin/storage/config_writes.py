@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Mapping, Sequence
 
-from sluiceway.errors import NotFoundError
+from sluiceway.errors import ConflictError, NotFoundError
 from sluiceway.storage.codec import (
     KeyValue,
     encode_commit,
@@ -13,6 +13,7 @@ from sluiceway.storage.codec import (
     encode_restart,
     encode_target_state,
     encode_task,
+    encode_task_count,
 )
 from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, TargetState, TaskId
 
@@ -69,6 +70,20 @@ class ConfigWrites(abc.ABC):
                 return []
             tasks = [encode_task(TaskId(name, number), config) for number, config in enumerate(configs)]
             return [*tasks, encode_commit(name, len(configs))]
+
+        self._write(decide)
+
+    def put_task_count(self, name: str, tasks: int) -> None:
+        """Store that all earlier tasks were fenced and ``tasks`` may start; see ``ConfigStore``."""
+
+        def decide(known: ClusterState) -> Sequence[KeyValue]:
+            newest = len(_existing(known, name).task_configs)
+            if newest != tasks:
+                raise ConflictError(
+                    f"Connector {name} has {newest} tasks by now, not the {tasks} that were fenced for. Another driver gave it "
+                    "new task configs; fence again before any task starts."
+                )
+            return [encode_task_count(name, tasks)]
 
         self._write(decide)
 

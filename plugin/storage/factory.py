@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -9,6 +10,7 @@ from types import TracebackType
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.storage.config_store import KafkaConfigStore
+from sluiceway.storage.connector_offsets import ConnectorOffsetStore
 from sluiceway.storage.interfaces import ConfigStore, OffsetStore, StatusStore
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.offset_store import KafkaOffsetStore
@@ -16,6 +18,7 @@ from sluiceway.storage.offsets_file import FileOffsetStore
 from sluiceway.storage.status_store import KafkaStatusStore
 
 OFFSETS_FILE = "offset.storage.file.filename"
+OFFSETS_TOPIC = "offsets.storage.topic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,16 @@ def open_stores(worker: WorkerConfig, *, standalone: bool = False) -> Stores:
     if standalone:
         return Stores(MemoryConfigStore(), MemoryStatusStore(), open_offsets_file(worker))
     return Stores(KafkaConfigStore(worker), KafkaStatusStore(worker), KafkaOffsetStore(worker))
+
+
+def open_source_offsets(worker: WorkerConfig, config: Mapping[str, str]) -> KafkaOffsetStore | ConnectorOffsetStore:
+    """Return distributed mode's offset store for one source connector, not started yet: ``offsets.storage.topic`` counts.
+
+    For executors (a task's offsets) and for whoever shows or changes a connector's offsets.
+    """
+    topic = config.get(OFFSETS_TOPIC) or worker.offset_topic
+    shared = KafkaOffsetStore(worker)
+    return shared if topic == worker.offset_topic else ConnectorOffsetStore(KafkaOffsetStore(worker, topic), shared)
 
 
 def open_offsets_file(worker: WorkerConfig) -> FileOffsetStore:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from sluiceway.api.records import Offset, Partition
 from sluiceway.storage.model import ClusterState, RestartRequest, Status, TargetState, TaskId
@@ -52,6 +52,12 @@ class ConfigStore(Protocol):
     def put_task_configs(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
         """Store task configs and then their commit record; configs equal to the stored ones are not written again."""
 
+    def put_task_count(self, name: str, tasks: int) -> None:
+        """Store that the transactional ids of all earlier tasks were fenced, and that ``tasks`` tasks may start.
+
+        Raises NotFoundError, and ConflictError if the connector has another number of task configs by now.
+        """
+
     def put_restart_request(self, request: RestartRequest) -> None: ...
 
     def take_restart_requests(self) -> list[RestartRequest]:
@@ -72,6 +78,9 @@ class StatusStore(Protocol):
         """Write a connector's status and wait until it is acknowledged."""
 
     def put_task(self, task: TaskId, status: Status) -> None: ...
+
+    def put_tasks(self, statuses: Mapping[TaskId, Status]) -> None:
+        """Write the statuses of several tasks at once."""
 
     def remove_connector(self, connector: str) -> None:
         """Write tombstones for the connector's status, its tasks' and its topics' records."""
@@ -110,3 +119,19 @@ class OffsetStore(Protocol):
 
     def all(self, connector: str) -> list[tuple[Partition, Offset]]:
         """Return every stored partition of a connector with its offset."""
+
+
+@runtime_checkable
+class TransactionalOffsets(Protocol):
+    """What an offset store offers to a task that writes its offsets itself, in the transactions of its own producer."""
+
+    def for_transaction(
+        self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]
+    ) -> list[tuple[str, bytes, bytes | None]]:
+        """Return topic, key and value of the records that the transaction has to hold.
+
+        Raises DataError for offsets that cannot be stored.
+        """
+
+    def committed(self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
+        """Take note of offsets whose transaction was committed. Never raises."""

@@ -94,6 +94,10 @@ class MemoryStatusStore:
         with self._lock:
             self._tasks.setdefault(task.connector, {})[task.task] = _stamped(status)
 
+    def put_tasks(self, statuses: Mapping[TaskId, Status]) -> None:
+        for task, status in statuses.items():
+            self.put_task(task, status)
+
     def remove_connector(self, connector: str) -> None:
         with self._lock:
             self._connectors.pop(connector, None)

@@ -28,11 +28,12 @@ class State(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class RestartRequest:
-    """A restart of a connector and a choice of its tasks (KIP-745)."""
+    """A restart of a connector and a choice of its tasks (KIP-745), or of the one task ``task`` and nothing else."""
 
     connector: str
     only_failed: bool = False
     include_tasks: bool = False
+    task: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class ConnectorEntry:
     ``revision`` is the offset of the last record that changed config or task configs.
     ``applied_config`` is the config as it was at the last commit of task configs: where it differs from ``config``, the
     task configs have not been made from the newest config yet.
+    ``task_count`` is how many tasks of exactly-once generations have had transactional ids (None: never any), and
+    ``pending_fencing`` says that task configs were committed since those ids were last fenced.
     """
 
     name: str
@@ -54,6 +57,8 @@ class ConnectorEntry:
     inconsistent: bool = False
     revision: int = -1
     applied_config: Mapping[str, str] | None = None
+    task_count: int | None = None
+    pending_fencing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,17 +18,21 @@ from sluiceway.storage.topics import offset_topic
 
 log = logging.getLogger(__name__)
 
+# Committed offsets can lie behind the open transaction of some other connector's task that died: until that is over, which
+# takes its transaction.timeout.ms (60 s unless overridden), the topic's end cannot be reached.
+_READ_SECONDS = 90.0
+
 
 class KafkaOffsetStore:
     """See ``OffsetStore``. Thread-safe. Executor, driver or API server.
 
-    Writes are at least once. An exactly-once task writes ``encode_offset``'s records to the same topic in its own
-    transactions, and reads them here.
+    Writes are at least once. An exactly-once task writes what ``for_transaction`` returns in its own transactions, and
+    reads it here. ``topic`` is a connector's own ``offsets.storage.topic``; the worker's topic if None.
     """
 
-    def __init__(self, worker: WorkerConfig) -> None:
+    def __init__(self, worker: WorkerConfig, topic: str | None = None) -> None:
         self._worker = worker
-        self._topic = offset_topic(worker)
+        self._topic = offset_topic(worker, topic)
         self._client_id = f"{worker.group_id}-offsets"
         self._stored: dict[bytes, bytes] = {}
         self._lock = threading.Lock()
@@ -41,7 +45,7 @@ class KafkaOffsetStore:
         partitions = ensure_internal_topic(admin, self._topic)
         self._writer = RecordWriter(self._worker, self._client_id)
         self._log = CompactedTopic(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
-        self._log.start()
+        self._log.start(_READ_SECONDS)
 
     def stop(self) -> None:
         if self._log is not None:
@@ -52,7 +56,7 @@ class KafkaOffsetStore:
     def get(self, connector: str, partitions: Sequence[Partition]) -> list[Offset | None]:
         """Return the stored offsets, in the order asked for. Raises DataError for one that cannot be read."""
         keys = [encode_offset_key(connector, partition) for partition in partitions]
-        self._reader().read_to_end()
+        self._reader().read_to_end(_READ_SECONDS)
         with self._lock:
             values = [self._stored.get(key) for key in keys]
         return [stored_offset(key, value, f"topic {self._topic.name}") for key, value in zip(keys, values, strict=True)]
@@ -65,9 +69,18 @@ class KafkaOffsetStore:
         if records:
             self._writer.write([(self._topic.name, key, value) for key, value in records])
 
+    def for_transaction(
+        self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]
+    ) -> list[tuple[str, bytes, bytes | None]]:
+        """See ``TransactionalOffsets``."""
+        return [(self._topic.name, *encode_offset(connector, partition, offset)) for partition, offset in offsets]
+
+    def committed(self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
+        """They are read from the topic like everything else."""
+
     def all(self, connector: str) -> list[tuple[Partition, Offset]]:
         """Return every stored partition of a connector with its offset; reads to the topic's end first."""
-        self._reader().read_to_end()
+        self._reader().read_to_end(_READ_SECONDS)
         with self._lock:
             stored = dict(self._stored)
         return offsets_of(connector, stored, f"topic {self._topic.name}")

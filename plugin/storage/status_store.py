@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.kafka.admin import ensure_internal_topic
@@ -26,6 +29,13 @@ from sluiceway.storage.topics import status_topic
 
 log = logging.getLogger(__name__)
 
+Write = Callable[[Sequence[tuple[str, bytes | None, bytes | None]]], Mapping[TopicPartition, int]]
+"""Writes records (topic, key, value) and returns, by partition, the offset after the last one."""
+
+# A segment is compacted once it is closed, by default after a week or 1 GB; until then every reader reads each heartbeat
+# in it (a million take 8 s). ``status.storage.segment.ms`` overrides it.
+_SOON_COMPACTED = {"segment.ms": "600000"}
+
 
 class KafkaStatusStore:
     """See ``StatusStore``. Thread-safe. Driver, executor or API server.
@@ -36,20 +46,23 @@ class KafkaStatusStore:
 
     def __init__(self, worker: WorkerConfig, *, reading: bool = True) -> None:
         self._worker = worker
-        self._topic = status_topic(worker)
+        topic = status_topic(worker)
+        self._topic = replace(topic, settings={**_SOON_COMPACTED, **topic.settings})
         self._client_id = f"{worker.group_id}-statuses"
         self._reading = reading
         self._state = StatusState()
         self._lock = threading.Lock()
         self._backlog: dict[bytes | None, LogRecord] | None = {}
         self._log: CompactedTopic | None = None
-        self._writer: RecordWriter | None = None
+        self._producer: RecordWriter | None = None
+        self._writer: Write | None = None
 
     def start(self) -> None:
         """Check or create the topic and, if reading, read it to its end. Raises InternalTopicError, KafkaClientError."""
         admin = admin_client(self._worker)
         partitions = ensure_internal_topic(admin, self._topic)
-        self._writer = RecordWriter(self._worker, self._client_id)
+        self._producer = RecordWriter(self._worker, self._client_id)
+        self._writer = self._producer.write
         if not self._reading:
             return
         self._log = CompactedTopic(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
@@ -63,8 +76,14 @@ class KafkaStatusStore:
     def stop(self) -> None:
         if self._log is not None:
             self._log.stop()
-        if self._writer is not None:
-            self._writer.close()
+        if self._producer is not None:
+            self._producer.close()
+
+    def written_by(self, write: Write) -> KafkaStatusStore:
+        """Return this store with another way of writing: through a connector's lease. It starts and stops with this one."""
+        other = copy.copy(self)
+        other._writer = write
+        return other
 
     def refresh(self, timeout: float = 30.0) -> None:
         self._reader().read_to_end(timeout)
@@ -74,6 +93,9 @@ class KafkaStatusStore:
 
     def put_task(self, task: TaskId, status: Status) -> None:
         self._put([encode_task_status(task, status)])
+
+    def put_tasks(self, statuses: Mapping[TaskId, Status]) -> None:
+        self._put([encode_task_status(task, status) for task, status in statuses.items()])
 
     def remove_connector(self, connector: str) -> None:
         self.refresh()
@@ -113,7 +135,7 @@ class KafkaStatusStore:
             return
         if self._writer is None:
             raise ConnectError(f"The store on topic {self._topic.name} has not been started.")
-        ends = self._writer.write([(self._topic.name, key, value) for key, value in records])
+        ends = self._writer([(self._topic.name, key, value) for key, value in records])
         if self._log is not None:
             self._log.wait_for(ends)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka.admin import InternalTopic
@@ -17,9 +18,10 @@ def config_topic(worker: WorkerConfig) -> InternalTopic:
     return _topic(worker, "config.storage", "connector configurations", partitions=1, single_partition=True)
 
 
-def offset_topic(worker: WorkerConfig) -> InternalTopic:
-    """Return the topic of source offsets."""
-    return _topic(worker, "offset.storage", "source connector offsets", worker.number("offset.storage.partitions"))
+def offset_topic(worker: WorkerConfig, name: str | None = None) -> InternalTopic:
+    """Return the topic of source offsets: the worker's, or a connector's own of this name, made as the worker's is."""
+    topic = _topic(worker, "offset.storage", "source connector offsets", worker.number("offset.storage.partitions"))
+    return topic if name is None else replace(topic, name=name)
 
 
 def status_topic(worker: WorkerConfig) -> InternalTopic:

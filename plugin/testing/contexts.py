@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
 
-from sluiceway.api import SinkRecord, TopicPartition
+from sluiceway.api import SinkRecord, TopicPartition, TransactionContext
 from sluiceway.testing.offsets import MemoryOffsets
 
 
@@ -28,6 +29,7 @@ class MemorySourceContext:
     def __init__(self, configs: Mapping[str, str] | None = None, offsets: MemoryOffsets | None = None) -> None:
         self.configs: Mapping[str, str] = dict(configs or {})
         self.offset_storage_reader = MemoryOffsets() if offsets is None else offsets
+        self.transaction_context: TransactionContext | None = None
 
 
 class MemoryReporter:
@@ -36,8 +38,11 @@ class MemoryReporter:
     def __init__(self) -> None:
         self.reported: list[tuple[SinkRecord, BaseException]] = []
 
-    def report(self, record: SinkRecord, error: BaseException) -> None:
+    def report(self, record: SinkRecord, error: BaseException) -> Future[None]:
         self.reported.append((record, error))
+        safe: Future[None] = Future()
+        safe.set_result(None)
+        return safe
 
 
 class MemorySinkContext:

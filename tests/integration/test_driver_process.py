@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
+from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
-from sluiceway.stack.process import BackgroundProcess
+from sluiceway.kafka.log import CompactedTopic, LogRecord
+from sluiceway.stack.process import BackgroundProcess, free_port
+from sluiceway.storage.codec import ConnectorStatusRecord, TaskStatusRecord, decode_status_record
 from sluiceway.storage.factory import open_stores
+from sluiceway.storage.model import TaskId
 
 from support.driver import command_of, submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import eventually
@@ -22,11 +30,14 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 class Running:
     """A source connector on a driver in local mode."""
 
-    def __init__(self, herder: Herder, name: str, driver: BackgroundProcess, source: Path) -> None:
+    def __init__(
+        self, herder: Herder, name: str, driver: BackgroundProcess, worker: WorkerConfig, second: Callable[[], BackgroundProcess]
+    ) -> None:  # fmt: skip
         self.herder = herder
         self.name = name
         self.driver = driver
-        self.source = source
+        self.worker = worker
+        self.second = second
 
     def start(self) -> None:
         self.driver.start()
@@ -54,24 +65,41 @@ def parent() -> Iterator[subprocess.Popen[bytes]]:
     process.wait()
 
 
+Start = Callable[..., Running]
+
+
 @pytest.fixture
-def running(
-    kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, parent: subprocess.Popen[bytes]
-) -> Iterator[Running]:
-    properties = worker_properties(kafka_bootstrap, unique("driver"))
-    worker = worker_of(properties)
-    worker_file = write_properties(tmp_path / "worker.properties", properties)
-    name, source = unique("source"), tmp_path / "in.txt"
+def start(kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, parent: subprocess.Popen[bytes]) -> Iterator[Start]:
+    """Make a connector and run its driver; one that is stopped by a signal is continued at the end."""
+    with contextlib.ExitStack() as stack:
+
+        def run(config: Mapping[str, str], *, master: str = "local[2]", **settings: str) -> Running:
+            properties = worker_properties(kafka_bootstrap, unique("driver"), **settings)
+            worker = worker_of(properties)
+            worker_file = write_properties(tmp_path / "worker.properties", properties)
+            stores = stack.enter_context(open_stores(worker))
+            herder = Herder(worker, stores.config, stores.status, stores.offsets)
+            name = unique("source")
+            herder.create(name, config)
+
+            def driver(folder: Path) -> BackgroundProcess:
+                made = submitted_driver(name, worker_file, folder, master=master)
+                made.command += ["--parent-pid", str(parent.pid)]
+                stack.callback(made.stop)
+                return made
+
+            made = Running(herder, name, driver(tmp_path), worker, lambda: driver(tmp_path / "second"))
+            made.start()
+            return made
+
+        yield run
+
+
+@pytest.fixture
+def running(start: Start, tmp_path: Path, unique: Callable[[str], str]) -> Running:
+    source = tmp_path / "in.txt"
     source.write_text("a\n")
-    with open_stores(worker) as stores:
-        herder = Herder(worker, stores.config, stores.status, stores.offsets)
-        herder.create(name, {"connector.class": "FileStreamSource", "file": str(source), "topic": unique("lines")})
-        driver = submitted_driver(name, worker_file, tmp_path, master="local[2]")
-        driver.command += ["--parent-pid", str(parent.pid)]
-        made = Running(herder, name, driver, source)
-        made.start()
-        yield made
-        driver.stop()
+    return start({"connector.class": "FileStreamSource", "file": str(source), "topic": unique("lines")})
 
 
 def test_sigterm_to_the_driver_drains_it_and_says_unassigned(running: Running) -> None:
@@ -102,7 +130,7 @@ def test_a_killed_python_driver_does_not_stay_running_in_the_status(running: Run
     python.kill()
     eventually(lambda: not running.driver.is_running(), within=20, what="the JVM's end")
     # Nobody is left to say so: the reader sees that the heartbeats have stopped.
-    running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]), within=35)
+    running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]), within=30)
 
 
 def test_a_killed_python_worker_is_replaced(running: Running) -> None:
@@ -112,3 +140,123 @@ def test_a_killed_python_worker_is_replaced(running: Running) -> None:
         worker.kill()
     eventually(lambda: "placing it anew" in running.driver.log.read_text(), within=30, what="the loss is noticed")
     running.eventually_states(("RUNNING", ["RUNNING"]), within=30)
+
+
+def told_by(worker: WorkerConfig, name: str) -> list[tuple[int, str]]:
+    """Return partition and worker of each word in the status topic about a connector and its tasks, in order."""
+    found: list[LogRecord] = []
+    log = CompactedTopic(worker, worker.status_topic, worker.number("status.storage.partitions"), "test", found.append)
+    log.start()
+    log.stop()
+    words = []
+    for record in found:
+        said = decode_status_record(record.key, record.value)
+        of = (
+            said.connector
+            if isinstance(said, ConnectorStatusRecord)
+            else said.task
+            if isinstance(said, TaskStatusRecord)
+            else None
+        )
+        if said is not None and of in (name, TaskId(name, 0)) and said.status is not None:  # type: ignore[union-attr]
+            words.append((record.partition, said.status.worker_id))  # type: ignore[union-attr]
+    return words
+
+
+def test_a_driver_that_was_suspended_while_another_took_over_ends_and_writes_nothing_more(running: Running) -> None:
+    jvm, python = running.processes()
+    suspended = [jvm, *jvm.children(recursive=True)]
+    try:
+        for process in suspended:
+            process.send_signal(signal.SIGSTOP)
+        first = running.herder.status(running.name).connector.worker_id
+        second = running.second()
+        second.start()
+
+        def taken_over() -> bool:
+            status = running.herder.status(running.name)
+            return status.tasks[0].worker_id != first and running.states() == ("RUNNING", ["RUNNING"])
+
+        eventually(taken_over, within=90, what=f"the second driver\n{second.log_tail(40)}")
+    finally:
+        for process in suspended:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGCONT)
+    resumed = time.monotonic()
+    eventually(lambda: not running.driver.is_running(), within=30, what=f"the first one's end\n{running.driver.log_tail(40)}")
+    assert time.monotonic() - resumed < 30
+    assert "Stopping without a commit" in running.driver.log.read_text()
+    assert not python.is_running() or python.status() == psutil.STATUS_ZOMBIE
+    words = told_by(running.worker, running.name)
+    for partition in {place for place, _ in words}:
+        workers = [worker for place, worker in words if place == partition]
+        assert first not in workers[next(n for n, worker in enumerate(workers) if worker != first) :]
+    assert running.states() == ("RUNNING", ["RUNNING"])
+
+
+MOCK = {"connector.class": "sluiceway.connectors.mock.source.MockSourceConnector", "failure.kind": "hang"}
+
+
+def workers_of(running: Running) -> list[psutil.Process]:
+    """Return the Python workers, which run the tasks."""
+    jvm, python = running.processes()
+    return [p for p in jvm.children(recursive=True) if "pyspark" in command_of(p) and p.pid != python.pid]
+
+
+def test_a_task_whose_poll_never_returns_is_given_up_and_its_slot_is_free(start: Start) -> None:
+    running = start(
+        {**MOCK, "failure.in": "poll"}, master="local[1]", **{"task.shutdown.graceful.timeout.ms": "1000"}
+    )  # fmt: skip
+    before = workers_of(running)
+    running.herder.restart_task(TaskId(running.name, 0))
+    eventually(lambda: "was given up: its process was ended" in running.driver.log.read_text(), what="it is given up")
+    # There is one slot: the task could not run again had it not been freed.
+    running.eventually_states(("RUNNING", ["RUNNING"]), within=30)
+    assert [p for p in before if p.is_running() and p.status() != psutil.STATUS_ZOMBIE and "daemon" not in command_of(p)] == []
+    running.herder.pause(running.name)
+    eventually(lambda: not running.driver.is_running(), within=30, what=f"the driver's end\n{running.driver.log_tail(40)}")
+    running.eventually_states(("PAUSED", ["PAUSED"]))
+    assert "task.shutdown.graceful.timeout.ms (1 s)" in (running.herder.status(running.name).tasks[0].trace or "")
+
+
+def test_a_task_whose_stop_never_returns_does_not_keep_its_driver(start: Start) -> None:
+    running = start({**MOCK, "failure.in": "stop"}, **{"task.shutdown.graceful.timeout.ms": "1000"})
+    running.herder.stop(running.name)
+    eventually(lambda: not running.driver.is_running(), within=30, what=f"the driver's end\n{running.driver.log_tail(40)}")
+    running.eventually_states(("STOPPED", []))
+
+
+def test_standalone_mode_ends_with_a_message_when_its_jvm_dies(
+    kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    source = tmp_path / "in.txt"
+    source.write_text("a\n")
+    worker = {"offset.storage.file.filename": str(tmp_path / "offsets"), "listeners": f"http://127.0.0.1:{free_port()}"}
+    files = [
+        write_properties(tmp_path / "worker.properties", {**worker_properties(kafka_bootstrap, unique("alone")), **worker}),
+        write_properties(
+            tmp_path / "source.properties",
+            {"name": unique("source"), "connector.class": "FileStreamSource", "file": str(source), "topic": unique("lines")},
+        ),
+    ]
+    command = [sys.executable, "-m", "sluiceway.cli.main", "standalone", *map(str, files)]
+    with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            children = psutil.Process(process.pid)
+            jvm = eventually(
+                lambda: [p for p in children.children(recursive=True) if "SparkSubmit" in command_of(p)],
+                within=60,
+                what="the JVM",
+            )[0]
+            eventually(lambda: "RUNNING" in str(_status(worker["listeners"])), within=60, what="the connector RUNNING")
+            jvm.kill()
+            assert process.wait(timeout=30) == 1
+        finally:
+            process.kill()
+    assert "Sluiceway ended: Spark's JVM is gone" in (tmp_path / "log").read_text()
+
+
+def _status(address: str) -> object:
+    with contextlib.suppress(httpx.HTTPError):
+        return httpx.get(f"{address}/connectors?expand=status").json()
+    return None

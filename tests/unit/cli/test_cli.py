@@ -71,7 +71,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     "arguments", [[], ["nope"], ["broker"], ["broker", "start", "--port", "x"], ["broker", "start", "--port", "70000"], ["get"],
-                  ["pause"], ["apply"], ["standalone"]],
+                  ["pause"], ["apply"], ["standalone"], ["dlq"], ["dlq", "replay"], ["dlq", "show", "x", "-n", "0"]],
 )  # fmt: skip
 def test_wrong_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -95,6 +95,7 @@ def test_every_subcommand_has_help() -> None:
         "resume",
         "stop",
         "delete",
+        "dlq",
         "config",
     ):
         assert line in parser().format_help()

@@ -5,8 +5,14 @@ import pickle
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import ConnectError, FencedError, KafkaClientError
-from sluiceway.kafka.clients import internal_consumer_config, internal_producer_config, producer
+from sluiceway.errors import ConfigError, ConnectError, FencedError, KafkaClientError
+from sluiceway.kafka.clients import (
+    internal_consumer_config,
+    internal_producer_config,
+    producer,
+    producer_config,
+    transactional_producer_config,
+)
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 
 WORKER = WorkerConfig.of(
@@ -48,3 +54,42 @@ def test_other_errors_keep_librdkafkas_name_and_pickle() -> None:
     again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
     assert (again.code, str(again)) == ("_MSG_TIMED_OUT", str(caught.value))
     assert isinstance(again, ConnectError)
+
+
+def test_an_idempotent_producer_may_have_several_requests_in_flight_and_another_one_only() -> None:
+    worker = WorkerConfig.of({})
+    assert "max.in.flight.requests.per.connection" not in producer_config(worker, "c")
+    careless = {"enable.idempotence": "false"}
+    assert producer_config(worker, "c", careless)["max.in.flight.requests.per.connection"] == "1"
+    chosen = {**careless, "max.in.flight.requests.per.connection": "7"}
+    assert producer_config(worker, "c", chosen)["max.in.flight.requests.per.connection"] == "7"
+
+
+def test_buffer_memory_is_kept_as_kilobytes() -> None:
+    assert producer_config(WorkerConfig.of({}), "c", {"buffer.memory": "10485760"})["queue.buffering.max.kbytes"] == "10240"
+
+
+def test_a_transactional_producer_gives_records_up_with_their_transaction() -> None:
+    config = transactional_producer_config(WorkerConfig.of({}), "c", "g-c-0")
+    assert (config["transactional.id"], config["acks"], config["enable.idempotence"]) == ("g-c-0", "all", "true")
+    assert (config["transaction.timeout.ms"], config["delivery.timeout.ms"]) == ("60000", "60000")
+    producer(config)
+
+
+def test_long_transactions_get_the_time_that_they_need() -> None:
+    worker = WorkerConfig.of({})
+    assert transactional_producer_config(worker, "c", "i", longest_ms=60_000)["transaction.timeout.ms"] == "90000"
+    short = {"transaction.timeout.ms": "5000"}
+    assert transactional_producer_config(worker, "c", "i", short, longest_ms=4999)["delivery.timeout.ms"] == "5000"
+    with pytest.raises(ConfigError, match=r"producer\.override\.transaction\.timeout\.ms"):
+        transactional_producer_config(worker, "c", "i", short, longest_ms=5000)
+
+
+@pytest.mark.parametrize(("key", "value"), [("enable.idempotence", "false"), ("acks", "1")])
+def test_overrides_that_transactions_do_not_go_with_are_refused(key: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=f"producer.override.{key}"):
+        transactional_producer_config(WorkerConfig.of({}), "c", "i", {key: value})
+
+
+def test_a_connectors_transactional_id_is_not_its_own_to_choose() -> None:
+    assert transactional_producer_config(WorkerConfig.of({}), "c", "i", {"transactional.id": "x"})["transactional.id"] == "i"

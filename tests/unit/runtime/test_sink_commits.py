@@ -19,10 +19,10 @@ class FakeConsumer:
 
     def __init__(self) -> None:
         self.committed: dict[TopicPartition, int] = {}
-        self.commits: list[tuple[dict[TopicPartition, int], bool]] = []
+        self.commits: list[tuple[dict[TopicPartition, int], float | None]] = []
         self.seeks: list[Mapping[TopicPartition, int]] = []
 
-    def commit(self, offsets: Mapping[TopicPartition, int], *, wait: bool) -> None:
+    def commit(self, offsets: Mapping[TopicPartition, int], *, wait: float | None = None) -> None:
         if offsets:
             self.commits.append((dict(offsets), wait))
             self.committed.update(offsets)
@@ -40,7 +40,7 @@ def commits(consumer: FakeConsumer, pre_commit: Any = None, interval: float = 10
     task = ScriptedSinkTask()
     task.script = Script(pre_commit=pre_commit)
     context = SinkContext({}, consumer)  # type: ignore[arg-type]
-    made = SinkCommits(task, consumer, context, interval)  # type: ignore[arg-type]
+    made = SinkCommits(task, consumer, context, interval, last_patience=7.0)  # type: ignore[arg-type]
     made.took(Batch(starts={A: 0, B: 10}, ends={A: 5, B: 12}))
     return made
 
@@ -49,14 +49,14 @@ def test_what_put_has_taken_is_committed_once(consumer: FakeConsumer) -> None:
     made = commits(consumer)
     made.commit()
     made.commit()
-    assert consumer.commits == [({A: 5, B: 12}, False)]
+    assert consumer.commits == [({A: 5, B: 12}, None)]
 
 
 def test_nothing_is_committed_before_the_interval_is_over(consumer: FakeConsumer) -> None:
     commits(consumer).commit_if_due()
     assert consumer.commits == []
     commits(consumer, interval=0.0).commit_if_due()
-    assert consumer.commits == [({A: 5, B: 12}, False)]
+    assert consumer.commits == [({A: 5, B: 12}, None)]
 
 
 def test_a_task_can_ask_for_a_commit_once(consumer: FakeConsumer) -> None:
@@ -65,19 +65,19 @@ def test_a_task_can_ask_for_a_commit_once(consumer: FakeConsumer) -> None:
     made.commit_if_due()
     made.took(Batch(starts={A: 5}, ends={A: 6}))
     made.commit_if_due()
-    assert consumer.commits == [({A: 5, B: 12}, False)]
+    assert consumer.commits == [({A: 5, B: 12}, None)]
 
 
 def test_only_what_the_task_calls_safe_is_committed(consumer: FakeConsumer) -> None:
     commits(consumer, pre_commit=lambda _offsets: {A: 3}).commit()
-    assert consumer.commits == [({A: 3}, False)]
+    assert consumer.commits == [({A: 3}, None)]
 
 
 def test_offsets_beyond_what_was_taken_or_of_foreign_partitions_are_ignored(
     consumer: FakeConsumer, caplog: pytest.LogCaptureFixture
 ) -> None:
     commits(consumer, pre_commit=lambda _offsets: {A: 6, TopicPartition("other", 0): 1, B: 11}).commit()
-    assert consumer.commits == [({B: 11}, False)]
+    assert consumer.commits == [({B: 11}, None)]
     assert "Ignoring the task's offset 6 of t-0: it has taken records up to 5" in caplog.text
     assert "other-0" in caplog.text
 
@@ -99,5 +99,5 @@ def test_the_last_commit_of_given_up_partitions_waits_and_leaves_the_others(cons
     made = commits(consumer)
     made.commit_finally(frozenset({A}))
     made.forget(frozenset({A}))
-    assert consumer.commits == [({A: 5}, True)]
+    assert consumer.commits == [({A: 5}, 7.0)]
     assert made.taken == {B: 12}

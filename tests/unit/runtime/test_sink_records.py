@@ -5,14 +5,18 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Message
-from sluiceway.api import TopicPartition
+from sluiceway.api import Converter, SchemaAndValue, SinkRecord, TopicPartition, Transform
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import INT8_SCHEMA, STRING_SCHEMA, Header
+from sluiceway.errors import RetriableError
 from sluiceway.runtime.converters import task_converters
+from sluiceway.runtime.errant_records import consumed
+from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.sink_records import RecordReader
 from sluiceway.runtime.tolerance import Tolerance
+from sluiceway.runtime.transforming import transformed
 
-from unit.runtime.chains import chain
+from unit.runtime.chains import chain, sink, values
 
 
 def message(offset: int, value: bytes | None, topic: str = "t", partition: int = 0, **more: Any) -> Message:
@@ -109,3 +113,100 @@ def test_a_message_that_cannot_be_converted_is_skipped_where_that_is_tolerated(c
     assert [record.kafka_offset for record in batch.records] == [0, 2]
     assert (batch.ends, batch.failure) == ({("t", 0): 4}, None)
     assert "2 skipped so far" in caplog.text
+
+
+class Unready(Converter):
+    """Raises a RetriableError as often as it is told to, then reads bytes as they are."""
+
+    left = 0
+
+    def from_connect_data(self, topic: str, schema: Any, value: Any) -> bytes | None:
+        return value
+
+    def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
+        if Unready.left:
+            Unready.left -= 1
+            raise RetriableError("not ready")
+        return SchemaAndValue(None, data)
+
+
+@pytest.mark.parametrize("part", ["key", "value", "header"])
+@pytest.mark.parametrize(("failures", "retries", "records"), [(3, 3, [b"v"]), (100, 10, [])])
+def test_a_converter_that_is_not_ready_is_asked_again(part: str, failures: int, retries: int, records: list[bytes]) -> None:
+    clock = [0.0]
+
+    def wait(_seconds: float) -> None:
+        clock[0] += 1.0
+
+    config = {"key.converter": "ByteArrayConverter", "value.converter": "ByteArrayConverter", "errors.tolerance": "all",
+              "errors.retry.timeout": "10000", f"{part}.converter": f"{__name__}.Unready"}  # fmt: skip
+    tolerance = Tolerance(config, wait=wait)
+    tolerance._retries._clock = lambda: clock[0]
+    Unready.left = failures
+    read = RecordReader(task_converters(config, WorkerConfig.of({})), tolerance, lambda _topic: None)
+    batch = read.read([message(0, b"v", key=b"k", headers=[("h", b"1")])])
+    assert [record.value for record in batch.records] == records
+    assert (tolerance.counts.retries, tolerance.skipped) == (retries, 1 - len(records))
+    assert tolerance.counts.record_failures == (retries if records else retries + 1)
+    assert batch.ends == {("t", 0): 1}
+
+
+def test_another_order_while_a_converter_is_not_ready_leaves_the_batch() -> None:
+    def wait(_seconds: float) -> None:
+        raise Interrupted
+
+    config = {"value.converter": f"{__name__}.Unready", "errors.tolerance": "all", "errors.retry.timeout": "-1"}
+    Unready.left = 100
+    tolerance = Tolerance(config, wait=wait)
+    read = RecordReader(task_converters(config, WorkerConfig.of({})), tolerance, lambda _topic: None)
+    with pytest.raises(Interrupted):
+        read.read([message(0, b"v")])
+    assert (tolerance.skipped, Unready.left) == (0, 99)
+    Unready.left = 0
+
+
+HOIST = {"type": "HoistField$Value", "field": "f"}
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_record_that_may_be_reported_keeps_its_bytes_through_the_chain_and_pickling(in_place: bool) -> None:
+    config = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false", "errors.log.enable": "true"}
+    tolerance = Tolerance(config)
+    read = RecordReader(task_converters(config, WorkerConfig.of({})), tolerance, lambda _topic: None)
+    batch = read.read([message(7, b' "v" ', key=None, headers=[("h", b"1")])])
+    batch.transform(chain(HOIST, in_place=in_place), tolerance)
+    (record,) = batch.records
+    assert record.value == {"f": "v"}
+    for kept in (record, record.new_record(topic="u"), pickle.loads(pickle.dumps(record))):  # noqa: S301 (our own bytes)
+        original = consumed(kept)
+        assert (original.topic, original.offset, original.value, list(original.headers)) == ("t", 7, b' "v" ', [("h", b"1")])
+
+
+def test_records_that_nobody_can_report_do_not_keep_their_bytes() -> None:
+    (record,) = reader()[0].read([message(7, None)]).records
+    assert type(record) is SinkRecord
+
+
+class NotYet(Transform):
+    """Fails as often as it is told to for a value, and puts two records in each one's place."""
+
+    left: dict[Any, int] = {}
+
+    def apply(self, record: Any) -> Any:
+        if NotYet.left.get(record.value):
+            NotYet.left[record.value] -= 1
+            raise RetriableError("not yet")
+        return [record, record.new_record(value=f"{record.value}+")]
+
+
+def test_records_that_a_chain_takes_later_come_in_their_places() -> None:
+    config = {"errors.retry.timeout": "-1", "errors.tolerance": "all"}
+    tolerance = Tolerance(config, wait=lambda _seconds: None)
+    NotYet.left = {"a": 7, "c": 5}
+    records = [sink(value) for value in ("a", "b", "c", "d")]
+    made = transformed(
+        chain({"type": f"{__name__}.NotYet"}), records, tolerance, place=str, original=consumed
+    )  # fmt: skip
+    assert values(made.records) == ["a", "a+", "b", "b+", "c", "c+", "d", "d+"]
+    assert (made.origins, made.failure, tolerance.skipped) == ([0, 0, 1, 1, 2, 2, 3, 3], None, 0)
+    assert tolerance.counts.retries >= 2

@@ -238,19 +238,6 @@ def test_a_task_without_commit_record_costs_no_callback_for_each_record(producer
     assert producers[-1].config["delivery.report.only.error"] is True
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("errors.deadletterqueue.topic.name", "dlq"), ("errors.retry.timeout", "-1")],
-)
-def test_settings_that_are_not_there_yet_fail_the_task_and_say_so(key: str, value: str) -> None:
-    script("src", [record("a", 1)])
-    with RunningTask({**config(), key: value}, worker(), bounded=True) as task:
-        result = task.join()
-    assert (result.trace or "").startswith(f"sluiceway.errors.ConfigError: Invalid value {value} for configuration {key}: ")
-    assert "not supported yet" in (result.trace or "")
-    assert task.reports.states == [State.FAILED]
-
-
 BAD = SourceRecord({"file": "p"}, {"position": 2}, "t", object(), STRING_SCHEMA)
 
 

@@ -64,6 +64,8 @@ def test_config_records_are_read_back_as_written() -> None:
     assert decode_config_record(*codec.encode_task(TaskId("a-b", 12), config)) == TaskRecord(TaskId("a-b", 12), config)
     assert decode_config_record(*codec.encode_commit("a-b", 3)) == CommitRecord("a-b", 3)
     assert decode_config_record(*codec.encode_restart(request)) == request
+    assert codec.encode_task_count("a-b", 2) == (b"tasks-fencing-a-b", b'{"task-count":2}')
+    assert decode_config_record(*codec.encode_task_count("a-b", 2)) == codec.TaskCountRecord("a-b", 2)
 
 
 @pytest.mark.parametrize(
@@ -80,6 +82,8 @@ def test_config_records_are_read_back_as_written() -> None:
         (b"commit-a", None),
         (b"commit-a", b'{"tasks":"1"}'),
         (b"commit-a", b'{"tasks":true}'),
+        (b"tasks-fencing-a", None),
+        (b"tasks-fencing-a", b'{"task-count":"1"}'),
         (b"target-state-a", b'{"state":"RUNNING"}'),
         (b"target-state-a", b"{}"),
         (b"restart-connector-a", None),
@@ -91,7 +95,7 @@ def test_garbage_on_the_config_topic_is_left_out(key: bytes | None, value: bytes
     assert decode_config_record(key, value) is None
 
 
-@pytest.mark.parametrize("key", [b"session-key", b"logger-cluster-org.apache", b"tasks-fencing-a"])
+@pytest.mark.parametrize("key", [b"session-key", b"logger-cluster-org.apache"])
 def test_the_workers_own_records_are_left_out_without_a_warning(key: bytes, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         assert decode_config_record(key, b'{"task-count":1}') is None

@@ -146,3 +146,27 @@ def test_snapshots_do_not_change_afterwards_and_pickle() -> None:
     assert before.names() == ["a"]
     assert before.connectors["a"].config == {"k": "1", "name": "a"}
     assert pickle.loads(pickle.dumps(before)) == before  # noqa: S301
+
+
+def test_fencing_is_pending_from_each_commit_to_the_next_task_count() -> None:
+    records = [connector(), task(0), codec.encode_commit("a", 1)]
+    entry = state_of(*records).connectors["a"]
+    assert (entry.task_count, entry.pending_fencing) == (None, True)
+    records.append(codec.encode_task_count("a", 1))
+    entry = state_of(*records).connectors["a"]
+    assert (entry.task_count, entry.pending_fencing) == (1, False)
+    entry = state_of(*records, codec.encode_commit("a", 0)).connectors["a"]
+    assert (entry.task_count, entry.pending_fencing) == (1, True)
+
+
+def test_a_task_count_outlives_its_connector_and_is_no_connector_itself() -> None:
+    counted = [
+        connector(),
+        codec.encode_task_count("a", 3),
+        codec.encode_connector("a", None),
+        codec.encode_target_state("a", None),
+    ]
+    assert state_of(*counted).connectors == {}
+    assert state_of(*counted, connector()).connectors["a"].task_count == 3
+    compacted = [codec.encode_task_count("a", 3), codec.encode_commit("a", 2)]
+    assert state_of(*compacted, connector()).connectors["a"].task_count == 3

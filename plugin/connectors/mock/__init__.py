@@ -1,0 +1,1 @@
+"""MockSource and MockSink: fail, hang, slow down or send bad records when their config says so."""

@@ -1,0 +1,76 @@
+"""MockSink: takes records slowly, refuses some, and fails where its config says so."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from sluiceway.api import SinkConnector, SinkRecord, TopicPartition
+from sluiceway.config.definition import ConfigDef
+from sluiceway.connectors.mock import config as keys
+from sluiceway.connectors.mock.connector import MockConnector
+from sluiceway.connectors.mock.failures import Failures, is_bad
+from sluiceway.connectors.mock.memory import log_memory
+from sluiceway.connectors.verifiable.config import FILE, THROUGHPUT, sink_values
+from sluiceway.connectors.verifiable.sink import VerifiableSinkTask
+from sluiceway.errors import DataError
+
+
+class MockSinkTask(VerifiableSinkTask):
+    """Takes any records; with ``file``, verifiable ones, whose numbers it writes there. Says its memory in the log at each flush.
+
+    A slow ``put`` returns when its last record would have been written: a batch of 500 at 1 a second takes 500 s.
+    """
+
+    def start(self, config: Mapping[str, str]) -> None:
+        values = sink_values(config, keys.SINK)
+        self._failures = Failures.of_task(values)
+        self._rate = float(str(values[THROUGHPUT]))
+        self._bad_share = float(str(values[keys.BAD_RECORDS_SHARE]))
+        self._to_file = values[FILE] is not None
+        self._taken = 0
+        self.configure(config, values)
+        self._failures.at(keys.START)
+
+    def put(self, records: Sequence[SinkRecord]) -> None:
+        self._failures.at(keys.PUT, self._taken, len(records))
+        good = [record for record in records if not self._refused(record)]
+        if self._to_file:
+            super().put(good)
+        if self._rate > 0:
+            time.sleep(len(records) / self._rate)
+        self._taken += len(records)
+
+    def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
+        log_memory(self.id, self._taken)
+        self._failures.at(keys.COMMIT, self._taken)
+        if self._to_file:
+            super().flush(offsets)
+
+    def stop(self) -> None:
+        super().stop()
+        self._failures.at(keys.STOP, self._taken)
+
+    def _refused(self, record: SinkRecord) -> bool:
+        """Report a record that is one of the bad ones. Raises DataError where the connector has no place for those."""
+        if not self._bad_share or not is_bad(record.original_kafka_offset, self._bad_share):
+            return False
+        place = f"{record.original_topic}-{record.original_kafka_partition}@{record.original_kafka_offset}"
+        error = DataError(f"The mock sink refuses {place}, as {keys.BAD_RECORDS_SHARE} asks for.")
+        reporter = self.context.errant_record_reporter
+        if reporter is None:
+            raise error
+        reporter.report(record, error)
+        return True
+
+
+class MockSinkConnector(MockConnector, SinkConnector):
+    """Takes the records of its topics until something is to fail."""
+
+    task_class = MockSinkTask
+    java_class = "org.apache.kafka.connect.tools.MockSinkConnector"
+    java_task_class = "org.apache.kafka.connect.tools.MockSinkTask"
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return keys.SINK

@@ -1,0 +1,103 @@
+"""A real Kafka Connect worker is up on the same three topics and the same group.id."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sluiceway.connectors.verifiable.checker import check
+
+from support import peer
+from support.eventually import eventually
+from support.faults.cluster import Cluster
+from support.faults.rows import NewRow
+from support.faults.world import World, world
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.peer]
+
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+CONVERTERS = {"key.converter": STRING, "value.converter": STRING}
+LINES = 200  # a second
+
+
+class Growing:
+    """A file that gets numbered lines, steadily."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.last = -1
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="growing", daemon=True)
+        file.touch()
+        self._thread.start()
+
+    def _run(self) -> None:
+        with self.file.open("a") as file:
+            while not self._stopping.wait(0.05):
+                numbers = range(self.last + 1, self.last + 1 + LINES // 20)
+                file.writelines(f'{{"task":0,"seqno":{number}}}\n' for number in numbers)
+                file.flush()
+                self.last = numbers[-1]
+
+    def finish(self) -> dict[int, int]:
+        self._stopping.set()
+        self._thread.join(10)
+        return {0: self.last}
+
+
+@pytest.fixture
+def growing(tmp_path: Path) -> Iterator[Growing]:
+    made = Growing(tmp_path / "lines")
+    yield made
+    made.finish()
+
+
+@pytest.fixture
+def place(kafka_bootstrap: str, tmp_path: Path) -> Iterator[World]:
+    with world(kafka_bootstrap, tmp_path, CONVERTERS) as made:
+        yield made
+
+
+def connect(place: World) -> peer.PeerDistributed:
+    topics = (place.worker.config_topic, place.worker.offset_topic, place.worker.status_topic)
+    return peer.PeerDistributed(place.address, place.worker.group_id, place.folder / "peer", topics, CONVERTERS)
+
+
+@pytest.mark.parametrize("first", ["Kafka Connect", "Sluiceway"])
+def test_beside_a_real_kafka_connect_our_driver_ends_and_nothing_is_lost(
+    place: World, growing: Growing, row: NewRow, first: str
+) -> None:
+    made = row(
+        f"43: real Kafka Connect on the same topics, {first} first",
+        "ours ends; 0 lost, at most one batch repeated",
+    )
+    cluster = Cluster(place.address)
+    topic = cluster.create(f"{place.name}-lines")
+    place.herder.create(place.name, {"connector.class": "FileStreamSource", "file": str(growing.file), "topic": topic})
+    theirs = connect(place)
+    try:
+        if first == "Sluiceway":
+            ours = place.driver()
+            eventually(lambda: cluster.end(topic) > 2 * LINES, within=90, what=f"lines\n{ours.log_tail(20)}")
+            theirs.start()
+        else:
+            theirs.start()
+            peer.wait_for_state(theirs.rest, place.name, "RUNNING")
+            eventually(lambda: cluster.end(topic) > 2 * LINES, within=60, what="lines")
+            ours = place.driver()
+        began = time.monotonic()
+        eventually(lambda: not ours.is_running(), within=60, what=f"the end of our driver\n{ours.log_tail(20)}")
+        made.recovered(time.monotonic() - began)
+        assert f"Kafka Connect runs connector {place.name}" in ours.log.read_text()
+        peer.wait_for_state(theirs.rest, place.name, "RUNNING")
+        sent = growing.finish()
+        eventually(lambda: check(place.seen(topic), sent=sent).lost == 0, within=60, what="all lines")
+        peer.wait_for_state(theirs.rest, place.name, "RUNNING")
+    finally:
+        theirs.stop()
+    verdict = check(place.seen(topic), sent=sent)
+    made.judge(verdict)
+    assert verdict.duplicated <= (0 if first == "Kafka Connect" else 30 * LINES), verdict

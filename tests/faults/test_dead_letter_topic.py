@@ -1,0 +1,68 @@
+"""Dead letters that cannot be written: no offset goes past them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sluiceway.connectors.verifiable.checker import check
+from sluiceway.connectors.verifiable.results import from_file
+from sluiceway.storage.model import TaskId
+
+from support.eventually import eventually
+from support.faults.broker import FaultyBroker
+from support.faults.cluster import Cluster
+from support.faults.rows import NewRow
+from support.faults.world import World
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+BAD = b"x" * 2000
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyBroker]:
+    """A broker that does not create a topic because somebody writes to it."""
+    made = FaultyBroker(tmp_path_factory.mktemp("broker"), {"auto.create.topics.enable": "false"})
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize("how", ["deleted", "too small"])
+def test_a_dead_letter_topic_that_takes_nothing_holds_offsets_back(
+    place: World, cluster: Cluster, row: NewRow, tmp_path: Path, how: str
+) -> None:
+    made = row(f"22: dead letter topic {how}", "no offset behind it, no letter lost; 0 lost, one batch repeated")
+    topic, letters, file = cluster.create(f"{place.name}-mixed"), cluster.create(f"{place.name}-dead"), tmp_path / "results"
+    key = "errors.deadletterqueue.topic."
+    name = place.sink(topic, file, **{"errors.tolerance": "all", f"{key}name": letters, f"{key}replication.factor": "1"})
+    cluster.send(topic, [(None, b'{"task":0,"seqno":%d}' % number) for number in range(100)])
+    driver = place.driver(name)
+    eventually(lambda: cluster.committed(name, topic) == 100, within=90, what=f"the first records\n{driver.log_tail(20)}")
+    if how == "deleted":
+        cluster.delete(letters)
+    else:
+        cluster.set(letters, max_message_bytes="1000")
+    cluster.send(topic, [(None, BAD)])
+    cluster.send(topic, [(None, b'{"task":0,"seqno":%d}' % number) for number in range(100, 200)])
+    trace = place.failed(name)
+    assert "A dead letter was not written" in trace
+    assert letters in trace
+    assert cluster.committed(name, topic) <= 100
+    if how == "too small":
+        cluster.set(letters, max_message_bytes="1000000")
+    mended = time.monotonic()
+    place.herder.restart_task(TaskId(name, 0))
+    eventually(lambda: cluster.committed(name, topic) == 201, within=60, what=f"all offsets\n{driver.log_tail(20)}")
+    made.recovered(time.monotonic() - mended)
+    place.drain(driver)
+    assert {each.value for each in cluster.messages(letters)} == {BAD}
+    verdict = check(from_file(file), sent={0: 199})
+    made.judge(verdict)
+    assert verdict.lost == 0, verdict
+    assert verdict.duplicated <= 100, verdict

@@ -1,0 +1,86 @@
+"""Many clients that want different things of one connector at the same moment, of two REST servers."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import httpx
+import pytest
+
+from support.eventually import eventually
+from support.faults.cluster import Cluster
+from support.faults.rest import RestServer
+from support.faults.rows import NewRow
+from support.faults.world import SOURCE, World
+
+pytestmark = pytest.mark.kafka
+
+CLIENTS, ROUNDS = 20, 3
+_MARKED = ("topic", "header.converter.mark", "predicates.note")
+
+
+@pytest.fixture
+def servers(place: World) -> Iterator[list[RestServer]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(RestServer(place.worker_file, place.folder / f"rest-{number}")) for number in range(2)]
+
+
+def config_of(client: int, turn: int) -> dict[str, str]:
+    """Return a config that is one client's from its first key to its last."""
+    return {"connector.class": SOURCE, **dict.fromkeys(_MARKED, f"client-{client}-{turn}"), "tasks.max": str(client + 1)}
+
+
+def is_whole(config: Mapping[str, str]) -> bool:
+    owner = config["topic"]
+    return {config[key] for key in _MARKED} == {owner} and owner.split("-")[1] == str(int(config["tasks.max"]) - 1)
+
+
+def at_once(servers: list[RestServer], method: str, path: str, turn: int, name: str) -> list[httpx.Response]:
+    """Send a request of each client's at the same moment, half of them to each server; return the answers."""
+    barrier = threading.Barrier(CLIENTS)
+
+    def ask(client: int) -> httpx.Response:
+        config = config_of(client, turn)
+        body = {"name": name, "config": config} if method == "POST" else config
+        barrier.wait(30)
+        return httpx.request(method, f"{servers[client % 2].url}{path}", json=body, timeout=60)
+
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        return list(pool.map(ask, range(CLIENTS)))
+
+
+def test_twenty_clients_that_put_configs_at_once_leave_one_whole_config(
+    place: World, servers: list[RestServer], cluster: Cluster, row: NewRow
+) -> None:
+    made = row(f"35: {CLIENTS} clients PUT at once, {ROUNDS} times, two REST servers", "created once, no half config, all agree")
+    codes: Counter[int] = Counter()
+    path = f"/connectors/{place.name}/config"
+    for turn in range(ROUNDS):
+        answers = at_once(servers, "PUT", path, turn, place.name)
+        codes.update(each.status_code for each in answers)
+        assert all(is_whole(each.json()["config"]) for each in answers if each.is_success)
+    assert codes == Counter({200: CLIENTS * ROUNDS - 1, 201: 1}), codes
+    config_key = f"connector-{place.name}".encode()
+    written = [each for each in cluster.messages(place.worker.config_topic) if each.key == config_key]
+    assert len(written) == CLIENTS * ROUNDS, "each request is one record"
+    agreed = [httpx.get(f"{server.url}{path}").json() for server in servers]
+    eventually(lambda: place.herder.info(place.name).config == agreed[0], what="what this process reads")
+    assert agreed[0] == agreed[1]
+    assert is_whole(agreed[0])
+    made.seen = f"{codes[201]} x 201, {codes[200]} x 200, {len(written)} records, all whole"
+
+
+def test_twenty_clients_that_create_one_connector_make_it_once(place: World, servers: list[RestServer], row: NewRow) -> None:
+    made = row(f"35: {CLIENTS} clients POST at once, two REST servers", "one 201, the others 409; its config stands")
+    answers = at_once(servers, "POST", "/connectors", 0, place.name)
+    codes = Counter(each.status_code for each in answers)
+    assert codes == Counter({201: 1, 409: CLIENTS - 1}), codes
+    [created] = [each.json()["config"] for each in answers if each.status_code == 201]
+    assert is_whole(created)
+    for server in servers:
+        eventually(lambda server=server: server.client.config(place.name) == created, what=f"the config at {server.url}")
+    made.seen = f"{codes[201]} x 201, {codes[409]} x 409"

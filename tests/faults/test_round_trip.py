@@ -1,0 +1,92 @@
+"""Records of all odd kinds through a sink, a file and a source: what arrives is what was sent, byte for byte."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from support.faults.cluster import Cluster, Told
+from support.faults.connectors import KEEPING_SINK, KEPT_SOURCE
+from support.faults.rows import NewRow, Row
+from support.faults.world import World
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+MEBIBYTE = 1 << 20
+Header = tuple[str, "bytes | None"]
+RECORDS: dict[str, tuple[bytes | None, bytes | None, list[Header], int]] = {
+    "tombstone": (b"key", None, [], 1_700_000_000_000),
+    "null key": (None, b"value", [], 1_700_000_000_001),
+    "nothing at all": (None, None, [], 1_700_000_000_002),
+    "0 bytes": (b"", b"", [("", b"")], 1_700_000_000_003),
+    "1 MiB": (b"large", bytes(number % 251 for number in range(MEBIBYTE)), [], 1_700_000_000_004),
+    "no timestamp": (b"timeless", b"value", [], -1),
+    "the first moment": (b"early", b"value", [], 1),
+    "no text": (b"\xff\xfe\x00", b"\x80\x00\xc3\x28", [("raw", b"\x00\xff")], 1_700_000_000_005),
+    "headers": (b"key", b"value", [("one", b"1"), ("two", None), ("one", b"again"), ("\u00e4", b"\xc3\xa4")], 1_700_000_000_006),
+}  # fmt: skip
+BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
+CONVERTERS = dict.fromkeys(("key.converter", "value.converter", "header.converter"), BYTES)
+
+
+def send_all(place: World, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": place.address, "message.max.bytes": 2 * MEBIBYTE})
+    for key, value, headers, timestamp in RECORDS.values():
+        producer.produce(topic, value, key, headers=headers, timestamp=timestamp)
+    assert producer.flush(30) == 0
+
+
+def compare(row: Row, before: Sequence[Told], after: Sequence[Told]) -> None:
+    """Judge records by what they are; one without a timestamp gets one when it is written again, as in Connect."""
+    pairs = list(zip(before, after, strict=False))
+    equal = [one.content[:3] == other.content[:3] and one.timestamp in (-1, other.timestamp) for one, other in pairs]
+    row.seen = f"{sum(equal)} of {len(RECORDS)} equal"
+    row.lost, row.duplicated = max(0, len(before) - len(after)), max(0, len(after) - len(before))
+    assert [each.timestamp for each in before] == [timestamp for *_, timestamp in RECORDS.values()]
+    assert dict(zip(RECORDS, equal, strict=True)) == dict.fromkeys(RECORDS, True)
+    assert len(before) == len(after)
+
+
+def test_odd_records_arrive_byte_for_byte(
+    place: World, cluster: Cluster, row: NewRow, tmp_path: Path, own_connectors: None
+) -> None:
+    made = row(f"40: {', '.join(RECORDS)}", "each equal in key, value, headers and timestamp")
+    size = str(2 * MEBIBYTE)
+    sent, arrived = (
+        cluster.create(f"{place.name}-{name}", max_message_bytes=size, retention_ms="-1") for name in ("sent", "arrived")
+    )
+    send_all(place, sent)
+    file = str(tmp_path / "kept")
+    place.herder.create(f"{place.name}-out", {"connector.class": KEEPING_SINK, "topics": sent, "file": file, **CONVERTERS})
+    larger = {"producer.override.max.request.size": size}
+    place.herder.create(
+        f"{place.name}-in", {"connector.class": KEPT_SOURCE, "topic": arrived, "file": file, **CONVERTERS, **larger}
+    )
+    for each in ("out", "in"):
+        place.batch(f"{place.name}-{each}")
+    before, after = cluster.messages(sent), cluster.messages(arrived)
+    compare(made, before, after)
+    with Path(file).open("rb") as kept:
+        timestamps = [pickle.load(kept)[3] for _ in RECORDS]  # noqa: S301 (our own)
+    assert timestamps == [None if timestamp < 0 else timestamp for *_, timestamp in RECORDS.values()]
+
+
+def test_odd_records_that_are_refused_are_equal_dead_letters(place: World, cluster: Cluster, row: NewRow, tmp_path: Path) -> None:
+    """The verifiable sink takes none of them for numbered."""
+    made = row("40: the same, refused", "each a dead letter, equal in key, value, headers and timestamp")
+    size = str(2 * MEBIBYTE)
+    sent, letters = (
+        cluster.create(f"{place.name}-{name}", max_message_bytes=size, retention_ms="-1") for name in ("sent", "dead")
+    )
+    send_all(place, sent)
+    key = "errors.deadletterqueue.topic."
+    tolerant = {"errors.tolerance": "all", f"{key}name": letters, f"{key}replication.factor": "1"}
+    larger = {"producer.override.max.request.size": size}
+    name = place.sink(sent, tmp_path / "results", **tolerant, **CONVERTERS, **larger)
+    place.batch(name)
+    before, after = cluster.messages(sent), cluster.messages(letters)
+    compare(made, before, after)

@@ -1,0 +1,141 @@
+"""A sink while its processes are killed, ended and frozen; judged by what it has written to its file."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sluiceway.connectors.verifiable.checker import Verdict, check
+from sluiceway.connectors.verifiable.results import from_file
+
+from support.eventually import eventually
+from support.faults.feed import Feed
+from support.faults.processes import Role, freeze, send, thaw
+from support.faults.rows import NewRow, Row
+from support.faults.world import BATCH, RATE, World
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+AT_LEAST_ONCE = "0 lost, at most one batch repeated"
+_RECOVERED_SECONDS = 150.0  # a killed member keeps its partitions for the group's session timeout
+
+
+class Writing:
+    """A sink on a driver, what it is fed and what it has written."""
+
+    def __init__(self, place: World, feed: Feed, file: Path, **config: str) -> None:
+        self.place = place
+        self.feed = feed
+        self.file = file
+        self.name = place.sink(feed.topic, file, **config)
+
+    def start(self) -> None:
+        self.place.driver(self.name)
+        self.caught_up()
+
+    def written(self) -> int:
+        return check(from_file(self.file)).total
+
+    def caught_up(self) -> float:
+        """Wait until all but the last second's records are written, and more come; return the seconds that it took."""
+        started = time.monotonic()
+        enough = sum(self.feed.sent.values()) + RATE
+        eventually(
+            lambda: self._distinct() >= enough, within=_RECOVERED_SECONDS,
+            what=f"{enough} records in the file\n{self.place.drivers[-1].log_tail(30)}",
+        )  # fmt: skip
+        return time.monotonic() - started
+
+    def judge(self, row: Row) -> Verdict:
+        """Wait until all that was sent is written, end the driver, and judge the file."""
+        sent = self.feed.finish()
+        eventually(lambda: check(from_file(self.file), sent=sent).lost == 0, within=30, what="everything sent is written")
+        self.place.drivers[-1].stop(30)
+        verdict = check(from_file(self.file), sent=sent)
+        row.judge(verdict)
+        assert verdict.lost == 0, verdict
+        return verdict
+
+    def _distinct(self) -> int:
+        time.sleep(0.3)  # reading the file again and again takes the processor from what is to be tested
+        verdict = check(from_file(self.file))
+        return verdict.total - verdict.duplicated
+
+
+@pytest.fixture
+def feed(place: World) -> Iterator[Feed]:
+    with Feed(place.address, f"{place.name}-fed", rate=RATE) as made:
+        yield made
+
+
+@pytest.fixture
+def writing(place: World, feed: Feed, tmp_path: Path) -> Writing:
+    made = Writing(place, feed, tmp_path / "results")
+    made.start()
+    return made
+
+
+def kill(writing: Writing, role: Role, row: Row, chance: random.Random, rounds: int) -> None:
+    """Kill processes at random points, start the driver again where it ended, and wait until the sink has caught up."""
+    for _ in range(rounds):
+        time.sleep(chance.uniform(1, 2.2))
+        driver = writing.place.drivers[-1]
+        send(driver, role, signal.SIGKILL)
+        killed = time.monotonic()
+        if role is not Role.WORKERS:
+            eventually(lambda driver=driver: not driver.is_running(), within=40, what=f"the end of {driver.name}")
+            writing.place.driver(writing.name)
+        writing.caught_up()
+        row.recovered(time.monotonic() - killed)
+
+
+@pytest.mark.parametrize("role", [Role.JVM, Role.WORKERS])
+def test_a_killed_sink_loses_nothing(writing: Writing, row: NewRow, chance: random.Random, rounds: int, role: Role) -> None:
+    made = row(f"{'1-3' if role is Role.JVM else '5'}: sink, kill -9 of the {role.value}, {rounds} times", AT_LEAST_ONCE)
+    kill(writing, role, made, chance, rounds)
+    assert writing.judge(made).duplicated <= rounds * BATCH
+
+
+def test_a_killed_sink_that_keeps_its_offsets_with_the_data_writes_each_record_once(
+    place: World, feed: Feed, row: NewRow, chance: random.Random, rounds: int, tmp_path: Path
+) -> None:
+    made = row(f"2: sink with offsets in its file, kill -9 of the JVM, {rounds} times", "0 lost, 0 duplicated")
+    writing = Writing(place, feed, tmp_path / "results", offsets_from_file="true")
+    writing.start()
+    kill(writing, Role.JVM, made, chance, rounds)
+    assert writing.judge(made).exactly_once
+
+
+def test_a_sink_that_is_told_to_end_repeats_nothing(writing: Writing, row: NewRow, chance: random.Random, rounds: int) -> None:
+    made = row(f"4: sink, SIGTERM, {rounds} times", "0 lost, 0 duplicated")
+    for _ in range(rounds):
+        time.sleep(chance.uniform(1, 2.2))
+        driver = writing.place.drivers[-1]
+        send(driver, Role.DRIVER, signal.SIGTERM)
+        told = time.monotonic()
+        eventually(lambda driver=driver: not driver.is_running(), within=20, what=f"the end of {driver.name}")
+        writing.place.driver(writing.name)
+        writing.caught_up()
+        made.recovered(time.monotonic() - told)
+    assert writing.judge(made).exactly_once
+
+
+def test_a_frozen_sink_is_fenced_and_nothing_is_lost(writing: Writing, row: NewRow) -> None:
+    made = row("9: sink, SIGSTOP until another took over, SIGCONT", f"{AT_LEAST_ONCE}, the old one ends fenced")
+    old = writing.place.drivers[0]
+    frozen = freeze(old)
+    stopped = time.monotonic()
+    try:
+        writing.place.driver(writing.name)
+        writing.caught_up()
+        made.recovered(time.monotonic() - stopped)
+    finally:
+        thaw(frozen)
+    eventually(lambda: not old.is_running(), within=40, what=f"the old driver's end\n{old.log_tail(20)}")
+    assert "Stopping without a commit" in old.log.read_text()
+    writing.caught_up()
+    assert writing.judge(made).duplicated <= BATCH

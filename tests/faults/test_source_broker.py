@@ -1,0 +1,80 @@
+"""A source while its broker goes away, hangs or cannot be reached, at least once and exactly once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from support.faults.broker import FaultyBroker
+from support.faults.guarantee import Guarantee
+from support.faults.length import lasting
+from support.faults.rows import NewRow
+from support.faults.world import BATCH, RATE, Progress, World
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+Recovers = Callable[[str, Callable[[], object], Callable[[], object], float], None]
+
+
+@pytest.fixture(params=list(Guarantee), ids=lambda guarantee: guarantee.name.lower())
+def guarantee(request: pytest.FixtureRequest) -> Guarantee:
+    return request.param
+
+
+@pytest.fixture
+def recovers(place: World, guarantee: Guarantee, row: NewRow) -> Recovers:
+    """Let a source run through a fault of the broker that lasts some seconds, untouched, and judge what it wrote."""
+
+    def run(fault: str, begin: Callable[[], object], end: Callable[[], object], seconds: float) -> None:
+        topic = place.source()
+        driver = place.driver()
+        place.running()
+        made = row(fault, f"{guarantee.value}, RUNNING by itself")
+        progress = Progress(place.address, topic)
+        progress.more(2 * RATE)
+        begin()
+        try:
+            time.sleep(seconds)  # how long the fault lasts
+        finally:
+            end()
+        ended = time.monotonic()
+        progress.more(RATE, within=120, driver=driver)
+        made.recovered(time.monotonic() - ended)
+        progress.more(2 * RATE)
+        place.running(within=30)
+        assert driver.is_running()
+        progress.close()
+        driver.stop(30)
+        verdict = place.verdict(topic)
+        made.judge(verdict)
+        guarantee.check(verdict, faults=1, batch=BATCH)
+
+    return run
+
+
+def test_a_broker_that_is_restarted(recovers: Recovers, broker: FaultyBroker) -> None:
+    recovers("7: broker stopped and started", broker.stop, broker.start, 0)
+
+
+def test_a_broker_that_is_killed(recovers: Recovers, broker: FaultyBroker) -> None:
+    recovers("7: broker killed (-9) and started", broker.kill, broker.start, 0)
+
+
+@pytest.mark.timeout(1200)
+def test_a_broker_that_is_away_for_a_while(recovers: Recovers, broker: FaultyBroker) -> None:
+    seconds = lasting(90, full=600)
+    recovers(f"8: broker away for {seconds:g} s", broker.kill, broker.start, seconds)
+
+
+def test_a_broker_that_hangs(recovers: Recovers, broker: FaultyBroker) -> None:
+    recovers("9: broker frozen for 20 s", broker.freeze, broker.thaw, 20)
+
+
+def test_a_network_that_swallows(recovers: Recovers, broker: FaultyBroker) -> None:
+    recovers("33: network cut for 20 s", broker.proxy.cut, broker.proxy.restore, 20)
+
+
+def test_connections_that_are_reset(recovers: Recovers, broker: FaultyBroker) -> None:
+    recovers("33: connections reset, 5 s refused", broker.proxy.drop, broker.proxy.restore, 5)

@@ -1,0 +1,201 @@
+"""A source while its processes are killed, ended and frozen, at least once and exactly once."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+
+import pytest
+from sluiceway.connectors.verifiable.checker import Verdict, check
+from sluiceway.connectors.verifiable.numbering import numbered
+from sluiceway.stack.process import BackgroundProcess
+
+from support.eventually import eventually
+from support.faults.guarantee import Guarantee
+from support.faults.processes import Role, freeze, send, thaw
+from support.faults.rows import NewRow, Row
+from support.faults.world import BATCH, POLL, RATE, Progress, World, read
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+KILLS = 20
+FENCED = "Stopping without a commit"
+
+
+@pytest.fixture(params=list(Guarantee), ids=lambda guarantee: guarantee.name.lower())
+def guarantee(request: pytest.FixtureRequest) -> Guarantee:
+    return request.param
+
+
+@pytest.fixture
+def driven(place: World) -> tuple[World, str]:
+    """A verifiable source that runs on a driver, and its topic."""
+    topic = place.source()
+    place.driver()
+    place.running()
+    return place, topic
+
+
+def at_a_random_point(progress: Progress, chance: random.Random) -> None:
+    """Return at some point of an interval between two commits, so late that what is not committed is more than a batch."""
+    progress.more(2 * BATCH)
+    time.sleep(chance.uniform(0, 1.2))
+
+
+def end_of(driver: BackgroundProcess) -> None:
+    eventually(lambda: not driver.is_running(), within=40, what=f"the end of {driver.name}")
+
+
+def stop_and_judge(place: World, topic: str, row: Row) -> Verdict:
+    """End the driver gently, so that its stored offset says what it has sent, and judge the topic."""
+    place.drivers[-1].stop(30)
+    verdict = place.verdict(topic)
+    row.judge(verdict)
+    return verdict
+
+
+def kill(place: World, role: Role, progress: Progress, row: Row) -> None:
+    """Kill processes, start a new driver if that ends the old one, and wait for its records."""
+    driver = place.drivers[-1]
+    send(driver, role, signal.SIGKILL)
+    killed = time.monotonic()
+    if role is not Role.WORKERS:
+        end_of(driver)
+        place.driver()
+    progress.more(RATE, within=90, driver=place.drivers[-1])
+    row.recovered(time.monotonic() - killed)
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_killed_processes_are_replaced_and_nothing_is_lost(
+    driven: tuple[World, str], guarantee: Guarantee, row: NewRow, chance: random.Random, rounds: int, role: Role
+) -> None:
+    place, topic = driven
+    number = "5" if role is Role.WORKERS else "1-3"
+    made = row(f"{number}: kill -9 of the {role.value}, {rounds} times", guarantee.value)
+    progress = Progress(place.address, topic)
+    for _ in range(rounds):
+        at_a_random_point(progress, chance)
+        kill(place, role, progress, made)
+    progress.close()
+    if role is Role.WORKERS:
+        assert len(place.drivers) == 1
+        assert place.drivers[0].is_running()
+    guarantee.check(stop_and_judge(place, topic, made), faults=rounds, batch=BATCH)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("guarantee", [Guarantee.EXACTLY_ONCE], ids=["exactly_once"])
+def test_twenty_random_kills_break_no_promise(
+    driven: tuple[World, str], guarantee: Guarantee, row: NewRow, chance: random.Random
+) -> None:
+    place, topic = driven
+    made = row(f"1-3, 5: {KILLS} kills of random processes at random points", guarantee.value)
+    progress = Progress(place.address, topic)
+    for _ in range(KILLS):
+        at_a_random_point(progress, chance)
+        kill(place, chance.choice(list(Role)), progress, made)
+    progress.close()
+    guarantee.check(stop_and_judge(place, topic, made), faults=KILLS, batch=BATCH)
+
+
+@pytest.mark.parametrize("guarantee", [Guarantee.EXACTLY_ONCE], ids=["exactly_once"])
+def test_transactions_that_the_source_aborts_are_not_read(
+    place: World, guarantee: Guarantee, row: NewRow, chance: random.Random, rounds: int
+) -> None:
+    made = row(f"2: boundaries of the connector's own, each third aborted, {rounds} kills", guarantee.value)
+    own = {"transaction_boundary": "connector", "transaction_records": "120", "transaction_abort_every": "3"}
+    topic = place.source(**own)
+    place.driver()
+    place.running()
+    progress = Progress(place.address, topic)
+    for _ in range(rounds):
+        at_a_random_point(progress, chance)
+        kill(place, Role.JVM, progress, made)
+    progress.close()
+    guarantee.check(stop_and_judge(place, topic, made), faults=rounds, batch=BATCH)
+    aborted = check(place.seen(topic, "read_uncommitted")).duplicated
+    made.seen += f"; {aborted} in aborted transactions"
+    assert aborted > 0
+
+
+def test_a_driver_that_is_told_to_end_repeats_nothing(
+    driven: tuple[World, str], guarantee: Guarantee, row: NewRow, chance: random.Random, rounds: int
+) -> None:
+    place, topic = driven
+    made = row(f"4: SIGTERM, {rounds} times ({guarantee.name.lower()})", Guarantee.EXACTLY_ONCE.value)
+    progress = Progress(place.address, topic)
+    for _ in range(rounds):
+        at_a_random_point(progress, chance)
+        send(place.drivers[-1], Role.DRIVER, signal.SIGTERM)
+        told = time.monotonic()
+        end_of(place.drivers[-1])
+        assert time.monotonic() - told < 20
+        eventually(lambda: place.states() == ("UNASSIGNED", ["UNASSIGNED"]), within=10, what=str(place.states()))
+        progress.more(RATE, within=90, driver=place.driver())
+        made.recovered(time.monotonic() - told)
+    progress.close()
+    Guarantee.EXACTLY_ONCE.check(stop_and_judge(place, topic, made), faults=rounds, batch=BATCH)
+
+
+def test_a_driver_that_was_frozen_while_another_took_over_is_fenced(
+    driven: tuple[World, str], guarantee: Guarantee, row: NewRow
+) -> None:
+    place, topic = driven
+    # Without transactions nothing keeps out what a frozen task had in its hands.
+    most = POLL * 2 if guarantee is Guarantee.AT_LEAST_ONCE else 0
+    made = row("9: SIGSTOP for 30 s, a second driver meanwhile, SIGCONT", f"{guarantee.value}; at most {most} by the old driver")
+    progress = Progress(place.address, topic)
+    progress.more(3 * RATE)
+    old = place.drivers[0]
+    frozen = freeze(old)
+    stopped = time.time()
+    try:
+        place.driver()
+        progress.more(RATE, within=90, driver=place.drivers[1])
+        made.recovered(time.time() - stopped)
+        time.sleep(max(0.0, stopped + 30 - time.time()))  # the fault is to last as long as that
+    finally:
+        thaw(frozen)
+    thawed_ms = int(time.time() * 1000)
+    end_of(old)
+    assert FENCED in old.log.read_text(), old.log_tail(30)
+    place.running(within=10)
+    progress.more(3 * RATE)
+    progress.close()
+    verdict = stop_and_judge(place, topic, made)
+    late = repeated_since(place, topic, thawed_ms)
+    made.seen += f"; {late} by the old driver"
+    guarantee.check(verdict, faults=1, batch=BATCH)
+    assert late <= most
+
+
+def test_of_two_drivers_started_at_once_one_is_fenced(place: World, guarantee: Guarantee, row: NewRow) -> None:
+    topic = place.source()
+    made = row("10: two drivers started at once", f"{guarantee.value}; one fenced within 30 s")
+    progress = Progress(place.address, topic)
+    first, second = place.driver(), place.driver()
+    place.running()
+    started = time.monotonic()
+    eventually(lambda: not (first.is_running() and second.is_running()), within=30, what="the end of one of the two")
+    made.recovered(time.monotonic() - started)
+    fenced, winner = (first, second) if second.is_running() else (second, first)
+    assert FENCED in fenced.log.read_text(), fenced.log_tail(30)
+    progress.more(3 * RATE)
+    progress.close()
+    winner.stop(30)
+    verdict = place.verdict(topic)
+    made.judge(verdict)
+    guarantee.check(verdict, faults=1, batch=BATCH)
+
+
+def repeated_since(place: World, topic: str, since_ms: int) -> int:
+    """Count the records appended since then whose number was there before: those of a driver that had been replaced."""
+    known: set[int] = set()
+    repeated = 0
+    for message in read(place.address, topic):
+        _, number = numbered(message.key, message.value)
+        repeated += number in known and message.appended > since_ms
+        known.add(number)
+    return repeated

@@ -1,0 +1,49 @@
+"""Spark's own folders hold nothing that counts: offsets are in Kafka, and there are no checkpoints."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from support.eventually import eventually
+from support.faults.guarantee import Guarantee
+from support.faults.processes import Role, send
+from support.faults.rows import NewRow
+from support.faults.world import BATCH, RATE, Progress, World
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+@pytest.mark.parametrize("guarantee", list(Guarantee), ids=lambda guarantee: guarantee.name.lower())
+def test_a_source_goes_on_without_what_spark_left_behind(
+    place: World, row: NewRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guarantee: Guarantee
+) -> None:
+    made = row(f"28: kill -9, then Spark's and the driver's folders removed ({guarantee.name.lower()})", guarantee.value)
+    local = tmp_path / "spark"
+    local.mkdir()
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", str(local))
+    topic = place.source()
+    first = place.driver()
+    progress = Progress(place.address, topic)
+    progress.more(2 * RATE, within=120, driver=first)
+    assert any(local.iterdir()), "Spark uses the folder"
+    kept = [*local.rglob("*"), *first.state_dir.rglob("*")]
+    assert not [path for path in kept if "checkpoint" in path.name or path.name in ("offsets", "commits", "state")]
+    send(first, Role.JVM, signal.SIGKILL)
+    eventually(lambda: not first.is_running(), within=40, what=f"the end of {first.name}")
+    shutil.rmtree(local)
+    shutil.rmtree(first.state_dir)
+    local.mkdir()
+    removed = time.monotonic()
+    second = place.driver()
+    progress.more(2 * RATE, within=120, driver=second)
+    made.recovered(time.monotonic() - removed)
+    progress.close()
+    place.drain(second)
+    verdict = place.verdict(topic)
+    made.judge(verdict)
+    guarantee.check(verdict, faults=1, batch=BATCH)

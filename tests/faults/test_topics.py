@@ -1,0 +1,164 @@
+"""Inputs and outputs that come and go while a connector runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sluiceway.connectors.verifiable.checker import Verdict, check
+from sluiceway.connectors.verifiable.results import from_file
+
+from support.eventually import eventually
+from support.faults.broker import FaultyBroker
+from support.faults.cluster import Cluster
+from support.faults.connectors import FOLDER_SOURCE
+from support.faults.rows import NewRow
+from support.faults.world import RATE, Progress, World
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+UNDISTURBED = "0 lost, 0 duplicated, RUNNING"
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyBroker]:
+    """A broker that does not create a topic because somebody asks for it."""
+    made = FaultyBroker(tmp_path_factory.mktemp("broker"), {"auto.create.topics.enable": "false"})
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+
+
+class Inputs:
+    """Topics with the numbers of a task each."""
+
+    def __init__(self, cluster: Cluster, prefix: str, file: Path) -> None:
+        self._cluster = cluster
+        self._prefix = prefix
+        self._file = file
+        self.sent: dict[int, int] = {}
+
+    def topic(self, task: int) -> str:
+        return f"{self._prefix}-input-{task}"
+
+    def send(self, task: int, count: int = 500) -> None:
+        first = self.sent.get(task, -1) + 1
+        if not first:
+            self._cluster.create(self.topic(task))
+        numbers = range(first, first + count)
+        self._cluster.send(self.topic(task), ((None, f'{{"task":{task},"seqno":{number}}}') for number in numbers))
+        self.sent[task] = numbers[-1]
+
+    def arrived(self, place: World, within: float = 90.0) -> None:
+        eventually(
+            lambda: check(from_file(self._file), sent=self.sent).lost == 0, within=within,
+            what=f"{self.sent}, not {check(from_file(self._file))}\n{place.drivers[-1].log_tail(20)}",
+        )  # fmt: skip
+
+    def verdict(self) -> Verdict:
+        return check(from_file(self._file), sent=self.sent)
+
+
+@pytest.fixture
+def inputs(place: World, cluster: Cluster, tmp_path: Path) -> Inputs:
+    return Inputs(cluster, place.name, tmp_path / "results")
+
+
+def test_a_topic_that_is_deleted_disturbs_no_other_and_a_new_one_is_read(
+    place: World, cluster: Cluster, inputs: Inputs, row: NewRow, tmp_path: Path
+) -> None:
+    made = row("24: of topics.regex, one topic deleted and one added", UNDISTURBED)
+    inputs.send(0)
+    inputs.send(1)
+    name = f"{place.name}-sink"
+    config = {
+        "connector.class": "sluiceway.connectors.verifiable.sink.VerifiableSinkConnector",
+        "file": str(tmp_path / "results"),
+    }
+    place.herder.create(name, {**config, "topics.regex": f"{place.name}-input-.*"})
+    driver = place.driver(name)
+    inputs.arrived(place)
+    eventually(lambda: cluster.committed(name, inputs.topic(1)) == 500, what="the offset of what is going to be deleted")
+    cluster.delete(inputs.topic(1))
+    changed = time.monotonic()
+    inputs.send(0)
+    inputs.send(2)
+    inputs.arrived(place, within=120)
+    made.recovered(time.monotonic() - changed)
+    assert place.states(name) == ("RUNNING", ["RUNNING"])
+    inputs.send(0)
+    inputs.arrived(place)
+    place.drain(driver)
+    made.judge(inputs.verdict())
+    assert inputs.verdict().exactly_once
+
+
+def test_a_topic_that_a_new_config_adds_is_read_from_its_start(place: World, inputs: Inputs, row: NewRow, tmp_path: Path) -> None:
+    made = row("24: a topic added by a new config", UNDISTURBED)
+    inputs.send(0)
+    inputs.send(1)
+    name = place.sink(inputs.topic(0), tmp_path / "results")
+    driver = place.driver(name)
+    eventually(lambda: inputs.verdict().total == 500, within=90, what=f"the first topic\n{driver.log_tail(20)}")
+    place.herder.put_config(name, {**place.herder.info(name).config, "topics": f"{inputs.topic(0)},{inputs.topic(1)}"})
+    changed = time.monotonic()
+    inputs.send(0)
+    inputs.arrived(place)
+    made.recovered(time.monotonic() - changed)
+    place.running(name)
+    place.drain(driver)
+    made.judge(inputs.verdict())
+    assert inputs.verdict().exactly_once
+
+
+def test_a_source_writes_on_once_its_deleted_topic_is_there_again(place: World, cluster: Cluster, row: NewRow) -> None:
+    made = row("24: a source's topic deleted, made anew 5 s later", "0 lost since, 0 duplicated, RUNNING by itself")
+    topic = place.source()
+    driver = place.driver()
+    place.running()
+    progress = Progress(place.address, topic)
+    progress.more(2 * RATE)
+    progress.close()
+    cluster.delete(topic)
+    time.sleep(5)  # how long the fault lasts
+    cluster.create(topic)
+    back = time.monotonic()
+    eventually(lambda: cluster.end(topic) > RATE, within=90, what=f"records\n{driver.log_tail(30)}")
+    made.recovered(time.monotonic() - back)
+    place.running(within=30)
+    place.drain(driver)
+    [(_, offset)] = place.stored_offsets()
+    written = list(place.seen(topic))
+    verdict = check(written, sent={0: int(str(offset["seqno"]))}, first=written[0].seqno)
+    made.judge(verdict)
+    assert verdict.exactly_once, verdict
+
+
+def test_an_input_that_appears_gets_a_task_and_the_others_are_not_restarted(
+    place: World, cluster: Cluster, row: NewRow, tmp_path: Path, own_connectors: None
+) -> None:
+    made = row("24: a source finds a new input (request_task_reconfiguration)", f"{UNDISTURBED}, the first task not restarted")
+    folder, starts = tmp_path / "inputs", tmp_path / "starts"
+    folder.mkdir()
+    (folder / "0").touch()
+    topic = cluster.create(f"{place.name}-numbers")
+    config = {"connector.class": FOLDER_SOURCE, "topic": topic, "throughput": "200", "folder": str(folder), "tasks.max": "3"}
+    place.herder.create(place.name, config)
+    driver = place.driver(master="local[4]")
+    place.running()
+    eventually(lambda: cluster.end(topic) > 200, within=60, what=f"records\n{driver.log_tail(20)}")
+    (folder / "1").touch()
+    appeared = time.monotonic()
+    eventually(lambda: place.states() == ("RUNNING", ["RUNNING"] * 2), within=60, what=f"two tasks\n{driver.log_tail(30)}")
+    eventually(lambda: any(each.task == 1 for each in place.seen(topic)), within=60, what="records of the new input")
+    made.recovered(time.monotonic() - appeared)
+    assert starts.read_text().split() == ["0", "1"]
+    place.drain(driver)
+    verdict = place.verdict(topic)
+    made.judge(verdict)
+    assert [each.task for each in verdict.tasks] == [0, 1]
+    assert verdict.exactly_once, verdict

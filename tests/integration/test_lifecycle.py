@@ -1,0 +1,288 @@
+"""Lives of connectors on the real topics: restarts, changes of tasks, two drivers of one connector, what compaction leaves."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from sluiceway.api.task import TopicPartition
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import FencedError
+from sluiceway.kafka.admin import end_offsets, topic_settings
+from sluiceway.kafka.clients import admin_client
+from sluiceway.kafka.log import CompactedTopic, LogRecord
+from sluiceway.kafka.writer import RecordWriter
+from sluiceway.spark.kafka_port import KafkaPort
+from sluiceway.spark.runner import Outcome
+from sluiceway.storage.codec import encode_commit, encode_connector, encode_task
+from sluiceway.storage.factory import open_stores
+from sluiceway.storage.model import State, TaskId
+
+from support import peer
+from support.driver import worker_of, worker_properties
+from support.driver_bench import Bench, open_bench
+from support.eventually import eventually
+from support.runner_bench import WATCHED, Script
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture
+def group(unique: Callable[[str], str]) -> str:
+    return unique("lifecycle")
+
+
+@pytest.fixture
+def bench(tmp_path: Path, kafka_bootstrap: str, group: str) -> Iterator[Bench]:
+    with open_bench(kafka_bootstrap, group, tmp_path) as made:
+        yield made
+
+
+def watched(name: str, tasks_max: int = 3) -> dict[str, str]:
+    return {"name": name, "connector.class": WATCHED, "tasks.max": str(tasks_max)}
+
+
+def begin(bench: Bench, name: str, *tasks: str) -> Script:
+    """Create a connector whose tasks have these values of ``n``."""
+    Script.current = script = Script(tasks=[{"n": n} for n in tasks])
+    bench.herder.create(name, watched(name))
+    return script
+
+
+def started(script: Script) -> dict[str, int]:
+    return {call.removeprefix("task "): count for call, count in script.calls.items() if call.startswith("task ")}
+
+
+def running(bench: Bench, name: str, tasks: int) -> None:
+    eventually(lambda: bench.states(name) == ("RUNNING", ["RUNNING"] * tasks), what=f"{tasks} tasks RUNNING")
+
+
+def records(worker: WorkerConfig, topic: str, partitions: int = 1) -> list[LogRecord]:
+    """Return a topic's records, in order within each partition."""
+    found: list[LogRecord] = []
+    log = CompactedTopic(worker, topic, partitions, "test", found.append)
+    log.start()
+    log.stop()
+    return found
+
+
+# Restarts and changes of tasks.
+
+
+def test_a_restart_request_reaches_the_tasks_that_it_is_for_and_no_others(bench: Bench, unique: Callable[[str], str]) -> None:
+    name = unique("source")
+    script = begin(bench, name, "a", "b")
+    bench.driver(name, "one:1")
+    running(bench, name, 2)
+    bench.herder.restart_task(TaskId(name, 1))
+    eventually(lambda: started(script) == {"a": 1, "b": 2}, what="task b again")
+    bench.herder.restart(name)
+    eventually(lambda: script.calls["start"] == 2, what="the connector again")
+    bench.herder.restart(name, include_tasks=True)
+    eventually(lambda: (script.calls["start"], started(script)) == (3, {"a": 2, "b": 3}), what="all again")
+    running(bench, name, 2)
+
+
+def test_requests_from_before_a_driver_began_are_not_carried_out_by_it(bench: Bench, unique: Callable[[str], str]) -> None:
+    name = unique("source")
+    script = begin(bench, name, "a")
+    driver, outcome = bench.driver(name, "one:1")
+    running(bench, name, 1)
+    bench.herder.restart_task(TaskId(name, 0))
+    eventually(lambda: started(script) == {"a": 2}, what="the restart")
+    driver.stop("for the test")
+    assert outcome.result(timeout=20) == [Outcome.DONE]
+    with open_stores(bench.worker) as stores:
+        assert stores.config.take_restart_requests() == []
+    assert any(b"\x1f" in (record.key or b"") for record in records(bench.worker, bench.worker.config_topic))
+
+
+def test_new_inputs_become_tasks_while_the_others_go_on(bench: Bench, unique: Callable[[str], str]) -> None:
+    name = unique("source")
+    script = begin(bench, name, "a", "b")
+    bench.driver(name, "one:1")
+    running(bench, name, 2)
+    before = len(records(bench.worker, bench.worker.config_topic))
+    script.tasks = [{"n": "a"}, {"n": "changed"}, {"n": "c"}]
+    assert script.connector is not None
+    script.connector.context.request_task_reconfiguration()
+    eventually(lambda: started(script) == {"a": 1, "b": 1, "changed": 1, "c": 1}, what="the new tasks")
+    running(bench, name, 3)
+    written = records(bench.worker, bench.worker.config_topic)[before:]
+    assert [record.key for record in written] == [
+        *(f"task-{name}-{number}".encode() for number in range(3)), f"commit-{name}".encode(),
+    ]  # fmt: skip
+    assert json.loads(written[-1].value or b"") == {"tasks": 3}
+    script.tasks = [{"n": "a"}]
+    script.connector.context.request_task_reconfiguration()
+    running(bench, name, 1)
+    assert started(script)["a"] == 1
+
+
+def test_what_compaction_leaves_of_an_earlier_connector_is_not_started(bench: Bench, unique: Callable[[str], str]) -> None:
+    """Three tasks were deleted with their connector; of the one made anew, only one task was committed."""
+    name = unique("source")
+    Script.current = script = Script(tasks=[{"n": "new"}])
+    old = [encode_task(TaskId(name, number), {"n": "old", "task.class": "old"}) for number in (1, 2)]
+    new = encode_task(TaskId(name, 0), {"n": "committed", "task.class": "new"})
+    left = [*old, encode_connector(name, watched(name)), new, encode_commit(name, 1)]
+    writer = RecordWriter(bench.worker, "test")
+    writer.write([(bench.worker.config_topic, key, value) for key, value in left])
+    writer.close()
+    entry = bench.stores.config.refresh().entry(name)
+    assert entry is not None
+    assert [config["n"] for config in entry.task_configs] == ["committed"]
+    bench.driver(name, "one:1")
+    running(bench, name, 1)
+    assert started(script) == {"new": 1}
+
+
+# Whose the connector is.
+
+
+def test_of_two_drivers_that_start_at_once_one_is_fenced(bench: Bench, unique: Callable[[str], str]) -> None:
+    name = unique("source")
+    script = begin(bench, name, "a")
+    outcomes = [bench.driver(name, worker_id)[1] for worker_id in ("one:1", "two:2")]
+    fenced = eventually(lambda: [each for each in outcomes if each.done()], within=30, what="one of them is fenced")
+    assert [each.result() for each in fenced] == [[Outcome.FENCED]]
+    running(bench, name, 1)
+    assert 1 <= started(script)["a"] <= 2
+
+
+def test_two_drivers_of_an_exactly_once_source_leave_each_number_once(
+    tmp_path: Path, kafka_bootstrap: str, group: str, unique: Callable[[str], str]
+) -> None:
+    """Their tasks are threads, which nobody can kill: that the fenced one writes nothing more is Kafka's doing alone."""
+    name, topic = unique("source"), unique("numbers")
+    config = {
+        "connector.class": "sluiceway.connectors.verifiable.source.VerifiableSourceConnector", "topic": topic,
+        "throughput": "500", "records.max": "5000", "record.schema.enable": "false", "exactly.once.support": "required",
+    }  # fmt: skip
+    with open_bench(kafka_bootstrap, group, tmp_path, **{"exactly.once.source.support": "enabled"}) as bench:
+        bench.herder.create(name, config)
+        outcomes = [bench.driver(name, worker_id)[1] for worker_id in ("one:1", "two:2")]
+        eventually(lambda: [each for each in outcomes if each.done()], within=30, what="one of them is fenced")
+        running(bench, name, 1)
+        third = bench.driver(name, "three:3")[1]
+        eventually(lambda: all(each.done() for each in outcomes), within=30, what="the other one is fenced too")
+        assert [each.result() for each in outcomes] == [[Outcome.FENCED]] * 2
+        assert not third.done()
+        eventually(lambda: len(records(bench.worker, topic)) >= 5000, within=60, what="all numbers")
+        assert sorted(int(record.value or b"-1") for record in records(bench.worker, topic)) == list(range(5000))
+
+
+def test_a_fenced_driver_can_write_nothing_at_all(bench: Bench, unique: Callable[[str], str]) -> None:
+    """The old driver's every word is refused, and nothing of its is read after the new driver's first."""
+    name = unique("source")
+    old, new = (KafkaPort(name, bench.worker, worker_id, bench.stores) for worker_id in ("old:1", "new:2"))
+    old.acquire()
+    old.publish_connector(State.RUNNING)
+    old.publish_tasks([0, 1], State.RUNNING)
+    new.acquire()
+    assert new.generation == old.generation + 1
+    new.publish_connector(State.RUNNING)
+    for attempt in (
+        lambda: old.publish_connector(State.RUNNING),
+        lambda: old.publish_tasks([0], State.FAILED, "old"),
+        lambda: old.remove_task(1),
+        old.remove_connector,
+        lambda: old.publish_connector(State.UNASSIGNED),
+    ):
+        with pytest.raises(FencedError):
+            attempt()
+    new.publish_tasks([0], State.RUNNING)
+    old.close()
+    new.close()
+    read = records(bench.worker, bench.worker.status_topic, bench.worker.number("status.storage.partitions"))
+    by_key: dict[bytes | None, list[str]] = {}
+    for record in read:
+        by_key.setdefault(record.key, []).append(json.loads(record.value or b"{}").get("worker_id", "removed"))
+    assert by_key == {
+        f"status-connector-{name}".encode(): ["old:1", "new:2"],
+        f"status-task-{name}-0".encode(): ["old:1", "new:2"],
+        f"status-task-{name}-1".encode(): ["old:1"],
+    }
+
+
+def test_a_driver_whose_lease_was_lost_to_nobody_takes_it_back(bench: Bench, unique: Callable[[str], str]) -> None:
+    name = unique("source")
+    port = KafkaPort(name, bench.worker, "one:1", bench.stores)
+    port.acquire()
+    port.publish_connector(State.RUNNING)
+    port._lease.close()  # as after an error of the cluster's
+    port.publish_connector(State.FAILED, "still here")
+    assert bench.stores.status.connector(name).trace == "still here"  # type: ignore[union-attr]
+    newer = KafkaPort(name, bench.worker, "two:2", bench.stores)
+    newer.acquire()
+    newer.publish_connector(State.RUNNING)
+    port._lease.close()
+    with pytest.raises(FencedError, match="two:2 has taken"):
+        port.publish_connector(State.RUNNING)
+    newer.publish_connector(State.RUNNING)  # and was not fenced in its turn
+    port.close()
+    newer.close()
+
+
+@pytest.mark.peer
+def test_a_driver_does_not_run_beside_kafka_connect(
+    tmp_path: Path, kafka_bootstrap: str, group: str, unique: Callable[[str], str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Real workers with the same group.id run the same connectors and know nothing of the lease."""
+    name = unique("source")
+    source = tmp_path / "in.txt"
+    source.write_text("a\n")
+    worker = worker_of(worker_properties(kafka_bootstrap, group))
+    topics = (worker.config_topic, worker.offset_topic, worker.status_topic)
+    with ExitStack() as stack:
+        bench = stack.enter_context(open_bench(kafka_bootstrap, group, tmp_path))
+        bench.herder.create(name, {"connector.class": peer.FILE_SOURCE, "file": str(source), "topic": unique("lines")})
+        _, outcome = bench.driver(name, "one:1")
+        running(bench, name, 1)
+        bench.herder.restart_task(TaskId(name, 0))
+        with peer.PeerDistributed(kafka_bootstrap, group, tmp_path / "peer", topics) as connect, caplog.at_level(logging.ERROR):
+            assert outcome.result(timeout=30) == [Outcome.FENCED]
+            assert f"Kafka Connect runs connector {name}: 1 worker(s) with group.id={group}" in caplog.text
+            peer.wait_for_state(connect.rest, name, "RUNNING")
+            _, second = bench.driver(name, "two:2")
+            assert second.result(timeout=40) == [Outcome.FENCED]
+            bench.herder.restart_task(TaskId(name, 0))
+            peer.restart(connect.rest, name)
+            peer.wait_for_state(connect.rest, name, "RUNNING")
+            status = peer.get_status(connect.rest, name)
+            assert [status["connector"]["worker_id"], *(task["worker_id"] for task in status["tasks"])] == [
+                connect.rest.removeprefix("http://")
+            ] * 2
+            # Our request for one task is a line of information to a worker that receives it, and nothing more.
+            told = [line.split()[2] for line in connect.log.read_text().splitlines() if "\x1f" in line]
+            assert set(told) <= {"INFO"}
+
+
+def test_a_status_topic_made_here_is_compacted_soon_unless_the_worker_says_otherwise(
+    bench: Bench, kafka_bootstrap: str, unique: Callable[[str], str]
+) -> None:
+    assert topic_settings(admin_client(bench.worker), bench.worker.status_topic)["segment.ms"] == "600000"
+    own = worker_of(worker_properties(kafka_bootstrap, unique("own"), **{"status.storage.segment.ms": "7200000"}))
+    with open_stores(own):
+        assert topic_settings(admin_client(own), own.status_topic)["segment.ms"] == "7200000"
+        assert topic_settings(admin_client(own), own.status_topic)["cleanup.policy"] == "compact"
+
+
+def test_the_cost_of_a_heartbeat(bench: Bench, unique: Callable[[str], str]) -> None:
+    """One record and its transaction's marker in the status topic, and nothing in the others."""
+    name = unique("source")
+    port = KafkaPort(name, bench.worker, "one:1", bench.stores)
+    port.acquire()
+    port.publish_connector(State.RUNNING)
+    admin = admin_client(bench.worker)
+    places = [TopicPartition(bench.worker.status_topic, p) for p in range(bench.worker.number("status.storage.partitions"))]
+    places += [TopicPartition(bench.worker.config_topic, 0)]
+    before = sum(end_offsets(admin, places).values())
+    for _ in range(5):
+        port.publish_connector(State.RUNNING)
+    eventually(lambda: sum(end_offsets(admin, places).values()) - before == 10, what="5 records, 5 markers")
+    port.close()

@@ -1,0 +1,74 @@
+"""Dead letters of sources on a real broker, beyond Connect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from sluiceway.api import SourceRecord
+from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA
+
+from integration.test_engine import Kafka
+from integration.test_errors import FLAKY, PREFIX, Flaky, headers, tolerant
+from support.engine import RunningTask
+from support.engine_connectors import SOURCE, script
+from support.eventually import eventually
+from support.faults.proxy import TcpProxy
+
+pytestmark = pytest.mark.kafka
+
+Names = Callable[[str], str]
+PARTITION = {"file": "f"}
+
+
+@pytest.fixture(scope="module")
+def kafka(kafka_bootstrap: str) -> Kafka:
+    return Kafka(kafka_bootstrap)
+
+
+def record(topic: str, value: object, offset: int, **more: object) -> SourceRecord:
+    return SourceRecord(PARTITION, {"position": offset}, topic, value, STRING_SCHEMA, **more)  # type: ignore[arg-type]
+
+
+def test_bad_source_records_are_dead_letters_that_say_where_they_were_read(kafka: Kafka, unique: Names) -> None:
+    topic, dlq, name = kafka.create(unique("errors")), unique("dlq"), unique("connector")
+    bad = SourceRecord(PARTITION, {"position": 2}, topic, {"no": "string"}, INT32_SCHEMA, key="k", key_schema=STRING_SCHEMA)
+    script(name, [record(topic, "a", 1), bad, record(topic, "c", 3)])
+    config = {"name": name, "connector.class": SOURCE, "value.converter": "JsonConverter", **tolerant(dlq)}
+    with RunningTask(config, kafka.worker(), bounded=True) as task:
+        assert not task.join().failed
+    assert len(kafka.read(topic, 2)) == 2
+    assert task.offsets.get(name, [PARTITION]) == [{"position": 3}]
+    (letter,) = kafka.read(dlq, 1)
+    told = headers(letter)
+    assert (letter.key(), letter.value()) == (b'"k"', b'{"no":"string"}')
+    assert (told[f"{PREFIX}stage"], told[f"{PREFIX}topic"]) == ("VALUE_CONVERTER", topic)
+    assert told["__sluiceway.errors.source.partition"] == '{"file":"f"}'
+    assert told["__sluiceway.errors.source.offset"] == '{"position":2}'
+
+
+def test_a_source_record_is_tried_again_in_its_place(kafka: Kafka, unique: Names) -> None:
+    topic, name = kafka.create(unique("errors")), unique("connector")
+    Flaky.failures = {"b": 6}
+    script(name, [record(topic, "a", 1), record(topic, "b", 2), record(topic, "c", 3)])
+    retry = {"errors.retry.timeout": "60000", "errors.retry.delay.max.ms": "20"}
+    with RunningTask({"name": name, "connector.class": SOURCE, **FLAKY, **retry}, kafka.worker(), bounded=True) as task:
+        assert not task.join().failed
+    assert kafka.values(topic, 3) == ["a!", "b!", "c!"]
+
+
+def test_offsets_wait_for_the_dead_letters_before_them(kafka: Kafka, unique: Names, caplog: pytest.LogCaptureFixture) -> None:
+    topic, dlq, name = kafka.create(unique("errors")), unique("dlq"), unique("connector")
+    Flaky.failures = {"b": 1_000_000}
+    script(name, [record(topic, "b", 2)])  # nothing but a dead letter is to be waited for
+    worker = kafka.worker(offset_flush_interval_ms="50", offset_flush_timeout_ms="200")
+    with TcpProxy(int(kafka.bootstrap.rpartition(":")[2])) as way:
+        way.drop()
+        config = {"name": name, "connector.class": SOURCE, **FLAKY, **tolerant(dlq)}
+        config["producer.override.bootstrap.servers"] = f"127.0.0.1:{way.port}"
+        with RunningTask(config, worker) as task:
+            eventually(lambda: caplog.text.count(f"dead letters for topic {dlq} are not acknowledged") >= 3)
+            assert task.offsets.puts == []
+            way.restore()
+            eventually(lambda: task.offsets.get(name, [PARTITION]) == [{"position": 2}])
+    assert kafka.values(dlq, 1) == ['"b"']

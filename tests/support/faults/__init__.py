@@ -1,0 +1,1 @@
+"""Injects faults for real and says what came of them."""

@@ -1,0 +1,63 @@
+"""A broker of a test's own that clients reach through a proxy, and that can be stopped, killed and frozen."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+from sluiceway.stack.broker import EmbeddedBroker
+from sluiceway.stack.process import free_port
+
+from support.faults.proxy import TcpProxy
+
+_HOST = "127.0.0.1"
+
+
+class FaultyBroker(EmbeddedBroker):
+    """Advertises the proxy's port, so that every client's connection goes through it; the broker's own do not.
+
+    ``address`` is what clients are given. Data and ports stay the same over stops, kills and starts.
+    """
+
+    def __init__(self, state_dir: Path, properties: Mapping[str, str] | None = None) -> None:
+        super().__init__(state_dir, free_port(), properties)
+        assert self.port is not None
+        self.proxy = TcpProxy(self.port)
+        self._inner_port = free_port()
+
+    @property
+    def address(self) -> str:
+        return f"{_HOST}:{self.proxy.port}"
+
+    def kill(self) -> None:
+        """End the broker with SIGKILL and wait until it is gone; ``start`` brings it back on the same data."""
+        process = self._process_now()
+        process.kill()
+        process.wait(30)
+
+    def freeze(self) -> None:
+        self._process_now().send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._process_now().send_signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        """Stop the broker and the proxy for good."""
+        self.stop(5)
+        self.proxy.close()
+
+    def _process_now(self) -> psutil.Process:
+        pid = self.status().pid
+        assert pid is not None, "the broker does not run"
+        return psutil.Process(pid)
+
+    def _settings(self, port: int) -> str:
+        text = super()._settings(port)
+        settings = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+        settings["listeners"] += f",INNER://{_HOST}:{self._inner_port}"
+        settings["advertised.listeners"] = f"PLAINTEXT://{self.address},INNER://{_HOST}:{self._inner_port}"
+        settings["listener.security.protocol.map"] += ",INNER:PLAINTEXT"
+        settings["inter.broker.listener.name"] = "INNER"
+        return "".join(f"{key}={value}\n" for key, value in settings.items())

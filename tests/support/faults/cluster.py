@@ -1,0 +1,162 @@
+"""A look at a broker's topics and groups from outside, and changes that somebody else makes to them."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, OffsetSpec, ResourceType
+from sluiceway.stack.process import BackgroundProcess
+
+from support.eventually import eventually
+
+_REQUEST_SECONDS = 30.0
+_READ_SECONDS = 60.0
+
+Bytes = bytes | str | None
+
+
+class Told(NamedTuple):
+    """A record as it stands in a topic; ``timestamp`` in milliseconds since the epoch, -1 for none."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    timestamp: int
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """All but where it stands."""
+        return self.key, self.value, self.headers, self.timestamp
+
+    def header(self, name: str) -> str | None:
+        found = [value for key, value in self.headers if key == name]
+        return found[-1].decode() if found and found[-1] is not None else None
+
+
+class Cluster:
+    """Blocks until the broker has done what it is told."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._admin = AdminClient({"bootstrap.servers": address})
+
+    def create(self, topic: str, partitions: int = 1, **settings: str) -> str:
+        """Create a topic and return its name; ``cleanup_policy`` is a setting's name in Python."""
+        config = {name.replace("_", "."): value for name, value in settings.items()}
+        self._admin.create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result(_REQUEST_SECONDS)
+        return topic
+
+    def delete(self, topic: str) -> None:
+        """Delete a topic and wait until it is gone."""
+        self._admin.delete_topics([topic])[topic].result(_REQUEST_SECONDS)
+        eventually(lambda: topic not in self.topics(), what=f"{topic} gone")
+
+    def topics(self) -> set[str]:
+        return set(self._admin.list_topics(timeout=_REQUEST_SECONDS).topics)
+
+    def set(self, topic: str, **settings: str) -> None:
+        """Change settings of a topic."""
+        entries = [
+            ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
+            for name, value in settings.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        self._admin.incremental_alter_configs([resource])[resource].result(_REQUEST_SECONDS)
+
+    def truncate(self, topic: str, offset: int, partition: int = 0) -> None:
+        """Delete the records before an offset, as retention does."""
+        place = TopicPartition(topic, partition, offset)
+        self._admin.delete_records([place])[place].result(_REQUEST_SECONDS)
+
+    def send(self, topic: str, records: Iterable[tuple[Bytes, Bytes]], partition: int | None = None) -> None:
+        """Write keys and values, partitioned by key as Java clients do unless a partition is named."""
+        producer = Producer({"bootstrap.servers": self._address, "partitioner": "murmur2_random", "enable.idempotence": True})
+        options = {} if partition is None else {"partition": partition}
+        for key, value in records:
+            while True:
+                try:
+                    producer.produce(topic, value, key, **options)
+                    break
+                except BufferError:
+                    producer.poll(0.1)
+        assert producer.flush(_REQUEST_SECONDS) == 0, f"{topic} did not take all records"
+
+    def messages(self, topic: str) -> list[Told]:
+        """Return a topic's committed records, partition by partition, up to the ends that it has now."""
+        consumer = Consumer({
+            "bootstrap.servers": self._address, "group.id": uuid.uuid4().hex, "enable.auto.commit": False,
+            "enable.partition.eof": True, "isolation.level": "read_committed",
+        })  # fmt: skip
+        found: list[Told] = []
+        deadline = time.monotonic() + _READ_SECONDS
+        try:
+            unread = set(consumer.list_topics(topic, _REQUEST_SECONDS).topics[topic].partitions)
+            consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in unread])
+            while unread:
+                for message in consumer.consume(5000, 0.2):
+                    error = message.error()
+                    if error is None:
+                        kind, timestamp = message.timestamp()
+                        headers = tuple((name, value) for name, value in message.headers() or ())
+                        found.append(Told(
+                            message.partition(), message.offset(), message.key(), message.value(), headers,
+                            timestamp if kind else -1,
+                        ))  # fmt: skip
+                    elif error.code() == KafkaError._PARTITION_EOF:
+                        unread.discard(message.partition())
+                assert time.monotonic() < deadline, f"{topic} was not read to its end within {_READ_SECONDS:g} s"
+        finally:
+            consumer.close()
+        return sorted(found, key=lambda told: (told.partition, told.offset))
+
+    def end(self, topic: str) -> int:
+        """Return the offset behind the last record of a topic of one partition."""
+        place = TopicPartition(topic, 0)
+        return int(self._admin.list_offsets({place: OffsetSpec.latest()})[place].result(_REQUEST_SECONDS).offset)
+
+    def grown(self, topic: str, records: int, driver: BackgroundProcess, within: float = 120.0) -> None:
+        """Wait until a topic of one partition has so many more records than now; ``driver`` is to live on meanwhile."""
+        before = self.end(topic)
+
+        def longer() -> bool:
+            assert driver.is_running(), f"{driver.name} has ended\n{driver.log_tail(30)}"
+            time.sleep(0.2)  # asking again and again takes the processor from what is to be tested
+            return self.end(topic) >= before + records
+
+        eventually(longer, within=within, what=f"{records} more records of {driver.log}")
+
+    def committed(self, connector: str, topic: str) -> int:
+        """Return the offset that a sink has committed of a topic of one partition, 0 if none."""
+        asked = ConsumerGroupTopicPartitions(f"connect-{connector}")
+        found = next(iter(self._admin.list_consumer_group_offsets([asked]).values())).result(_REQUEST_SECONDS)
+        return max([0, *(each.offset for each in found.topic_partitions or () if each.topic == topic)])
+
+    def commit(self, connector: str, topic: str, offset: int) -> None:
+        """Set a sink's offset of a topic of one partition, while it does not run."""
+        asked = ConsumerGroupTopicPartitions(f"connect-{connector}", [TopicPartition(topic, 0, offset)])
+        next(iter(self._admin.alter_consumer_group_offsets([asked]).values())).result(_REQUEST_SECONDS)
+
+    def compact(self, topic: str, done: Callable[[Sequence[Told]], bool], within: float = 60.0) -> list[Told]:
+        """Have a topic compacted until what is left of it is as wanted, and return that.
+
+        Records of no meaning are appended, since only segments that are closed are compacted.
+        """
+        self.set(
+            topic, segment_ms="100", min_cleanable_dirty_ratio="0.001", delete_retention_ms="0", max_compaction_lag_ms="1000"
+        )
+        places = range(len(self._admin.list_topics(topic, _REQUEST_SECONDS).topics[topic].partitions))
+
+        def compacted() -> list[Told]:
+            for partition in places:
+                self.send(topic, [(f"filler-{partition}", None)], partition)
+            time.sleep(1)  # for the cleaner
+            left = self.messages(topic)
+            return left if done(left) else []
+
+        return eventually(compacted, within=within, what=f"the compaction of {topic}")

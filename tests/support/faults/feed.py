@@ -1,0 +1,65 @@
+"""Writes numbered records to a topic for sinks, at a steady rate, from this process."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+
+class Feed:
+    """A thread that produces; each partition has a task's number of its own. Use it as a context manager."""
+
+    def __init__(self, address: str, topic: str, *, rate: int, partitions: int = 1, filling: int = 0) -> None:
+        self.topic = topic
+        self._rate = rate
+        self._partitions = partitions
+        self._filling = "x" * filling
+        self._next = 0  # the next number, of every partition
+        admin = AdminClient({"bootstrap.servers": address})
+        admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
+        self._producer = Producer({"bootstrap.servers": address, "enable.idempotence": True})
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"feed-{topic}", daemon=True)
+
+    @property
+    def sent(self) -> dict[int, int]:
+        """The last number that each task has sent so far."""
+        return dict.fromkeys(range(self._partitions), self._next - 1)
+
+    def send(self, count: int) -> None:
+        """Send so many records to each partition now."""
+        for number in range(self._next, self._next + count):
+            for task in range(self._partitions):
+                value = f'{{"task":{task},"seqno":{number},"payload":"{self._filling}"}}'
+                while True:
+                    try:
+                        self._producer.produce(self.topic, value, partition=task)
+                        break
+                    except BufferError:
+                        self._producer.poll(0.1)
+        self._next += count
+        self._producer.poll(0)
+
+    def finish(self) -> dict[int, int]:
+        """Stop, wait until everything has been acknowledged, and return the last numbers."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(30)
+        assert self._producer.flush(60) == 0, "the feed was not acknowledged"
+        return self.sent
+
+    def _run(self) -> None:
+        slices = 20
+        while not self._stopping.wait(1 / slices):
+            self.send(max(1, self._rate // slices))
+
+    def __enter__(self) -> Feed:
+        if self._rate:
+            self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stopping.set()

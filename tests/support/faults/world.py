@@ -1,0 +1,229 @@
+"""A connector on drivers, beside a broker that faults can be done to; and what came out of it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.connectors.verifiable.checker import Verdict, check
+from sluiceway.connectors.verifiable.numbering import Seen, TopicRecord, from_topic, numbered
+from sluiceway.herder import Herder
+from sluiceway.stack.process import BackgroundProcess
+from sluiceway.storage.factory import open_stores
+from sluiceway.storage.model import State
+
+from support.driver import submitted_driver, worker_of, worker_properties, write_properties
+from support.eventually import eventually
+from support.faults.processes import Role, send
+
+SOURCE = "sluiceway.connectors.verifiable.source.VerifiableSourceConnector"
+SINK = "sluiceway.connectors.verifiable.sink.VerifiableSinkConnector"
+
+RATE = 500  # records per second
+POLL = 50  # records of one poll
+FLUSH_SECONDS = 1.0
+#: The most records that one fault may repeat: those of one interval between commits, with what the pace makes up for in a
+#: second, and the time that a commit takes on a busy machine.
+BATCH = int(RATE * (FLUSH_SECONDS + 1.5))
+
+_READ_SECONDS = 60.0
+_numbers = itertools.count(1)
+_quiet = logging.getLogger("faults.progress")  # its broker goes away on purpose
+_quiet.setLevel(logging.CRITICAL)
+
+
+class Progress:
+    """Follows the numbers of the one task that writes to a topic, in a thread, so that a test can wait for higher ones."""
+
+    def __init__(self, address: str, topic: str) -> None:
+        self.highest = -1
+        self._stopping = threading.Event()
+        self._consumer = Consumer({
+            "bootstrap.servers": address, "group.id": uuid.uuid4().hex, "auto.offset.reset": "earliest",
+            "enable.auto.commit": False, "isolation.level": "read_committed",
+        }, logger=_quiet)  # fmt: skip
+        self._consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+        self._thread = threading.Thread(target=self._run, name=f"progress-{topic}", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            for message in self._consumer.consume(1000, 0.2):
+                if message.error() is None:
+                    self.highest = max(self.highest, numbered(message.key(), message.value())[1])
+        self._consumer.close()
+
+    def more(self, records: int, within: float = 60.0, driver: BackgroundProcess | None = None) -> float:
+        """Wait until so many more records have arrived, repeated ones not counted; return the seconds that it took.
+
+        ``driver`` is to live on meanwhile.
+        """
+        started, before = time.monotonic(), self.highest
+        told = "" if driver is None else f" of {driver.log}"
+
+        def arrived() -> bool:
+            assert driver is None or driver.is_running(), f"{driver.name} has ended\n{driver.log_tail(30)}"
+            return self.highest >= before + records
+
+        eventually(arrived, within=within, what=f"{records} more records{told}")
+        return time.monotonic() - started
+
+    def close(self) -> None:
+        self._stopping.set()
+        self._thread.join(10)
+
+
+@dataclass(slots=True)
+class World:
+    """One worker group, its herder, and the drivers that were started for its connectors."""
+
+    address: str
+    folder: Path
+    worker: WorkerConfig
+    worker_file: Path
+    herder: Herder
+    name: str
+    drivers: list[BackgroundProcess]
+
+    def source(self, **config: str) -> str:
+        """Create a verifiable source to a topic of its own, and return the topic; ``throughput`` becomes its key."""
+        topic = f"{self.name}-numbers"
+        admin = AdminClient({"bootstrap.servers": self.address})
+        admin.create_topics([NewTopic(topic, 1, 1, config={"message.timestamp.type": "LogAppendTime"})])[topic].result(30)
+        given = {key.replace("_", "."): value for key, value in config.items()}
+        settings = {"connector.class": SOURCE, "topic": topic, "throughput": str(RATE), "batch.size": str(POLL), **given}
+        self.herder.create(self.name, settings)
+        return topic
+
+    def sink(self, topic: str, file: Path, **config: str) -> str:
+        """Create a verifiable sink from a topic to a file, and return its name."""
+        name = f"{self.name}-sink"
+        given = {key.replace("_", "."): value for key, value in config.items()}
+        self.herder.create(name, {"connector.class": SINK, "topics": topic, "file": str(file), **given})
+        return name
+
+    def driver(
+        self, connector: str | None = None, mode: str = "long-running", master: str = "local[2]"
+    ) -> BackgroundProcess:  # fmt: skip
+        """Start one more driver of a connector (the source, if none is named), in a folder of its own."""
+        folder = self.folder / f"driver-{len(self.drivers)}"
+        folder.mkdir()
+        driver = submitted_driver(connector or self.name, self.worker_file, folder, master=master, mode=mode)
+        self.drivers.append(driver)
+        driver.start()
+        return driver
+
+    def batch(self, connector: str) -> BackgroundProcess:
+        """Run a micro-batch of a connector to its end, and return the driver that it ran on."""
+        driver = self.driver(connector, mode="micro-batch")
+        eventually(lambda: not driver.is_running(), within=120, what=f"the end of {driver.log}")
+        return driver
+
+    def drain(self, driver: BackgroundProcess) -> None:
+        """End a driver as Airflow does, so that its tasks commit; its JVM would not give them the time."""
+        if driver.is_running():
+            send(driver, Role.DRIVER, signal.SIGTERM)
+            eventually(lambda: not driver.is_running(), within=40, what=f"the end of {driver.log}")
+
+    def failed(self, connector: str | None = None, within: float = 90.0) -> str:
+        """Wait until a task of a connector, or the connector itself, is FAILED, and return the traces."""
+
+        def traces() -> str:
+            status = self.herder.status(connector or self.name)
+            failures = [each.trace or "" for each in (status.connector, *status.tasks.values()) if each.state is State.FAILED]
+            return "\n".join(failures)
+
+        return eventually(traces, within=within, what=f"FAILED, not {self.states(connector)}\n{self.drivers[-1].log_tail(30)}")
+
+    def states(self, connector: str | None = None) -> tuple[str, list[str]]:
+        status = self.herder.status(connector or self.name)
+        return status.connector.state.value, [task.state.value for task in status.tasks.values()]
+
+    def running(self, connector: str | None = None, within: float = 90.0) -> None:
+        """Wait until the connector and its task are RUNNING."""
+        eventually(
+            lambda: self.states(connector) == ("RUNNING", ["RUNNING"]), within=within,
+            what=f"RUNNING, not {self.states(connector)}\n{self.drivers[-1].log_tail(30)}",
+        )  # fmt: skip
+
+    def verdict(self, topic: str) -> Verdict:
+        """Judge everything that a reader of committed records finds in the topic, by what the source says it has sent."""
+        sent = {int(str(partition["id"])): int(str(offset["seqno"])) for partition, offset in self.stored_offsets()}
+        return check(self.seen(topic), sent=sent)
+
+    def verdict_so_far(self, topic: str) -> Verdict:
+        """Judge what is in the topic by itself, whatever offset is stored."""
+        return check(self.seen(topic))
+
+    def seen(self, topic: str, isolation: str = "read_committed") -> Iterator[Seen]:
+        messages = read(self.address, topic, isolation)
+        return from_topic(TopicRecord(topic, 0, message.key, message.value) for message in messages)
+
+    def stored_offsets(self) -> list[tuple[Mapping[str, object], Mapping[str, object]]]:
+        with open_stores(self.worker) as stores:
+            return list(stores.offsets.all(self.name))
+
+
+@contextlib.contextmanager
+def world(address: str, folder: Path, worker: Mapping[str, str] | None = None) -> Iterator[World]:
+    """Make a worker group with topics of its own; its drivers are ended at the end, frozen ones too."""
+    name = f"fault-{uuid.uuid4().hex[:6]}-{next(_numbers)}"
+    folder = folder / name
+    folder.mkdir(parents=True)
+    json = {
+        "key.converter": "JsonConverter", "key.converter.schemas.enable": "false",
+        "value.converter": "JsonConverter", "value.converter.schemas.enable": "false",
+    }  # fmt: skip
+    flush = {"offset.flush.interval.ms": str(int(FLUSH_SECONDS * 1000))}
+    properties = worker_properties(address, name, **{**flush, **json, **(worker or {})})
+    file = write_properties(folder / "worker.properties", properties)
+    settings = worker_of(properties)
+    with open_stores(settings) as stores:
+        herder = Herder(settings, stores.config, stores.status, stores.offsets)
+        made = World(address, folder, settings, file, herder, name, [])
+        try:
+            yield made
+        finally:
+            for driver in made.drivers:
+                driver.stop(10)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMessage:
+    """A record as a reader of committed records gets it; ``appended`` is in milliseconds since the epoch."""
+
+    key: bytes | None
+    value: bytes | None
+    appended: int
+
+
+def read(address: str, topic: str, isolation: str = "read_committed") -> Iterator[TopicMessage]:
+    """Read a topic of one partition from its first record to its present end."""
+    consumer = Consumer({
+        "bootstrap.servers": address, "group.id": uuid.uuid4().hex, "enable.auto.commit": False, "enable.partition.eof": True,
+        "isolation.level": isolation,
+    })  # fmt: skip
+    deadline = time.monotonic() + _READ_SECONDS
+    try:
+        consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+        while True:
+            for message in consumer.consume(5000, 0.5):
+                error = message.error()
+                if error is None:
+                    yield TopicMessage(message.key(), message.value(), message.timestamp()[1])
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    return
+            assert time.monotonic() < deadline, f"{topic} was not read to its end within {_READ_SECONDS:g} s"
+    finally:
+        consumer.close()

@@ -1,0 +1,233 @@
+"""A connector's runner with nothing real around it: stores in memory, tasks that a test ends by hand, a connector that obeys."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from sluiceway.api import SourceConnector, SourceRecord, SourceTask
+from sluiceway.config.definition import ConfigDef
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import FencedError
+from sluiceway.runtime.task import TaskResult
+from sluiceway.spark.executor import Assignment
+from sluiceway.spark.runner import ConnectorRunner
+from sluiceway.storage.memory import MemoryConfigStore
+from sluiceway.storage.model import RestartRequest, State, TargetState
+
+from support.eventually import eventually
+
+WATCHED = "support.runner_bench.WatchedConnector"
+NAME = "watched"
+QUICK = {"task.shutdown.graceful.timeout.ms": "200", "sluiceway.heartbeat.interval.ms": "100"}
+
+
+@dataclass
+class Script:
+    """What the connector does when it is called, and what it was called for."""
+
+    tasks: list[dict[str, str]] = field(default_factory=lambda: [{"n": "0"}, {"n": "1"}])
+    calls: Counter[str] = field(default_factory=Counter)
+    fails: dict[str, Exception] = field(default_factory=dict)
+    hangs: set[str] = field(default_factory=set)
+    release: threading.Event = field(default_factory=threading.Event)
+    connector: WatchedConnector | None = None
+
+    current: ClassVar[Script]
+
+    def at(self, call: str) -> None:
+        self.calls[call] += 1
+        if call in self.hangs:
+            self.release.wait(30)
+        if call in self.fails:
+            raise self.fails[call]
+
+
+class WatchedTask(SourceTask):
+    """Idle. Its starts are counted, so where it runs as a thread it can be seen whether it was started anew."""
+
+    def start(self, config: Mapping[str, str]) -> None:
+        Script.current.calls[f"task {config['n']}"] += 1
+
+    def poll(self) -> Sequence[SourceRecord] | None: ...
+
+
+class WatchedConnector(SourceConnector):
+    task_class = WatchedTask
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return ConfigDef()
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self.script = Script.current
+        self.script.connector = self
+        self.script.at("start")
+
+    def task_configs(self, max_tasks: int) -> list[dict[str, str]]:
+        self.script.at("task_configs")
+        return self.script.tasks
+
+    def stop(self) -> None:
+        self.script.at("stop")
+
+
+class Tasks:
+    """A launcher. Tasks that are ``deaf`` do not stop when told; those that are also ``undying`` not even when cancelled."""
+
+    def __init__(self) -> None:
+        self.started: Counter[int] = Counter()
+        self.cancelled: list[int] = []
+        self.running: dict[int, Future[TaskResult]] = {}
+        self.assignments: dict[int, Assignment] = {}
+        self.deaf: set[int] = set()
+        self.undying: set[int] = set()
+
+    def ensure_slots(self, needed: int, go_on: Callable[[], bool]) -> None: ...
+
+    def launch(self, assignment: Assignment) -> Future[TaskResult]:
+        number = assignment.spec.id.task
+        self.started[number] += 1
+        self.assignments[number] = assignment
+        self.running[number] = Future()
+        return self.running[number]
+
+    def cancel(self, assignment: Assignment) -> None:
+        number = assignment.spec.id.task
+        self.cancelled.append(number)
+        if number not in self.undying and not self.running[number].done():
+            self.running[number].set_exception(RuntimeError("Job was cancelled"))
+
+    def end(self, number: int, **result: object) -> None:
+        self.running[number].set_result(TaskResult(self.assignments[number].spec.id, **result))  # type: ignore[arg-type]
+
+    def lose(self, number: int) -> None:
+        self.running[number].set_exception(RuntimeError("Python worker exited unexpectedly"))
+
+
+class Port:
+    """Remembers what is said, and hands orders to ``Tasks``."""
+
+    generation = 7
+
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
+        self.said: list[tuple[str, State, str | None]] = []
+        self.states: dict[str, State] = {}
+        self.traces: dict[str, str | None] = {}
+        self.orders: list[tuple[str, tuple[int, ...]]] = []
+        self.fenced = False
+
+    def acquire(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def hurry(self) -> None: ...
+
+    def _say(self, who: str, state: State, trace: str | None) -> None:
+        if self.fenced:
+            raise FencedError("a newer driver has taken over")
+        self.said.append((who, state, trace))
+        self.states[who], self.traces[who] = state, trace
+
+    def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
+        self._say("connector", state, trace)
+
+    def publish_tasks(
+        self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None
+    ) -> None:  # fmt: skip
+        for task in tasks:
+            self._say(str(task), state, trace)
+
+    def remove_task(self, task: int) -> None:
+        self.states.pop(str(task), None)
+
+    def remove_connector(self) -> None:
+        self.states.clear()
+
+    def known_tasks(self) -> list[int]:
+        return sorted(int(who) for who in self.states if who != "connector")
+
+    def order_run(self, tasks: Iterable[int]) -> None:
+        self.orders.append(("run", tuple(tasks)))
+
+    def order_pause(self, tasks: Iterable[int]) -> None:
+        self.orders.append(("pause", tuple(tasks)))
+
+    def order_stop(self, tasks: Iterable[int]) -> None:
+        for task in list(tasks):
+            self.orders.append(("stop", (task,)))
+            if task not in self._tasks.deaf and not self._tasks.running[task].done():
+                self._tasks.end(task)
+
+    def services(self, task: object) -> None:
+        return None
+
+
+class RunnerBench:
+    """A runner over all this; ``start`` it, and end it with ``close``."""
+
+    def __init__(
+        self, script: Script | None = None, *, exit_when_idle: bool = True, bounded: bool = False, **worker: str
+    ) -> None:
+        Script.current = self.script = script or Script()
+        self.store = MemoryConfigStore()
+        self.tasks = Tasks()
+        self.port = Port(self.tasks)
+        self.runner = ConnectorRunner(
+            NAME,
+            worker=WorkerConfig.of({**QUICK, **{key.replace("_", "."): value for key, value in worker.items()}}),
+            config_store=self.store,
+            port=self.port,  # type: ignore[arg-type]
+            launcher=self.tasks,
+            worker_id="w",
+            exit_when_idle=exit_when_idle,
+            bounded=bounded,
+        )
+        self.store.on_change(self._changed)
+
+    def _changed(self, kind: str, _connector: str) -> None:
+        if kind == "restart":
+            for request in self.store.take_restart_requests():
+                self.runner.restart(request)
+        self.runner.notify()
+
+    def start(self, state: TargetState | None = None, **config: str) -> RunnerBench:
+        self.configure(state, **config)
+        self.runner.start()
+        return self
+
+    def configure(self, state: TargetState | None = None, **config: str) -> None:
+        named = {"name": NAME, "connector.class": WATCHED, "tasks.max": "2"}
+        self.store.put_connector(NAME, {**named, **{key.replace("_", "."): value for key, value in config.items()}}, state)
+
+    def restart(self, *, include_tasks: bool = False, only_failed: bool = False, task: int | None = None) -> None:
+        self.store.put_restart_request(RestartRequest(NAME, only_failed, include_tasks, task))
+
+    def eventually(self, condition: Callable[[], object], what: str) -> None:
+        eventually(condition, within=5, what=what)
+
+    def eventually_state(self, who: str, state: State | None) -> None:
+        eventually(lambda: self.port.states.get(who) is state, within=5, what=f"{who} {state}; said: {self.port.said}")
+
+    def eventually_running(self) -> None:
+        """Wait until the tasks that the connector wants are placed and the connector says that it runs."""
+        eventually(
+            lambda: len(self.tasks.started) >= len(self.script.tasks) and self.port.states.get("connector") is State.RUNNING,
+            within=5,
+            what=f"RUNNING; said: {self.port.said}",
+        )
+
+    def ended(self) -> None:
+        self.runner.join(5)
+        assert not self.runner.is_alive()
+
+    def close(self) -> None:
+        self.script.release.set()
+        self.runner.leave()
+        if self.runner.is_alive():
+            self.runner.join(10)

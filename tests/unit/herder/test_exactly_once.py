@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from sluiceway.api import ConnectorTransactionBoundaries, ExactlyOnceSupport
+from sluiceway.config.connector import SOURCE
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.herder.exactly_once import check_exactly_once
+
+from support.engine_connectors import ScriptedSourceConnector
+
+REQUIRED = {"exactly.once.support": "required"}
+BY_CONNECTOR = {"transaction.boundary": "Connector"}
+
+
+class Able(ScriptedSourceConnector):
+    def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
+        return ExactlyOnceSupport.SUPPORTED
+
+    def can_define_transaction_boundaries(self, config: Mapping[str, str]) -> ConnectorTransactionBoundaries:
+        return ConnectorTransactionBoundaries.SUPPORTED
+
+
+class Failing(ScriptedSourceConnector):
+    def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
+        raise ValueError("cannot say")
+
+
+def findings(connector: type[ScriptedSourceConnector], config: dict[str, str], support: str = "enabled") -> list[str]:
+    found = SOURCE.validate(config)
+    check_exactly_once(connector, config, WorkerConfig.of({"exactly.once.source.support": support}), found)
+    return [error for value in found.values() for error in value.errors]
+
+
+def test_nothing_is_asked_of_a_connector_that_asks_for_nothing() -> None:
+    assert findings(Failing, {}) == []
+    assert findings(Failing, {}, "disabled") == []
+
+
+def test_an_able_connector_on_an_enabled_worker_may_insist() -> None:
+    assert findings(Able, REQUIRED | BY_CONNECTOR) == []
+
+
+def test_an_able_connector_is_refused_by_a_worker_that_is_not_enabled() -> None:
+    [finding] = findings(Able, REQUIRED, "preparing")
+    assert "exactly.once.source.support=enabled" in finding
+
+
+@pytest.mark.parametrize("config", [REQUIRED, BY_CONNECTOR])
+def test_a_connector_that_is_not_able_is_refused(config: dict[str, str]) -> None:
+    [finding] = findings(ScriptedSourceConnector, config)
+    assert "with the provided configuration" in finding
+
+
+def test_a_connector_that_cannot_say_is_refused_with_its_reason() -> None:
+    assert findings(Failing, REQUIRED) == ["An unexpected error occurred during validation: cannot say"]
+
+
+def test_a_value_that_is_none_of_those_allowed_is_one_finding() -> None:
+    assert len(findings(ScriptedSourceConnector, {"transaction.boundary": "never"})) == 1

@@ -1,0 +1,57 @@
+"""The budget of restarts, and its back-off."""
+
+from __future__ import annotations
+
+import pytest
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConfigError
+from sluiceway.herder.restart_policy import LOST_PROCESSES, RestartPolicy, Restarts
+
+POLICY = RestartPolicy(max_restarts=4, backoff_initial=1.0, backoff_max=5.0, reset_after=100.0)
+
+
+def delays(policy: RestartPolicy, *ran_for: float) -> list[float | None]:
+    """Return the waits after failures of a task that ran so long each time; None where it is given up."""
+    restarts, told = Restarts(), []
+    for seconds in ran_for:
+        again = restarts.next(policy, seconds)
+        told.append(None if again is None else again[1])
+        restarts = restarts if again is None else again[0]
+    return told
+
+
+def test_each_restart_waits_twice_as_long_up_to_the_most_and_the_budget_ends() -> None:
+    assert delays(POLICY, 0, 0, 0, 0, 0) == [1.0, 2.0, 4.0, 5.0, None]
+
+
+def test_a_task_that_ran_long_enough_has_its_whole_budget_again() -> None:
+    assert delays(POLICY, 0, 0, 99.9, 100.0, 0) == [1.0, 2.0, 4.0, 1.0, 2.0]
+    assert delays(POLICY, 0, 0, 0, 0, 100.0, 0) == [1.0, 2.0, 4.0, 5.0, 1.0, 2.0]
+
+
+def test_failed_tasks_stay_failed_by_default_as_in_connect() -> None:
+    assert delays(RestartPolicy.of({}, WorkerConfig.of({})), 0, 1e9) == [None, None]
+
+
+def test_a_connectors_keys_win_over_the_workers() -> None:
+    worker = WorkerConfig.of({"sluiceway.task.restart.policy": "on-failure", "sluiceway.task.restart.max.restarts": "3"})
+    assert RestartPolicy.of({}, worker) == RestartPolicy(3, 1.0, 60.0, 600.0)
+    own = {"sluiceway.task.restart.max.restarts": "7", "sluiceway.task.restart.backoff.initial.ms": "250"}
+    assert RestartPolicy.of(own, worker) == RestartPolicy(7, 0.25, 60.0, 600.0)
+    assert RestartPolicy.of({"sluiceway.task.restart.policy": "never"}, worker).max_restarts == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("policy", "always"), ("max.restarts", "0"), ("backoff.initial.ms", "0"), ("backoff.max.ms", "x"), ("reset.after.ms", "-1")],
+)
+def test_values_that_make_no_sense_are_refused(key: str, value: str) -> None:
+    name = f"sluiceway.task.restart.{key}"
+    with pytest.raises(ConfigError, match=name):
+        RestartPolicy.of({name: value}, WorkerConfig.of({}))
+    with pytest.raises(ConfigError, match=name):
+        WorkerConfig.of({name: value})
+
+
+def test_a_lost_process_is_replaced_some_times_whatever_the_policy() -> None:
+    assert delays(LOST_PROCESSES, 0, 0, 0, 0, 0, 0) == [1.0, 2.0, 4.0, 8.0, 16.0, None]

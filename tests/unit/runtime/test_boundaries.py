@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sluiceway.api import SourceRecord
+from sluiceway.errors import ConnectError
+from sluiceway.runtime.boundaries import ConnectorBoundary, IntervalBoundary, PollBoundary, Verdict
+
+COMMIT, ABORT, CONTINUE = Verdict.COMMIT, Verdict.ABORT, Verdict.CONTINUE
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def batch(size: int) -> list[SourceRecord]:
+    return [SourceRecord({}, {}, "t", number) for number in range(size)]
+
+
+def flood(boundary: PollBoundary, polls: int) -> list[Verdict]:
+    """Return the verdicts on batches that come at once, 1 ms apart in all, where a commit takes 4 ms."""
+    verdicts = []
+    clock = boundary._clock
+    assert isinstance(clock, Clock)
+    begun = False
+    for _ in range(polls):
+        if not begun:
+            boundary.began()
+        clock.now += 0.001
+        verdicts.append(boundary.after_batch(0.0001))
+        begun = verdicts[-1] is CONTINUE
+        if not begun:
+            clock.now += 0.004
+            boundary.ended(0.004)
+    return verdicts
+
+
+def test_the_first_batches_are_committed_one_by_one_and_a_flood_shares_transactions() -> None:
+    verdicts = flood(PollBoundary(Clock()), 200)
+    assert verdicts[:3] == [COMMIT] * 3
+    assert verdicts.count(COMMIT) == pytest.approx(3 + 197 / 60, abs=1)
+
+
+def test_a_slow_task_gets_a_transaction_for_each_batch() -> None:
+    boundary = PollBoundary(Clock())
+    boundary.ended(1.0)
+    boundary.began()
+    assert [boundary.after_batch(0.05) for _ in range(10)] == [COMMIT] * 10
+
+
+@pytest.mark.parametrize("end", ["idle", "slow", "rest"])
+def test_a_flood_ends_with_a_commit(end: str) -> None:
+    boundary = PollBoundary(Clock())
+    assert flood(boundary, 5)[-1] is CONTINUE
+    assert {"idle": boundary.when_idle, "slow": lambda: boundary.after_batch(0.5), "rest": boundary.at_rest}[end]() is COMMIT
+    boundary.began()
+    assert boundary.after_batch(0.0) is (CONTINUE if end == "rest" else COMMIT), "the next one starts anew"
+
+
+def test_a_slow_commit_does_not_hold_batches_back_for_long() -> None:
+    clock = Clock()
+    boundary = PollBoundary(clock)
+    flood(boundary, 4)
+    boundary.ended(10.0)
+    boundary.began()
+    assert boundary.after_batch(0.0) is CONTINUE
+    clock.now += 0.5
+    assert boundary.after_batch(0.0) is COMMIT
+
+
+def test_an_interval_counts_from_the_last_commit() -> None:
+    clock = Clock()
+    boundary = IntervalBoundary(10, clock)
+    clock.now = 9.9
+    assert (boundary.after_batch(1), boundary.when_idle()) == (CONTINUE, CONTINUE)
+    clock.now = 10
+    assert (boundary.after_batch(1), boundary.when_idle()) == (COMMIT, COMMIT)
+    boundary.ended(0.1)
+    assert boundary.when_idle() is CONTINUE
+    assert boundary.at_rest() is COMMIT
+
+
+def test_records_that_end_transactions_split_a_batch() -> None:
+    boundary, records = ConnectorBoundary(), batch(5)
+    boundary.commit_transaction(records[1])
+    boundary.abort_transaction(records[2])
+    assert boundary.split(records) == [(records[:2], COMMIT), (records[2:3], ABORT), (records[3:], CONTINUE)]
+    assert boundary.split(records) == [(records, CONTINUE)], "each request counts once"
+
+
+def test_no_empty_part_follows_a_last_record_that_ends_a_transaction() -> None:
+    boundary, records = ConnectorBoundary(), batch(2)
+    boundary.commit_transaction(records[1])
+    assert boundary.split(records) == [(records, COMMIT)]
+
+
+def test_a_request_for_a_record_that_is_yet_to_come_is_kept() -> None:
+    boundary, records = ConnectorBoundary(), batch(2)
+    boundary.commit_transaction(records[1])
+    assert boundary.split(records[:1]) == [(records[:1], CONTINUE)]
+    assert boundary.split(records[1:]) == [(records[1:], COMMIT)]
+
+
+@pytest.mark.parametrize(("ask", "verdict"), [("commit_transaction", COMMIT), ("abort_transaction", ABORT)])
+def test_a_request_for_a_batch_counts_after_the_next_batch_only(ask: str, verdict: Verdict) -> None:
+    boundary = ConnectorBoundary()
+    getattr(boundary, ask)()
+    assert boundary.when_idle() is CONTINUE
+    assert boundary.at_rest() is CONTINUE
+    assert [boundary.after_batch(0), boundary.after_batch(0)] == [verdict, CONTINUE]
+
+
+@pytest.mark.parametrize("record", [None, SourceRecord({}, {}, "t", 1)])
+def test_to_commit_and_abort_the_same_is_refused(record: Any) -> None:
+    boundary = ConnectorBoundary()
+    boundary.commit_transaction(record)
+    boundary.commit_transaction(record)
+    with pytest.raises(ConnectError):
+        boundary.abort_transaction(record)

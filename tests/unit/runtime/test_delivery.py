@@ -1,0 +1,243 @@
+"""What an exactly-once delivery makes of the producer's answers, which a broker gives only now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sluiceway.api import SourceRecord
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConfigError, ConnectError, FencedError, KafkaClientError
+from sluiceway.runtime.boundaries import IntervalBoundary, Verdict
+from sluiceway.runtime.delivery import ExactlyOnce, TransactionLostError, deferred
+from sluiceway.runtime.exactly_once import ExactlyOnceSettings, exactly_once_enabled, refuse_where_required
+from sluiceway.runtime.offsets import OffsetWriter
+from sluiceway.runtime.outgoing import Outgoing
+
+from support.engine import Offsets, RunningTask
+from support.engine_connectors import SOURCE, script
+
+RECORDS = [SourceRecord({"p": 0}, {"n": number}, "t", number) for number in range(3)]
+
+
+class Sender:
+    """Sends what it is given, or fails."""
+
+    def __init__(self, offsets: OffsetWriter, calls: list[str]) -> None:
+        self._offsets = offsets
+        self._calls = calls
+        self.failure: ConnectError | None = None
+        self.error: Exception | None = None
+
+    def send(self, batch: Outgoing) -> None:
+        self._calls.append(f"send {len(batch.records)}")
+        if self.error is not None:
+            raise self.error
+        self._offsets.remember_all(batch.sources)
+
+
+class Transactions:
+    def __init__(self, calls: list[str]) -> None:
+        self.open = False
+        self._calls = calls
+        self.errors: dict[str, ConnectError] = {}
+        self.silent: ConnectError | None = None
+
+    def _did(self, what: str, *, open_after: bool) -> None:
+        self._calls.append(what)
+        if what in self.errors:
+            raise self.errors[what]
+        self.open = open_after
+
+    def begin(self) -> None:
+        if not self.open:
+            self._did("begin", open_after=True)
+
+    def send(self, records: Any, _check: Any) -> None:
+        self._calls.append(f"offsets {[value for _, _, value in records]}")
+
+    def commit(self, _check: Any) -> None:
+        self._did("commit", open_after=False)
+
+    def abort(self, _check: Any) -> None:
+        self._did("abort", open_after=False)
+
+    def error(self, error: ConnectError) -> ConnectError:
+        return self.silent or error
+
+
+class Store:
+    def for_transaction(self, _connector: str, offsets: Any) -> Any:
+        return [("o", b"", offset["n"]) for _, offset in offsets]
+
+    def committed(self, _connector: str, offsets: Any) -> None: ...
+
+
+class Made:
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.heard: list[Any] = []
+        offsets = OffsetWriter(Offsets(), "c")
+        self.sender = Sender(offsets, self.calls)
+        self.transactions = Transactions(self.calls)
+        self.settled = [True]
+        pending: list[Callable[[], None]] = []
+        self.acknowledge = deferred(lambda *what: self.heard.append(what), pending)
+        self.delivery = ExactlyOnce(
+            self.sender, offsets, Store(), self.transactions, IntervalBoundary(1000),  # type: ignore[arg-type]
+            acknowledged=pending, settled=lambda *_: self.settled.pop(0), check=lambda: None,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def made() -> Made:
+    return Made()
+
+
+def test_records_and_offsets_share_a_transaction_and_then_the_task_hears_of_them(made: Made) -> None:
+    made.delivery.send(Outgoing.of(RECORDS[:1]))
+    made.delivery.send(Outgoing.of(RECORDS[1:2]))
+    made.acknowledge(RECORDS[0], 0, 5)
+    assert made.heard == []
+    assert made.delivery.settle(Verdict.COMMIT)
+    assert made.calls == ["begin", "send 1", "send 1", "offsets [1]", "commit"]
+    assert made.heard == [(RECORDS[0], 0, 5)]
+
+
+def test_nothing_to_commit_is_no_transaction(made: Made) -> None:
+    assert not made.delivery.settle(Verdict.COMMIT)
+    assert not made.delivery.finish()
+    assert made.calls == []
+
+
+def test_dropped_records_commit_their_offsets_alone(made: Made) -> None:
+    made.delivery.send(Outgoing([], RECORDS, []))
+    assert made.delivery.settle(Verdict.COMMIT)
+    assert made.calls == ["send 0", "begin", "offsets [2]", "commit"]
+
+
+def test_an_abort_drops_records_keeps_offsets_and_tells_nobody(made: Made) -> None:
+    made.delivery.send(Outgoing.of(RECORDS))
+    made.acknowledge(RECORDS[0], 0, 5)
+    assert made.delivery.settle(Verdict.ABORT)
+    assert made.calls == ["begin", "send 3", "abort", "begin", "offsets [2]", "commit"]
+    assert made.heard == []
+
+
+def test_offsets_wait_for_dead_letters(made: Made) -> None:
+    made.settled = [False, False, True]
+    made.delivery.send(Outgoing.of(RECORDS))
+    made.delivery.settle(Verdict.COMMIT)
+    assert made.settled == []
+    assert made.calls[-1] == "commit"
+
+
+def test_a_stop_in_the_middle_of_a_batch_rolls_back(made: Made) -> None:
+    made.sender.error = RuntimeError("told to stop")
+    with pytest.raises(RuntimeError):
+        made.delivery.send(Outgoing.of(RECORDS))
+    assert not made.delivery.finish()
+    assert made.calls == ["begin", "send 3", "abort"]
+
+
+def test_a_failed_batch_is_not_begun_and_those_before_it_are_committed(made: Made) -> None:
+    made.delivery.send(Outgoing.of(RECORDS[:1]))
+    made.delivery.send_last(Outgoing.of(RECORDS[1:]))
+    assert made.calls == ["begin", "send 1", "offsets [0]", "commit"]
+
+
+def test_a_failed_task_rolls_back_and_a_fenced_one_does_nothing(made: Made) -> None:
+    made.delivery.send(Outgoing.of(RECORDS))
+    assert not made.delivery.give_up(FencedError("x"))
+    assert made.calls[-1] == "send 3"
+    assert not made.delivery.give_up(ValueError("x"))
+    assert made.calls[-1] == "abort"
+    assert not made.delivery.settle(Verdict.COMMIT), "offsets of dropped records would be stored"
+
+
+def send_failure(cause: ConnectError) -> ConnectError:
+    error = ConnectError(f"sending failed: {cause}")
+    error.__cause__ = cause
+    return error
+
+
+FENCED = FencedError("taken over")
+TOO_LARGE = send_failure(KafkaClientError("too large", "MSG_SIZE_TOO_LARGE"))
+
+
+@pytest.mark.parametrize(
+    ("error", "failure", "silent", "kind"),
+    [
+        (FENCED, None, None, FencedError),
+        (KafkaClientError("gave up", "_MSG_TIMED_OUT"), None, None, TransactionLostError),
+        (KafkaClientError("x", "_STATE"), send_failure(KafkaClientError("x", "_MSG_TIMED_OUT")), None, TransactionLostError),
+        (KafkaClientError("x", "_FATAL"), None, FENCED, FencedError),
+        (send_failure(KafkaClientError("x", "_FATAL")), None, FENCED, FencedError),
+        (KafkaClientError("x", "_FATAL"), send_failure(FENCED), None, FencedError),
+        (KafkaClientError("x", "TOPIC_AUTHORIZATION_FAILED"), None, None, KafkaClientError),
+    ],
+)
+def test_an_error_says_whether_the_task_is_at_fault(
+    made: Made, error: ConnectError, failure: ConnectError | None, silent: ConnectError | None, kind: type
+) -> None:
+    made.delivery.send(Outgoing.of(RECORDS))
+    made.transactions.errors["commit"] = error
+    made.sender.failure, made.transactions.silent = failure, silent
+    with pytest.raises(ConnectError) as raised:
+        made.delivery.settle(Verdict.COMMIT)
+    assert type(raised.value) is kind
+
+
+def test_a_record_that_kafka_refuses_is_named_rather_than_the_transaction_that_it_broke(made: Made) -> None:
+    made.delivery.send(Outgoing.of(RECORDS))
+    made.transactions.errors["commit"] = KafkaClientError("must be aborted", "MSG_SIZE_TOO_LARGE")
+    made.sender.failure = TOO_LARGE
+    with pytest.raises(ConnectError) as raised:
+        made.delivery.settle(Verdict.COMMIT)
+    assert raised.value is TOO_LARGE
+
+
+# Settings.
+
+
+def worker(support: str | None = None) -> WorkerConfig:
+    return WorkerConfig.of({} if support is None else {"exactly.once.source.support": support})
+
+
+@pytest.mark.parametrize(("support", "enabled"), [(None, False), ("preparing", False), ("Enabled", True)])
+def test_only_an_enabled_worker_runs_sources_exactly_once(support: str | None, enabled: bool) -> None:
+    assert exactly_once_enabled(worker(support)) is enabled
+
+
+def test_an_unknown_support_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"exactly\.once\.source\.support"):
+        exactly_once_enabled(worker("yes"))
+
+
+def test_the_interval_defaults_to_the_workers_flush_interval() -> None:
+    settings = ExactlyOnceSettings.of({"transaction.boundary": "INTERVAL"}, WorkerConfig.of({"offset.flush.interval.ms": "77"}))
+    assert settings.interval_ms == 77
+    assert ExactlyOnceSettings.of({}, worker()).interval_ms == 0
+
+
+def test_a_connector_that_insists_is_refused_where_it_would_not_run_exactly_once() -> None:
+    with pytest.raises(ConfigError, match=r"exactly\.once\.source\.support=enabled"):
+        refuse_where_required(ExactlyOnceSettings.of({"exactly.once.support": "required"}, worker()))
+    refuse_where_required(ExactlyOnceSettings.of({}, worker()))
+
+
+def test_a_store_that_knows_no_transactions_runs_at_least_once_unless_the_connector_insists(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from sluiceway.runtime import producing
+
+    from unit.runtime.fake_clients import FakeProducer
+
+    monkeypatch.setattr(producing, "producer", FakeProducer)
+    config = {"name": "src", "connector.class": SOURCE}
+    for support, failed in (("requested", False), ("required", True)):
+        script("src")
+        properties = {"exactly.once.source.support": "enabled"}
+        with RunningTask({**config, "exactly.once.support": support}, properties, bounded=True) as task:
+            assert task.join().failed is failed

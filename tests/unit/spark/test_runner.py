@@ -1,0 +1,398 @@
+"""A connector's life on its driver: starts, restarts, changes of its tasks, failures, hangs, and what is said of it meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from sluiceway.errors import ConnectError
+from sluiceway.spark import connector_life, runner, task_table
+from sluiceway.spark.runner import Outcome
+from sluiceway.storage.model import State, TargetState
+
+from support.runner_bench import NAME, RunnerBench, Script
+
+Make = Callable[..., RunnerBench]
+
+
+@pytest.fixture
+def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """Make benches; waits that are seconds long are cut short."""
+    monkeypatch.setattr(task_table, "_KILL_SECONDS", 0.3)
+    monkeypatch.setattr(connector_life, "_BACKOFF", (0.05, 0.1))
+    made: list[RunnerBench] = []
+
+    def bench(*arguments: object, **settings: object) -> RunnerBench:
+        made.append(RunnerBench(*arguments, **settings))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield bench
+    for each in made:
+        each.close()
+
+
+def commits(bench: RunnerBench) -> list[dict[str, str]]:
+    entry = bench.store.snapshot().entry(NAME)
+    assert entry is not None
+    return [dict(config) for config in entry.task_configs]
+
+
+# Restarts.
+
+
+def test_a_plain_restart_leaves_the_tasks_alone(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.restart()
+    bench.eventually(lambda: bench.script.calls["task_configs"] == 2, "the connector is asked for its tasks again")
+    bench.eventually_state("connector", State.RUNNING)
+    assert (bench.script.calls["start"], bench.script.calls["stop"]) == (2, 1)
+    assert bench.tasks.started == {0: 1, 1: 1}
+    assert ("connector", State.RESTARTING, None) in bench.port.said
+
+
+def test_a_restart_with_tasks_starts_all_of_them_anew(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.restart(include_tasks=True)
+    bench.eventually(lambda: bench.tasks.started == {0: 2, 1: 2}, "both tasks again")
+    bench.eventually_state("connector", State.RUNNING)
+    assert bench.script.calls["start"] == 2
+    assert ("0", State.RESTARTING, None) in bench.port.said
+
+
+def test_a_restart_of_what_failed_starts_the_failed_task_alone(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.tasks.end(1, failed=True, trace="boom")
+    bench.eventually_state("1", State.FAILED)
+    bench.restart(include_tasks=True, only_failed=True)
+    bench.eventually(lambda: bench.tasks.started[1] == 2, "the failed task again")
+    assert (bench.tasks.started, bench.script.calls["start"]) == ({0: 1, 1: 2}, 1)
+
+
+def test_one_task_is_restarted_by_itself_whatever_its_state(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.restart(task=0)
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "task 0 again")
+    assert (bench.tasks.started, bench.script.calls["start"]) == ({0: 2, 1: 1}, 1)
+
+
+def test_a_connector_that_failed_to_start_starts_with_its_tasks_once_restarted(make: Make) -> None:
+    bench = make(Script(fails={"start": ConnectError("no database")})).start()
+    bench.eventually_state("connector", State.FAILED)
+    assert "no database" in (bench.port.traces["connector"] or "")
+    assert not bench.tasks.started
+    del bench.script.fails["start"]
+    bench.restart()
+    bench.eventually_running()
+
+
+# Failures.
+
+
+def test_a_failed_task_stays_failed_and_the_others_go_on(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.tasks.end(0, failed=True, trace="boom")
+    bench.eventually_state("0", State.FAILED)
+    bench.eventually(lambda: len(bench.port.said) > 12, "some heartbeats")
+    assert bench.port.traces["0"] == "boom"
+    assert (bench.tasks.started, bench.port.states["connector"]) == ({0: 1, 1: 1}, State.RUNNING)
+    assert not bench.tasks.running[1].done()
+
+
+def test_with_a_policy_a_failed_task_is_started_anew_until_its_budget_is_used_up(make: Make) -> None:
+    bench = make().start(
+        sluiceway_task_restart_policy="on-failure", sluiceway_task_restart_max_restarts="2",
+        sluiceway_task_restart_backoff_initial_ms="1",
+    )  # fmt: skip
+    bench.eventually_running()
+    for turn in (1, 2, 3):
+        bench.eventually(lambda turn=turn: bench.tasks.started[0] == turn, f"start {turn}")  # type: ignore[misc]
+        bench.tasks.end(0, failed=True, trace=f"boom {turn}")
+    bench.eventually_state("0", State.FAILED)
+    assert ("0", State.RESTARTING, "boom 2") in bench.port.said
+    trace = bench.port.traces["0"] or ""
+    assert "Given up after 2 restarts" in trace
+    assert "boom 3" in trace
+    assert bench.tasks.started == {0: 3, 1: 1}
+
+
+def test_a_failed_task_that_is_restarted_by_hand_has_its_whole_budget_again(make: Make) -> None:
+    bench = make().start(
+        sluiceway_task_restart_policy="on-failure", sluiceway_task_restart_max_restarts="1",
+        sluiceway_task_restart_backoff_initial_ms="1",
+    )  # fmt: skip
+    bench.eventually_running()
+    bench.tasks.end(0, failed=True)
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "the restart")
+    bench.tasks.end(0, failed=True)
+    bench.eventually_state("0", State.FAILED)
+    bench.restart(task=0)
+    bench.eventually(lambda: bench.tasks.started[0] == 3, "the restart by hand")
+    bench.tasks.end(0, failed=True)
+    bench.eventually(lambda: bench.tasks.started[0] == 4, "a restart by itself")
+
+
+@pytest.mark.parametrize("result", [{"failed": True, "lost": True}, {}], ids=["transactional id taken over", "ended by itself"])
+def test_a_task_that_was_lost_is_placed_anew(make: Make, monkeypatch: pytest.MonkeyPatch, result: dict[str, bool]) -> None:
+    quick = task_table.RestartPolicy(max_restarts=5, backoff_initial=0.01, backoff_max=1.0, reset_after=300.0)
+    monkeypatch.setattr(task_table, "LOST_PROCESSES", quick)
+    bench = make().start()
+    bench.eventually_running()
+    bench.tasks.end(0, **result)
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "placed anew")
+    assert State.FAILED not in [state for who, state, _ in bench.port.said if who == "0"]
+
+
+def test_an_error_that_the_connector_reports_makes_it_failed_and_its_tasks_go_on(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    assert bench.script.connector is not None
+    bench.script.connector.context.raise_error(ConnectError("lost sight of the source"))
+    bench.eventually_state("connector", State.FAILED)
+    bench.script.connector.context.request_task_reconfiguration()
+    bench.restart(task=0)
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "a task's restart")
+    assert bench.port.states["connector"] is State.FAILED
+    assert bench.script.calls["task_configs"] == 1
+    assert not bench.tasks.running[1].done()
+
+
+def test_an_error_stays_visible_though_an_earlier_question_is_answered_after_it(make: Make) -> None:
+    bench = make(Script(hangs={"task_configs"})).start()
+    bench.eventually(lambda: bench.script.calls["task_configs"] == 1, "the question")
+    assert bench.script.connector is not None
+    bench.script.connector.context.raise_error(ConnectError("lost sight of the source"))
+    bench.eventually_state("connector", State.FAILED)
+    bench.script.release.set()
+    bench.eventually(lambda: bench.tasks.started == {0: 1, 1: 1}, "the tasks")
+    said = len(bench.port.said)
+    bench.eventually(lambda: len(bench.port.said) > said + 2, "some heartbeats")
+    assert bench.port.states["connector"] is State.FAILED
+
+
+# Tasks that change.
+
+
+def test_only_tasks_whose_config_changed_are_restarted(make: Make) -> None:
+    bench = make(Script(tasks=[{"n": "0"}, {"n": "1"}, {"n": "2"}])).start(tasks_max="3")
+    bench.eventually_running()
+    bench.script.tasks = [{"n": "0"}, {"n": "changed"}]
+    assert bench.script.connector is not None
+    bench.script.connector.context.request_task_reconfiguration()
+    bench.eventually(lambda: bench.tasks.started[1] == 2, "the changed task again")
+    bench.eventually_state("2", None)
+    assert bench.tasks.started == {0: 1, 1: 2, 2: 1}
+    assert not bench.tasks.running[0].done()
+    assert [config["n"] for config in commits(bench)] == ["0", "changed"]
+    bench.script.tasks = [{"n": "0"}, {"n": "changed"}, {"n": "new"}]
+    bench.script.connector.context.request_task_reconfiguration()
+    bench.eventually(lambda: bench.tasks.started[2] == 2, "a new task")
+    assert bench.tasks.started == {0: 1, 1: 2, 2: 2}
+    assert len(commits(bench)) == 3
+
+
+def test_where_earlier_tasks_are_fenced_together_all_are_started_anew(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    fenced: list[list[int]] = []
+    bench = make()
+    monkeypatch.setattr(runner, "needs_fencing", lambda *_: True)
+    monkeypatch.setattr(
+        runner, "fence_earlier_tasks",
+        lambda *_: fenced.append([number for number, future in bench.tasks.running.items() if not future.done()]),
+    )  # fmt: skip
+    bench.start()
+    bench.eventually_running()
+    bench.script.tasks = [{"n": "0"}, {"n": "changed"}]
+    assert bench.script.connector is not None
+    bench.script.connector.context.request_task_reconfiguration()
+    bench.eventually(lambda: bench.tasks.started == {0: 2, 1: 2}, "both tasks again")
+    assert fenced == [[], []]  # none ran while they were fenced
+
+
+def test_tasks_are_failed_where_earlier_ones_cannot_be_fenced_and_start_once_restarted(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ConnectError("not allowed to fence")
+
+    monkeypatch.setattr(runner, "fence_earlier_tasks", refuse)
+    bench = make().start()
+    for number in ("0", "1"):
+        bench.eventually_state(number, State.FAILED)
+        assert "not allowed to fence" in (bench.port.traces[number] or "")
+    bench.eventually_state("connector", State.RUNNING)
+    assert not bench.tasks.started
+    monkeypatch.setattr(runner, "fence_earlier_tasks", lambda *_: None)
+    bench.restart(include_tasks=True, only_failed=True)
+    bench.eventually(lambda: bench.tasks.started == {0: 1, 1: 1}, "the tasks")
+
+
+def test_tasks_go_on_while_the_connector_cannot_say_which_it_wants_and_it_is_asked_again(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.script.fails["task_configs"] = ConnectError("cannot list the tables")
+    assert bench.script.connector is not None
+    bench.script.connector.context.request_task_reconfiguration()
+    bench.eventually_state("connector", State.FAILED)
+    assert bench.tasks.started == {0: 1, 1: 1}
+    bench.script.tasks = [{"n": "0"}]
+    del bench.script.fails["task_configs"]
+    bench.eventually_state("connector", State.RUNNING)
+    bench.eventually_state("1", None)
+
+
+def test_too_many_tasks_fail_the_connector_and_none_is_started(make: Make) -> None:
+    bench = make().start(tasks_max="1")
+    bench.eventually_state("connector", State.FAILED)
+    assert "has generated 2 tasks, which is greater than 1" in (bench.port.traces["connector"] or "")
+    assert (dict(bench.tasks.started), commits(bench)) == ({}, [])
+    bench.configure(tasks_max="1", tasks_max_enforce="false")
+    bench.eventually_running()
+
+
+# What hangs.
+
+
+@pytest.mark.parametrize("call", ["start", "task_configs"])
+def test_a_connector_that_hangs_is_unassigned_or_running_beats_on_and_can_be_deleted(make: Make, call: str) -> None:
+    bench = make(Script(hangs={call})).start()
+    bench.eventually(lambda: bench.script.calls[call] == 1, "the call")
+    said = len(bench.port.said)
+    bench.eventually(lambda: len(bench.port.said) > said + 2, "heartbeats while it hangs")
+    assert bench.port.states["connector"] is (State.UNASSIGNED if call == "start" else State.RUNNING)
+    bench.store.remove_connector(NAME)
+    bench.ended()
+    assert (bench.runner.outcome, bench.port.states) == (Outcome.DONE, {})
+
+
+def test_a_connector_that_hangs_in_start_can_be_given_another_config(make: Make) -> None:
+    bench = make(Script(hangs={"start"})).start()
+    bench.eventually(lambda: bench.script.calls["start"] == 1, "the call")
+    bench.script.hangs.clear()
+    bench.configure(other="value")
+    bench.eventually_running()
+
+
+def test_a_connector_that_hangs_in_stop_does_not_keep_its_driver(make: Make) -> None:
+    bench = make(Script(hangs={"stop"})).start()
+    bench.eventually_running()
+    bench.store.put_target_state(NAME, TargetState.STOPPED)
+    bench.ended()
+    assert bench.port.states == {"connector": State.STOPPED}
+
+
+def test_a_task_that_does_not_stop_is_given_up_and_its_status_says_so(make: Make) -> None:
+    bench = make()
+    bench.tasks.deaf = {1}
+    bench.start()
+    bench.eventually_running()
+    bench.runner.leave()
+    bench.ended()
+    assert bench.tasks.cancelled == [1]
+    assert bench.port.states["1"] is State.UNASSIGNED
+    assert "task.shutdown.graceful.timeout.ms (0.2 s)" in (bench.port.traces["1"] or "")
+    assert "its process was ended" in (bench.port.traces["1"] or "")
+    assert bench.port.traces["0"] is None
+
+
+def test_a_task_that_survives_even_that_holds_up_nobody(make: Make) -> None:
+    bench = make()
+    bench.tasks.deaf, bench.tasks.undying = {1}, {1}
+    bench.start()
+    bench.eventually_running()
+    bench.store.put_target_state(NAME, TargetState.PAUSED)
+    bench.ended()
+    assert bench.port.states == {"connector": State.PAUSED, "0": State.PAUSED, "1": State.PAUSED}
+    assert "could not be ended" in (bench.port.traces["1"] or "")
+
+
+def test_heartbeats_go_on_while_tasks_take_their_time_to_stop(make: Make) -> None:
+    bench = make(task_shutdown_graceful_timeout_ms="600")
+    bench.tasks.deaf = {0}
+    bench.start()
+    bench.eventually_running()
+    before = len([word for word in bench.port.said if word[0] == "connector"])
+    bench.runner.leave()
+    bench.ended()
+    beats = [state for who, state, _ in bench.port.said if who == "connector"][before:]
+    assert beats.count(State.RUNNING) >= 3
+
+
+# Whose it is, and how it ends.
+
+
+def test_a_fenced_driver_takes_its_tasks_processes_and_says_nothing_more(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.port.fenced = True
+    bench.ended()
+    assert bench.runner.outcome is Outcome.FENCED
+    assert sorted(bench.tasks.cancelled) == [0, 1]
+    assert bench.port.states["connector"] is State.RUNNING
+
+
+def test_a_failed_task_stays_visible_when_the_driver_leaves(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.tasks.end(0, failed=True, trace="boom")
+    bench.eventually_state("0", State.FAILED)
+    bench.runner.leave()
+    bench.ended()
+    assert bench.port.states == {"connector": State.UNASSIGNED, "0": State.FAILED, "1": State.UNASSIGNED}
+    assert bench.port.traces["0"] == "boom"
+
+
+def test_a_failure_that_was_mended_by_a_restart_is_forgotten(make: Make) -> None:
+    bench = make(bounded=True).start()
+    bench.eventually_running()
+    bench.tasks.end(0, failed=True, trace="boom")
+    bench.eventually_state("0", State.FAILED)
+    bench.restart(task=0)
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "the restart")
+    for number in (0, 1):
+        bench.tasks.end(number)
+    bench.ended()
+    assert bench.runner.outcome is Outcome.DONE
+    assert bench.port.states == {"connector": State.UNASSIGNED, "0": State.UNASSIGNED, "1": State.UNASSIGNED}
+
+
+def test_a_micro_batch_with_a_failed_task_fails(make: Make) -> None:
+    bench = make(bounded=True).start()
+    bench.eventually_running()
+    bench.tasks.end(0, failed=True, trace="boom")
+    bench.tasks.end(1)
+    bench.ended()
+    assert (bench.runner.outcome, bench.port.states["0"]) == (Outcome.FAILED, State.FAILED)
+
+
+def test_a_micro_batch_ends_with_its_tasks(make: Make) -> None:
+    bench = make(bounded=True).start()
+    bench.eventually_running()
+    for number in (0, 1):
+        bench.tasks.end(number, records=3)
+    bench.ended()
+    assert (bench.runner.outcome, bench.port.states["connector"]) == (Outcome.DONE, State.UNASSIGNED)
+
+
+def test_a_micro_batch_whose_connector_cannot_start_fails_instead_of_waiting(make: Make) -> None:
+    bench = make(Script(fails={"start": ConnectError("no database")}), bounded=True).start()
+    bench.ended()
+    assert (bench.runner.outcome, bench.port.states["connector"]) == (Outcome.FAILED, State.FAILED)
+
+
+def test_in_standalone_mode_a_paused_connector_stays_and_is_resumed_in_place(make: Make) -> None:
+    bench = make(exit_when_idle=False).start()
+    bench.eventually_running()
+    bench.store.put_target_state(NAME, TargetState.PAUSED)
+    bench.eventually_state("connector", State.PAUSED)
+    assert ("pause", (0, 1)) in bench.port.orders
+    bench.restart(task=1)
+    bench.eventually(lambda: bench.tasks.started[1] == 2, "a restart while paused")
+    assert bench.port.orders[-1] == ("pause", (1,))
+    bench.store.put_target_state(NAME, TargetState.STARTED)
+    bench.eventually_state("connector", State.RUNNING)
+    assert bench.port.orders[-1] == ("run", (0, 1))
+    assert (bench.tasks.started, bench.script.calls["start"]) == ({0: 1, 1: 2}, 1)
