@@ -22,6 +22,10 @@ _BUILT_IN = {
         "FileStreamSource": "sluiceway.connectors.file.source:FileStreamSourceConnector",
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
         "MirrorSource": "sluiceway.connectors.mirror.connector:MirrorSourceConnector",
+        "VerifiableSource": "sluiceway.connectors.verifiable.source:VerifiableSourceConnector",
+        "VerifiableSink": "sluiceway.connectors.verifiable.sink:VerifiableSinkConnector",
+        "MockSource": "sluiceway.connectors.mock.source:MockSourceConnector",
+        "MockSink": "sluiceway.connectors.mock.sink:MockSinkConnector",
     },
     "sluiceway.transforms": {
         "CastKey": "sluiceway.transforms.cast:CastKey",
