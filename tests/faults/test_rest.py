@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -37,6 +38,10 @@ def config_of(client: int, turn: int) -> dict[str, str]:
 def is_whole(config: Mapping[str, str]) -> bool:
     owner = config["topic"]
     return {config[key] for key in _MARKED} == {owner} and owner.split("-")[1] == str(int(config["tasks.max"]) - 1)
+
+
+def has(server: RestServer, name: str, config: Mapping[str, str]) -> bool:
+    return server.client.config(name) == config
 
 
 def at_once(servers: list[RestServer], method: str, path: str, turn: int, name: str) -> list[httpx.Response]:
@@ -82,5 +87,5 @@ def test_twenty_clients_that_create_one_connector_make_it_once(place: World, ser
     [created] = [each.json()["config"] for each in answers if each.status_code == 201]
     assert is_whole(created)
     for server in servers:
-        eventually(lambda server=server: server.client.config(place.name) == created, what=f"the config at {server.url}")
+        eventually(functools.partial(has, server, place.name, created), what=f"the config at {server.url}")
     made.seen = f"{codes[201]} x 201, {codes[409]} x 409"

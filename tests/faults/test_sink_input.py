@@ -36,8 +36,7 @@ def test_aborted_transactions_are_not_read_and_markers_are_no_records(place: Wor
             for _ in range(size):
                 producer.produce(topic, f'{{"task":{task},"seqno":{next(numbers[task])}}}')
             producer.abort_transaction(30) if task == ABORTED else producer.commit_transaction(30)
-        driver = place.driver(name, mode="micro-batch")
-        eventually(lambda driver=driver: not driver.is_running(), within=90, what=f"the end of {driver.log}")
+        place.batch(name)
     verdict = check(from_file(file), sent={0: 3 * 12 - 1})
     made.judge(verdict)
     assert verdict.exactly_once, verdict

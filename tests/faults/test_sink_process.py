@@ -87,7 +87,7 @@ def kill(writing: Writing, role: Role, row: Row, chance: random.Random, rounds: 
         send(driver, role, signal.SIGKILL)
         killed = time.monotonic()
         if role is not Role.WORKERS:
-            eventually(lambda driver=driver: not driver.is_running(), within=40, what=f"the end of {driver.name}")
+            writing.place.ended(driver)
             writing.place.driver(writing.name)
         writing.caught_up()
         row.recovered(time.monotonic() - killed)
@@ -117,7 +117,7 @@ def test_a_sink_that_is_told_to_end_repeats_nothing(writing: Writing, row: NewRo
         driver = writing.place.drivers[-1]
         send(driver, Role.DRIVER, signal.SIGTERM)
         told = time.monotonic()
-        eventually(lambda driver=driver: not driver.is_running(), within=20, what=f"the end of {driver.name}")
+        writing.place.ended(driver, within=20)
         writing.place.driver(writing.name)
         writing.caught_up()
         made.recovered(time.monotonic() - told)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pickle
 import socket
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from sluiceway.api import SinkConnector, SinkRecord, SinkTask, SourceConnector, SourceRecord, SourceTask, TopicPartition
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.connectors.verifiable.numbering import numbered
 from sluiceway.connectors.verifiable.source import VerifiableSourceConnector, VerifiableSourceTask
+from sluiceway.data import Headers
 from sluiceway.errors import RetriableError
 
 from support.faults.target import TAKEN
@@ -122,6 +125,22 @@ class FolderSourceConnector(VerifiableSourceConnector):
                 self.context.request_task_reconfiguration()
 
 
+class Kept(NamedTuple):
+    """What a sink was given of a record."""
+
+    key: Any
+    value: Any
+    headers: Headers
+    timestamp: int | None
+
+
+def kept(path: Path) -> Iterator[Kept]:
+    """Return what a ``KeepingSinkTask`` kept in a file."""
+    with path.open("rb") as file, contextlib.suppress(EOFError):
+        while True:
+            yield pickle.load(file)  # noqa: S301 (our own)
+
+
 class KeepingSinkTask(SinkTask):
     """Keeps records as they were converted in a file, for ``KeptSourceTask``."""
 
@@ -135,7 +154,7 @@ class KeepingSinkTask(SinkTask):
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
         with self._path.open("ab") as file:
             for each in self._unflushed:
-                pickle.dump((each.key, each.value, list(each.headers), each.timestamp), file)
+                pickle.dump(Kept(each.key, each.value, tuple(each.headers), each.timestamp), file)
         self._unflushed.clear()
 
 
@@ -163,13 +182,13 @@ class KeptSourceTask(SourceTask):
         self._given = 0 if stored is None else int(stored["given"])
 
     def poll(self) -> Sequence[SourceRecord] | None:
-        records = []
-        with self._path.open("rb") as file:
-            for number, (key, value, headers, timestamp) in enumerate(iter(lambda: _load(file), None), start=1):
-                if number > self._given:
-                    records.append(SourceRecord(
-                        self._partition, {"given": number}, self._topic, value, key=key, headers=headers, timestamp=timestamp
-                    ))  # fmt: skip
+        records = [
+            SourceRecord(
+                self._partition, {"given": number}, self._topic, each.value,
+                key=each.key, headers=each.headers, timestamp=each.timestamp,
+            )
+            for number, each in enumerate(kept(self._path), start=1) if number > self._given
+        ]  # fmt: skip
         self._given += len(records)
         return records
 
@@ -186,10 +205,3 @@ class KeptSourceConnector(SourceConnector):
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         return [self._config]
-
-
-def _load(file: object) -> tuple[object, object, list[object], int | None] | None:
-    try:
-        return pickle.load(file)  # type: ignore[arg-type,no-any-return]  # noqa: S301 (our own)
-    except EOFError:
-        return None

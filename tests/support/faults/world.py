@@ -127,14 +127,18 @@ class World:
     def batch(self, connector: str) -> BackgroundProcess:
         """Run a micro-batch of a connector to its end, and return the driver that it ran on."""
         driver = self.driver(connector, mode="micro-batch")
-        eventually(lambda: not driver.is_running(), within=120, what=f"the end of {driver.log}")
+        self.ended(driver, within=120)
         return driver
 
     def drain(self, driver: BackgroundProcess) -> None:
         """End a driver as Airflow does, so that its tasks commit; its JVM would not give them the time."""
         if driver.is_running():
             send(driver, Role.DRIVER, signal.SIGTERM)
-            eventually(lambda: not driver.is_running(), within=40, what=f"the end of {driver.log}")
+            self.ended(driver)
+
+    def ended(self, driver: BackgroundProcess, within: float = 40.0) -> None:
+        """Wait until a driver has ended."""
+        eventually(lambda: not driver.is_running(), within=within, what=f"the end of {driver.log}")
 
     def failed(self, connector: str | None = None, within: float = 90.0) -> str:
         """Wait until a task of a connector, or the connector itself, is FAILED, and return the traces."""
