@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar, cast
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.errors import java_text_of
 from sluiceway.runtime.chain_config import Stage, close, stages_of
-from sluiceway.runtime.chain_plan import JoinedSegment, segments_of
+from sluiceway.runtime.chain_plan import JoinedSegment, SingleSegment, segments_of
 
 R = TypeVar("R", SourceRecord, SinkRecord)
 
@@ -74,7 +74,10 @@ class Chain(Generic[R]):
             segment = self._segments[index]
             try:
                 result = segment(record)
-            except Exception:  # noqa: BLE001 (the plain form tells which stage it was; a join changes nothing when it fails)
+            except Exception as error:
+                if isinstance(segment, SingleSegment):  # asked once and no more: a retry is the tolerance's business
+                    raise _stage_error(segment.first, self.stages[segment.first], error) from error
+                # The plain form tells which stage it was; a join changes nothing when it fails.
                 result = self.apply_plainly(record, segment.first, segment.end)
             if result is None:
                 return []
@@ -96,13 +99,17 @@ class Chain(Generic[R]):
         close(self.stages)
 
 
+def _stage_error(index: int, stage: Stage, error: Exception) -> StageError:
+    return StageError(index, stage.alias, java_text_of(error))
+
+
 def _after(index: int, stage: Stage, record: R) -> Sequence[R]:
     try:
         if stage.predicate is not None and stage.predicate.test(record) == stage.negate:
             return (record,)
         result = stage.transform.apply(record)
     except Exception as error:
-        raise StageError(index, stage.alias, java_text_of(error)) from error
+        raise _stage_error(index, stage, error) from error
     if result is None:
         return ()
     return (result,) if isinstance(result, (SourceRecord, SinkRecord)) else result

@@ -20,6 +20,7 @@ from sluiceway.runtime.transforming import transformed
 
 Decode = Callable[[bytes | None], tuple[Schema | None, Any]]
 
+_NO_TIMESTAMP = -1  # what a producer wrote that gave none
 _STAGES = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
 
 
@@ -89,7 +90,8 @@ class RecordReader:
                 kind, timestamp = message.timestamp()
                 headers = message.headers()
                 record = self._new_record(
-                    topic, partition, offset, value, value_schema, key, key_schema, timestamp if kind else None, kind,
+                    topic, partition, offset, value, value_schema, key, key_schema,
+                    timestamp if kind and timestamp != _NO_TIMESTAMP else None, kind,
                     self._converters.headers_from_kafka(topic, headers) if headers else (),
                 )  # fmt: skip
                 if type(record) is MessageRecord:
@@ -132,7 +134,7 @@ class RecordReader:
         timed = original.timestamp_type
         record = self._new_record(
             original.topic, original.partition, original.offset, value, value_schema, key, key_schema,
-            original.timestamp if timed else None, timed, headers,
+            original.timestamp if timed and original.timestamp != _NO_TIMESTAMP else None, timed, headers,
         )  # fmt: skip
         if isinstance(record, MessageRecord):
             record.message = original

@@ -7,7 +7,7 @@ from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Header, Schema, Struct
 from sluiceway.errors import ConnectError, DataError
 from sluiceway.runtime.chain import Chain, StageError
 
-from unit.runtime.chains import Closing, chain, run, shape, sink, values
+from unit.runtime.chains import Broken, Closing, chain, run, shape, sink, values
 
 HOIST = {"type": "HoistField$Value", "field": "f"}
 EXTRACT = {"type": "ExtractField$Value", "field": "f"}
@@ -108,6 +108,19 @@ def test_a_record_that_fails_half_way_is_not_changed_by_its_last_segment(in_plac
     assert shape(record) == shape(sink("x"))
     _, refused = run(chain(HOIST, renamed, EXTRACT, CAST, in_place=in_place), sink("x"))
     assert refused[0][1].stage == 3
+
+
+def test_a_transform_that_fails_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def apply(_self: Broken, record: Any) -> Any:
+        asked.append(record.value)
+        raise RuntimeError
+
+    monkeypatch.setattr(Broken, "apply", apply)
+    _, refused = run(chain({"type": "unit.runtime.chains.Broken"}), sink("a"), sink("b"))
+    assert asked == ["a", "b"]
+    assert [error.stage for _, error in refused] == [0, 0]
 
 
 def test_what_refuse_raises_ends_the_batch_before_the_record() -> None:

@@ -43,9 +43,10 @@ def test_a_message_becomes_a_record_with_everything_in_it() -> None:
     assert pickle.loads(pickle.dumps(record)).value == "foo"  # noqa: S301 (our own bytes)
 
 
-def test_a_message_without_time_and_headers_has_none() -> None:
-    (record,) = reader()[0].read([message(0, None, timestamp=(0, -1))]).records
-    assert (record.timestamp, record.timestamp_type, record.headers, record.value) == (None, 0, (), None)
+@pytest.mark.parametrize("kind", [0, 1, 2])
+def test_a_message_without_time_and_headers_has_none(kind: int) -> None:
+    (record,) = reader()[0].read([message(0, None, timestamp=(kind, -1))]).records
+    assert (record.timestamp, record.timestamp_type, record.headers, record.value) == (None, kind, (), None)
 
 
 def test_a_batch_knows_its_first_and_next_offsets_of_each_partition() -> None:
