@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sluiceway.config.worker import WorkerConfig
@@ -16,26 +16,60 @@ if TYPE_CHECKING:
 Subparsers = argparse._SubParsersAction
 
 SERVER_VARIABLE = "SLUICEWAY_SERVER"
+CONTEXT_VARIABLE = "SLUICEWAY_CONTEXT"
 TOKEN_VARIABLE = "SLUICEWAY_TOKEN"  # noqa: S105 (a variable's name)
+DEFAULT_SERVER = "http://localhost:8083"
+
+_COMPLETION_SECONDS = 1.0
 
 
 def add_server(parser: argparse.ArgumentParser) -> None:
-    """Add the option that says which REST API to call."""
+    """Add the options that say which REST API to call."""
     parser.add_argument(
         "--server",
         metavar="URL",
-        default=os.environ.get(SERVER_VARIABLE, "http://localhost:8083"),
-        help=f"the REST API (default: ${SERVER_VARIABLE} or http://localhost:8083); under Airflow, "
-        f"put an access token into ${TOKEN_VARIABLE}",
+        help=f"the REST API, or several of one cluster separated by commas (default: ${SERVER_VARIABLE}, the context in use, "
+        f"or {DEFAULT_SERVER}); under Airflow, put an access token into ${TOKEN_VARIABLE}",
     )
+    parser.add_argument("--context", metavar="NAME", help=f"a context of 'sluiceway contexts' (default: ${CONTEXT_VARIABLE})")
 
 
-def client(options: argparse.Namespace) -> ConnectClient:
-    """Return a client for the chosen server; a token is taken from the environment, where ``ps`` does not show it."""
+def add_names(parser: argparse.ArgumentParser, nargs: str | None = "+") -> None:
+    """Add connectors' names, as ``names`` (or ``name`` if there is one only), completed by what the server knows."""
+    action = parser.add_argument("name" if nargs is None else "names", nargs=nargs, metavar="NAME")
+    action.completer = _complete_connector  # type: ignore[attr-defined]
+
+
+def names_of(options: argparse.Namespace) -> list[str]:
+    """Return the connectors named; ``pause connector NAME`` reads like ``pause NAME``, as other tools have it."""
+    names: list[str] = options.names
+    return names[1:] if len(names) > 1 and names[0] in ("connector", "connectors") else names
+
+
+def client(options: argparse.Namespace, *, timeout: float = 60.0) -> ConnectClient:
+    """Return a client for the chosen server: that of an option, of the environment, of the context in use, or this machine's.
+
+    Credentials come from the context and the environment, never from the command line, where ``ps`` shows them.
+    """
+    from sluiceway.cli import context_file
     from sluiceway.rest.client import ConnectClient
 
-    token = os.environ.get(TOKEN_VARIABLE)
-    return ConnectClient(options.server, headers={"Authorization": f"Bearer {token}"} if token else None)
+    context = context_file.Context()
+    servers: Sequence[str] = _servers(options.server or ("" if options.context else os.environ.get(SERVER_VARIABLE, "")))
+    name = options.context or os.environ.get(CONTEXT_VARIABLE)
+    if name or not servers:
+        contexts = context_file.load()
+        name = name or contexts.current
+        context = contexts.get(name) if name else context
+    token = os.environ.get(TOKEN_VARIABLE) or context.token()
+    return ConnectClient(
+        servers or context.servers or DEFAULT_SERVER,
+        headers={"Authorization": f"Bearer {token}"} if token else None,
+        login=(context.username, context.password() or "") if context.username and not token else None,
+        ca=context.ca,
+        certificate=(context.certificate, context.key) if context.certificate else None,
+        timeout=timeout,
+    )
 
 
 def worker(file: Path | None) -> WorkerConfig:
@@ -61,8 +95,16 @@ def log_to_stderr() -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)")
 
 
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as columns, the first row being the head."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
+def _servers(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _complete_connector(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> Iterable[str]:
+    from sluiceway.errors import ConnectError
+
+    options = argparse.Namespace(server=getattr(parsed_args, "server", None), context=getattr(parsed_args, "context", None))
+    try:
+        with client(options, timeout=_COMPLETION_SECONDS) as api:
+            return [name for name in api.connectors() if name.startswith(prefix)]
+    except ConnectError:
+        return []

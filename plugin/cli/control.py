@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from sluiceway.cli.common import Subparsers, add_server, client, say
+from sluiceway.cli.common import Subparsers, add_names, add_server, client, names_of, say
 
 _VERBS = {
     "pause": ("paused", "pause connectors: their tasks keep their place"),
@@ -17,7 +17,7 @@ _VERBS = {
 def register(subparsers: Subparsers) -> None:
     for verb, (_, text) in _VERBS.items():
         parser = subparsers.add_parser(verb, help=text)
-        parser.add_argument("names", nargs="+", metavar="NAME")
+        add_names(parser)
         add_server(parser)
         parser.set_defaults(run=run, verb=verb)
 
@@ -25,7 +25,7 @@ def register(subparsers: Subparsers) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ask it of each connector in turn; the first refusal ends the command."""
     with client(options) as api:
-        for name in options.names:
+        for name in names_of(options):
             getattr(api, options.verb)(name)
             say(f"Connector {name} {_VERBS[options.verb][0]}")
     return 0

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.cli.common import Subparsers, say, table, worker
+from sluiceway.cli.common import Subparsers, say, worker
+from sluiceway.cli.output import table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""Entry point of the ``sluiceway`` command.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted; 3 from ``standalone`` for a refused connector, as Kafka's script.
-"""
+"""Entry point of the ``sluiceway`` command; ``exit_codes`` has what its exit codes say."""
 
 from __future__ import annotations
 
@@ -11,11 +8,62 @@ import sys
 from collections.abc import Sequence
 
 from sluiceway import __version__
-from sluiceway.cli import apply, broker, config, control, demo, dlq, get, rest, stack, standalone
+from sluiceway.cli import (
+    apply,
+    broker,
+    completion,
+    config,
+    contexts,
+    control,
+    demo,
+    describe,
+    dlq,
+    exit_codes,
+    get,
+    loggers,
+    logs,
+    offsets,
+    patch,
+    plugins,
+    rest,
+    restart,
+    stack,
+    standalone,
+    top,
+    validate,
+)
+from sluiceway.cli.common import TOKEN_VARIABLE
 from sluiceway.errors import ConnectError
 
-_COMMANDS = (demo, stack, broker, rest, standalone, get, apply, control, dlq, config)
-_INTERRUPTED = 130
+# In the order of the help text.
+_COMMANDS = (
+    demo,
+    stack,
+    broker,
+    rest,
+    standalone,
+    get,
+    describe,
+    apply,
+    validate,
+    patch,
+    control,
+    restart,
+    offsets,
+    dlq,
+    plugins,
+    loggers,
+    logs,
+    top,
+    contexts,
+    config,
+    completion,
+)
+
+_HINTS = {
+    exit_codes.UNREACHABLE: "'sluiceway up' starts one here; --server or 'sluiceway contexts use' names another.",
+    exit_codes.NOT_ALLOWED: f"'sluiceway contexts set --help' tells how to log in; a token may also stand in ${TOKEN_VARIABLE}.",
+}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -32,19 +80,22 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; a failure is one message on stderr, not a trace."""
-    options = parser().parse_args(arguments)
+    root = parser()
+    if completion.asked_for():
+        completion.complete(root)
+    options = root.parse_args(arguments)
     try:
         code: int = options.run(options)
         sys.stdout.flush()
     except ConnectError as error:
-        print(f"sluiceway: {error}", file=sys.stderr)
-        return 1
+        code = exit_codes.exit_code(error)
+        print(f"sluiceway: {error}{' ' + _HINTS[code] if code in _HINTS else ''}", file=sys.stderr)
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        return exit_codes.INTERRUPTED
     except BrokenPipeError:
         # The reader of our output went away (``| head``); Python would complain once more when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return exit_codes.FAILED
     return code
 
 

@@ -23,8 +23,18 @@ def register(subparsers: Subparsers) -> None:
 def run_up(options: argparse.Namespace) -> int:
     from sluiceway.stack.up import up
 
+    if options.worker is not None:
+        _warn(options.worker)
     up(options.worker, say)
     return 0
+
+
+def _warn(worker: Path) -> None:
+    from sluiceway.config.properties import read_properties
+    from sluiceway.config.worker_keys import unknown_key_text, unknown_keys
+
+    for key, meant in unknown_keys(read_properties(worker)).items():
+        say(f"Warning: {unknown_key_text(key, meant)}")
 
 
 def run_down(_options: argparse.Namespace) -> int:

@@ -30,10 +30,17 @@ def parse_properties(content: bytes | str) -> dict[str, str]:
 
 
 def read_connector_file(path: Path) -> dict[str, str]:
-    """Return a connector's config from a .properties file or from JSON.
+    """Return a connector's config from a .properties file, from JSON or from YAML.
 
-    JSON may be ``{"name": .., "config": {..}}`` or a plain map with ``name``, as in Connect's standalone mode.
+    JSON may be ``{"name": .., "config": {..}}`` or a plain map with ``name``, as in Connect's standalone mode; YAML likewise.
     """
+    if path.suffix in (".yaml", ".yml"):
+        from sluiceway.config.connector_files import read_connectors
+
+        connectors = read_connectors(path)
+        if len(connectors) != 1:
+            raise ConfigError(f"The connector file {path} holds {len(connectors)} connectors, where one is expected.")
+        return connectors[0].config
     if path.suffix != ".json":
         return read_properties(path)
     try:

@@ -12,6 +12,7 @@ from sluiceway.config.password import Password
 from sluiceway.config.restarts import RESTARTS
 from sluiceway.config.validators import Range
 from sluiceway.config.variables import PROVIDERS, Resolver, handed_over, referring_keys
+from sluiceway.config.worker_keys import warn_of_unknown
 
 _HIGH, _LOW = Importance.HIGH, Importance.LOW
 
@@ -84,12 +85,14 @@ class WorkerConfig:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> WorkerConfig:
-        """Parse worker properties; unknown keys are kept in ``raw`` (converters and clients read theirs by prefix).
+        """Parse worker properties; those not defined here are kept in ``raw`` (converters and clients read theirs by prefix),
+        and of those that nobody knows the log warns.
 
         References to the worker's own config providers are replaced, so ``raw`` may hold secrets. Raises ConfigError.
         """
         secrets = {name: Password(value) for name, value in handed_over().items()}
         raw = dict(properties)
+        warn_of_unknown(raw)
         if referring_keys(raw):
             providers = {key: value for key, value in raw.items() if key.startswith(PROVIDERS)}
             raw = {**Resolver.of(raw, secrets).resolve(raw), **providers}

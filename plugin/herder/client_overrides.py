@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sluiceway.config.client_keys import CLIENT_KEYS
-from sluiceway.config.connector import DLQ_TOPIC
+from sluiceway.config.connector import DLQ_TOPIC, NAME
 from sluiceway.config.definition import ConfigKey, ConfigValue, ValidatedValue, parse_value
 from sluiceway.herder.config_infos import ConfigInfo, ConfigKeyInfo, ConfigValueInfo
 from sluiceway.herder.enrichment import Config
+from sluiceway.herder.override_policy import OverridePolicy
 
+GROUP = "consumer.override.group.id"
 _TOPIC_CREATION = "topic.creation."
 
 
-def override_infos(config: Config, *, sink: bool) -> list[ConfigInfo]:
-    """Return the overrides of the clients that the connector uses; raises ConfigError for a value that is not of its type."""
-    return [info for client in _clients(config, sink=sink) for info in _infos(client, config)]
+def override_infos(config: Config, policy: OverridePolicy, *, sink: bool) -> list[ConfigInfo]:
+    """Return the overrides of the clients that the connector uses, with what the worker's policy has against them.
+
+    Raises ConfigError for a value that is not of its type.
+    """
+    return [info for client in _clients(config, sink=sink) for info in _infos(client, config, policy)]
+
+
+def check_group(config: Config, found: dict[str, ValidatedValue], worker_group: str) -> None:
+    """Add a finding if a sink's consumers would join the group of the workers."""
+    own, name = config.get(GROUP), config.get(NAME)
+    if own is not None:
+        if own == worker_group:
+            finding = found.setdefault(GROUP, ValidatedValue(GROUP, own))
+            finding.errors.append(f"Consumer group {own} conflicts with Connect worker group {worker_group}")
+    elif f"connect-{name}" == worker_group:
+        found[NAME].errors.append(
+            f"Consumer group for sink connector named {name} conflicts with Connect worker group {worker_group}"
+        )
 
 
 def _clients(config: Config, *, sink: bool) -> list[str]:
@@ -27,9 +47,16 @@ def _clients(config: Config, *, sink: bool) -> list[str]:
     return [client for client, used in uses.items() if used]
 
 
-def _infos(client: str, config: Config) -> list[ConfigInfo]:
+def _infos(client: str, config: Config, policy: OverridePolicy) -> list[ConfigInfo]:
     prefix = f"{client}.override."
-    return [_info(client, prefix, key[len(prefix) :], value) for key, value in config.items() if key.startswith(prefix)]
+    found = [_info(client, prefix, key[len(prefix) :], value) for key, value in config.items() if key.startswith(prefix)]
+    return [_with_refusal(info, policy.refusal(info.value.name[len(prefix) :])) for info in found if info.value is not None]
+
+
+def _with_refusal(info: ConfigInfo, refusal: str | None) -> ConfigInfo:
+    if refusal is None or info.value is None:
+        return info
+    return replace(info, value=replace(info.value, errors=(*info.value.errors, refusal)))
 
 
 def _info(client: str, prefix: str, name: str, raw: str | None) -> ConfigInfo:

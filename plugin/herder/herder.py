@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class, is_sink
-from sluiceway.errors import AlreadyExistsError, ConfigError, NotFoundError
-from sluiceway.herder import states, validation
+from sluiceway.errors import AlreadyExistsError, ConfigError, ConflictError, NotFoundError
+from sluiceway.herder import offset_edits, states, validation
 from sluiceway.herder.config_infos import ConfigInfos
+from sluiceway.herder.loggers import Loggers, checked_level, follow
 from sluiceway.herder.model import ConnectorInfo, ConnectorStatus, ConnectorType, TaskInfo
+from sluiceway.herder.offset_edits import Edit
+from sluiceway.herder.offsets import ConnectorOffsets, OpenGroups, await_rest, kafka_groups
+from sluiceway.herder.patch import patched
 from sluiceway.herder.restart_plan import plan_restart
+from sluiceway.herder.topics import TopicTracking
 from sluiceway.storage.interfaces import ConfigStore, OffsetStore, StatusStore
 from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, State, Status, TargetState, TaskId
 
 log = logging.getLogger(__name__)
+
+_PATCH_ATTEMPTS = 10
+
+
+class _ChangedMeanwhileError(ConflictError):
+    """A config is no longer the one that was looked at."""
 
 
 class Herder:
@@ -36,18 +48,30 @@ class Herder:
         offsets: OffsetStore | None = None,
         *,
         clock: Callable[[], float] = time.time,
+        open_groups: OpenGroups = kafka_groups,
     ) -> None:
         self._worker = worker
         self._config = config
         self._status = status
         self._offsets = offsets
         self._clock = clock
+        self._open_groups = open_groups
+
+    @property
+    def topic_tracking(self) -> TopicTracking:
+        """Whether the topics that connectors use are told."""
+        return TopicTracking.of(self._worker.raw)
 
     # Reading.
 
     def connectors(self) -> list[str]:
         """Return the names of all connectors, sorted."""
         return sorted(self._config.snapshot().names())
+
+    def configs(self) -> dict[str, Mapping[str, str]]:
+        """Return the configs of all connectors by name, sorted."""
+        state = self._config.snapshot()
+        return {name: state.connectors[name].config or {} for name in sorted(state.names())}
 
     def info(self, name: str) -> ConnectorInfo:
         """Return a connector's config and tasks; raises NotFoundError."""
@@ -79,6 +103,18 @@ class Herder:
         if found is None:
             raise NotFoundError(f"No status found for task {task}")
         return found
+
+    def offsets(self, name: str) -> list[Edit]:
+        """Return every partition of a connector with its offset; raises NotFoundError, KafkaClientError."""
+        return self._offsets_of(self._existing(name)).read()
+
+    def topics(self, name: str) -> list[str]:
+        """Return the topics that a connector was seen to use; none for a connector that does not exist, as in Connect."""
+        return self._status.topics(name)
+
+    def check_health(self, timeout: float) -> None:
+        """Return if the cluster answers within ``timeout`` seconds; raises ConnectError."""
+        self._config.refresh(timeout)
 
     # Writing.
 
@@ -120,6 +156,24 @@ class Herder:
             self._forget_earlier(name)
         log.info("[%s|worker] %s", name, "Created" if created else "Config changed")
         return created, self.info(name)
+
+    def patch_config(self, name: str, patch: Mapping[str, str | None]) -> ConnectorInfo:
+        """Change some keys of a connector's config, None removing one (KIP-477); return the connector's info.
+
+        Raises NotFoundError, BadRequestError, and ConflictError if others change the config again and again meanwhile.
+        """
+        self._known(name, f"Connector {name} not found")
+        for _ in range(_PATCH_ATTEMPTS):
+            before = self._existing(name).config or {}
+            config = validation.named(name, patched(before, patch))
+            validation.check(config, self._worker)
+            try:
+                self._config.put_connector(name, config, check=functools.partial(_refuse_changed, name, before))
+            except _ChangedMeanwhileError:
+                continue
+            log.info("[%s|worker] Config patched", name)
+            return self.info(name)
+        raise ConflictError(f"The config of connector {name} was changed by others while it was being patched; try again.")
 
     def delete(self, name: str) -> None:
         """Delete a connector; its offsets stay. Raises NotFoundError.
@@ -171,6 +225,42 @@ class Herder:
         self._config.put_restart_request(RestartRequest(task.connector, task=task.task))
         log.info("[%s|worker] Restart of task %d requested", task.connector, task.task)
 
+    def alter_offsets(self, name: str, edits: Sequence[Edit]) -> str:
+        """Set offsets of a stopped connector, None for one to be forgotten; return what to tell the user.
+
+        Raises NotFoundError, BadRequestError if it is not stopped or an offset is none, ConnectError if the connector or
+        the cluster refuses. Waits some seconds for a driver that is still stopping.
+        """
+        offset_edits.refuse_none(edits)
+        return self._stopped_offsets(name).alter(edits)
+
+    def reset_offsets(self, name: str) -> str:
+        """Forget the offsets of a stopped connector; return what to tell the user. Raises as ``alter_offsets`` does."""
+        return self._stopped_offsets(name).reset()
+
+    def reset_topics(self, name: str) -> None:
+        """Forget the topics that a connector was seen to use."""
+        self._status.remove_topics(name)
+
+    def follow_log_levels(self, loggers: Loggers) -> None:
+        """Have levels that are set for the whole cluster set here too, from now on."""
+        follow(self._config, loggers)
+
+    def set_cluster_log_level(self, logger: str, level: str) -> None:
+        """Ask every process of the cluster for a log level; raises NotFoundError for no level."""
+        self._config.put_logger_level(logger, checked_level(level))
+
+    def _stopped_offsets(self, name: str) -> ConnectorOffsets:
+        entry = self._config.refresh().entry(name)
+        if entry is None:
+            raise NotFoundError(f"Connector {name} not found")
+        offset_edits.refuse_unless_stopped(entry)
+        await_rest(lambda: self._driver_lives(name), name)
+        return self._offsets_of(entry)
+
+    def _offsets_of(self, entry: ConnectorEntry) -> ConnectorOffsets:
+        return ConnectorOffsets(entry, self._worker, self._offsets, self._open_groups)
+
     def _rest(self, name: str, target: TargetState) -> None:
         self._known(name)
         self._config.put_target_state(name, target)
@@ -221,6 +311,14 @@ class Herder:
 
     def _now(self) -> states.Clock:
         return states.Clock(int(self._clock() * 1000), self._worker.number("sluiceway.heartbeat.timeout.ms"))
+
+
+def _refuse_changed(name: str, config: Mapping[str, str], newest: ClusterState) -> None:
+    entry = newest.entry(name)
+    if entry is None:
+        raise NotFoundError(f"Connector {name} not found")
+    if entry.config != config:
+        raise _ChangedMeanwhileError(f"The config of connector {name} has changed.")
 
 
 def _info(entry: ConnectorEntry) -> ConnectorInfo:

@@ -29,10 +29,11 @@ from sluiceway.data.java_maps import copied_table_size, hash_map_order, in_bucke
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import BadRequestError, ConfigError, ConnectError, InvalidConfigError, NotFoundError
 from sluiceway.herder import plugin_classes
-from sluiceway.herder.client_overrides import override_infos
+from sluiceway.herder.client_overrides import check_group, override_infos
 from sluiceway.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo
 from sluiceway.herder.enrichment import CONVERTERS, Config, base_def, framework_def, parse_text, version_def
 from sluiceway.herder.exactly_once import check_exactly_once
+from sluiceway.herder.override_policy import OverridePolicy
 from sluiceway.herder.plugin_classes import is_a, java_name, listed, no_such_version, plugin_class, version_of
 from sluiceway.herder.references import References
 from sluiceway.herder.version_range import VersionRange
@@ -95,10 +96,12 @@ def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
         definition = version_def(connector, config)
         return _infos(name, definition, definition.validate(config).values())
     sink = is_sink(connector)
+    policy = OverridePolicy.of(worker.raw)
     framework = framework_def(connector, config, worker)
     found = framework.validate(config)
     if sink:
         _check_topics(config, found)
+        check_group(config, found, worker.group_id)
     elif issubclass(connector, SourceConnector):
         check_exactly_once(connector, {key: value for key, value in config.items() if value is not None}, worker, found)
     for key in (key for key, value in config.items() if value is None):
@@ -109,7 +112,7 @@ def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
     definition = framework.replace(*own).define(*(key for key in own if key.name not in framework))
     told = connector.validate(cast(Mapping[str, str], config))
     infos = _infos(name, definition, {**found, **told}.values())
-    infos += override_infos(config, sink=sink)
+    infos += override_infos(config, policy, sink=sink)
     for key in CONVERTERS:
         infos += _converter_infos(key, config, {**found, **told})
     return infos + _own_infos(config)
@@ -142,11 +145,16 @@ def installed(*, connectors_only: bool = True) -> list[InstalledPlugin]:
     return [InstalledPlugin(java_name(cls), kind.type, version_of(cls)) for kind in kinds for cls in listed(kind)]
 
 
-def plugin_config(name: str) -> list[ConfigKeyInfo]:
+def plugin_config(name: str, version: str | None = None) -> list[ConfigKeyInfo]:
     """Return the options of a plugin of any kind: the answer to GET /connector-plugins/{plugin}/config.
 
-    Raises NotFoundError if there is no such plugin, ConnectError if it is a class that cannot be made.
+    Raises NotFoundError if there is no such plugin, BadRequestError if not in a version that was asked for (a range in
+    Maven's notation), ConnectError if it is a class that cannot be made.
     """
+    try:
+        wanted = VersionRange.parse(version)
+    except ValueError:
+        raise BadRequestError(f"Invalid version specification: {version}") from None
     try:
         cls = plugin_class(name).cls
     except ConfigError:
@@ -156,6 +164,9 @@ def plugin_config(name: str) -> list[ConfigKeyInfo]:
     kind = next((kind for kind in plugin_classes.KINDS if is_a(cls, kind)), None)
     if kind is None:
         raise NotFoundError(f"Unknown plugin {name}.")
+    other_version = no_such_version(cls, wanted)
+    if other_version:
+        raise BadRequestError(other_version)
     if issubclass(cls, Connector):
         own, base = cls.config_def(), base_def(cls)
         base = base.replace(replace(base[CONNECTOR_VERSION], default=version_of(cls)))

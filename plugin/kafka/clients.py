@@ -1,7 +1,6 @@
 """Makes producers, consumers and admin clients from a worker's properties, with Connect's defaults and client ids.
 
-librdkafka's keys are mostly Java's; those that differ are mapped in ``to_librdkafka`` and keys that only Java knows are
-left out with a warning.
+What is configured are the Java clients' keys, or librdkafka's; ``java_keys`` has what becomes of each.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.kafka.errors import mapped_errors
+from sluiceway.kafka.java_keys import to_librdkafka
 
 __all__ = [
     "AdminClient", "Consumer", "Message", "Producer", "TopicPartition",
@@ -52,50 +52,28 @@ class _Sparingly(logging.Filter):
 
 log.addFilter(_Sparingly())
 
-# Java client keys that librdkafka does not have, harmless to leave out.
-_JAVA_ONLY = {
-    "key.serializer", "value.serializer", "key.deserializer", "value.deserializer", "max.block.ms",
-    "interceptor.classes", "metric.reporters", "metrics.num.samples", "metrics.sample.window.ms", "partitioner.class",
-    "max.poll.records", "metrics.recording.level", "auto.include.jmx.reporter",
-    "group.instance.id.prefix", "partitioner.ignore.keys", "partitioner.adaptive.partitioning.enable",
-    "default.api.timeout.ms", "exclude.internal.topics", "enable.metrics.push", "metadata.recovery.strategy",
-}  # fmt: skip
-
-# Java keys that have another name here.
-_RENAMED = {"fetch.max.wait.ms": "fetch.wait.max.ms", "max.request.size": "message.max.bytes"}
-
-_BUFFER_BYTES, _BUFFER_KILOBYTES = "buffer.memory", "queue.buffering.max.kbytes"
 _IDEMPOTENCE, _IN_FLIGHT = "enable.idempotence", "max.in.flight.requests.per.connection"
 _DELIVERY_TIMEOUT, _TRANSACTION_TIMEOUT = "delivery.timeout.ms", "transaction.timeout.ms"
 _TRANSACTION_MS = 60_000  # the clients' default, Java's and librdkafka's
 
+# The worker's own keys that hold for all its clients.
 _CLIENT_KEYS = ("security.", "sasl.", "ssl.", "client.dns.lookup", "request.timeout.ms", "socket.", "broker.address.")
 # librdkafka's 10 s would keep the stores blind that long after a broker's restart.
 _INTERNAL = {"reconnect.backoff.max.ms": "1000"}
 _SHARED_DEFAULTS = {"log.connection.close": "false", "topic.metadata.refresh.interval.ms": "60000"}
 
 
-def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return Java client properties as librdkafka's; unknown Java-only keys are left out."""
-    mapped: dict[str, str] = {}
-    for key, value in properties.items():
-        if key in _RENAMED:
-            mapped[_RENAMED[key]] = value
-        elif key == _BUFFER_BYTES and value.strip().isdecimal():
-            mapped[_BUFFER_KILOBYTES] = str(max(1, int(value) // 1024))
-        elif key in _JAVA_ONLY:
-            log.debug("Leaving out the Java-only client property %s", key)
-        else:
-            mapped[key] = value
-    return mapped
-
-
-def _common(worker: WorkerConfig, client_id: str) -> dict[str, str]:
-    shared = {key: value for key, value in worker.raw.items() if key.startswith(_CLIENT_KEYS)}
-    return {
-        **_SHARED_DEFAULTS, **to_librdkafka(shared),
-        "bootstrap.servers": worker.bootstrap_servers, "client.id": client_id,
-    }  # fmt: skip
+def _config(
+    worker: WorkerConfig, client_id: str, defaults: Mapping[str, str], *layers: Mapping[str, str], group: str | None = None
+) -> dict[str, str]:
+    """Return librdkafka's config from Java's keys: the worker's, then each layer, merged before they are mapped."""
+    java = {key: value for key, value in worker.raw.items() if key.startswith(_CLIENT_KEYS)}
+    java |= {"bootstrap.servers": worker.bootstrap_servers, "client.id": client_id}
+    if group is not None:
+        java["group.id"] = group
+    for layer in layers:
+        java |= layer
+    return {**_SHARED_DEFAULTS, **defaults, **to_librdkafka(java)}
 
 
 def producer_config(worker: WorkerConfig, client_id: str, overrides: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -105,18 +83,16 @@ def producer_config(worker: WorkerConfig, client_id: str, overrides: Mapping[str
     the worker's ``producer.*`` keys included. Connect turns idempotence off and allows one request in flight, for the sake
     of brokers before 0.11; here it is on, which keeps the order with several in flight and repeats nothing.
     """
-    config = {
-        **_common(worker, client_id),
+    defaults = {
         "acks": "all",
         "enable.idempotence": "true",
         "partitioner": "murmur2_random",
         "delivery.timeout.ms": "2147483647",
         "message.max.bytes": "1048576",  # Java's max.request.size
         "queue.buffering.max.messages": "200000",
-        _BUFFER_KILOBYTES: "32768",  # Java's buffer.memory
-        **to_librdkafka(worker.with_prefix("producer.")),
-        **to_librdkafka(overrides or {}),
+        "queue.buffering.max.kbytes": "32768",  # Java's buffer.memory
     }
+    config = _config(worker, client_id, defaults, worker.with_prefix("producer."), overrides or {})
     if config[_IDEMPOTENCE].strip().lower() == "false":
         config.setdefault(_IN_FLIGHT, "1")  # with more, a repeated request would overtake others
     return config
@@ -158,9 +134,7 @@ def consumer_config(
 
     With librdkafka's defaults one consumer stops at about 195,000 small records a second, with these at 900,000.
     """
-    return {
-        **_common(worker, client_id),
-        "group.id": group,
+    defaults = {
         "enable.auto.commit": "false",
         "auto.offset.reset": "earliest",
         "isolation.level": "read_uncommitted",  # Java's default, and so Connect's
@@ -169,9 +143,8 @@ def consumer_config(
         "queued.min.messages": "200000",
         "fetch.queue.backoff.ms": "10",  # the default pauses a partition for a second each time its queue was full
         "fetch.message.max.bytes": "1048576",
-        **to_librdkafka(worker.with_prefix("consumer.")),
-        **to_librdkafka(overrides or {}),
     }
+    return _config(worker, client_id, defaults, worker.with_prefix("consumer."), overrides or {}, group=group)
 
 
 def internal_producer_config(worker: WorkerConfig, client_id: str, **settings: str) -> dict[str, str]:
@@ -180,8 +153,7 @@ def internal_producer_config(worker: WorkerConfig, client_id: str, **settings: s
     A write is handed on at once and given up after 30 s, so that whoever waits for it hears of a broker that is away.
     """
     return {
-        **_common(worker, client_id),
-        **_INTERNAL,
+        **_config(worker, client_id, _INTERNAL),
         "acks": "all",
         "enable.idempotence": "true",
         "partitioner": "murmur2_random",
@@ -197,8 +169,7 @@ def internal_consumer_config(worker: WorkerConfig, client_id: str, **settings: s
     A position that the topic does not have is an error, not a jump to one of its ends.
     """
     return {
-        **_common(worker, client_id),
-        **_INTERNAL,
+        **_config(worker, client_id, _INTERNAL),
         "group.id": worker.group_id,  # librdkafka asks for one; nothing joins it
         "enable.auto.commit": "false",
         "enable.auto.offset.store": "false",
@@ -222,13 +193,14 @@ def consumer(config: Mapping[str, Any]) -> Consumer:
 
 
 def admin_client(
-    worker: WorkerConfig, client_id: str | None = None, overrides: Mapping[str, str] | None = None
-) -> AdminClient:  # fmt: skip
-    """Create an admin client with the worker's ``admin.*`` keys, a connector's ``admin.override.*``, and Connect's client id."""
-    config = {
-        **_common(worker, client_id or f"{worker.group_id}-shared-admin"),
-        **to_librdkafka(worker.with_prefix("admin.")),
-        **to_librdkafka(overrides or {}),
-    }
+    worker: WorkerConfig, overrides: Mapping[str, str] | None = None, *, client_id: str | None = None
+) -> AdminClient:
+    """Create an admin client with the worker's ``admin.*`` keys and, unless ``client_id`` is another, Connect's client id.
+
+    ``overrides`` are a connector's ``admin.override.*`` without the prefix.
+    """
+    config = _config(
+        worker, client_id or f"{worker.group_id}-shared-admin", {}, worker.with_prefix("admin."), overrides or {}
+    )  # fmt: skip
     with mapped_errors("create a Kafka admin client"):
         return AdminClient(config, logger=log)

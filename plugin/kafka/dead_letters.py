@@ -30,7 +30,7 @@ def ensure_dead_letter_topic(
 
     Raises KafkaClientError if it is missing and cannot be created, or the cluster cannot be asked.
     """
-    admin = admin_client(WorkerConfig.of({**worker.raw, **overrides}) if overrides else worker)
+    admin = admin_client(worker, overrides)
     if partition_count(admin, topic) is not None:
         return
     try:

@@ -2,17 +2,51 @@
 
 # No "from __future__ import annotations": FastAPI resolves the annotations of a dependency when it is used.
 
+from collections.abc import Mapping, Sequence
+
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
 from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
 from airflow.api_fastapi.core_api.security import GetUserDep
+from airflow.configuration import conf
 from airflow.models.dag import DagModel
 from fastapi import HTTPException, Request
 from sluiceway.errors import ConfigError, ConnectError
-from sluiceway.provider.dag_keys import dag_of
+from sluiceway.provider.dag_keys import DAG, dag_of
 from sluiceway.provider.naming import dag_id
 
 _METHODS: dict[str, ResourceMethod] = {"GET": "GET", "HEAD": "GET", "POST": "POST", "DELETE": "DELETE"}
+_OF_CONNECTOR = "/offsets"  # what is deleted there is not the connector
+
+
+class DagGuard:
+    """A user's rights on the DAGs of the connectors that a request is about. See ``sluiceway.rest.guard.Guard``."""
+
+    def __init__(self, user: GetUserDep) -> None:
+        self._user = user
+
+    def visible(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
+        dags = {name: dag for name, config in configs.items() if (dag := _dag_or_none(name, config)) is not None}
+        teams = DagModel.get_dag_id_to_team_name_mapping(list(dags.values())) if conf.getboolean("core", "multi_team") else {}
+        seen: set[str] = set()
+        for team in {None, *teams.values()}:
+            ids = {dag for dag in dags.values() if teams.get(dag) == team}
+            if ids:
+                manager = get_auth_manager()
+                seen |= manager.filter_authorized_dag_ids(dag_ids=ids, user=self._user, method="GET", team_name=team)
+        return [name for name, dag in dags.items() if dag in seen]
+
+    def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
+        """A config that names a hand-written DAG takes that DAG over: it will be paused and resumed with the connector."""
+        dag = config.get(DAG)
+        if dag:
+            self.require("PUT", dag)
+
+    def require(self, method: ResourceMethod, dag: str | None) -> None:
+        """Raise HTTPException (403) unless the user may do this to the DAG, or to DAGs in general."""
+        details = DagDetails(id=dag, team_name=DagModel.get_team_name(dag) if dag else None)
+        if not get_auth_manager().is_authorized_dag(method=method, details=details, user=self._user):
+            raise HTTPException(403, "Forbidden")
 
 
 def authorise(request: Request, user: GetUserDep) -> None:
@@ -24,11 +58,16 @@ def authorise(request: Request, user: GetUserDep) -> None:
     dag = _dag_of(request, name) if name else None
     # To do anything with an existing connector, deletion apart, is to edit its DAG.
     method = _METHODS.get(request.method, "PUT")
-    if dag is not None and method == "POST":
+    if dag is not None and (method == "POST" or (method == "DELETE" and _is_below_connector(request))):
         method = "PUT"
-    details = DagDetails(id=dag, team_name=DagModel.get_team_name(dag) if dag else None)
-    if not get_auth_manager().is_authorized_dag(method=method, details=details, user=user):
-        raise HTTPException(403, "Forbidden")
+    guard = DagGuard(user)
+    guard.require(method, dag)
+    request.state.guard = guard
+
+
+def _is_below_connector(request: Request) -> bool:
+    route = request.scope.get("route")
+    return str(getattr(route, "path", "")).endswith(_OF_CONNECTOR)
 
 
 def _dag_of(request: Request, name: str) -> str:
@@ -41,3 +80,10 @@ def _dag_of(request: Request, name: str) -> str:
         return dag_id(name)
     except ConfigError as error:
         raise HTTPException(404, str(error)) from error
+
+
+def _dag_or_none(name: str, config: Mapping[str, str]) -> str | None:
+    try:
+        return dag_of(name, config)
+    except ConfigError:  # the name is too long for a DAG: only whoever sees all may know, and nobody is asked for that
+        return None

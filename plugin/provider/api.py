@@ -12,6 +12,8 @@ from fastapi import Depends, FastAPI
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
+from sluiceway.herder.loggers import Loggers
+from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.provider.access import authorise
 from sluiceway.provider.mirror import Mirror
 from sluiceway.provider.settings import Settings, read_settings
@@ -27,8 +29,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0  # seconds between attempts to reach Ka
 class Backend:
     """The stores, the herder and the mirror of one API-server process. Opened in the background: Kafka may come later."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, loggers: Loggers) -> None:
         self._settings = settings
+        self._loggers = loggers
         self._herder: Herder | None = None
         self._stores: Stores | None = None
         self._mirror: Mirror | None = None
@@ -74,11 +77,13 @@ class Backend:
 
     def _connect(self) -> None:
         worker = self._settings.worker()
+        use_plugin_path(worker.raw)
         stores = open_stores(worker)
         stores.start()
         self._stores = stores
         self._cluster_id = ClusterId(worker)
         self._herder = herder = Herder(worker, stores.config, stores.status, stores.offsets)
+        herder.follow_log_levels(self._loggers)
         if self._settings.mirror_enabled:
             self._mirror = make_mirror(self._settings, worker, stores, herder)
             self._mirror.start()
@@ -98,6 +103,7 @@ def make_mirror(settings: Settings, worker: WorkerConfig, stores: Stores, herder
 def make_airflow_app() -> FastAPI:
     """Return the app to mount. Opens nothing yet: API servers may fork after this."""
     backend: Backend | None = None
+    loggers = Loggers()
 
     def current() -> Backend:
         if backend is None:
@@ -107,7 +113,7 @@ def make_airflow_app() -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         nonlocal backend
-        backend = Backend(read_settings())
+        backend = Backend(read_settings(), loggers)
         backend.start()
         try:
             yield
@@ -118,6 +124,7 @@ def make_airflow_app() -> FastAPI:
         lambda: current().herder(),
         kafka_cluster_id=lambda: current().cluster_id(),
         dependencies=[Depends(authorise)],
+        loggers=loggers,
     )
     app.router.lifespan_context = lifespan
     return app

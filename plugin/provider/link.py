@@ -9,6 +9,7 @@ from typing import Protocol
 
 from sluiceway.config.connector import NAME
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.storage.interfaces import ConfigStore, StatusStore
 from sluiceway.storage.model import ConnectorEntry, State, Status, TargetState, TaskId
 
@@ -43,6 +44,7 @@ class KafkaLink:
     """The link over Kafka's three topics."""
 
     def __init__(self, worker: WorkerConfig) -> None:
+        use_plugin_path(worker.raw)
         self._worker = worker
 
     def entry(self, name: str) -> ConnectorEntry | None:

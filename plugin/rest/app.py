@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from fastapi import FastAPI
 from sluiceway import __version__
 from sluiceway.herder import Herder
-from sluiceway.rest import errors, plugin_routes, restart_routes, routes
+from sluiceway.herder.loggers import Loggers
+from sluiceway.rest import administration_routes, errors, logger_routes, plugin_routes, restart_routes, routes
 from sluiceway.rest.conventions import PathRules
+
+_ABOUT = 'Kafka Connect\'s REST API. Errors are always {"error_code": 404, "message": "..."}.'
+
+
+class Resources(enum.Enum):
+    """Which part of the API an app serves: ``/admin`` may have listeners of its own."""
+
+    ALL = (routes.router, restart_routes.router, administration_routes.router, plugin_routes.router, logger_routes.router)
+    CONNECTORS = (routes.router, restart_routes.router, administration_routes.router, plugin_routes.router)
+    ADMIN = (logger_routes.router,)
 
 
 def make_app(
@@ -17,22 +29,21 @@ def make_app(
     *,
     kafka_cluster_id: Callable[[], str | None] = lambda: None,
     dependencies: Sequence[Any] = (),
+    resources: Resources = Resources.ALL,
+    loggers: Loggers | None = None,
 ) -> FastAPI:
-    """Return Connect's REST API as a FastAPI app.
+    """Return Connect's REST API as a FastAPI app, described at ``/docs``.
 
     Both callables are called for each request, on a pool thread, so they may block but should remember their answer; what
     ``herder_provider`` raises is answered like any error. ``dependencies`` (``fastapi.Depends(...)``) run before every
     endpoint, for authentication and permissions; the path parameter that names the connector is ``name``.
     """
-    app = FastAPI(
-        title="Sluiceway", version=__version__, dependencies=list(dependencies),
-        openapi_url=None, docs_url=None, redoc_url=None,
-    )  # fmt: skip
+    app = FastAPI(title="Sluiceway", version=__version__, description=_ABOUT, dependencies=list(dependencies), redoc_url=None)
     app.state.herder_provider = herder_provider
     app.state.kafka_cluster_id = kafka_cluster_id
-    app.include_router(routes.router)
-    app.include_router(restart_routes.router)
-    app.include_router(plugin_routes.router)
+    app.state.loggers = loggers or Loggers()
+    for router in resources.value:
+        app.include_router(router)
     app.add_middleware(PathRules)
     errors.install(app)
     return app

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 from fastapi.responses import Response
-from sluiceway.errors import InvalidConfigError
+from sluiceway.errors import BadRequestError, InvalidConfigError
 from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo
+from sluiceway.herder.loggers import LoggerLevel
+from sluiceway.herder.offset_edits import Edit
 from sluiceway.herder.validation import InstalledPlugin
 from sluiceway.storage.model import Status, TargetState, TaskId
 
@@ -17,8 +20,19 @@ _INITIAL_STATES = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED,
 _REQUEST_FIELDS = ("name", "config", "initial_state")
 
 
-class UnreadableBodyError(ValueError):
-    """A request's body is not what the endpoint takes (REST: 500, as in Connect)."""
+class UnreadableBodyError(BadRequestError):
+    """A request's body is not what the endpoint takes. (Connect answers 500, and tells of its Java classes.)"""
+
+
+class _NotJsonError(ValueError):
+    """What Python's parser takes and JSON does not know."""
+
+
+_WRONG: dict[type[Exception], str] = {
+    UnicodeDecodeError: "it is not UTF-8",
+    UnicodeEncodeError: "it holds half of a surrogate pair",
+    _NotJsonError: "it holds a number that JSON does not know",
+}
 
 
 class JsonResponse(Response):
@@ -57,6 +71,14 @@ def status_json(status: Status) -> dict[str, Any]:
     return told if status.trace is None else {**told, "trace": status.trace}
 
 
+def offsets_json(offsets: Iterable[Edit]) -> dict[str, Any]:
+    return {"offsets": [{"partition": partition, "offset": offset} for partition, offset in offsets]}
+
+
+def logger_json(logger: LoggerLevel) -> dict[str, Any]:
+    return {"level": logger.level, "last_modified": logger.last_modified}
+
+
 def plugin_json(plugin: InstalledPlugin) -> dict[str, str]:
     return {"class": plugin.name, "type": plugin.type, "version": plugin.version}
 
@@ -71,6 +93,41 @@ def read_unchecked_config(body: bytes) -> dict[str, str | None]:
     pairs = _read_object(body)
     found: dict[str, str | None] = dict.fromkeys(pairs)
     return found | _texts({key: value for key, value in pairs.items() if value is not None}, "the config")
+
+
+def read_patch(body: bytes) -> dict[str, str | None]:
+    """Return what a ``PATCH .../config`` changes; null removes a key. Raises UnreadableBodyError."""
+    return read_unchecked_config(body)
+
+
+def read_level(body: bytes) -> str:
+    """Return the log level in a body. Raises UnreadableBodyError, or BadRequestError if there is none."""
+    level = _read_object(body).get("level")
+    if isinstance(level, (dict, list)):
+        raise UnreadableBodyError('"level" must be a text.')
+    if level is None:
+        raise BadRequestError("Desired 'level' parameter was not specified in request.")
+    return _text(level)
+
+
+def read_offsets(body: bytes) -> list[Edit]:
+    """Return the partitions and offsets of a ``PATCH .../offsets``. Raises UnreadableBodyError."""
+    request = _parsed(body, numbers_as_text=False)
+    if not isinstance(request, dict) or request.keys() - {"offsets"}:
+        raise UnreadableBodyError('The body must be a JSON object with nothing but "offsets".')
+    offsets = request.get("offsets")
+    if not isinstance(offsets, list | None):
+        raise UnreadableBodyError('"offsets" must be a list.')
+    return [_edit(each) for each in offsets or ()]
+
+
+def _edit(entry: object) -> Edit:
+    if not isinstance(entry, dict) or entry.keys() - {"partition", "offset"}:
+        raise UnreadableBodyError('Each of "offsets" must be a JSON object with "partition" and "offset".')
+    partition, offset = entry.get("partition"), entry.get("offset")
+    if not isinstance(partition, dict | None) or not isinstance(offset, dict | None):
+        raise UnreadableBodyError('"partition" and "offset" must be JSON objects, or null.')
+    return partition, offset
 
 
 def read_create_request(body: bytes) -> tuple[str, dict[str, str], TargetState | None]:
@@ -98,14 +155,44 @@ def _initial_state(state: object) -> TargetState | None:
 
 
 def _read_object(body: bytes) -> dict[str, Any]:
-    try:
-        # Numbers stay as they were written: 3.50 is the text 3.50 in a config.
-        document = json.loads(body.decode(), parse_int=str, parse_float=str)
-    except ValueError as error:
-        raise UnreadableBodyError(f"The request's body is not JSON: {error}.") from error
+    document = _parsed(body, numbers_as_text=True)
     if not isinstance(document, dict):
         raise UnreadableBodyError("The request's body must be a JSON object.")
     return document
+
+
+def _parsed(body: bytes, *, numbers_as_text: bool) -> Any:
+    if not body.strip():
+        raise UnreadableBodyError("The request's body is missing; it must be a JSON object.")
+    try:
+        # In a config, numbers stay as they were written: 3.50 is the text 3.50.
+        numbers: dict[str, Any] = {"parse_int": str, "parse_float": str} if numbers_as_text else {"parse_float": _finite}
+        document = json.loads(body.decode(), parse_constant=_refuse_constant, **numbers)
+        if b"\\ud" in body.lower():
+            json.dumps(document, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+    except (ValueError, RecursionError) as error:
+        raise UnreadableBodyError(f"The request's body is not JSON: {_reason(error)}.") from error
+    return document
+
+
+def _reason(error: Exception) -> str:
+    """Return what is wrong, without the text at that place: it may be a secret."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at line {error.lineno}, column {error.colno}"
+    return (
+        "it is nested too deeply" if isinstance(error, RecursionError) else _WRONG.get(type(error), "it holds a number too large")
+    )
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise _NotJsonError(text)
+    return number
+
+
+def _refuse_constant(name: str) -> None:
+    raise _NotJsonError(name)
 
 
 def _texts(pairs: Mapping[str, Any], where: str) -> dict[str, str]:

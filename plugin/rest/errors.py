@@ -6,6 +6,7 @@ import http
 import logging
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
 from sluiceway.errors import (
     AlreadyExistsError,
@@ -15,20 +16,24 @@ from sluiceway.errors import (
     ConnectError,
     NotFoundError,
 )
-from sluiceway.rest.bodies import JsonResponse, UnreadableBodyError
+from sluiceway.rest.bodies import JsonResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
 log = logging.getLogger(__name__)
 
-# The first class that fits counts. Connect answers 500 to a body that it cannot read, and clients see that as it is.
+AMBIGUOUS_SCOPE = "sluiceway.ambiguous"
+"""The key in a request's scope that marks a path which Kafka Connect's server would refuse unseen."""
+
+AMBIGUOUS = "Ambiguous URI path: it contains an encoded slash, backslash or percent sign, and names no connector."
+
+# The first class that fits counts.
 _CODES: tuple[tuple[type[Exception], int], ...] = (
     (NotFoundError, 404),
     (AlreadyExistsError, 409),
     (ConflictError, 409),
     (BadRequestError, 400),
     (ConfigError, 400),
-    (UnreadableBodyError, 500),
     (ConnectError, 500),
 )
 
@@ -45,15 +50,15 @@ def error_response(code: int, message: str, headers: dict[str, str] | None = Non
 
 def install(app: FastAPI) -> None:
     """Make the app answer every error in Connect's form."""
-    for kind in (ConnectError, UnreadableBodyError):
-        app.add_exception_handler(kind, _on_own_error)
+    app.add_exception_handler(ConnectError, _on_own_error)
     app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(RequestValidationError, _on_unreadable_request)
     app.add_exception_handler(Exception, _on_other_error)
 
 
 async def _on_own_error(request: Request, error: Exception) -> Response:
     code = status_code(error)
-    if code >= http.HTTPStatus.INTERNAL_SERVER_ERROR and isinstance(error, ConnectError):
+    if code >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("%s %s failed: %s", request.method, request.url.path, error)
     return error_response(code, str(error))
 
@@ -62,9 +67,17 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 (registered for it)
     if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED and request.method == "OPTIONS":
         return _options(request)
+    if error.status_code == http.HTTPStatus.NOT_FOUND and request.scope.get(AMBIGUOUS_SCOPE):
+        return error_response(400, AMBIGUOUS)
     phrase = http.HTTPStatus(error.status_code).phrase
     message = f"HTTP {error.status_code} {phrase}" if error.detail == phrase else str(error.detail)
     return error_response(error.status_code, message, dict(error.headers or {}))
+
+
+async def _on_unreadable_request(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 (registered for it)
+    where = "; ".join(f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}" for each in error.errors())
+    return error_response(400, f"The request cannot be read: {where}.")
 
 
 async def _on_other_error(_request: Request, error: Exception) -> Response:
@@ -78,4 +91,7 @@ def _options(request: Request) -> Response:
     for route in request.app.routes:
         if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
             methods |= route.methods or set()
-    return PlainTextResponse(", ".join(sorted(methods)), headers={"Allow": ",".join(sorted(methods))})
+    allow = {"Allow": ",".join(sorted(methods))}
+    if request.headers.get("accept", "").partition(";")[0].strip().lower() == "application/json":
+        return Response(headers={**allow, "Content-Type": "application/json"})
+    return PlainTextResponse(", ".join(sorted(methods)), headers=allow)

@@ -8,13 +8,13 @@ from fastapi.responses import Response
 from sluiceway.rest import bodies
 from sluiceway.rest.bodies import JsonResponse
 from sluiceway.rest.conventions import json_only
-from sluiceway.rest.routes import TheHerder, task_number
+from sluiceway.rest.requests import TheHerder, names_a_connector, task_number
 from sluiceway.storage.model import TaskId
 
-router = APIRouter(dependencies=[Depends(json_only)])
+router = APIRouter(dependencies=[Depends(json_only), Depends(names_a_connector)])
 
 
-@router.post("/connectors/{name}/restart")
+@router.post("/connectors/{name:segment}/restart", summary="Restart the connector, and with includeTasks its tasks (KIP-745)")
 def restart(
     name: str,
     herder: TheHerder,
@@ -27,7 +27,7 @@ def restart(
     return JsonResponse(bodies.connector_status_json(status), 202) if any(chosen.values()) else Response(status_code=204)
 
 
-@router.post("/connectors/{name}/tasks/{task}/restart")
+@router.post("/connectors/{name:segment}/tasks/{task}/restart", summary="Restart one task")
 def restart_task(name: str, task: str, herder: TheHerder) -> Response:
     herder.restart_task(TaskId(name, task_number(task)))
     return Response(status_code=204)

@@ -1,85 +1,113 @@
-"""Serves the REST API by itself, on the worker's ``listeners``."""
+"""Serves the REST API by itself, on the worker's ``listeners`` and ``admin.listeners``."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import signal
-import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import uvicorn
+from fastapi import FastAPI
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import ConfigError, ConnectError, MissingToolError
 from sluiceway.herder import Herder
-from sluiceway.rest.app import make_app
+from sluiceway.herder.loggers import Loggers
+from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.rest.app import Resources, make_app
+from sluiceway.rest.authentication import Authentication
 from sluiceway.rest.cluster import ClusterId
+from sluiceway.rest.credentials import Authenticator
+from sluiceway.rest.headers import Cors, ExtraHeaders
+from sluiceway.rest.listening import ListenerGroup
+from sluiceway.rest.settings import Listener, RestSettings
+from sluiceway.rest.tls import server_context
 
 log = logging.getLogger(__name__)
 
-_START_SECONDS = 30.0
-_STOP_SECONDS = 5
-
 
 class RestServer:
-    """The REST API on a thread of its own; several may run in one process. ``start`` binds, ``stop`` lets requests finish."""
+    """The REST API on threads of its own; several may run in one process. ``start`` binds, ``stop`` lets requests finish.
 
-    def __init__(self, worker: WorkerConfig, herder_provider: Callable[[], Herder]) -> None:
-        self._listeners = [parse_listener(each) for each in worker.text("listeners").split(",")]
-        self._sockets: list[socket.socket] = []
-        self._server = uvicorn.Server(
-            uvicorn.Config(
-                make_app(herder_provider, kafka_cluster_id=ClusterId(worker)),
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                timeout_graceful_shutdown=_STOP_SECONDS,
-            )
-        )
-        self._thread = threading.Thread(target=self._serve, name="rest", daemon=True)
+    Raises ConfigError for keys and files that it cannot use.
+    """
+
+    def __init__(self, worker: WorkerConfig, herder_provider: Callable[[], Herder], loggers: Loggers | None = None) -> None:
+        self._settings = RestSettings.of(worker)
+        self._worker = worker
+        self._herder_provider = herder_provider
+        self._loggers = loggers or Loggers()
+        self._authenticator = Authenticator.of(worker.raw, os.environ)
+        use_plugin_path(worker.raw)
+        apart = self._settings.admin_listeners
+        self._groups = self._grouped(self._settings.listeners, Resources.ALL if apart is None else Resources.CONNECTORS)
+        self._admin_groups = self._grouped(apart or (), Resources.ADMIN)
 
     @property
     def addresses(self) -> list[str]:
-        """The URLs that it answers on, once started; a listener on port 0 shows the port it was given."""
-        return [_url(each) for each in self._sockets]
+        """The URLs of ``listeners``, once started, in their order; one on port 0 shows the port it was given."""
+        return _in_order(self._settings.listeners, self._groups)
+
+    @property
+    def admin_addresses(self) -> list[str]:
+        """The URLs of ``admin.listeners``, where they are apart."""
+        return _in_order(self._settings.admin_listeners or (), self._admin_groups)
 
     def start(self) -> None:
         """Bind the listeners and return once requests are answered.
 
         Raises MissingToolError if an address cannot be bound; nothing stays bound then.
         """
+        groups = [*self._groups, *self._admin_groups]
+        self._herder_provider().follow_log_levels(self._loggers)
         try:
-            for host, port in self._listeners:
-                self._sockets.append(_bind(host, port))
-        except MissingToolError:
-            self._close_sockets()
-            raise
-        self._thread.start()
-        waited = threading.Event()
-        for _ in range(int(_START_SECONDS / 0.02)):
-            if self._server.started or not self._thread.is_alive():
-                break
-            waited.wait(0.02)
-        if not self._server.started:
+            for group in groups:
+                group.bind()
+            for group in groups:
+                group.start()
+        except BaseException:
             self.stop()
-            raise ConnectError(f"The REST server did not start on {', '.join(self.addresses)}; see the log.")
-        log.info("REST API on %s", ", ".join(self.addresses))
+            raise
+        log.info("REST API on %s", ", ".join(self.addresses + self.admin_addresses))
+        if not self._authenticator.challenges:
+            log.info("The REST API asks for no credentials: whoever reaches it may run code here")
 
     def stop(self) -> None:
         """Let running requests finish, for 5 s at most, and close the listeners. May be called when not started."""
-        self._server.should_exit = True
-        if self._thread.is_alive():
-            self._thread.join(_STOP_SECONDS + 5)
-        self._close_sockets()
+        groups = [*self._groups, *self._admin_groups]
+        for group in groups:
+            group.ask_to_stop()
+        for group in groups:
+            group.stop()
 
-    def _serve(self) -> None:
-        self._server.run(sockets=list(self._sockets))
+    def _grouped(self, listeners: Sequence[Listener], resources: Resources) -> list[ListenerGroup]:
+        """Return one group for http and one for https: each has an event loop of its own, and may have a certificate."""
+        groups: list[ListenerGroup] = []
+        for scheme in dict.fromkeys(listener.scheme for listener in listeners):
+            context = server_context(self._worker.raw) if scheme == "https" else None
+            same = [listener for listener in listeners if listener.scheme == scheme]
+            groups.append(ListenerGroup(same, self._app(resources), context))
+        return groups
 
-    def _close_sockets(self) -> None:
-        for each in self._sockets:
-            each.close()
+    def _app(self, resources: Resources) -> FastAPI:
+        app = make_app(
+            self._herder_provider,
+            kafka_cluster_id=ClusterId(self._worker),
+            resources=resources,
+            loggers=self._loggers,
+        )
+        # The last one added is the outermost.
+        app.add_middleware(Authentication, authenticator=self._authenticator)
+        if self._settings.cors.origins:
+            app.add_middleware(Cors, rules=self._settings.cors)
+        if self._settings.headers:
+            app.add_middleware(ExtraHeaders, rules=self._settings.headers)
+        return app
+
+
+def _in_order(listeners: Sequence[Listener], groups: Sequence[ListenerGroup]) -> list[str]:
+    urls = {scheme: iter(group.urls) for group in groups for scheme in [group.scheme]}
+    return [url for listener in listeners for url in [next(urls[listener.scheme], None)] if url is not None]
 
 
 def serve(worker: WorkerConfig) -> None:
@@ -109,36 +137,3 @@ def _told_to_stop() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
-
-
-def parse_listener(listener: str) -> tuple[str, int]:
-    """Return host ("" for every interface) and port of ``http://host:port``; raises ConfigError."""
-    scheme, separator, address = listener.strip().partition("://")
-    host, _, port = address.rpartition(":")
-    if not separator or not port.isdecimal() or int(port) > 65535:
-        raise ConfigError("listeners", listener, "Expected http://host:port; leave out the host to listen everywhere")
-    if scheme.lower() != "http":
-        raise ConfigError("listeners", listener, "Only http listeners are supported; put a proxy in front for https")
-    return host.strip("[]"), int(port)
-
-
-def _bind(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind((host, port))
-        bound.listen(socket.SOMAXCONN)
-    except OSError as error:
-        bound.close()
-        raise MissingToolError(
-            f"Cannot listen on {host or '*'}:{port}: {error.strerror or error}. "
-            "Stop what uses the port, or set another in 'listeners'."
-        ) from error
-    return bound
-
-
-def _url(bound: socket.socket) -> str:
-    host, port = bound.getsockname()[:2]
-    host = "localhost" if host in ("0.0.0.0", "::") else host  # noqa: S104 (compared, not bound)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

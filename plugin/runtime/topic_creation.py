@@ -136,7 +136,7 @@ class TopicCreation:
         if group is None:
             return
         if self._admin is None:
-            self._admin = admin_client(self._worker, f"connector-adminclient-{self._task}", self._overrides)
+            self._admin = admin_client(self._worker, self._overrides, client_id=f"connector-adminclient-{self._task}")
         try:
             if partition_count(self._admin, topic) is None and create_topic(
                 self._admin, topic, group.partitions, group.replication_factor, group.settings

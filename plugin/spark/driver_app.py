@@ -17,6 +17,8 @@ if sys.path and Path(sys.path[0]) == Path(__file__).parent:
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
+from sluiceway.herder.loggers import Loggers, follow
+from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.spark.driver import Driver, local_worker_id, stop_on_signals
 from sluiceway.spark.executor import log_to_stderr
 from sluiceway.spark.kafka_port import KafkaPort
@@ -49,6 +51,7 @@ def main(arguments: list[str]) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     worker = WorkerConfig.of(read_properties(options.worker))
+    use_plugin_path(worker.raw)
     worker_id = local_worker_id()
     jvm = os.getppid()
     context = spark_context(f"sluiceway-{options.connector}")
@@ -67,6 +70,7 @@ def _run(options: argparse.Namespace) -> int:
                 bounded=options.mode == "micro-batch",
             )
 
+        follow(stores.config, Loggers(options.connector))
         driver = Driver(stores.config, runner, only=[options.connector])
         stop_on_signals(driver)
         stop_with_parent(driver, options.parent_pid)

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from sluiceway.config.variables import resolver
 from sluiceway.errors import ConfigError, trace_of
+from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.runtime.task import TaskResult, TaskServices, TaskSpec
 from sluiceway.storage.model import State
 
@@ -63,6 +64,7 @@ def run_partition(assignments: Iterator[Assignment]) -> Iterator[TaskResult]:
     """Run the one assignment of a single-partition RDD: the function that Spark ships."""
     for assignment in assignments:
         log_to_stderr(f"[{assignment.spec.id.connector}|task-{assignment.spec.id.task}] ")
+        use_plugin_path(assignment.spec.worker.raw)
         yield run_assignment(assignment)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError, InternalTopicError
+from sluiceway.herder.loggers import Loggers
 from sluiceway.kafka.admin import end_offsets, partition_count
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.log import LogRecord, TopicTail
@@ -27,6 +28,7 @@ from sluiceway.spark.port import StatusPublisher
 from sluiceway.storage.codec import (
     ConnectorRecord,
     ConnectorStatusRecord,
+    LoggerRecord,
     TargetStateRecord,
     TaskStatusRecord,
     decode_config_record,
@@ -56,6 +58,7 @@ class KafkaPort(StatusPublisher):
         super().__init__(connector, worker_id, stores.status.written_by(self._write))
         self._worker = worker
         self._stores = stores
+        # With the worker's own rights: it asks about the group and its topics only, as Connect's workers do.
         self._admin = admin_client(worker)
         self._lease = TransactionalWriter(worker, f"{worker.group_id}-{connector}-driver", f"{worker.group_id}-statuses")
         self._hurry = threading.Event()
@@ -165,11 +168,12 @@ class KafkaServices:
 
 
 class KafkaControl:
-    """Reads a task's orders from the config and status topics; looks at most every 50 ms. Runs on an executor."""
+    """Reads a task's orders, and log levels, from the config and status topics; looks at most every 50 ms. On an executor."""
 
     def __init__(self, spec: TaskSpec, positions: dict[TopicPartition, int], order: Order) -> None:
         self._spec = spec
         self._order = order
+        self._loggers = Loggers(spec.id.connector)
         self._tail = TopicTail(spec.worker, f"{spec.worker.group_id}-orders", positions)
         self._looked = float("-inf")
 
@@ -196,6 +200,8 @@ class KafkaControl:
             if order is Order.ABANDON or (order is not None and self._order in (Order.RUN, Order.PAUSE)):
                 log.info("[%s|task-%d] is told to %s", self._spec.id.connector, self._spec.id.task, order.value)
                 self._order = order
+            if (level := _level_in(record, self._spec)) is not None:
+                self._loggers.obey(level.namespace, level.level)
 
 
 def order_in(record: LogRecord, spec: TaskSpec) -> Order | None:
@@ -218,6 +224,11 @@ def order_in(record: LogRecord, spec: TaskSpec) -> Order | None:
         told = said.status.worker_id == spec.worker_id and said.status.state in (State.UNASSIGNED, State.RESTARTING)
         return Order.STOP if told else None
     return None
+
+
+def _level_in(record: LogRecord, spec: TaskSpec) -> LoggerRecord | None:
+    config = decode_config_record(record.key, record.value) if record.topic == spec.worker.config_topic else None
+    return config if isinstance(config, LoggerRecord) else None
 
 
 def _newer(status: Status, spec: TaskSpec) -> bool:

@@ -25,6 +25,7 @@ from sluiceway.stack.worker_file import (
     DEFAULT_REST_PORT,
     LISTENERS,
     needs_broker,
+    rest_url,
     worker_properties,
     write_worker_file,
 )
@@ -105,9 +106,7 @@ class Stack:
             rest.start()
             with clock.telling("Making Airflow's database"):
                 migrated.result()
-        addresses = Addresses(
-            f"http://localhost:{ports['rest']}", airflow.url, properties[BOOTSTRAP], str(self._worker_file), ports
-        )
+        addresses = Addresses(rest_url(properties), airflow.url, properties[BOOTSTRAP], str(self._worker_file), ports)
         write_atomically(self._state_file, json.dumps(asdict(addresses), indent=1))
         since = airflow.start()
         clock.say("Started Airflow's components and the REST API; waiting until all are healthy")

@@ -37,11 +37,25 @@ def worker_properties(user: Mapping[str, str] | None, *, bootstrap: str | None, 
     """Return the stack's worker properties; pure.
 
     ``user`` None: as in Kafka's sample. ``bootstrap`` is the embedded broker's address, None when the user has a broker.
+    ``listeners`` is where REST listens unless the user says it, on that port in either case.
     """
     properties = dict(_SAMPLE if user is None else user)
     if bootstrap is not None:
         properties = {**_ONE_BROKER, **properties, BOOTSTRAP: bootstrap}
-    return {**properties, LISTENERS: listeners}
+    own = properties.get(LISTENERS, "").strip()
+    return {**properties, LISTENERS: _on_port(own, listeners.rpartition(":")[2]) if own else listeners}
+
+
+def _on_port(listeners: str, port: str) -> str:
+    """Return the user's listeners with the first on the port that was found free for it."""
+    first, *others = listeners.split(",")
+    return ",".join((f"{first.rpartition(':')[0]}:{port}", *others))
+
+
+def rest_url(properties: Mapping[str, str]) -> str:
+    """Return where the REST API of a stack with these properties is reached on this machine: its first listener."""
+    first = properties[LISTENERS].split(",")[0].strip()
+    return f"{first.partition(':')[0].lower()}://localhost:{first.rpartition(':')[2]}"
 
 
 def needs_broker(user: Mapping[str, str] | None) -> bool:

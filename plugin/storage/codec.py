@@ -29,8 +29,9 @@ _RESTART_TASK = "\x1f"  # stands between a connector's name and a task's number
 _STATUS_CONNECTOR, _STATUS_TASK, _STATUS_TOPIC, _TOPIC_CONNECTOR = (
     "status-connector-", "status-task-", "status-topic-", ":connector-",
 )  # fmt: skip
+_LOGGER = "logger-cluster-"
 # Kinds that Connect's workers keep for themselves.
-_OTHERS = ("session-key", "logger-cluster-")
+_OTHERS = ("session-key",)
 _OLD_STATE = {TargetState.STOPPED: TargetState.PAUSED}  # workers before 3.5 know no STOPPED
 _PRIMITIVES = (str, bytes, bool, int, float, type(None))
 
@@ -80,6 +81,11 @@ def encode_restart(request: RestartRequest) -> KeyValue:
     )
 
 
+def encode_logger_level(namespace: str, level: str) -> KeyValue:
+    """A log level for every worker of the cluster."""
+    return f"{_LOGGER}{namespace}".encode(), dumps({"level": level})
+
+
 # Config topic, reading.
 
 
@@ -113,7 +119,15 @@ class TargetStateRecord:
     state: TargetState | None
 
 
-ConfigRecord = ConnectorRecord | TaskRecord | CommitRecord | TaskCountRecord | TargetStateRecord | RestartRequest
+@dataclass(frozen=True, slots=True)
+class LoggerRecord:
+    namespace: str
+    level: str
+
+
+ConfigRecord = (
+    ConnectorRecord | TaskRecord | CommitRecord | TaskCountRecord | TargetStateRecord | LoggerRecord | RestartRequest
+)  # fmt: skip
 
 
 def decode_config_record(key: bytes | None, value: bytes | None) -> ConfigRecord | None:
@@ -135,6 +149,9 @@ def _decode_config(key: str, value: bytes | None) -> ConfigRecord | None:
         return TargetStateRecord(key[len(_TARGET) :], None if value is None else _target_state(value))
     if key.startswith(_FENCING):
         return TaskCountRecord(key[len(_FENCING) :], _whole_number(_object(value), "task-count"))
+    if key.startswith(_LOGGER):
+        level = _object(value).get("level")
+        return LoggerRecord(key[len(_LOGGER) :], level) if isinstance(level, str) else None
     if key.startswith(_TASK):
         return TaskRecord(_task_id(key[len(_TASK) :]), _properties(value))
     if key.startswith(_COMMIT):

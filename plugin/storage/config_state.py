@@ -15,6 +15,7 @@ from typing import NamedTuple
 from sluiceway.storage.codec import (
     CommitRecord,
     ConnectorRecord,
+    LoggerRecord,
     TargetStateRecord,
     TaskCountRecord,
     TaskRecord,
@@ -24,7 +25,7 @@ from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest
 
 
 class Change(NamedTuple):
-    """What a record changed: ``kind`` is "connector", "tasks", "target-state" or "restart"."""
+    """What a record changed: ``kind`` is "connector", "tasks", "target-state", "restart" or "logger-level" (of a namespace)."""
 
     kind: str
     connector: str
@@ -49,6 +50,7 @@ class ConfigState:
 
     def __init__(self) -> None:
         self._connectors: dict[str, _Connector] = {}
+        self._logger_levels: dict[str, str] = {}
         self._offset = 0
         self._snapshot: ClusterState | None = ClusterState()
 
@@ -68,6 +70,9 @@ class ConfigState:
             connector.task_count, connector.pending_fencing = record.tasks, False
         elif isinstance(record, TargetStateRecord):
             return self._target_state(record)
+        elif isinstance(record, LoggerRecord):
+            self._logger_levels[record.namespace] = record.level
+            return Change("logger-level", record.namespace)
         elif isinstance(record, RestartRequest):
             return Change("restart", record.connector, record)
         return None
@@ -76,7 +81,7 @@ class ConfigState:
         """Return what has been read so far; the same object until another record comes."""
         if self._snapshot is None:
             entries = {name: _entry(name, each) for name, each in self._connectors.items() if _is_known(each)}
-            self._snapshot = ClusterState(entries, self._offset)
+            self._snapshot = ClusterState(entries, self._offset, dict(self._logger_levels))
         return self._snapshot
 
     def _of(self, name: str) -> _Connector:

@@ -10,6 +10,7 @@ from sluiceway.storage.codec import (
     KeyValue,
     encode_commit,
     encode_connector,
+    encode_logger_level,
     encode_restart,
     encode_target_state,
     encode_task,
@@ -90,6 +91,10 @@ class ConfigWrites(abc.ABC):
     def put_restart_request(self, request: RestartRequest) -> None:
         """Ask for a restart; whoever runs the connector reads it."""
         self._write(lambda _state: [encode_restart(request)])
+
+    def put_logger_level(self, namespace: str, level: str) -> None:
+        """Ask every process of the cluster for a log level."""
+        self._write(lambda _state: [encode_logger_level(namespace, level)])
 
 
 def _existing(state: ClusterState, name: str) -> ConnectorEntry:

@@ -9,7 +9,10 @@ from sluiceway.api.records import Offset, Partition
 from sluiceway.storage.model import ClusterState, RestartRequest, Status, TargetState, TaskId
 
 ConfigChange = Callable[[str, str], None]
-"""Called with the kind of record ("connector", "tasks", "target-state", "restart") and the connector's name."""
+"""Called with the kind of record ("connector", "tasks", "target-state", "restart") and the connector's name.
+
+"logger-level" comes with the logger's name.
+"""
 
 
 class ConfigStore(Protocol):
@@ -57,6 +60,9 @@ class ConfigStore(Protocol):
 
         Raises NotFoundError, and ConflictError if the connector has another number of task configs by now.
         """
+
+    def put_logger_level(self, namespace: str, level: str) -> None:
+        """Store a log level for every process of the cluster; those that start later ignore it."""
 
     def put_restart_request(self, request: RestartRequest) -> None: ...
 

@@ -67,6 +67,7 @@ class ClusterState:
 
     connectors: Mapping[str, ConnectorEntry] = field(default_factory=dict)
     offset: int = 0
+    logger_levels: Mapping[str, str] = field(default_factory=dict)
 
     def names(self) -> list[str]:
         """Return the names of the connectors that exist (have a config)."""

@@ -11,6 +11,7 @@ from airflow.api_fastapi.app import create_app, get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 from airflow.utils.db import initdb
+from fastapi import HTTPException
 from fastapi.testclient import TestClient
 from sluiceway.errors import NotFoundError
 from sluiceway.provider import access
@@ -18,13 +19,26 @@ from sluiceway.provider import access
 pytestmark = pytest.mark.airflow
 
 CONFIG = {"connector.class": "FileStreamSource", "topic": "t"}
-READS = [("GET", "/connectors"), ("GET", "/connectors/c"), ("GET", "/connectors/c/status"), ("GET", "/")]
+READS = [
+    ("GET", "/connectors"),
+    ("GET", "/connectors/c"),
+    ("GET", "/connectors/c/status"),
+    ("GET", "/connectors/c/offsets"),
+    ("GET", "/"),
+]
 WRITES = [
     ("POST", "/connectors", {"name": "c", "config": CONFIG}),
     ("PUT", "/connectors/c/config", CONFIG),
     ("PUT", "/connectors/c/pause", None),
     ("PUT", "/connectors/c/resume", None),
     ("PUT", "/connectors/c/stop", None),
+    ("PATCH", "/connectors/c/config", {}),
+    ("POST", "/connectors/c/restart", None),
+    ("POST", "/connectors/c/tasks/0/restart", None),
+    ("DELETE", "/connectors/c/offsets", None),
+    ("PATCH", "/connectors/c/offsets", {"offsets": [{}]}),
+    ("PUT", "/connectors/c/topics/reset", None),
+    ("PUT", "/admin/loggers/org.a?scope=cluster", {"level": "INFO"}),
     ("DELETE", "/connectors/c", None),
 ]
 
@@ -72,6 +86,7 @@ def test_a_viewer_may_look(client: TestClient, method: str, path: str) -> None:
     ("method", "name", "asked"),
     [
         ("GET", None, ("GET", None)),
+        ("OFFSETS", "c", ("PUT", "c")),
         ("HEAD", "a b", ("GET", "a_x20b")),
         ("POST", None, ("POST", None)),
         ("POST", "c", ("PUT", "c")),
@@ -97,6 +112,40 @@ def test_what_is_asked_of_the_auth_manager(
     monkeypatch.setattr(access, "get_auth_manager", lambda: SimpleNamespace(is_authorized_dag=is_authorized_dag))
     monkeypatch.setattr(access.DagModel, "get_team_name", lambda dag: None)
     app = SimpleNamespace(state=SimpleNamespace(herder_provider=lambda: SimpleNamespace(info=info)))
-    request: Any = SimpleNamespace(method=method, path_params={"name": name} if name else {}, app=app)
+    path = "/connectors/{name:segment}" + ("/offsets" if method == "OFFSETS" else "")
+    request: Any = SimpleNamespace(
+        method="DELETE" if method == "OFFSETS" else method, path_params={"name": name} if name else {}, app=app,
+        scope={"route": SimpleNamespace(path=path)}, state=SimpleNamespace(),
+    )  # fmt: skip
     access.authorise(request, SimpleNamespace())  # type: ignore[arg-type]
     assert seen == [asked]
+
+
+class _OnlyMine:
+    """An auth manager whose user may see and edit one DAG."""
+
+    def filter_authorized_dag_ids(self, *, dag_ids: set[str], user: object, method: str, team_name: str | None) -> set[str]:
+        return dag_ids & {"mine"} if method == "GET" else set()
+
+    def is_authorized_dag(self, *, method: str, details: DagDetails, user: object) -> bool:
+        return details.id == "mine"
+
+
+@pytest.fixture
+def guard(monkeypatch: pytest.MonkeyPatch) -> access.DagGuard:
+    monkeypatch.setattr(access, "get_auth_manager", _OnlyMine)
+    monkeypatch.setattr(access.DagModel, "get_team_name", lambda dag: None)
+    return access.DagGuard(SimpleNamespace())  # type: ignore[arg-type]
+
+
+def test_a_list_shows_only_the_connectors_whose_dags_the_user_may_see(guard: access.DagGuard) -> None:
+    configs = {"a": {}, "b": {"airflow.dag": "mine"}, "mine": {}, "n" * 300: {}}
+    assert guard.visible(configs) == ["b", "mine"]
+
+
+def test_nobody_takes_over_a_hand_written_dag_of_others(guard: access.DagGuard) -> None:
+    guard.check_config("a", {"airflow.dag": "mine"})
+    guard.check_config("a", {})
+    with pytest.raises(HTTPException) as caught:
+        guard.check_config("a", {"airflow.dag": "theirs"})
+    assert caught.value.status_code == 403

@@ -142,6 +142,31 @@ def test_a_killed_python_worker_is_replaced(running: Running) -> None:
     running.eventually_states(("RUNNING", ["RUNNING"]), within=30)
 
 
+_PLUGIN = """
+from sluiceway.connectors.file.source import FileStreamSourceConnector
+
+class Mine(FileStreamSourceConnector):
+    java_class = None
+"""
+
+
+def test_a_driver_and_its_tasks_know_the_plugin_path_and_hear_of_log_levels(
+    start: Start, tmp_path: Path, unique: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = unique("plugin").replace("-", "_")
+    folder, source = tmp_path / "plugins", tmp_path / "in.txt"
+    folder.mkdir()
+    (folder / f"{module}.py").write_text(_PLUGIN)
+    source.write_text("a\n")
+    monkeypatch.syspath_prepend(folder)  # for the herder of this process
+    config = {"connector.class": f"{module}.Mine", "file": str(source), "topic": unique("lines")}
+    running = start(config, **{"plugin.path": str(folder)})
+    running.herder.set_cluster_log_level(f"connector.{running.name}", "DEBUG")
+    for context in ("worker", "task-0"):
+        told = f"[{running.name}|{context}] [worker] Log level of connector.{running.name} is DEBUG"
+        eventually(lambda told=told: told in running.driver.log.read_text(), within=15, what=told)  # type: ignore[misc]
+
+
 def told_by(worker: WorkerConfig, name: str) -> list[tuple[int, str]]:
     """Return partition and worker of each word in the status topic about a connector and its tasks, in order."""
     found: list[LogRecord] = []

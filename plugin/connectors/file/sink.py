@@ -92,6 +92,9 @@ class FileStreamSinkConnector(SinkConnector):
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         return [self._config] * max_tasks
 
+    def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
+        return True  # lines that were written are not taken back
+
 
 def _append_to(path: Path) -> IO[bytes]:
     try:

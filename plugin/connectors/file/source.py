@@ -7,9 +7,10 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sluiceway.api import ExactlyOnceSupport, SourceConnector, SourceRecord, SourceTask
+from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceRecord, SourceTask
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import NonEmptyString
+from sluiceway.connectors.file.positions import FILENAME_FIELD, POSITION_FIELD, check_offset
 from sluiceway.connectors.file.tail import FileTail, StreamTail, Tail
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import ConnectError
@@ -17,9 +18,6 @@ from sluiceway.errors import ConnectError
 FILE = "file"
 TOPIC = "topic"
 BATCH_SIZE = "batch.size"
-
-FILENAME_FIELD = "filename"
-POSITION_FIELD = "position"
 
 _LOOK_SECONDS = 0.05
 _LOOKS = 4
@@ -111,3 +109,10 @@ class FileStreamSourceConnector(SourceConnector):
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
         # A position in standard input means nothing to the next process.
         return ExactlyOnceSupport.SUPPORTED if config.get(FILE) is not None else ExactlyOnceSupport.UNSUPPORTED
+
+    def alter_offsets(self, config: Mapping[str, str], offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
+        if config.get(FILE) is None:
+            raise ConnectError("Offsets cannot be modified if the 'file' configuration is unspecified: standard input has none.")
+        for partition, offset in offsets:
+            check_offset(partition, offset)
+        return True

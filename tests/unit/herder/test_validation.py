@@ -355,3 +355,17 @@ def test_a_plugins_options_are_its_own_and_then_connects() -> None:
     assert plugin_config("Filter") == []
     with pytest.raises(NotFoundError, match=r"^Unknown plugin nope\.$"):
         plugin_config("nope")
+
+
+def test_a_source_is_asked_about_exactly_once_and_a_sink_about_its_group() -> None:
+    worker = WorkerConfig.of({"group.id": "connect-k"})
+
+    def errors(config: Mapping[str, str]) -> list[str]:
+        return [error for info in validate_config(config, worker).configs if info.value for error in info.value.errors]
+
+    assert errors({**SOURCE, "transaction.boundary": "connector"}) == [
+        "The connector cannot define transaction boundaries with the provided configuration; use poll or interval."
+    ]
+    assert errors({**SINK, "file": "/f"}) == [
+        "Consumer group for sink connector named k conflicts with Connect worker group connect-k"
+    ]

@@ -7,6 +7,7 @@ from confluent_kafka import KafkaError, KafkaException
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, ConnectError, FencedError, KafkaClientError
 from sluiceway.kafka.clients import (
+    admin_client,
     internal_consumer_config,
     internal_producer_config,
     producer,
@@ -93,3 +94,17 @@ def test_overrides_that_transactions_do_not_go_with_are_refused(key: str, value:
 
 def test_a_connectors_transactional_id_is_not_its_own_to_choose() -> None:
     assert transactional_producer_config(WorkerConfig.of({}), "c", "i", {"transactional.id": "x"})["transactional.id"] == "i"
+
+
+def test_an_admin_client_takes_the_connectors_overrides_over_the_workers_and_the_name_it_is_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[dict[str, str]] = []
+    monkeypatch.setattr("sluiceway.kafka.clients.AdminClient", lambda config, logger: made.append(config))
+    worker = WorkerConfig.of({"group.id": "g", "admin.retries": "3", "admin.request.timeout.ms": "1000"})
+    admin_client(worker)
+    admin_client(worker, {"request.timeout.ms": "2000"}, client_id="connector-adminclient-c-0")
+    assert [(each["client.id"], each["retries"], each["socket.timeout.ms"]) for each in made] == [
+        ("g-shared-admin", "3", "1000"),
+        ("connector-adminclient-c-0", "3", "2000"),
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from fastapi import Depends, FastAPI, HTTPException
@@ -94,7 +95,7 @@ def test_head_answers_as_get_does(http: TestClient) -> None:
     [
         ("/connectors/a", "DELETE,GET,HEAD,OPTIONS"),
         ("/connectors/a/pause", "OPTIONS,PUT"),
-        ("/connectors/a/config", "GET,HEAD,OPTIONS,PUT"),
+        ("/connectors/a/config", "GET,HEAD,OPTIONS,PATCH,PUT"),
     ],
 )
 def test_options_tells_the_methods_of_a_path(http: TestClient, path: str, methods: str) -> None:
@@ -151,12 +152,43 @@ def test_an_initial_state_of_null_is_none(http: TestClient) -> None:
     assert create(http, initial_state=None).status_code == 201
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"x"', b"\xff", b'{"a": NaN', b"1"])
-def test_a_body_that_cannot_be_read_is_answered_500_as_connect_does(http: TestClient, body: bytes) -> None:
-    for method, path in (("POST", "/connectors"), ("PUT", "/connectors/a/config")):
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b"null", b'"x"', b"\xff", b'{"a": NaN', b'{"a": NaN}', b"1", b"[" * 100_000, b'{"a": "\\ud800"}'],
+    ids=lambda body: repr(body[:20]),
+)  # fmt: skip
+def test_a_body_that_cannot_be_read_is_a_bad_request(http: TestClient, body: bytes) -> None:
+    create(http)
+    requests = [
+        ("POST", "/connectors"), ("PUT", "/connectors/a/config"), ("PATCH", "/connectors/a/config"),
+        ("PATCH", "/connectors/a/offsets"), ("PUT", "/connector-plugins/FileStreamSource/config/validate"),
+        ("PUT", "/admin/loggers/x.y"),
+    ]  # fmt: skip
+    for method, path in requests:
         answer = http.request(method, path, content=body, headers={"content-type": "application/json"})
-        assert (answer.status_code, answer.json()["error_code"]) == (500, 500)
-        assert message(answer).startswith("The request's body ")
+        assert (answer.status_code, answer.json()["error_code"]) == (400, 400), path
+    assert http.get("/connectors").json() == ["a"]
+
+
+@pytest.mark.parametrize(("method", "path"), [("DELETE", "/connectors/a%2Fb"), ("PUT", "/connectors/a%2Fb/config")])
+def test_nothing_is_made_or_deleted_by_an_ambiguous_path_that_names_nothing(http: TestClient, method: str, path: str) -> None:
+    assert http.request(method, "http://testserver" + path, json=SOURCE).status_code == 400
+    assert http.get("/connectors").json() == []
+
+
+def test_what_is_wrong_with_json_is_told_by_its_place_and_never_quoted(http: TestClient) -> None:
+    body = b'{"name": "a",\n "config": {"password": "hunter2"'
+    answer = http.post("/connectors", content=body, headers={"content-type": "application/json"})
+    assert message(answer) == "The request's body is not JSON: Expecting ',' delimiter at line 2, column 34."
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("PUT", "/connectors/a/config"), ("PATCH", "/connectors/a/config"), ("DELETE", "/connectors/a")]
+)
+def test_a_body_of_no_or_another_type_is_not_taken(http: TestClient, method: str, path: str) -> None:
+    create(http)
+    for headers in ({}, {"content-type": "text/plain"}, {"content-type": "application/merge-patch+json"}):
+        assert http.request(method, path, content=b"{}", headers=headers).status_code == 415
 
 
 @pytest.mark.parametrize("name", ["a b", "ü漢", "a+b", "a:b@c", "a?b#c", "a;b=c", 'a"b', "a{b}", "a&b", "a.b..c", "~"])
@@ -169,20 +201,28 @@ def test_a_connector_of_any_name_is_found_again_at_its_location(http: TestClient
     assert http.get("/connectors").json() == []
 
 
-@pytest.mark.parametrize("name", ["a/b", "100%", "a\\b", ".", ".."])
-def test_a_name_that_no_request_could_reach_is_refused(http: TestClient, name: str) -> None:
-    answer = create(http, name)
-    assert answer.status_code == 400
-    assert "cannot be part of a URL" in message(answer)
+@pytest.mark.parametrize("name", ["a/b", "/", "100%", "%41", "a\\b", "a/b/status", "a%2Fb", "connectors/x"])
+def test_a_connector_that_kafka_connect_cannot_reach_is_reached_and_deleted_here(http: TestClient, name: str) -> None:
+    assert create(http, name).status_code == 201
+    path = f"/connectors/{quote(name, safe='')}"
+    assert http.get(path).json()["name"] == name
+    assert http.get(f"{path}/status").json()["name"] == name
+    assert http.put(f"{path}/pause").status_code == 202
+    assert http.put(f"{path}/config", json=SOURCE).status_code == 200
+    assert http.delete(path).status_code == 204
     assert http.get("/connectors").json() == []
 
 
 @pytest.mark.parametrize(
-    "path", ["/connectors/a%2fb", "/connectors/a%2Fb/config", "/connectors/100%25", "/connectors/a%5Cb", "//connectors"]
-)
-def test_an_ambiguous_path_is_refused(http: TestClient, path: str) -> None:
+    "path",
+    ["/connectors/a%2fb", "/connectors/a%2Fb/config", "/connectors/100%25", "/connectors/a%5Cb", "/connectors/a%2Fb/nope",
+     "//connectors", "/connectors//x", "/connectors/%00", "/connectors/a%0Ab/status", "/connectors/%zz", "/connectors/%",
+     "/connectors/%ff", "/connectors/a%EF%B7%90b", "/connector%2Fplugins"],
+)  # fmt: skip
+def test_an_ambiguous_or_bad_path_is_refused_unless_it_names_a_connector(http: TestClient, path: str) -> None:
     answer = http.get("http://testserver" + path)
     assert (answer.status_code, answer.json()["error_code"]) == (400, 400)
+    assert http.get("/connectors").json() == []
 
 
 def test_a_put_to_a_padded_name_keeps_the_blanks(http: TestClient) -> None:

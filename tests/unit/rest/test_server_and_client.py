@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import httpx
 import pytest
@@ -15,7 +15,8 @@ from sluiceway.herder import Herder
 from sluiceway.rest import cluster
 from sluiceway.rest.client import ConnectClient, RestError
 from sluiceway.rest.cluster import ClusterId
-from sluiceway.rest.server import RestServer, parse_listener
+from sluiceway.rest.server import RestServer
+from sluiceway.rest.settings import Listener, parse_listener
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 
 SOURCE = {"connector.class": "FileStreamSource", "topic": "t"}
@@ -131,17 +132,17 @@ def test_a_port_that_is_taken_is_an_error_that_says_so_and_leaves_nothing_bound(
         server = new_server(f"http://127.0.0.1:0,http://127.0.0.1:{port}")
         with pytest.raises(MissingToolError, match=rf"Cannot listen on 127\.0\.0\.1:{port}: .*set another in 'listeners'"):
             server.start()
-        assert all(each.fileno() == -1 for each in server._sockets)
+        assert all(each.fileno() == -1 for group in server._groups for each in group._sockets)
 
 
 def test_stop_lets_a_running_request_finish() -> None:
     entered, leave = threading.Event(), threading.Event()
 
     class SlowHerder(Herder):
-        def connectors(self) -> list[str]:
+        def configs(self) -> dict[str, Mapping[str, str]]:
             entered.set()
             assert leave.wait(10)
-            return ["late"]
+            return {"late": {}}
 
     worker = WorkerConfig.of({})
     server = new_server(herder=SlowHerder(worker, MemoryConfigStore(), MemoryStatusStore()))
@@ -166,18 +167,18 @@ def test_stop_without_start_is_nothing() -> None:
 @pytest.mark.parametrize(
     ("listener", "expected"),
     [
-        ("http://:8083", ("", 8083)),
-        (" HTTP://host:1 ", ("host", 1)),
-        ("http://[::1]:8083", ("::1", 8083)),
-        ("http://127.0.0.1:0", ("127.0.0.1", 0)),
+        ("http://:8083", ("http", "", 8083)),
+        (" HTTPS://host:1 ", ("https", "host", 1)),
+        ("http://[::1]:8083", ("http", "::1", 8083)),
+        ("http://127.0.0.1:0", ("http", "127.0.0.1", 0)),
     ],
 )
-def test_listeners_are_read_as_kafka_writes_them(listener: str, expected: tuple[str, int]) -> None:
-    assert parse_listener(listener) == expected
+def test_listeners_are_read_as_kafka_writes_them(listener: str, expected: tuple[str, str, int]) -> None:
+    assert parse_listener(listener) == Listener(*expected)
 
 
 @pytest.mark.parametrize(
-    "listener", ["", "8083", "localhost:8083", "http://host", "http://host:x", "http://h:70000", "https://:8443"]
+    "listener", ["", "8083", "localhost:8083", "http://host", "http://host:x", "http://h:70000", "ftp://:8443"]
 )
 def test_a_listener_that_cannot_be_served_is_refused(listener: str) -> None:
     with pytest.raises(ConfigError, match="for configuration listeners: "):

@@ -75,7 +75,7 @@ class Cluster:
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster("there")
-    monkeypatch.setattr(topic_creation, "admin_client", lambda *_: object())
+    monkeypatch.setattr(topic_creation, "admin_client", lambda *_, **__: object())
     monkeypatch.setattr(topic_creation, "partition_count", made.partition_count)
     monkeypatch.setattr(topic_creation, "create_topic", made.create_topic)
     return made

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
 
 import pytest
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import FencedError, InternalTopicError, KafkaClientError
+from sluiceway.kafka.log import LogRecord
+from sluiceway.runtime.task import Order, TaskSpec
 from sluiceway.spark import kafka_port
-from sluiceway.spark.kafka_port import KafkaPort
+from sluiceway.spark.kafka_port import KafkaControl, KafkaPort
+from sluiceway.storage.codec import encode_logger_level
 from sluiceway.storage.factory import Stores
 from sluiceway.storage.memory import MemoryConfigStore
-from sluiceway.storage.model import State, Status
+from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.storage.status_store import KafkaStatusStore
 
 WORKER = WorkerConfig.of({"group.id": "g"})
@@ -133,3 +137,47 @@ def test_a_kafka_connect_worker_that_is_just_leaving_is_waited_for(cluster: Clus
     cluster.connect = [["10.0.0.7"], ["10.0.0.7"]]
     cluster.port.acquire()
     assert cluster.connect == []
+
+
+# A task's own look at the topics.
+
+
+class Tail:
+    """The config and status topics from the task's start on; gives ``records`` once."""
+
+    def __init__(self, *_: object) -> None:
+        self.records: list[LogRecord] = []
+
+    def poll(self, _timeout: float) -> list[LogRecord]:
+        found, self.records = self.records, []
+        return found
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def levels() -> Iterator[None]:
+    yield
+    for name in ("sluiceway", "org.a"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
+
+
+@pytest.mark.usefixtures("levels")
+def test_a_task_hears_of_log_levels_that_are_set_for_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_port, "TopicTail", Tail)
+    worker = WorkerConfig.of({"config.storage.topic": "configs", "status.storage.topic": "statuses"})
+    spec = TaskSpec(id=TaskId("c", 0), config={}, worker=worker, worker_id="me:1", generation=1, sink=False)
+    control = KafkaControl(spec, {}, Order.RUN)
+    tail: Tail = control._tail  # type: ignore[assignment]
+
+    def record(topic: str, logger: str, level: str) -> LogRecord:
+        key, value = encode_logger_level(logger, level)
+        return LogRecord(topic, 0, 0, 0, key, value)
+
+    tail.records = [
+        record("configs", "connector.c", "DEBUG"), record("configs", "org.a", "LOUD"), record("configs", "connector.d", "TRACE"),
+        record("statuses", "connector.c", "ERROR"), record("configs", "org.a", "WARN"),
+    ]  # fmt: skip
+    assert control.order() is Order.RUN
+    assert logging.getLogger("sluiceway").level == logging.DEBUG
+    assert logging.getLogger("org.a").level == logging.WARNING

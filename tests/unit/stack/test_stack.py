@@ -15,7 +15,7 @@ from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.stack import leftovers, up
 from sluiceway.stack.airflow import MARKER_VARIABLE, LocalAirflow, unhealthy
-from sluiceway.stack.worker_file import needs_broker, worker_properties, write_worker_file
+from sluiceway.stack.worker_file import needs_broker, rest_url, worker_properties, write_worker_file
 
 from support.eventually import eventually
 
@@ -56,6 +56,19 @@ def test_the_users_file_is_kept_but_for_what_must_be_otherwise() -> None:
     embedded = worker_properties({"status.storage.replication.factor": "-1"}, bootstrap="h:1", listeners="http://l:1")
     assert embedded["status.storage.replication.factor"] == "-1"
     assert embedded["offset.storage.replication.factor"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("own", "url"),
+    [
+        ("", "http://localhost:9"),
+        ("http://0.0.0.0:8083,https://h:8443", "http://localhost:9"),
+        ("HTTPS://h:8443,http://h:8083", "https://localhost:9"),
+    ],
+)
+def test_the_rest_api_is_reached_by_the_scheme_of_the_users_first_listener(own: str, url: str) -> None:
+    properties = worker_properties({"listeners": own}, bootstrap="h:1", listeners="http://127.0.0.1:9")
+    assert rest_url(properties) == url
 
 
 def test_a_broker_is_started_only_for_want_of_one() -> None:

@@ -1,0 +1,88 @@
+"""``sluiceway describe``: everything about a connector or a plugin, for reading."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sluiceway.cli.common import Subparsers, add_names, add_server, client
+from sluiceway.cli.get import key_rows, offset_rows, status_rows
+from sluiceway.cli.output import Rows, add_output, table, text
+
+if TYPE_CHECKING:
+    from sluiceway.rest.client import ConnectClient
+
+Answer = TypeVar("Answer")
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser("describe", help="show everything about a connector or a plugin")
+    kinds = parser.add_subparsers(title="what to describe", metavar="WHAT", required=True)
+    connector = kinds.add_parser("connector", help="config, state, tasks, topics and offsets")
+    add_names(connector, nargs=None)
+    plugin = kinds.add_parser("plugin", help="the keys of its config, with what they mean")
+    plugin.add_argument("name", metavar="CLASS")
+    for each, run in ((connector, run_connector), (plugin, run_plugin)):
+        add_output(each)
+        add_server(each)
+        each.set_defaults(run=run)
+
+
+def run_connector(options: argparse.Namespace) -> int:
+    from sluiceway.cli.secrets import masked
+
+    with client(options) as api:
+        document = {**_described(api, options.name), "config": masked(api.config(options.name))}
+    if options.output != "table":
+        print(text(document, options.output))
+        return 0
+    status: dict[str, Any] = document["status"]
+    print(f"Name   {options.name}\nType   {status['type']}\nState  {status['connector']['state']}")
+    _section("Config", [("KEY", "VALUE"), *sorted(document["config"].items())])
+    _section("Tasks", status_rows(status))
+    if document["topics"]:
+        _section("Topics", [("TOPIC",), *((topic,) for topic in document["topics"])])
+    if document["offsets"]:
+        _section("Offsets", offset_rows(document["offsets"]))
+    for part in (status["connector"], *status["tasks"]):
+        if part.get("trace"):
+            print(f"\nError of {'task ' + str(part['id']) if 'id' in part else 'the connector'}\n{part['trace'].rstrip()}")
+    return 0
+
+
+def run_plugin(options: argparse.Namespace) -> int:
+    with client(options) as api:
+        keys = api.plugin_config(options.name)
+    if options.output != "table":
+        print(text(keys, options.output))
+        return 0
+    print(table(key_rows(keys)))
+    for key in keys:
+        if key.get("documentation"):
+            print(f"\n{key['name']}\n  {key['documentation']}")
+    return 0
+
+
+def _described(api: ConnectClient, name: str) -> dict[str, Any]:
+    return {
+        "status": api.status(name),
+        "topics": _if_told(lambda: api.topics(name)),
+        "offsets": _if_told(lambda: api.offsets(name)),
+    }
+
+
+def _if_told(ask: Callable[[], Answer]) -> Answer | None:
+    """Return the answer, or None from a server that cannot tell: topics may be off, offsets not there yet."""
+    from sluiceway.rest.client import RestError
+
+    try:
+        return ask()
+    except RestError as error:
+        if error.status in (400, 403, 404, 500):
+            return None
+        raise
+
+
+def _section(title: str, rows: Rows) -> None:
+    print(f"\n{title}\n{table(rows)}")

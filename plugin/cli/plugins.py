@@ -1,0 +1,15 @@
+"""``sluiceway plugins``: shows what connectors there are to make; the same as ``get plugins``."""
+
+from __future__ import annotations
+
+from sluiceway.cli import get
+from sluiceway.cli.common import Subparsers, add_server
+from sluiceway.cli.output import add_output
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser("plugins", help="show the plugins that there are")
+    get.add_all_plugins(parser)
+    add_output(parser)
+    add_server(parser)
+    parser.set_defaults(run=get.run, kind="plugins")

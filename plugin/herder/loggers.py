@@ -1,0 +1,113 @@
+"""Levels of this process's loggers, in Log4j's words, as ``/admin/loggers`` shows and sets them. Thread-safe.
+
+The level of one process is set directly. One that is meant for the whole cluster goes through the config topic, and each
+process that follows the topic sets it for itself; ``connector.<name>`` concerns the driver of that connector only, all of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sluiceway.errors import NotFoundError
+from sluiceway.storage.interfaces import ConfigStore
+
+log = logging.getLogger(__name__)
+
+ROOT = "root"
+CONNECTOR = "connector."
+LOGGER_LEVEL = "logger-level"
+"""The kind of change under which a config store tells of a new level."""
+
+_LEVELS = {"OFF": 100, "FATAL": 50, "ERROR": 40, "WARN": 30, "INFO": 20, "DEBUG": 10, "TRACE": 5, "ALL": 1}
+_OURS = "sluiceway"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggerLevel:
+    """A level, and when it was set here, in milliseconds since the epoch; None if it was not."""
+
+    level: str
+    last_modified: int | None
+
+
+def checked_level(level: str) -> str:
+    """Return a level in upper case; raises NotFoundError (as Connect: 404) if there is no such level."""
+    if level.upper() not in _LEVELS:
+        raise NotFoundError(f"invalid log level '{level}'.")
+    return level.upper()
+
+
+class Loggers:
+    """This process's loggers. ``connector`` is that of the driver that runs here, if one does."""
+
+    def __init__(self, connector: str | None = None, clock: Callable[[], float] = time.time) -> None:
+        self._connector = connector
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._set: dict[str, int] = {}
+
+    def all(self) -> dict[str, LoggerLevel]:
+        """Return the levels of the root and of those that were set here, by name."""
+        with self._lock:
+            return {name: self._level(name) for name in sorted({ROOT, *self._set})}
+
+    def get(self, name: str) -> LoggerLevel:
+        """Return a logger's level; raises NotFoundError if there is no such logger."""
+        with self._lock:
+            if name != ROOT and name not in self._set and name not in _existing():
+                raise NotFoundError(f"Logger {name} not found.")
+            return self._level(name)
+
+    def set(self, name: str, level: str) -> list[str]:
+        """Set the level of a logger and of those below it; return their names. Raises NotFoundError for no level."""
+        number = _LEVELS[checked_level(level)]
+        with self._lock:
+            below = [each for each in {*self._set, *_existing()} if name == ROOT or each.startswith(f"{name}.")]
+            # A logger that has no level of its own follows the one above it.
+            names = sorted({name, *(each for each in below if each in self._set or logging.getLogger(each).level)})
+            now = int(self._clock() * 1000)
+            for each in names:
+                self._logger(each).setLevel(number)
+                self._set[each] = now
+        log.info("[worker] Log level of %s is %s", name, level.upper())
+        return names
+
+    def obey(self, name: str, level: str) -> None:
+        """Set a level that was set for the whole cluster; one that is none is only logged."""
+        try:
+            self.set(name, level)
+        except NotFoundError as error:
+            log.warning("[worker] Ignoring the level of %s that was set for the cluster: %s", name, error)
+
+    def _level(self, name: str) -> LoggerLevel:
+        return LoggerLevel(_name(self._logger(name).getEffectiveLevel()), self._set.get(name))
+
+    def _logger(self, name: str) -> logging.Logger:
+        if name == ROOT:
+            return logging.getLogger()
+        whole_driver = self._connector is not None and name == f"{CONNECTOR}{self._connector}"
+        return logging.getLogger(_OURS if whole_driver else name)
+
+
+def follow(config: ConfigStore, loggers: Loggers) -> None:
+    """Set the levels that are set for the whole cluster from now on, here too."""
+
+    def changed(kind: str, name: str) -> None:
+        if kind == LOGGER_LEVEL:
+            loggers.obey(name, config.snapshot().logger_levels.get(name, ""))
+
+    config.on_change(changed)
+
+
+def _existing() -> list[str]:
+    known = logging.root.manager.loggerDict.copy()
+    return [name for name, logger in known.items() if isinstance(logger, logging.Logger)]
+
+
+def _name(number: int) -> str:
+    """Return the level at or below a number of Python's."""
+    return next((name for name, least in _LEVELS.items() if number >= least), "ALL")

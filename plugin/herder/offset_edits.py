@@ -1,0 +1,130 @@
+"""What a request to change a connector's offsets means, and whether it may be. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sluiceway.api import TopicPartition
+from sluiceway.errors import BadRequestError, ConnectError
+from sluiceway.storage.model import ConnectorEntry, TargetState
+
+Edit = tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
+"""A partition and the offset that it is to have; None for the offset: none."""
+
+TOPIC, PARTITION, OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
+
+_INT, _LONG = 2**31, 2**63
+
+
+def refuse_none(edits: Sequence[Edit]) -> None:
+    """Raise BadRequestError if there is nothing to change."""
+    if not edits:
+        raise BadRequestError("Partitions / offsets need to be provided for an alter offsets request")
+
+
+def refuse_unless_stopped(entry: ConnectorEntry) -> None:
+    """Raise BadRequestError unless the connector was told to stop, and so has no tasks."""
+    if entry.target_state is not TargetState.STOPPED or entry.task_configs:
+        raise BadRequestError(
+            "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the specified "
+            f"connector by issuing a 'PUT' request to the '/connectors/{entry.name}/stop' endpoint"
+        )
+
+
+def sink_offsets(edits: Sequence[Edit]) -> dict[TopicPartition, int | None]:
+    """Return a sink's offsets as a request gives them; raises BadRequestError for what is no partition or no offset."""
+    return {_sink_partition(partition): _sink_offset(offset) for partition, offset in edits}
+
+
+def as_edits(offsets: Mapping[TopicPartition, int]) -> list[Edit]:
+    """Return a sink's offsets as REST shows them."""
+    return [({PARTITION: place.partition, TOPIC: place.topic}, {OFFSET: offset}) for place, offset in sorted(offsets.items())]
+
+
+def refuse_nested(edits: Sequence[Edit]) -> None:
+    """Raise ConnectError (Connect: DataException) for offsets of a source that are not of primitive values."""
+    for fields in (each for edit in edits for each in edit if each is not None):
+        for name, value in fields.items():
+            kind = _not_primitive(value)
+            if kind is not None:
+                raise ConnectError(f"Offsets may only contain primitive types as values, but field {name} contains {kind}")
+
+
+def success(*, reset: bool, checked: bool) -> str:
+    """Return the answer's message; ``checked`` says that the connector itself had a look."""
+    done = "reset" if reset else "altered"
+    if checked:
+        return f"The offsets for this connector have been {done} successfully"
+    return (
+        f"The Connect framework-managed offsets for this connector have been {done} successfully. However, if this connector "
+        f"manages offsets externally, they will need to be manually {done} in the system that the connector uses."
+    )
+
+
+def busy(name: str, *, reset: bool) -> str:
+    """Return what Connect says if consumers are left in the group of a stopped sink."""
+    do = "reset" if reset else "alter"
+    return (
+        f"Failed to {do} consumer group offsets for connector {name} either because its tasks haven't stopped completely yet "
+        f"or the connector was resumed before the request to {do} its offsets could be successfully completed. If the connector "
+        "is in a stopped state, this operation can be safely retried. If it doesn't eventually succeed, the Connect cluster "
+        "may need to be restarted to get rid of the zombie sink tasks."
+    )
+
+
+def _not_primitive(value: object) -> str | None:
+    if isinstance(value, list):
+        return "ARRAY"
+    if isinstance(value, Mapping):
+        return "MAP"
+    if isinstance(value, int) and not -_LONG <= value < _LONG:
+        return "class java.math.BigInteger"
+    return None
+
+
+def _sink_partition(partition: Mapping[str, Any] | None) -> TopicPartition:
+    if partition is None:
+        raise BadRequestError("The partition for a sink connector offset cannot be null or missing")
+    if TOPIC not in partition or PARTITION not in partition:
+        raise BadRequestError(f"The partition for a sink connector offset must contain the keys '{TOPIC}' and '{PARTITION}'")
+    if partition[TOPIC] is None:
+        raise BadRequestError("Kafka topic names must be valid strings and may not be null")
+    if partition[PARTITION] is None:
+        raise BadRequestError("Kafka partitions must be valid numbers and may not be null")
+    number = _whole(partition[PARTITION], _INT)
+    if number is None:
+        raise BadRequestError(
+            f"Failed to parse the following Kafka partition value in the provided offsets: '{partition[PARTITION]}'. "
+            "Partition values for sink connectors need to be integers."
+        )
+    return TopicPartition(_text(partition[TOPIC]), number)
+
+
+def _sink_offset(offset: Mapping[str, Any] | None) -> int | None:
+    if offset is None:
+        return None
+    if OFFSET not in offset:
+        raise BadRequestError(f"The offset for a sink connector should either be null or contain the key '{OFFSET}'")
+    number = _whole(offset[OFFSET], _LONG)
+    if number is None:
+        raise BadRequestError(
+            f"Failed to parse the following Kafka offset value in the provided offsets: '{_text(offset[OFFSET])}'. "
+            "Offset values for sink connectors need to be integers."
+        )
+    return number
+
+
+def _whole(value: object, limit: int) -> int | None:
+    """Return a whole number within Java's range, which may have been written as text; None for anything else."""
+    try:
+        number = int(str(value)) if "_" not in str(value) and str(value) == str(value).strip() else limit
+    except ValueError:
+        return None
+    return number if -limit <= number < limit else None
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,52 @@
+"""``plugin.path``: folders with Python packages of plugins, beside those that are installed. Changes ``sys.path``."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from sluiceway import discovery
+
+log = logging.getLogger(__name__)
+
+PLUGIN_PATH = "plugin.path"
+
+
+def use_plugin_path(raw: Mapping[str, str]) -> list[Path]:
+    """Make importable what lies in the worker's ``plugin.path``, and return the folders that were added.
+
+    As in Connect, a folder holds plugins itself or in folders of their own (``pip install --target FOLDER/NAME``). A folder
+    that is not there is warned about; jar files are no concern here. What is installed wins over what is found there.
+    """
+    folders = [Path(each.strip()).expanduser() for each in raw.get(PLUGIN_PATH, "").split(",") if each.strip()]
+    for folder in folders:
+        if not folder.is_dir():
+            log.warning("plugin.path names %s, which is not a folder here", folder)
+    added = [each for each in _with_packages(folders) if str(each) not in sys.path]
+    sys.path += [str(each) for each in added]
+    if added:
+        importlib.invalidate_caches()
+        discovery.plugins.cache_clear()
+        log.info("Plugins are also looked for in %s", ", ".join(map(str, added)))
+    return added
+
+
+def _with_packages(folders: Iterable[Path]) -> list[Path]:
+    found: list[Path] = []
+    for folder in folders:
+        if not folder.is_dir():
+            continue
+        below = sorted(each for each in folder.iterdir() if each.is_dir() and not (each / "__init__.py").exists())
+        found += [each.resolve() for each in (folder, *below) if _has_python(each)]
+    return found
+
+
+def _has_python(folder: Path) -> bool:
+    """Whether packages, modules or what an installer notes of them lie right in a folder."""
+    if folder.name.endswith((".dist-info", ".egg-info", "__pycache__")):
+        return False
+    patterns = ("*.py", "*/__init__.py", "*.dist-info", "*.egg-info")
+    return any(next(folder.glob(pattern), None) is not None for pattern in patterns)

@@ -1,0 +1,102 @@
+"""The worker's keys that concern the REST server: where it listens, to whom it answers, and with which headers. Pure."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConfigError
+
+_SCHEMES = ("http", "https")
+_ACTIONS = ("set", "add", "setDate", "addDate")
+_CORS_DEFAULT = ("GET", "POST", "HEAD")  # what a browser may do without asking
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """An address to listen on; ``host`` "" is every interface, port 0 any free one."""
+
+    scheme: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderRule:
+    """A header that every answer gets; ``replaces`` one that is there. ``value`` None is the present date."""
+
+    name: str
+    value: str | None
+    replaces: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CorsRules:
+    """Which web pages' scripts may call the API, and by which methods; "*" among the origins is any."""
+
+    origins: tuple[str, ...] = ()
+    methods: tuple[str, ...] = _CORS_DEFAULT
+
+
+@dataclass(frozen=True, slots=True)
+class RestSettings:
+    """``admin_listeners`` None: ``/admin`` is served on ``listeners``; empty: nowhere."""
+
+    listeners: tuple[Listener, ...]
+    admin_listeners: tuple[Listener, ...] | None = None
+    cors: CorsRules = CorsRules()
+    headers: tuple[HeaderRule, ...] = ()
+
+    @classmethod
+    def of(cls, worker: WorkerConfig) -> RestSettings:
+        """Read the worker's keys; raises ConfigError."""
+        raw = worker.raw
+        listeners = _listeners("listeners", worker.text("listeners"))
+        if not listeners:
+            raise ConfigError("listeners", "", "The REST API needs one at least, such as http://:8083")
+        admin = raw.get("admin.listeners")
+        return cls(
+            listeners,
+            None if admin is None else _listeners("admin.listeners", admin),
+            CorsRules(_list(raw, "access.control.allow.origin"), _list(raw, "access.control.allow.methods") or _CORS_DEFAULT),
+            _header_rules(raw.get("response.http.headers.config", "")),
+        )
+
+
+def parse_listener(listener: str, key: str = "listeners") -> Listener:
+    """Return the parts of ``http://host:port``; raises ConfigError."""
+    scheme, separator, address = listener.strip().partition("://")
+    host, _, port = address.rpartition(":")
+    if not separator or not port.isdecimal() or int(port) > 65535:
+        raise ConfigError(key, listener, "Expected http://host:port; leave out the host to listen everywhere")
+    if scheme.lower() not in _SCHEMES:
+        raise ConfigError(key, listener, f"A listener's protocol is one of {', '.join(_SCHEMES)}")
+    return Listener(scheme.lower(), host.strip("[]"), int(port))
+
+
+def _listeners(key: str, text: str) -> tuple[Listener, ...]:
+    return tuple(parse_listener(each, key) for each in text.split(",") if each.strip())
+
+
+def _list(raw: Mapping[str, str], key: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in raw.get(key, "").split(",") if each.strip())
+
+
+def _header_rules(text: str) -> tuple[HeaderRule, ...]:
+    """Read ``add Cache-Control: no-cache, "set X-A: b, c"``: quotes keep a comma in a value."""
+    rules = next(csv.reader([text], skipinitialspace=True), [])
+    return tuple(_header_rule(rule.strip()) for rule in rules if rule.strip())
+
+
+def _header_rule(rule: str) -> HeaderRule:
+    action, _, header = rule.partition(" ")
+    name, colon, value = header.partition(":")
+    if action not in _ACTIONS or not colon or not name.strip() or " " in name.strip():
+        raise ConfigError(
+            "response.http.headers.config",
+            rule,
+            f"Expected '<action> <name>:<value>', the action being one of {', '.join(_ACTIONS)}",
+        )
+    return HeaderRule(name.strip(), None if action.endswith("Date") else value.strip(), action.startswith("set"))

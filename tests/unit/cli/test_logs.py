@@ -1,0 +1,95 @@
+"""The log files of a stack on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sluiceway.cli.log_files import finder, follow, last_lines, readable
+from sluiceway.cli.main import main
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "broker").mkdir()
+    (tmp_path / "rest.log").write_text("one\ntwo\nthree\nhalf")
+    (tmp_path / "broker" / "kafka.log").write_text("k\n")
+    return tmp_path
+
+
+def attempt(home: Path, number: int, text: str, *, dag: str = "my_x20sink", when: int = 0) -> Path:
+    file = home / "airflow" / "logs" / f"dag_id={dag}" / "run_id=r" / "task_id=run" / f"attempt={number}.log"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    os.utime(file, (when, when))
+    return file
+
+
+def test_the_last_lines_of_a_process_are_shown(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["logs", "rest", "-n", "2", "--home", str(home)]) == 0
+    assert capsys.readouterr().out == "two\nthree\n"
+    assert main(["logs", "--home", str(home)]) == 0
+    assert capsys.readouterr().out == f"kafka  {home}/broker/kafka.log\nrest  {home}/rest.log\n"
+
+
+def test_a_connectors_log_is_that_of_its_tasks_newest_attempt(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    attempt(home, 2, '{"timestamp":"T","level":"info","event":"new","dag_id":"d"}\n', when=20)
+    attempt(home, 1, "old\n", when=10)
+    assert main(["logs", "my sink", "--home", str(home)]) == 0
+    assert capsys.readouterr().out == "[T] INFO new\n"
+    assert main(["logs", "my sink", "--raw", "--home", str(home)]) == 0
+    assert capsys.readouterr().out.startswith('{"timestamp"')
+
+
+def test_a_name_without_a_log_is_told_what_there_is(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["logs", "nope", "--home", str(home)]) == 1
+    assert "processes with a log are: kafka, rest" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            '{"timestamp":"T","level":"error","event":"broke","error_detail":"x","task_id":"run"}',
+            "[T] ERROR broke error_detail=x",
+        ),
+        ("plain", "plain"),
+        ('{"broken', '{"broken'),
+        ('{"no":"event"}', '{"no":"event"}'),
+        ("[1]", "[1]"),
+    ],
+)
+def test_airflows_lines_are_made_readable_and_others_are_left(line: str, expected: str) -> None:
+    assert readable(line) == expected
+
+
+def test_what_is_added_is_followed_also_into_a_new_attempt_and_a_file_begun_anew(home: Path) -> None:
+    first = attempt(home, 1, "a\n", when=1)
+    find = finder(home, "my sink", "my_x20sink")
+    happenings: Iterator[object] = iter(
+        [
+            lambda: first.open("a").write("b\nhalf"),
+            lambda: first.open("a").write(" whole\n"),
+            lambda: attempt(home, 2, "c\n", when=2**31),
+            lambda: attempt(home, 2, "", when=2**31),
+            lambda: attempt(home, 2, "d\n", when=2**31),
+        ]
+    )
+
+    class EndError(Exception):
+        pass
+
+    def pause(_seconds: float) -> None:
+        happening = next(happenings, None)
+        if happening is None:
+            raise EndError
+        happening()  # type: ignore[operator]
+
+    _, read = last_lines(first, 10)
+    seen: list[str] = []
+    with contextlib.suppress(EndError):
+        seen.extend(line for line in follow(find, first, read, pause=pause))
+    assert seen == ["b", "half whole", "c", "d"]

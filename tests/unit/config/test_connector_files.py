@@ -1,0 +1,116 @@
+"""The files in which connectors are written down."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from sluiceway.config.connector_files import STDIN, read_connectors
+from sluiceway.config.properties import read_connector_file
+from sluiceway.errors import ConfigError
+
+A = {"name": "a", "connector.class": "FileStreamSource", "tasks.max": "1"}
+
+
+def read(tmp_path: Path, name: str, content: object) -> list[dict[str, str]]:
+    file = tmp_path / name
+    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    return [connector.config for connector in read_connectors(file)]
+
+
+@pytest.mark.parametrize("name", ["f.json", "f.yaml"])
+def test_a_connector_may_be_written_in_each_of_connects_ways(tmp_path: Path, name: str) -> None:
+    config = {key: value for key, value in A.items() if key != "name"}
+    info = {"name": "a", "config": A, "tasks": [{"connector": "a", "task": 0}], "type": "source"}
+    for document in (A, {"name": "a", "config": config}, info, [info], {"a": {"info": info}}, {**A, "tasks.max": 1}):
+        assert read(tmp_path, name, document) == [A]
+
+
+def test_several_connectors_may_be_in_one_file(tmp_path: Path) -> None:
+    b = {**A, "name": "b"}
+    assert read(tmp_path, "f.json", [A, {"name": "b", "config": A | {"name": "b"}}]) == [A, b]
+    assert read(tmp_path, "f.yaml", "name: a\nx: 1\n---\nname: b\nconfig: {x: '2'}\n---\n") == [
+        {"name": "a", "x": "1"}, {"x": "2", "name": "b"},
+    ]  # fmt: skip
+    assert read(tmp_path, "f.json", []) == []
+
+
+def test_yaml_values_stay_as_they_are_written(tmp_path: Path) -> None:
+    text = "name: a\nb: yes\nc: 1_0\nd: 3.50\ne: 2026-01-01\nf: TRUE\ng: ~\nh: null\ni: 'null'\nj: 0x1F\nk: 12:30:45\n"
+    assert read(tmp_path, "f.yml", text) == [
+        {
+            "name": "a",
+            "b": "yes",
+            "c": "1_0",
+            "d": "3.50",
+            "e": "2026-01-01",
+            "f": "TRUE",
+            "i": "null",
+            "j": "0x1F",
+            "k": "12:30:45",
+        }
+    ]
+
+
+def test_the_initial_state_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "f.json"
+    file.write_text(json.dumps({"name": "a", "config": A, "initial_state": "STOPPED"}))
+    assert [each.initial_state for each in read_connectors(file)] == ["STOPPED"]
+
+
+def test_a_folder_gives_its_files_by_name_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_text(json.dumps({**A, "name": "b"}))
+    (tmp_path / "a.properties").write_text("name=a\n")
+    (tmp_path / "c.yaml").write_text("name: c\n")
+    (tmp_path / "readme.md").write_text("name: no\n")
+    (tmp_path / "sub.json").mkdir()
+    assert [each.name for each in read_connectors(tmp_path)] == ["a", "b", "c"]
+
+
+def test_stdin_is_read_as_yaml_and_so_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(A)))
+    assert [each.config for each in read_connectors(STDIN)] == [A]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("f.json", "{", "is not JSON"),
+        ("f.yaml", "a: [1", r"is not YAML in line"),
+        ("f.yaml", "!!python/object:os.system x", "is not YAML"),
+        ("f.json", "[1]", "expected a JSON object"),
+        ("f.json", "{}", "does not say the connector's name"),
+        ("f.properties", "x=1", "does not say the connector's name"),
+        ("f.json", [A, {"x": "1"}], r"f\.json, connector 2 does not say"),
+        ("f.json", {"name": "a", "config": {"name": "b"}}, "named 'a', but 'b' in its config"),
+        ("f.json", {"name": "a", "config": {}, "intial_state": "PAUSED"}, "unknown field 'intial_state'"),
+        ("f.json", {"name": "a", "config": []}, '"config" must be a JSON object'),
+    ],
+)
+def test_what_cannot_be_used_is_told_with_its_place(tmp_path: Path, name: str, content: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read(tmp_path, name, content)
+
+
+def test_a_file_that_is_not_there_or_not_text_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"missing\.yaml: No such file"):
+        read_connectors(tmp_path / "missing.yaml")
+    (tmp_path / "f.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        read_connectors(tmp_path / "f.json")
+
+
+def test_a_config_holds_secrets_and_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "f.json").write_text(json.dumps({**A, "db.password": "hunter2"}))
+    assert "hunter2" not in repr(read_connectors(tmp_path / "f.json"))
+
+
+def test_standalone_mode_takes_a_yaml_file_of_one_connector(tmp_path: Path) -> None:
+    file = tmp_path / "f.yaml"
+    file.write_text("name: a\nx: 1\n")
+    assert read_connector_file(file) == {"name": "a", "x": "1"}
+    file.write_text("name: a\n---\nname: b\n")
+    with pytest.raises(ConfigError, match="holds 2 connectors"):
+        read_connector_file(file)
