@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -69,8 +69,10 @@ class InternalTopic:
         return f"{self.prefix}.topic"
 
 
-def ensure_internal_topic(admin: AdminClient, topic: InternalTopic) -> int:
+def ensure_internal_topic(admin: AdminClient, topic: InternalTopic, *, may_create: Callable[[], None] = lambda: None) -> int:
     """Create the topic if there is none, else check that it may be used, and return its number of partitions.
+
+    ``may_create`` is called before it is created, and raises InternalTopicError to refuse that.
 
     Raises:
         InternalTopicError: it is not compacted, has too many partitions, or cannot be created; says which key to change.
@@ -78,6 +80,7 @@ def ensure_internal_topic(admin: AdminClient, topic: InternalTopic) -> int:
     """
     count = partition_count(admin, topic.name)
     if count is None:
+        may_create()
         if _create(admin, topic):
             return _wait_for_leaders(admin, topic.name)
         count = _wait_for_leaders(admin, topic.name)  # another process was quicker
@@ -94,6 +97,12 @@ def partition_count(admin: AdminClient, topic: str) -> int | None:
     """Return a topic's number of partitions, or None if it does not exist. Never creates it."""
     description = _describe(admin, topic)
     return None if description is None else len(description.partitions)
+
+
+def topic_id(admin: AdminClient, topic: str) -> str | None:
+    """Return what tells a topic from an earlier or later one of the same name, or None if it does not exist."""
+    description = _describe(admin, topic)
+    return None if description is None else str(description.topic_id)
 
 
 def create_topic(

@@ -59,7 +59,8 @@ _TRANSACTION_MS = 60_000  # the clients' default, Java's and librdkafka's
 # The worker's own keys that hold for all its clients.
 _CLIENT_KEYS = ("security.", "sasl.", "ssl.", "client.dns.lookup", "request.timeout.ms", "socket.", "broker.address.")
 # librdkafka's 10 s would keep the stores blind that long after a broker's restart.
-_INTERNAL = {"reconnect.backoff.max.ms": "1000"}
+# For its 30 s a topic that is deleted would be taken for one that is about to be there.
+_INTERNAL = {"reconnect.backoff.max.ms": "1000", "topic.metadata.propagation.max.ms": "5000"}
 _SHARED_DEFAULTS = {"log.connection.close": "false", "topic.metadata.refresh.interval.ms": "60000"}
 
 
@@ -150,11 +151,13 @@ def consumer_config(
 def internal_producer_config(worker: WorkerConfig, client_id: str, **settings: str) -> dict[str, str]:
     """Return the config of a producer for an internal topic: the worker's ``producer.*`` keys do not count, as in Connect.
 
-    A write is handed on at once and given up after 30 s, so that whoever waits for it hears of a broker that is away.
+    A write is handed on at once and given up after 30 s, so that whoever waits for it hears of a broker that is away. A
+    topic that is gone stays gone: to make it anew, empty and not compacted, would hide the loss.
     """
     return {
         **_config(worker, client_id, _INTERNAL),
         "acks": "all",
+        "allow.auto.create.topics": "false",
         "enable.idempotence": "true",
         "partitioner": "murmur2_random",
         "linger.ms": "0",
@@ -173,6 +176,7 @@ def internal_consumer_config(worker: WorkerConfig, client_id: str, **settings: s
         "group.id": worker.group_id,  # librdkafka asks for one; nothing joins it
         "enable.auto.commit": "false",
         "enable.auto.offset.store": "false",
+        "allow.auto.create.topics": "false",
         "auto.offset.reset": "error",
         "isolation.level": "read_committed",
         "fetch.wait.max.ms": "500",

@@ -10,6 +10,12 @@ from sluiceway.errors import ConnectError, FencedError, KafkaClientError
 
 _FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
 
+# What Kafka's authorizer wants, where the error alone says it.
+_NEEDED = {
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": " The principal needs WRITE and DESCRIBE on the transactional id.",
+    "GROUP_AUTHORIZATION_FAILED": " The principal needs READ on the consumer group.",
+}
+
 MISSING_TOPIC = frozenset(
     {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_ID}
 )
@@ -19,7 +25,7 @@ def to_connect_error(error: KafkaError, doing: str) -> ConnectError:
     """Return the error for a failed client call; ``doing`` completes the sentence ``Cannot ...``."""
     if error.code() in _FENCED:
         return FencedError(f"Cannot {doing}: a newer writer with the same transactional.id has taken over.")
-    return KafkaClientError(f"Cannot {doing}: {error.str()} ({error.name()}).", error.name())
+    return KafkaClientError(f"Cannot {doing}: {error.str()} ({error.name()}).{_NEEDED.get(error.name(), '')}", error.name())
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
         elif key in REFUSED:
             _refuse(properties, key)
         elif key in _CONVERTED:
-            mapped |= _CONVERTED[key](value)
+            mapped = {**_CONVERTED[key](value), **mapped}  # librdkafka's own key, where it is given too, wins
         else:
             mapped[RENAMED.get(key, key)] = value
     return {**mapped, **_security(properties)}
@@ -115,6 +115,17 @@ def _offset_reset(value: str) -> dict[str, str]:
     return {"auto.offset.reset": "error" if name == "none" else name}
 
 
+def _metadata_age(value: str) -> dict[str, str]:
+    """By Java's name alone librdkafka would forget old topics sooner, but ask no sooner for new partitions."""
+    if not value.strip().isdigit():
+        return {"metadata.max.age.ms": value}  # for librdkafka to refuse
+    age = max(1, int(value))  # 0 would turn the asking off
+    return {
+        "metadata.max.age.ms": str(min(age, 86_400_000)),
+        "topic.metadata.refresh.interval.ms": str(min(age, 3_600_000)),
+    }
+
+
 def _assignment(value: str) -> dict[str, str]:
     names = [each.strip() for each in value.split(",") if each.strip()]
     known = [_ASSIGNORS.get(name.rpartition(".")[2], name) for name in names]
@@ -127,5 +138,6 @@ def _assignment(value: str) -> dict[str, str]:
 _CONVERTED: dict[str, Callable[[str], dict[str, str]]] = {
     "auto.offset.reset": _offset_reset,
     "buffer.memory": _buffer_memory,
+    "metadata.max.age.ms": _metadata_age,
     "partition.assignment.strategy": _assignment,
 }

@@ -16,8 +16,8 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 from sluiceway.api.task import TopicPartition as Place
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import ConnectError, InternalTopicError
-from sluiceway.kafka.admin import begin_offsets, end_offsets
+from sluiceway.errors import ConnectError, InternalTopicError, KafkaClientError
+from sluiceway.kafka.admin import begin_offsets, end_offsets, topic_id
 from sluiceway.kafka.clients import admin_client, consumer, internal_consumer_config
 from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors
 
@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 _BATCH = 2000
 _WAKE_SECONDS = 0.1  # how long stop() may wait for the thread; costs ten wake-ups a second
+_MISSING_SECONDS = 1.0
 _LOST_POSITION = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 
 
@@ -43,8 +44,8 @@ class CompactedTopic:
     """Calls back with every record of a topic, in order within a partition, from the first one on. Driver or API server.
 
     ``on_record`` is called on the reader's thread and must not wait for this object. A topic that is lost while it is
-    read (deleted, truncated, made anew) is remembered: from then on every read raises InternalTopicError. A broker that
-    is away is waited for, in the background without end, in ``read_to_end`` up to its timeout.
+    read (deleted, truncated, made anew) is remembered: from then on every read raises InternalTopicError, and ``check``
+    does. A broker that is away is waited for, in the background without end, in ``read_to_end`` up to its timeout.
     """
 
     def __init__(
@@ -62,6 +63,8 @@ class CompactedTopic:
         self._moved = threading.Condition()
         self._failure: ConnectError | None = None
         self._away = False
+        self._id: str | None = None
+        self._suspect = False
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -72,6 +75,7 @@ class CompactedTopic:
             InternalTopicError: the topic does not exist.
             ConnectError: the end was not reached in time, or the cluster cannot be asked.
         """
+        self._id = topic_id(self._admin, self._topic)
         self._positions = begin_offsets(self._admin, self._places)
         reader = consumer({**self._config, "error_cb": self._client_error})
         with mapped_errors(f"read topic '{self._topic}'"):
@@ -84,6 +88,7 @@ class CompactedTopic:
     def read_to_end(self, timeout: float = 30.0) -> None:
         """Return once everything has been read that was committed when this was called. Raises as ``start`` does."""
         self._check()
+        self.verify()
         reached = dict(self._positions)  # taken first: while the ends are on their way, more may be written and read
         ends = end_offsets(self._admin, self._places)
         shorter = {place.partition: (end, reached[place]) for place, end in ends.items() if end < reached[place]}
@@ -107,6 +112,20 @@ class CompactedTopic:
                     )
         self._check()
 
+    def check(self) -> None:
+        """Raise what reading the topic has ended with, if it has; asks nobody."""
+        if self._failure is not None:
+            raise self._failure
+
+    def verify(self) -> None:
+        """Ask whether the topic is still the one that is read. Raises InternalTopicError, KafkaClientError."""
+        now = topic_id(self._admin, self._topic)
+        if now is None and not self._stopping.wait(_MISSING_SECONDS):  # brokers that restart may not know it for a moment
+            now = topic_id(self._admin, self._topic)
+        if now != self._id and not self._stopping.is_set():
+            self._fail(_lost(self._topic, "it does not exist" if now is None else "another one has its name now"))
+        self.check()
+
     def stop(self) -> None:
         """End the thread and close the consumer. May be called more than once; waits at most a moment."""
         self._stopping.set()
@@ -116,8 +135,7 @@ class CompactedTopic:
             self._thread.join(timeout=10)
 
     def _check(self) -> None:
-        if self._failure is not None:
-            raise self._failure
+        self.check()
         if self._stopping.is_set():
             raise ConnectError(f"The reader of topic '{self._topic}' has been stopped.")
 
@@ -125,6 +143,8 @@ class CompactedTopic:
         try:
             while not self._stopping.is_set():
                 self._deliver(_batch(reader, _WAKE_SECONDS))
+                if self._suspect:
+                    self._look_whether_it_is_there()
         except Exception as error:
             log.exception("Reading topic %s has ended", self._topic)
             self._fail(error if isinstance(error, ConnectError) else _broken(self._topic, error))
@@ -152,7 +172,15 @@ class CompactedTopic:
                 self._positions.update(moved)
                 self._moved.notify_all()
 
+    def _look_whether_it_is_there(self) -> None:
+        try:
+            self.verify()
+            self._suspect = False
+        except KafkaClientError as error:
+            log.debug("Cannot tell yet whether topic %s is still there: %s", self._topic, error)
+
     def _client_error(self, error: KafkaError) -> None:
+        self._suspect = self._suspect or error.code() in MISSING_TOPIC | _LOST_POSITION
         if not self._away:
             self._away = True
             log.warning("Reading topic %s is interrupted: %s (%s); trying on", self._topic, error.str(), error.name())
@@ -170,8 +198,11 @@ class TopicTail:
     """
 
     def __init__(self, worker: WorkerConfig, client_id: str, positions: Mapping[Place, int]) -> None:
-        self._consumer = consumer(internal_consumer_config(worker, client_id, **{"fetch.wait.max.ms": "1000"}))
-        with mapped_errors(f"read {', '.join(sorted({place.topic for place in positions}))}"):
+        self._missing: KafkaError | None = None
+        config = internal_consumer_config(worker, client_id, **{"fetch.wait.max.ms": "1000"})
+        self._consumer = consumer({**config, "error_cb": self._client_error})
+        self._topics = ", ".join(sorted({place.topic for place in positions}))
+        with mapped_errors(f"read {self._topics}"):
             self._consumer.assign([TopicPartition(*place, offset) for place, offset in positions.items()])
 
     def poll(self, timeout: float = 0.0) -> list[LogRecord]:
@@ -188,10 +219,17 @@ class TopicTail:
             else:
                 _raise_if_lost(message)
                 log.debug("Reading topic %s is interrupted: %s (%s)", message.topic(), error.str(), error.name())
+        if self._missing is not None:
+            raise _lost(self._topics, self._missing.str())
         return records
 
     def close(self) -> None:
         self._consumer.close()
+
+    def _client_error(self, error: KafkaError) -> None:
+        """A partition that is gone is not told among the records."""
+        if error.code() == KafkaError._UNKNOWN_PARTITION:
+            self._missing = error
 
 
 def _batch(reader: Consumer, timeout: float) -> list[Message]:

@@ -10,9 +10,15 @@ from airflow.models.dag import DagModel
 from airflow.models.dagbag import DagPriorityParsingRequest
 from airflow.models.log import Log
 from airflow.utils.session import create_session
+from sluiceway.provider.mirror_rules import Toggle
 from sqlalchemy import or_, select, update
 
 _OWNER = "sluiceway"
+
+# What the audit log calls it when a paused flag is set, and to what; None where the entry's extra says that. In order: the
+# REST API (and with it the UI), this module, and the command line.
+_TOGGLES = {"patch_dag": None, "pause": True, "unpause": False, "cli_dag_pause": True, "cli_dag_unpause": False}
+_LOOK_BACK = 20  # entries of patch_dag can be of other changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,19 @@ class AirflowDatabase:
         with create_session(scoped=False) as session:
             return {row.dag_id: DagFlag(row.dag_id, bool(row.is_paused), row.bundle_name) for row in session.execute(query)}
 
+    def toggles(self, dag_ids: Collection[str]) -> dict[str, Toggle]:
+        """Return what the audit log last says of DAGs' paused flags, by DAG; a DAG that it says nothing of is left out."""
+        found: dict[str, Toggle] = {}
+        with create_session(scoped=False) as session:
+            for dag_id in dag_ids:
+                query = select(Log.event, Log.extra, Log.dttm).where(Log.dag_id == dag_id, Log.event.in_(_TOGGLES))
+                for event, extra, at in session.execute(query.order_by(Log.id.desc()).limit(_LOOK_BACK)):
+                    paused = _TOGGLES[event] if _TOGGLES[event] is not None else _is_paused(extra)
+                    if paused is not None and at is not None:
+                        found[dag_id] = Toggle(paused, int(at.timestamp() * 1000))
+                        break
+        return found
+
     def set_paused(self, dag_id: str, paused: bool, why: str) -> None:
         """Set a DAG's paused flag, and say so in the audit log."""
         with create_session(scoped=False) as session:
@@ -47,3 +66,12 @@ class AirflowDatabase:
         with create_session(scoped=False) as session:
             for file in files:
                 session.merge(DagPriorityParsingRequest(bundle_name=bundle, relative_fileloc=file))
+
+
+def _is_paused(extra: str | None) -> bool | None:
+    try:
+        said = json.loads(extra or "{}")
+    except ValueError:
+        return None
+    paused = said.get("is_paused") if isinstance(said, dict) else None
+    return paused if isinstance(paused, bool) else None

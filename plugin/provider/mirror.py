@@ -12,7 +12,7 @@ from typing import Protocol
 
 from sluiceway.errors import ConnectError
 from sluiceway.provider.airflow_db import DagFlag
-from sluiceway.provider.mirror_rules import Decision, changed, decide, generated, targets_by_dag
+from sluiceway.provider.mirror_rules import Decision, Toggle, changed, decide, generated, is_newer, targets_by_dag
 from sluiceway.provider.naming import stub_file
 from sluiceway.storage.interfaces import ConfigStore
 from sluiceway.storage.model import TargetState
@@ -24,6 +24,8 @@ class Database(Protocol):
     """What the mirror needs of Airflow's database (``AirflowDatabase``)."""
 
     def flags(self, dag_ids: Collection[str], bundle: str) -> Mapping[str, DagFlag]: ...
+
+    def toggles(self, dag_ids: Collection[str]) -> Mapping[str, Toggle]: ...
 
     def set_paused(self, dag_id: str, paused: bool, why: str) -> None: ...
 
@@ -99,8 +101,12 @@ class Mirror:
         flags = self._database.flags(list(dags), self._bundle)
         leads = self._leadership.held()
         self._see_to_dags(wanted, flags, leads)
+        there = {each: targets for each, targets in dags.items() if each in flags}
+        toggles = self._database.toggles(there.keys() - self._agreed.keys())
+        newer = {each: is_newer(toggles.get(each), flags[each].paused, state, targets) for each, targets in there.items()}
         decisions = {
-            each: decide(self._agreed.get(each), flags[each].paused, targets) for each, targets in dags.items() if each in flags
+            each: decide(self._agreed.get(each), flags[each].paused, targets, flag_is_newer=newer[each])
+            for each, targets in there.items()
         }
         self._agreed = {each: decision.agreed for each, decision in decisions.items() if decision.agreed is not None}
         if leads:

@@ -8,7 +8,7 @@ differs from it, its target state was changed, and the DAG follows. Nothing depe
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sluiceway.errors import ConfigError
@@ -33,11 +33,13 @@ class Decision:
         return next((target is not TargetState.STARTED for target in self.put_target.values()), None)
 
 
-def decide(agreed: bool | None, paused: bool, targets: Mapping[str, TargetState]) -> Decision:
+def decide(
+    agreed: bool | None, paused: bool, targets: Mapping[str, TargetState], *, flag_is_newer: bool = False
+) -> Decision:  # fmt: skip
     """Return what makes a DAG's flag and its connectors' target states equal.
 
     ``agreed`` None (at start-up, and for a DAG or connector that has just appeared): the topic wins, and of several
-    connectors one that is to rest.
+    connectors one that is to rest; unless the flag is known to have been set after all that the topic says.
     """
     resting = {name: target is not TargetState.STARTED for name, target in targets.items()}
     if not resting:
@@ -45,7 +47,7 @@ def decide(agreed: bool | None, paused: bool, targets: Mapping[str, TargetState]
     if all(rests == paused for rests in resting.values()):
         return Decision(agreed=paused)
     if agreed is None:
-        wanted = any(resting.values())
+        wanted = paused if flag_is_newer else any(resting.values())
     elif paused != agreed:
         wanted = paused
     else:
@@ -53,6 +55,25 @@ def decide(agreed: bool | None, paused: bool, targets: Mapping[str, TargetState]
     state = TargetState.PAUSED if wanted else TargetState.STARTED
     follow = {name: state for name, rests in resting.items() if rests != wanted}
     return Decision(agreed, None if paused == wanted else wanted, follow)
+
+
+@dataclass(frozen=True, slots=True)
+class Toggle:
+    """What Airflow's audit log last says of a DAG's flag, and when (milliseconds since the epoch)."""
+
+    paused: bool
+    at: int
+
+
+def is_newer(toggle: Toggle | None, paused: bool, state: ClusterState, connectors: Iterable[str]) -> bool:
+    """Whether a DAG's flag, as it is now, was set after the target states of these connectors.
+
+    A flag that the audit log does not explain is not: it may be that of a DAG which has just appeared.
+    """
+    if toggle is None or toggle.paused != paused:
+        return False
+    said = [entry.target_state_at for name in connectors if (entry := state.entry(name)) is not None]
+    return toggle.at > max(said, default=0)
 
 
 def targets_by_dag(state: ClusterState) -> dict[str, dict[str, TargetState]]:

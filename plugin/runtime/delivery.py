@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from sluiceway.api import SourceRecord
-from sluiceway.errors import ConnectError, FencedError, KafkaClientError
+from sluiceway.errors import ConnectError, FencedError, InternalTopicError, KafkaClientError
 from sluiceway.kafka.producer_transactions import ProducerTransactions
 from sluiceway.runtime.boundaries import Boundary, Verdict
 from sluiceway.runtime.offsets import OffsetWriter
@@ -122,7 +122,7 @@ class AtLeastOnce:
             return False
         try:
             self._offsets.write()
-        except FencedError:
+        except (FencedError, InternalTopicError):
             raise
         except ConnectError as error:
             log.error("Offsets were not stored and will be tried again with the next commit: %s", error)
@@ -251,7 +251,7 @@ class ExactlyOnce:
             return cause
         if isinstance(cause, KafkaClientError) and cause.code in _GAVE_UP:
             return TransactionLostError(f"The transaction could not be kept up: {cause}")
-        return failure
+        return self._sender.explained(failure)
 
 
 def deferred(acknowledge: Acknowledge, calls: list[Callable[[], None]]) -> Acknowledge:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from sluiceway.api import SourceRecord
@@ -13,14 +14,16 @@ from sluiceway.errors import ConnectError, KafkaClientError
 from sluiceway.kafka.clients import producer
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.runtime.converters import Converters
+from sluiceway.runtime.failed_sends import Awaited, FailedSends, of_the_record
 from sluiceway.runtime.failures import Failure, Stage
+from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.offsets import OffsetWriter
 from sluiceway.runtime.outgoing import Outgoing
+from sluiceway.runtime.send_errors import producer_error, record_error
 from sluiceway.runtime.tolerance import Tolerance
 
 _SLICE_SECONDS = 0.1
 _PURGED = ("_PURGE_QUEUE", "_PURGE_INFLIGHT")
-_SEND_FAILED = "Unrecoverable exception from producer send callback"
 
 Encode = Callable[[Any], bytes | None]
 _Converted = tuple["bytes | None", "bytes | None", dict[str, Any]]
@@ -39,6 +42,7 @@ class RecordSender:
     ``new_topic`` is called with each topic before the first record to it; what it raises ends the sending.
     ``acknowledge``, if given, is called with each of the task's own records once Kafka has all that became of it, with
     partition and offset (-1 for one that was dropped or skipped): that costs speed.
+    With ``tolerant`` a record that Kafka refuses is left out as ``errors.*`` says; a transaction bears no such gap.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class RecordSender:
         interrupt: Callable[[], None],
         new_topic: Callable[[str], None],
         acknowledge: Acknowledge | None = None,
+        tolerant: bool = False,
     ) -> None:
         # Without acknowledge, successes need no callback into Python: flush() tells when all have arrived.
         reports = {"delivery.report.only.error": acknowledge is None, "on_delivery": self._on_delivery}
@@ -61,6 +66,7 @@ class RecordSender:
         self._interrupt = interrupt
         self._new_topic = new_topic
         self._acknowledge = acknowledge
+        self._failed_sends = FailedSends(tolerance, self._send_alone, type(self)) if tolerant else None
         self._topics: set[str] = set()
         self._encoders: dict[tuple[str, Schema | None, Schema | None], tuple[Encode, Encode]] = {}
         self.failure: ConnectError | None = None
@@ -87,6 +93,7 @@ class RecordSender:
         topic: str | None = None
         key_schema = value_schema = None
         produce = self._producer.produce
+        quick = self._failed_sends is None
         done = 0
         try:
             for done, record in enumerate(batch.records):  # noqa: B007
@@ -96,7 +103,10 @@ class RecordSender:
                     encode_key, encode_value = self._encoders_for(topic, key_schema, value_schema)
                 if not record.headers and record.kafka_partition is None and record.timestamp is None:
                     try:
-                        produce(topic, encode_value(record.value), encode_key(record.key))
+                        if quick:
+                            produce(topic, encode_value(record.value), encode_key(record.key))
+                        else:
+                            produce(topic, encode_value(record.value), encode_key(record.key), **self._report_of(record, None))
                         continue
                     except Exception:  # noqa: BLE001, S110 (whatever it was, the careful way finds out and deals with it)
                         pass
@@ -122,8 +132,11 @@ class RecordSender:
 
     def serve(self) -> None:
         """Take note of what Kafka has answered by now. Raises ConnectError if a record was lost."""
-        self._producer.poll(0)
+        with self._errors():
+            self._producer.poll(0)
         self._raise_failure()
+        if self._failed_sends:
+            self._failed_sends.settle(self._interrupt)
 
     def flush(self, seconds: float, check: Callable[[], None]) -> bool:
         """Wait until everything sent is acknowledged; False if that takes longer than ``seconds``.
@@ -132,11 +145,19 @@ class RecordSender:
         """
         deadline = time.monotonic() + seconds
         while True:
-            left = self._producer.flush(max(0.0, min(deadline - time.monotonic(), _SLICE_SECONDS)))
+            with self._errors():
+                left = self._producer.flush(max(0.0, min(deadline - time.monotonic(), _SLICE_SECONDS)))
             self._raise_failure()
+            if self._failed_sends and not left:
+                self._failed_sends.settle(functools.partial(_check_until, deadline, check))
+                left = len(self._failed_sends)
             if not left or time.monotonic() >= deadline:
                 return not left
             check()
+
+    def explained(self, error: ConnectError) -> ConnectError:
+        """Return an error of the producer or its transaction with what is to be done about it."""
+        return producer_error(error, self._topics)
 
     def discard(self) -> None:
         """Forget what has not been acknowledged, without waiting."""
@@ -164,13 +185,44 @@ class RecordSender:
                 parts.acknowledged(-1, -1)
             return
         key, value, options = converted
-        if parts is not None:
-            options["on_delivery"] = functools.partial(self._on_own_delivery, parts)
         try:
             with mapped_errors(f"send to topic {record.topic}"):
-                self._produce_when_there_is_room(record.topic, value, key, options)
+                self._produce_when_there_is_room(record.topic, value, key, {**options, **self._report_of(record, parts)})
         except KafkaClientError as error:
-            raise ConnectError(f"{_SEND_FAILED}: {_explained(error, key, value)}") from error
+            if self._failed_sends is None or not of_the_record(error):
+                raise record_error(error, key, value) from error
+            self._failed_sends.leave_out(record, parts, error)
+
+    def _send_alone(self, record: SourceRecord, awaited: Awaited | None, check: Callable[[], None]) -> ConnectError | None:
+        converted = self._converted(record)
+        if converted is None:  # left out already
+            if awaited is not None:
+                awaited.acknowledged(-1, -1)
+            return None
+        key, value, options = converted
+        answer: list[ConnectError | None] = []
+
+        def delivered(error: Any, message: Any) -> None:
+            answer.append(None if error is None else to_connect_error(error, f"write to topic {record.topic}"))
+            if error is None and awaited is not None:
+                awaited.acknowledged(message.partition(), message.offset())
+
+        self._wait_for_all(check)
+        with mapped_errors(f"send to topic {record.topic}"):
+            self._produce_when_there_is_room(record.topic, value, key, {**options, "on_delivery": delivered})
+        self._wait_for_all(check)
+        return answer[0] if answer else None  # success may go unsaid, see delivery.report.only.error
+
+    def _wait_for_all(self, check: Callable[[], None]) -> None:
+        while self._producer.flush(_SLICE_SECONDS):
+            self._raise_failure()
+            check()
+
+    def _report_of(self, record: SourceRecord, parts: _Parts | None) -> dict[str, Any]:
+        """Return the option that tells of one record's delivery, where that is wanted."""
+        if parts is None and self._failed_sends is None:
+            return {}
+        return {"on_delivery": functools.partial(self._on_own_delivery, record, parts)}
 
     def _converted(self, record: SourceRecord) -> _Converted | None:
         """Return key, value and options for ``produce``; None for a record that cannot be converted and may be left out."""
@@ -210,20 +262,35 @@ class RecordSender:
                 self._producer.produce(topic, value, key, **options)
                 return
             except BufferError:
-                self._producer.poll(_SLICE_SECONDS)
+                with self._errors():
+                    self._producer.poll(_SLICE_SECONDS)
                 self._raise_failure()
                 self._interrupt()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Serve the producer, which raises what ends it for good."""
+        try:
+            with mapped_errors("send records"):
+                yield
+        except KafkaClientError as error:
+            self.failure = self.failure or self.explained(error)
+            raise self.failure from error
 
     def _on_delivery(self, error: Any, message: Any) -> None:
         if error is not None and self.failure is None and error.name() not in _PURGED:  # those were dropped on purpose
             cause = to_connect_error(error, f"write to topic {message.topic()}")
-            self.failure = ConnectError(f"{_SEND_FAILED}: {cause}")
+            self.failure = record_error(cause, message.key(), message.value())
             self.failure.__cause__ = cause
 
-    def _on_own_delivery(self, parts: _Parts, error: Any, message: Any) -> None:
-        self._on_delivery(error, message)
+    def _on_own_delivery(self, record: SourceRecord, parts: _Parts | None, error: Any, message: Any) -> None:
         if error is None:
-            parts.acknowledged(message.partition(), message.offset())
+            if parts is not None:
+                parts.acknowledged(message.partition(), message.offset())
+        elif self._failed_sends is None or not self._failed_sends.take(
+            record, parts, to_connect_error(error, f"write to topic {record.topic}")
+        ):
+            self._on_delivery(error, message)
 
     def _raise_failure(self) -> None:
         if self.failure is not None:
@@ -246,8 +313,7 @@ class _Parts:
             self._acknowledge(self._source, partition, offset)
 
 
-def _explained(error: KafkaClientError, key: bytes | None, value: bytes | None) -> str:
-    if error.code != "MSG_SIZE_TOO_LARGE":
-        return str(error)
-    size = len(key or b"") + len(value or b"")
-    return f"{error} The record has {size} bytes; raise producer.override.max.request.size, and the topic's max.message.bytes."
+def _check_until(deadline: float, check: Callable[[], None]) -> None:
+    check()
+    if time.monotonic() >= deadline:
+        raise Interrupted

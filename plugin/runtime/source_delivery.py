@@ -68,7 +68,10 @@ class _Making:
 
     def at_least_once(self) -> SourceDelivery:
         worker = self._spec.worker
-        sender = self._sender(producer_config(worker, self._client_id, self._overrides), self._acknowledge)
+        sender = self._sender(
+            producer_config(worker, self._client_id, self._overrides), self._acknowledge,
+            tolerant=self._tolerance.settings.tolerant,
+        )  # fmt: skip
         delivery = AtLeastOnce(
             sender, self._offsets, settled=self._tolerance.settle, check=self._check,
             interval=worker.number("offset.flush.interval.ms") / 1000,
@@ -90,12 +93,15 @@ class _Making:
         )  # fmt: skip
         return SourceDelivery(delivery, sender, boundary if isinstance(boundary, ConnectorBoundary) else None)
 
-    def _sender(self, config: Mapping[str, str], acknowledge: Acknowledge | None) -> RecordSender:
+    def _sender(
+        self, config: Mapping[str, str], acknowledge: Acknowledge | None, *, tolerant: bool = False
+    ) -> RecordSender:  # fmt: skip
         return RecordSender(
             config, self._converters, self._offsets, self._tolerance,
             interrupt=functools.partial(check_interrupted, self._services.control),
             new_topic=self._new_topic,
             acknowledge=acknowledge,
+            tolerant=tolerant,
         )  # fmt: skip
 
     def _new_topic(self, topic: str) -> None:

@@ -83,9 +83,17 @@ class ConnectorLife:
         return self._started and not self._broken and self._asked is None and self._ask_at is None
 
     @property
+    def outdated(self) -> bool:
+        """Whether the secrets that it was started with hold no longer, so that it is to be restarted (KIP-297)."""
+        return self._hosted is not None and time.monotonic() >= self._hosted.good_until
+
+    @property
     def seconds_left(self) -> float:
-        """The time until it is to be asked again."""
-        return float("inf") if self._ask_at is None or self._asked is not None else max(0.0, self._ask_at - time.monotonic())
+        """The time until it is to be asked again, or is outdated."""
+        due = [] if self._hosted is None else [self._hosted.good_until]
+        if self._ask_at is not None and self._asked is None:
+            due.append(self._ask_at)
+        return max(0.0, min(due, default=float("inf")) - time.monotonic())
 
     def begin(self, config: Mapping[str, str]) -> None:
         """Start a new object."""

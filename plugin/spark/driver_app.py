@@ -21,6 +21,7 @@ from sluiceway.herder.loggers import Loggers, follow
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.spark.driver import Driver, local_worker_id, stop_on_signals
 from sluiceway.spark.executor import log_to_stderr
+from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.kafka_port import KafkaPort
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import EXIT_FAILED, stop_with_parent
@@ -29,6 +30,8 @@ from sluiceway.spark.session import spark_context
 from sluiceway.storage.factory import open_stores
 
 EXIT_FENCED = 3
+
+_LAST_WORDS_SECONDS = 20.0  # that a driver may take, beside its tasks, to drain
 
 log = logging.getLogger("sluiceway.driver")
 
@@ -74,8 +77,10 @@ def _run(options: argparse.Namespace) -> int:
         driver = Driver(stores.config, runner, only=[options.connector])
         stop_on_signals(driver)
         stop_with_parent(driver, options.parent_pid)
-        outcomes = driver.run()
-    if os.getppid() == jvm:  # else Spark is gone already
+        patience = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds() + _LAST_WORDS_SECONDS
+        with drained_before_spark(context, driver, patience) as shutdown:
+            outcomes = driver.run()
+    if os.getppid() == jvm and not shutdown:  # else Spark is gone already, or going
         context.stop()
     if Outcome.FENCED in outcomes:
         return EXIT_FENCED

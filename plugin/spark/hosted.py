@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import TypeVar
@@ -17,6 +18,9 @@ from sluiceway.herder.reconcile import desired_task_configs
 
 log = logging.getLogger(__name__)
 
+RELOAD = "config.action.reload"
+_SOONEST_RELOAD_SECONDS = 1.0  # a provider that says 0 would have a connector do nothing but restart
+
 T = TypeVar("T")
 
 
@@ -24,13 +28,15 @@ class HostedConnector:
     """One Connector object from ``start`` to ``stop``; it is called on its own thread only, one call after the other.
 
     The methods return at once. ``notify`` is called from any thread when there is news: a call has returned, or the
-    connector asks for its tasks to be configured anew (``reconfigure``), or has reported an ``error``.
+    connector asks for its tasks to be configured anew (``reconfigure``), or has reported an ``error``. ``good_until`` is when
+    (in monotonic seconds) the values that config providers gave it cease to hold and ``config.action.reload`` wants a restart.
     """
 
     def __init__(self, name: str, config: Mapping[str, str], worker: WorkerConfig, notify: Callable[[], None]) -> None:
         self.reconfigure = False
         self.error: BaseException | None = None
         self.version: str | None = None
+        self.good_until = float("inf")
         self._config = config
         self._worker = worker
         self._notify = notify
@@ -85,7 +91,10 @@ class HostedConnector:
 
     def _meant(self) -> dict[str, str]:
         """Return the config with its references replaced: for the connector alone, never for a topic or the log."""
-        return resolver(self._worker).resolve(self._config)
+        resolved = resolver(self._worker).resolve_for(self._config)
+        if resolved.ttl is not None and resolved.config.get(RELOAD, "restart").strip().lower() == "restart":
+            self.good_until = min(self.good_until, time.monotonic() + max(resolved.ttl / 1000, _SOONEST_RELOAD_SECONDS))
+        return resolved.config
 
     def _call(self, work: Callable[[], T]) -> Future[T]:
         future: Future[T] = Future()

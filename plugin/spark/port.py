@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Protocol
 
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConnectError, InternalTopicError
 from sluiceway.runtime.task import Order
 from sluiceway.spark.executor import ServicesFactory
 from sluiceway.spark.host import HostServices, TaskHost
 from sluiceway.storage.interfaces import StatusStore
 from sluiceway.storage.model import State, Status, TaskId
+
+log = logging.getLogger(__name__)
 
 
 class ConnectorPort(Protocol):
@@ -43,6 +47,9 @@ class ConnectorPort(Protocol):
 
     def known_tasks(self) -> list[int]:
         """Return the numbers of the tasks that have a status."""
+
+    def failed_tasks(self) -> set[int]:
+        """Return the tasks that are FAILED by what has been said of them up to now, be it by themselves."""
 
     def order_run(self, tasks: Iterable[int]) -> None: ...
 
@@ -84,6 +91,15 @@ class StatusPublisher:
 
     def known_tasks(self) -> list[int]:
         return sorted(self._status.tasks(self._connector))
+
+    def failed_tasks(self) -> set[int]:
+        try:
+            self._status.refresh()
+        except InternalTopicError:
+            raise
+        except ConnectError as error:
+            log.warning("[%s|worker] The newest statuses cannot be read: %s", self._connector, error)
+        return {task for task, status in self._status.tasks(self._connector).items() if status.state is State.FAILED}
 
 
 class HostPort(StatusPublisher):

@@ -135,6 +135,9 @@ class ConnectorRunner(threading.Thread):
             self._entry = entry
             for news in self._life.news():
                 self._take(entry, news)
+            if self._life.outdated:
+                self._log.info("Connector %s is restarted: values of its config providers hold no longer", self.connector_name)
+                self._requests.append(RestartRequest(self.connector_name, include_tasks=True))
             while self._requests:
                 self._serve(entry, self._requests.popleft())
             self._tasks.look_after()
@@ -248,7 +251,7 @@ class ConnectorRunner(threading.Thread):
     def _serve(self, entry: ConnectorEntry, request: RestartRequest) -> None:
         if entry.target_state is TargetState.STOPPED:
             return
-        plan = plan_restart(request, self._announcer.state, self._tasks.states)
+        plan = plan_restart(request, self._announcer.state, self._tasks.states())
         self._log.info("Connector %s: restart requested (%s): %s", self.connector_name, request, plan)
         if plan.connector:
             self._announcer.say(State.RESTARTING)

@@ -90,10 +90,11 @@ class TaskTable:
         """The configs of the tasks that there are, whatever became of them."""
         return {number: task.config for number, task in self._tasks.items()}
 
-    @property
     def states(self) -> dict[int, State]:
-        """FAILED where a task failed and stays so, RUNNING for the others."""
-        return {number: State.FAILED if task.phase is Phase.FAILED else State.RUNNING for number, task in self._tasks.items()}
+        """Return FAILED where a task has failed, be it that its loop is still on its way to its end; RUNNING for the others."""
+        failed = self._port.failed_tasks()  # what people see who ask for a restart, a moment before the loop has ended
+        failed.update(number for number, task in self._tasks.items() if task.phase is Phase.FAILED)
+        return {number: State.FAILED if number in failed else State.RUNNING for number in self._tasks}
 
     @property
     def failed(self) -> list[int]:

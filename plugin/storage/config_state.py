@@ -43,6 +43,8 @@ class _Connector:
     applied_config: Mapping[str, str] | None = None
     task_count: int | None = None
     pending_fencing: bool = False
+    configured_at: int = 0
+    target_state_at: int | None = None
 
 
 class ConfigState:
@@ -54,13 +56,13 @@ class ConfigState:
         self._offset = 0
         self._snapshot: ClusterState | None = ClusterState()
 
-    def apply(self, offset: int, key: bytes | None, value: bytes | None) -> Change | None:
-        """Take a record; return what it changed, if anything that anyone waits for."""
+    def apply(self, offset: int, key: bytes | None, value: bytes | None, timestamp: int = 0) -> Change | None:
+        """Take a record of this time (milliseconds since the epoch); return what it changed, if anyone waits for that."""
         self._offset = offset + 1
         self._snapshot = None
         record = decode_config_record(key, value)
         if isinstance(record, ConnectorRecord):
-            return self._connector(record, offset)
+            return self._connector(record, offset, timestamp)
         if isinstance(record, TaskRecord):
             self._of(record.task.connector).deferred[record.task.task] = record.config
         elif isinstance(record, CommitRecord):
@@ -69,7 +71,7 @@ class ConfigState:
             connector = self._of(record.name)
             connector.task_count, connector.pending_fencing = record.tasks, False
         elif isinstance(record, TargetStateRecord):
-            return self._target_state(record)
+            return self._target_state(record, timestamp)
         elif isinstance(record, LoggerRecord):
             self._logger_levels[record.namespace] = record.level
             return Change("logger-level", record.namespace)
@@ -87,12 +89,13 @@ class ConfigState:
     def _of(self, name: str) -> _Connector:
         return self._connectors.setdefault(name, _Connector())
 
-    def _connector(self, record: ConnectorRecord, offset: int) -> Change:
+    def _connector(self, record: ConnectorRecord, offset: int, timestamp: int) -> Change:
         if record.config is None:
             self._forget(record.name)
         else:
             connector = self._of(record.name)
             connector.config = record.config
+            connector.configured_at = timestamp
             connector.revision = offset
         return Change("connector", record.name)
 
@@ -100,7 +103,9 @@ class ConfigState:
         """Drop all but the target state, which has a tombstone of its own, and the task count, which has none."""
         gone = self._connectors.pop(name, None)
         if gone is not None and (gone.target_state is not None or gone.task_count is not None):
-            self._connectors[name] = _Connector(target_state=gone.target_state, task_count=gone.task_count)
+            self._connectors[name] = _Connector(
+                target_state=gone.target_state, task_count=gone.task_count, target_state_at=gone.target_state_at
+            )
 
     def _commit(self, record: CommitRecord, offset: int) -> Change | None:
         connector = self._connectors.get(record.name)
@@ -117,9 +122,10 @@ class ConfigState:
         connector.revision = offset
         return Change("tasks", record.name)
 
-    def _target_state(self, record: TargetStateRecord) -> Change:
+    def _target_state(self, record: TargetStateRecord, timestamp: int) -> Change:
         connector = self._of(record.name)
         connector.target_state = record.state
+        connector.target_state_at = None if record.state is None else timestamp
         if not _is_known(connector) and not connector.deferred and connector.task_count is None:
             del self._connectors[record.name]
         return Change("target-state", record.name)
@@ -140,4 +146,5 @@ def _entry(name: str, connector: _Connector) -> ConnectorEntry:
         applied_config=connector.applied_config,
         task_count=connector.task_count,
         pending_fencing=connector.pending_fencing,
+        target_state_at=connector.configured_at if connector.target_state_at is None else connector.target_state_at,
     )

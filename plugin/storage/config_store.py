@@ -68,6 +68,8 @@ class KafkaConfigStore(ConfigWrites):
             self._writer.close()
 
     def snapshot(self) -> ClusterState:
+        if self._log is not None:
+            self._log.check()  # nobody may go on with what a lost topic once said
         with self._reading:
             return self._state.snapshot()
 
@@ -90,7 +92,7 @@ class KafkaConfigStore(ConfigWrites):
 
     def _record(self, record: LogRecord) -> None:
         with self._reading:
-            change = self._state.apply(record.offset, record.key, record.value)
+            change = self._state.apply(record.offset, record.key, record.value, record.timestamp)
             if change is not None and change.restart is not None and self._started:
                 self._restarts.append(change.restart)
         if change is None or not self._started:

@@ -28,7 +28,7 @@ class ConfigStore(Protocol):
     def stop(self) -> None: ...
 
     def snapshot(self) -> ClusterState:
-        """Return what is known now, without waiting."""
+        """Return what is known now, without waiting. Raises InternalTopicError once the topic is known to be lost."""
 
     def refresh(self, timeout: float = 30.0) -> ClusterState:
         """Read to the topic's present end, then return what is known. ``timeout`` in seconds; raises ConnectError past it."""

@@ -55,7 +55,7 @@ class MemoryConfigStore(ConfigWrites):
         with self._lock:
             changes: list[Change] = []
             for key, value in decide(self._state.snapshot()):
-                change = self._state.apply(self._offset, key, value)
+                change = self._state.apply(self._offset, key, value, int(time.time() * 1000))
                 self._offset += 1
                 if change is not None:
                     changes.append(change)

@@ -48,6 +48,8 @@ class ConnectorEntry:
     task configs have not been made from the newest config yet.
     ``task_count`` is how many tasks of exactly-once generations have had transactional ids (None: never any), and
     ``pending_fencing`` says that task configs were committed since those ids were last fenced.
+    ``target_state_at`` is when the target state was last written, or, if it never was, the config: in milliseconds since the
+    epoch.
     """
 
     name: str
@@ -59,6 +61,7 @@ class ConnectorEntry:
     applied_config: Mapping[str, str] | None = None
     task_count: int | None = None
     pending_fencing: bool = False
+    target_state_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

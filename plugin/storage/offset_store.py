@@ -8,12 +8,13 @@ from collections.abc import Sequence
 
 from sluiceway.api.records import Offset, Partition
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import ConnectError, DataError
+from sluiceway.errors import ConnectError, DataError, KafkaClientError
 from sluiceway.kafka.admin import ensure_internal_topic
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.log import CompactedTopic, LogRecord
 from sluiceway.kafka.writer import RecordWriter
 from sluiceway.storage.codec import decode_offset, decode_offset_key, encode_offset, encode_offset_key
+from sluiceway.storage.lost_offsets import refuse_if_sources_have_run
 from sluiceway.storage.topics import offset_topic
 
 log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ class KafkaOffsetStore:
     def start(self) -> None:
         """Check or create the topic and read it to its end. Raises InternalTopicError, KafkaClientError."""
         admin = admin_client(self._worker)
-        partitions = ensure_internal_topic(admin, self._topic)
+        partitions = ensure_internal_topic(admin, self._topic, may_create=self._refuse_if_lost)
         self._writer = RecordWriter(self._worker, self._client_id)
         self._log = CompactedTopic(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
         self._log.start(_READ_SECONDS)
@@ -62,17 +63,25 @@ class KafkaOffsetStore:
         return [stored_offset(key, value, f"topic {self._topic.name}") for key, value in zip(keys, values, strict=True)]
 
     def put(self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
-        """Store offsets and wait until they are acknowledged. Raises KafkaClientError after 30 s."""
+        """Store offsets and wait until they are acknowledged. Raises KafkaClientError after 30 s, InternalTopicError."""
         records = [encode_offset(connector, partition, offset) for partition, offset in offsets]
+        reader = self._reader()
+        reader.check()
         if self._writer is None:
             raise ConnectError(f"The store on topic {self._topic.name} has not been started.")
-        if records:
+        if not records:
+            return
+        try:
             self._writer.write([(self._topic.name, key, value) for key, value in records])
+        except KafkaClientError:
+            reader.verify()
+            raise
 
     def for_transaction(
         self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]
     ) -> list[tuple[str, bytes, bytes | None]]:
-        """See ``TransactionalOffsets``."""
+        """See ``TransactionalOffsets``. Raises InternalTopicError if the topic was lost."""
+        self._reader().check()
         return [(self._topic.name, *encode_offset(connector, partition, offset)) for partition, offset in offsets]
 
     def committed(self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
@@ -89,6 +98,11 @@ class KafkaOffsetStore:
         if self._log is None:
             raise ConnectError(f"The store on topic {self._topic.name} has not been started.")
         return self._log
+
+    def _refuse_if_lost(self) -> None:
+        """A connector's own topic may be missing: the worker's has what was in it."""
+        if self._topic.name == self._worker.offset_topic:
+            refuse_if_sources_have_run(self._worker)
 
     def _record(self, record: LogRecord) -> None:
         with self._lock:

@@ -120,15 +120,16 @@ def test_transactions_that_the_source_aborts_are_not_read(
     assert aborted > 0
 
 
+@pytest.mark.parametrize("role", [Role.DRIVER, Role.JVM])
 def test_a_driver_that_is_told_to_end_repeats_nothing(
-    driven: tuple[World, str], guarantee: Guarantee, row: NewRow, chance: random.Random, rounds: int
+    driven: tuple[World, str], guarantee: Guarantee, row: NewRow, chance: random.Random, rounds: int, role: Role
 ) -> None:
     place, topic = driven
-    made = row(f"4: SIGTERM, {rounds} times ({guarantee.name.lower()})", Guarantee.EXACTLY_ONCE.value)
+    made = row(f"4: SIGTERM to the {role.value}, {rounds} times ({guarantee.name.lower()})", Guarantee.EXACTLY_ONCE.value)
     progress = Progress(place.address, topic)
     for _ in range(rounds):
         at_a_random_point(progress, chance)
-        send(place.drivers[-1], Role.DRIVER, signal.SIGTERM)
+        send(place.drivers[-1], role, signal.SIGTERM)
         told = time.monotonic()
         end_of(place.drivers[-1])
         assert time.monotonic() - told < 20

@@ -109,6 +109,18 @@ def test_sigterm_to_the_driver_drains_it_and_says_unassigned(running: Running) -
     running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]))
 
 
+def test_sigterm_to_sparks_jvm_drains_the_driver_before_spark_ends_its_tasks(running: Running) -> None:
+    jvm, python = running.processes()
+    stored_before = running.driver.log_tail(10_000)
+    jvm.terminate()
+    eventually(lambda: not running.driver.is_running() and not python.is_running(), within=30, what="the driver's end")
+    running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]))
+    said = running.driver.log_tail(10_000)[len(stored_before) :]
+    assert "Stopping: Spark's JVM was told to end" in said
+    assert "Traceback" not in said, said
+    assert "was lost" not in said, "the task was drained, not taken away"
+
+
 def test_a_driver_whose_submitter_is_gone_drains_and_ends(running: Running, parent: subprocess.Popen[bytes]) -> None:
     parent.kill()
     parent.wait()

@@ -16,7 +16,7 @@ from sluiceway.connectors.verifiable.checker import Verdict, check
 from sluiceway.connectors.verifiable.numbering import TopicRecord, from_topic
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import FencedError
-from sluiceway.kafka.admin import end_offsets, partition_count
+from sluiceway.kafka.admin import create_topic, end_offsets, partition_count
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.transactions import TransactionalWriter
 from sluiceway.runtime.interrupts import Abandoned
@@ -368,6 +368,7 @@ def test_all_tasks_of_the_earlier_generation_are_fenced_before_a_new_one_may_sta
     entry = config_store.snapshot().entry(name)
     assert entry is not None
     assert (entry.task_count, entry.pending_fencing) == (3, False)
+    create_topic(admin_client(settings), settings.offset_topic, 1, 1)
     older = [TransactionalWriter(settings, f"{settings.group_id}-{name}-{number}", "older") for number in range(3)]
     for writer in older:
         writer.fence()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -12,9 +15,11 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewPartitions
 from sluiceway.errors import RetriableError
+from sluiceway.kafka import clients
+from sluiceway.runtime.consuming import sink_consumer
 
 from integration.test_engine import Kafka, scripted_sink
-from support.engine import RunningTask
+from support.engine import RunningTask, spec_of
 from support.engine_connectors import Script, script
 from support.eventually import eventually
 
@@ -136,6 +141,48 @@ def _held(made: Script) -> dict[str, int]:
     return {"partitions": sum(held.values()), "most": most}
 
 
+MEMBER = """
+import json, sys
+from confluent_kafka import Consumer
+consumer = Consumer(json.loads(sys.argv[1]))
+consumer.subscribe([sys.argv[2]])
+while not consumer.assignment():
+    consumer.poll(0.1)
+print("assigned", flush=True)
+while True:
+    consumer.poll(0.1)
+"""
+
+
+def test_a_task_takes_over_soon_from_one_that_was_killed(kafka: Kafka, topic: str, name: str) -> None:
+    kafka.produce(topic, "a", "b")
+    made = script(name)
+    settings, _ = sink_consumer(spec_of(sink(name, topic), kafka.worker()))
+    with subprocess.Popen(
+        [sys.executable, "-c", MEMBER, json.dumps(settings), topic], stdout=subprocess.PIPE, text=True
+    ) as killed:  # fmt: skip
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == "assigned\n"
+        killed.kill()
+    started = time.monotonic()
+    with RunningTask(sink(name, topic), kafka.worker()):
+        eventually(lambda: values(made) == ["a", "b"], within=60, what="the records")
+        assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize(
+    ("own", "session"),
+    [({}, "10000"), ({"consumer.override.session.timeout.ms": "45000"}, "45000"),
+     ({"consumer.override.heartbeat.interval.ms": "10000"}, "30000"),
+     ({"consumer.override.max.poll.interval.ms": "8000"}, "8000"),
+     ({"consumer.override.group.protocol": "consumer"}, None)],
+)  # fmt: skip
+def test_how_long_the_group_waits_for_a_killed_task(own: Mapping[str, str], session: str | None) -> None:
+    settings, _ = sink_consumer(spec_of({**sink("c", "t"), **own}, {"bootstrap.servers": "b:9092"}))
+    assert settings.get("session.timeout.ms") == session
+    clients.consumer(settings).close()
+
+
 def test_a_sink_that_keeps_its_offsets_with_its_data_takes_each_record_once_whatever_kafka_knows(
     kafka: Kafka, topic: str, name: str
 ) -> None:
@@ -196,7 +243,7 @@ def test_aborted_transactions_and_markers_are_gone_over_and_the_end_is_reached(
 def test_partitions_added_while_it_runs_are_read_from_their_beginning(kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "a")
     made = script(name)
-    soon = {"consumer.override.topic.metadata.refresh.interval.ms": "500"}
+    soon = {"consumer.override.metadata.max.age.ms": "500"}
     with RunningTask(sink(name, topic, soon), kafka.worker()):
         eventually(lambda: values(made) == ["a"])
         kafka.admin.create_partitions([NewPartitions(topic, 3)])[topic].result(30)

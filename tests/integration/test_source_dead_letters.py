@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from confluent_kafka.admin import NewTopic
 from sluiceway.api import SourceRecord
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA
 
@@ -72,3 +73,22 @@ def test_offsets_wait_for_the_dead_letters_before_them(kafka: Kafka, unique: Nam
             way.restore()
             eventually(lambda: task.offsets.get(name, [PARTITION]) == [{"position": 2}])
     assert kafka.values(dlq, 1) == ['"b"']
+
+
+def test_only_what_kafka_refuses_is_left_out_of_a_request_that_it_refuses(kafka: Kafka, unique: Names) -> None:
+    topic, dlq, name = unique("errors"), unique("dlq"), unique("connector")
+    small = NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})
+    kafka.admin.create_topics([small])[topic].result(30)
+    texts = [f"{number}:{'x' * 100}" for number in range(40)]  # together more than the topic takes
+    texts[20] = "20:" + "y" * 5000
+    script(name, [record(topic, text, number) for number, text in enumerate(texts)])
+    config = {"name": name, "connector.class": SOURCE, "producer.override.linger.ms": "100", **tolerant(dlq)}
+    with RunningTask(config, kafka.worker(), bounded=True) as task:
+        assert not task.join().failed
+    assert sorted(kafka.values(topic, 39)) == sorted(texts[:20] + texts[21:])
+    assert task.offsets.get(name, [PARTITION]) == [{"position": 39}]
+    (letter,) = kafka.read(dlq, 1)
+    told = headers(letter)
+    assert told[f"{PREFIX}stage"] == "KAFKA_PRODUCE"
+    assert "MSG_SIZE_TOO_LARGE" in told[f"{PREFIX}exception.message"]
+    assert letter.value() == f'"{texts[20]}"'.encode()

@@ -392,6 +392,63 @@ def test_a_deleted_topic_is_an_error_and_not_an_empty_one(worker: WorkerConfig, 
         configs.refresh()
 
 
+def test_a_deleted_offsets_topic_is_noticed_without_being_read_and_not_made_anew(worker: WorkerConfig, opened: Open) -> None:
+    offsets = opened(KafkaOffsetStore(worker))
+    offsets.put("a", [({"p": 1}, {"o": 1})])
+    delete(worker, worker.offset_topic)
+    with pytest.raises(InternalTopicError, match=worker.offset_topic):
+        offsets.put("a", [({"p": 1}, {"o": 2})])
+    with pytest.raises(InternalTopicError, match=worker.offset_topic):
+        offsets.for_transaction("a", [({"p": 1}, {"o": 2})])
+    assert partition_count(admin_client(worker), worker.offset_topic) is None
+
+
+def test_an_offsets_topic_that_was_made_anew_by_others_takes_no_offsets(worker: WorkerConfig, opened: Open) -> None:
+    offsets = opened(KafkaOffsetStore(worker))
+    offsets.put("a", [({"p": 1}, {"o": 1})])
+    delete(worker, worker.offset_topic)
+    create_topic(admin_client(worker), worker.offset_topic, 1, 1)
+
+    def refused() -> bool:
+        try:
+            offsets.put("a", [({"p": 1}, {"o": 2})])
+        except InternalTopicError:
+            return True
+        return False
+
+    until(refused)
+
+
+def test_a_lost_offsets_topic_is_not_made_anew_where_sources_have_run(worker: WorkerConfig, opened: Open) -> None:
+    configs, offsets = opened(KafkaConfigStore(worker)), opened(KafkaOffsetStore(worker))
+    configs.put_connector("a", {"connector.class": "FileStreamSource", "file": "f", "topic": "t"})
+    delete(worker, worker.offset_topic)
+    KafkaOffsetStore(worker).start()  # it has not had tasks: nothing can be lost
+    offsets.stop()
+    configs.put_task_configs("a", [{"task": "0"}])
+    delete(worker, worker.offset_topic)
+    with pytest.raises(InternalTopicError, match=rf"(?s){worker.offset_topic}.*have run \(a\).*kafka-topics.sh --create"):
+        KafkaOffsetStore(worker).start()
+    assert partition_count(admin_client(worker), worker.offset_topic) is None
+    create_topic(admin_client(worker), worker.offset_topic, 5, 1, {"cleanup.policy": "compact"})
+    opened(KafkaOffsetStore(worker))
+
+
+def test_a_lost_config_topic_is_not_taken_for_what_it_said(worker: WorkerConfig, opened: Open) -> None:
+    configs = opened(KafkaConfigStore(worker))
+    configs.put_connector("a", {})
+    delete(worker, worker.config_topic)
+
+    def refused() -> bool:
+        try:
+            configs.snapshot()
+        except InternalTopicError:
+            return True
+        return False
+
+    until(refused, timeout=60)
+
+
 def test_a_topic_made_anew_is_an_error_and_not_an_empty_one(worker: WorkerConfig, opened: Open) -> None:
     offsets = opened(KafkaOffsetStore(worker))
     offsets.put("a", [({"p": 1}, {"o": 1})])

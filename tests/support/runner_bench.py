@@ -152,6 +152,9 @@ class Port:
     def known_tasks(self) -> list[int]:
         return sorted(int(who) for who in self.states if who != "connector")
 
+    def failed_tasks(self) -> set[int]:
+        return {int(who) for who, state in self.states.items() if who != "connector" and state is State.FAILED}
+
     def order_run(self, tasks: Iterable[int]) -> None:
         self.orders.append(("run", tuple(tasks)))
 

@@ -39,6 +39,19 @@ def test_librdkafka_takes_every_key_of_the_java_client(kind: str) -> None:
         made.close()
 
 
+@pytest.mark.parametrize(
+    ("java", "refresh"),
+    [({"metadata.max.age.ms": "2000"}, "2000"), ({"metadata.max.age.ms": "0"}, "1"),
+     ({"metadata.max.age.ms": "7200000"}, "3600000"),
+     ({"topic.metadata.refresh.interval.ms": "9", "metadata.max.age.ms": "2000"}, "9"),
+     ({"metadata.max.age.ms": "2000", "topic.metadata.refresh.interval.ms": "9"}, "9")],
+)  # fmt: skip
+def test_the_age_of_metadata_says_how_often_new_partitions_are_looked_for(java: dict[str, str], refresh: str) -> None:
+    config = consumer_config(WorkerConfig.of({}), "id", "group", java)
+    assert config["topic.metadata.refresh.interval.ms"] == refresh
+    consumer({**config, "bootstrap.servers": "b:9092"}).close()
+
+
 @pytest.mark.parametrize("key", sorted(REFUSED))
 def test_what_needs_java_is_refused_with_a_reason(key: str) -> None:
     with pytest.raises(ConfigError, match=key):

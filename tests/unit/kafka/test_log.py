@@ -72,8 +72,15 @@ class Reader:
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A topic of two partitions whose ends a test sets, read through a fake consumer."""
-    state = SimpleNamespace(reader=Reader(), ends={0: 0, 1: 0})
-    monkeypatch.setattr(log_module, "consumer", lambda _config: state.reader)
+    state = SimpleNamespace(reader=Reader(), ends={0: 0, 1: 0}, id="first")
+
+    def consumer(config: dict[str, Any]) -> Reader:
+        state.error_cb = config["error_cb"]
+        return state.reader
+
+    monkeypatch.setattr(log_module, "consumer", consumer)
+    monkeypatch.setattr(log_module, "topic_id", lambda _admin, _topic: state.id)
+    monkeypatch.setattr(log_module, "_MISSING_SECONDS", 0.01)
     monkeypatch.setattr(log_module, "begin_offsets", lambda _admin, places: dict.fromkeys(places, 0))
     monkeypatch.setattr(log_module, "end_offsets", lambda _admin, _places: {
         TopicPartition("t", partition): end for partition, end in state.ends.items()
@@ -139,6 +146,33 @@ def test_a_topic_that_is_shorter_than_what_was_read_is_not_the_same_topic(kafka:
     topic.start()
     kafka.ends = {0: 0, 1: 0}
     with pytest.raises(InternalTopicError, match="made anew"):
+        topic.read_to_end(timeout=5)
+
+
+@pytest.mark.parametrize("now", [None, "second"], ids=["deleted", "made anew"])
+def test_a_hint_at_a_loss_is_looked_into(kafka: Any, topic: CompactedTopic, now: str | None) -> None:
+    topic.start()
+    kafka.id = now
+    kafka.error_cb(KafkaError(KafkaError._UNKNOWN_PARTITION))
+    assert kafka.reader.closed.wait(5)
+    with pytest.raises(InternalTopicError, match="'t' is not what it was"):
+        topic.check()
+
+
+def test_a_hint_at_a_loss_that_was_none_is_forgotten(kafka: Any, topic: CompactedTopic, records: list[LogRecord]) -> None:
+    topic.start()
+    kafka.error_cb(KafkaError(KafkaError._UNKNOWN_PARTITION))
+    kafka.ends = {0: 1, 1: 0}
+    kafka.reader.feed(Message(0, 0))
+    topic.read_to_end(timeout=5)
+    topic.check()
+    assert len(records) == 1
+
+
+def test_a_topic_of_the_same_name_and_length_is_not_the_same_topic(kafka: Any, topic: CompactedTopic) -> None:
+    topic.start()
+    kafka.id = "second"
+    with pytest.raises(InternalTopicError, match="another one has its name"):
         topic.read_to_end(timeout=5)
 
 
@@ -216,4 +250,11 @@ def test_a_tail_returns_all_that_has_come_and_raises_when_its_topic_is_lost(kafk
     assert [record.offset for record in tail.poll()] == [5, 6]
     kafka.reader.feed(Message(0, 7, KafkaError.OFFSET_OUT_OF_RANGE))
     with pytest.raises(InternalTopicError):
+        tail.poll()
+
+
+def test_a_tail_raises_when_a_partition_is_gone_though_no_record_says_so(kafka: Any) -> None:
+    tail = TopicTail(WorkerConfig.of({}), "id", {TopicPartition("t", 0): 5})
+    kafka.error_cb(KafkaError(KafkaError._UNKNOWN_PARTITION))
+    with pytest.raises(InternalTopicError, match="Topic 't'"):
         tail.poll()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Collection
 
 import pytest
@@ -11,6 +12,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
 from sluiceway.provider.airflow_db import DagFlag
 from sluiceway.provider.mirror import Mirror
+from sluiceway.provider.mirror_rules import Toggle
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.model import TargetState
 
@@ -26,6 +28,8 @@ class Airflow:
         self.dags = {dag: DagFlag(dag, flag, BUNDLE) for dag, flag in paused.items()}
         self.requests: list[list[str]] = []
         self.writes: list[tuple[str, bool]] = []
+        self.audit: dict[str, Toggle] = {}
+        self.asked: list[list[str]] = []
         self.down = False
 
     def flags(self, dag_ids: Collection[str], bundle: str) -> dict[str, DagFlag]:
@@ -35,6 +39,10 @@ class Airflow:
 
     def toggle(self, dag: str, paused: bool, bundle: str = BUNDLE) -> None:
         self.dags[dag] = DagFlag(dag, paused, bundle)
+
+    def toggles(self, dag_ids: Collection[str]) -> dict[str, Toggle]:
+        self.asked.append(list(dag_ids))
+        return {dag: toggle for dag, toggle in self.audit.items() if dag in dag_ids}
 
     def set_paused(self, dag_id: str, paused: bool, why: str) -> None:
         self.writes.append((dag_id, paused))
@@ -127,6 +135,39 @@ def test_at_start_up_the_topic_wins(world: World) -> None:
     world.mirror().step()
     assert world.airflow.writes == [("c", False)]
     assert world.target("c") is TargetState.STARTED
+
+
+def now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@pytest.mark.parametrize("unpaused_after", [True, False])
+def test_at_start_up_whoever_spoke_last_wins(world: World, unpaused_after: bool) -> None:
+    before = Toggle(False, now() - 1000)
+    world.herder.pause("c")
+    world.airflow.audit["c"] = Toggle(False, now() + 1000) if unpaused_after else before
+    mirror = world.mirror()
+    mirror.step()
+    assert world.target("c") is (TargetState.STARTED if unpaused_after else TargetState.PAUSED)
+    assert world.airflow.writes == ([] if unpaused_after else [("c", True)])
+    mirror.step()
+    assert world.airflow.asked == [["c"], []], "the audit log is asked once"
+
+
+def test_a_flag_that_the_audit_log_does_not_explain_does_not_win(world: World) -> None:
+    world.airflow.toggle("c", True)  # as a DAG that has just appeared may be
+    world.airflow.audit["c"] = Toggle(False, now() + 1000)
+    world.mirror().step()
+    assert world.airflow.writes == [("c", False)]
+
+
+def test_a_pause_from_before_the_connector_was_made_again_does_not_win(world: World) -> None:
+    world.airflow.audit["c"] = Toggle(True, now() - 1000)
+    world.airflow.toggle("c", True)
+    world.config.remove_connector("c")
+    world.put("c")
+    world.mirror().step()
+    assert world.airflow.writes == [("c", False)]
 
 
 def test_a_connector_that_comes_again_starts_though_its_former_dag_was_paused(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message
@@ -19,6 +20,8 @@ class FakeProducer:
         self.room = 1000
         self.deaf = False
         self.error: KafkaError | None = None
+        self.judge: Callable[[list[Any]], KafkaError | None] = lambda _values: self.error  # of a request's values
+        self.taken: list[Any] = []
         self.largest = 1000
         self.purged = False
         FakeProducer.made.append(self)
@@ -37,9 +40,12 @@ class FakeProducer:
         if self.deaf:
             return 0
         done, self.waiting = self.waiting, []
+        error = self.judge([message.value() for message, _ in done])
         for message, report in done:
-            if self.error is not None or not self.config["delivery.report.only.error"]:
-                report(self.error, message)
+            if error is None:
+                self.taken.append(message.value())
+            if error is not None or not self.config["delivery.report.only.error"]:
+                report(error, message)
         return len(done)
 
     def flush(self, timeout: float = -1) -> int:

@@ -30,6 +30,9 @@ class Sender:
         self.failure: ConnectError | None = None
         self.error: Exception | None = None
 
+    def explained(self, error: ConnectError) -> ConnectError:
+        return error
+
     def send(self, batch: Outgoing) -> None:
         self._calls.append(f"send {len(batch.records)}")
         if self.error is not None:

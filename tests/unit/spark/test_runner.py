@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import pytest
+from sluiceway.config.providers import ConfigData, ConfigProvider
 from sluiceway.errors import ConnectError
-from sluiceway.spark import connector_life, runner, task_table
+from sluiceway.spark import connector_life, hosted, runner, task_table
 from sluiceway.spark.runner import Outcome
 from sluiceway.storage.model import State, TargetState
 
@@ -40,6 +41,37 @@ def commits(bench: RunnerBench) -> list[dict[str, str]]:
 # Restarts.
 
 
+class Leased(ConfigProvider):
+    """Gives a new value each time, each good for a second."""
+
+    given = 0
+
+    def get(self, path: str, keys: Collection[str]) -> ConfigData:
+        Leased.given += 1
+        return ConfigData(dict.fromkeys(keys, f"secret-{Leased.given}"), ttl=1000)
+
+
+LEASED = {"config_providers": "leased", "config_providers_leased_class": f"{__name__}.Leased"}
+
+
+def test_a_connector_is_restarted_with_its_tasks_when_its_secrets_hold_no_longer(make: Make) -> None:
+    bench = make(**LEASED).start(password="${leased::x}")
+    bench.eventually_running()
+    bench.eventually(lambda: bench.tasks.started == {0: 2, 1: 2}, "both tasks again")
+    bench.eventually(lambda: bench.script.calls["start"] == 2, "the connector again")
+    assert ("connector", State.RESTARTING, None) in bench.port.said
+
+
+def test_a_connector_that_does_not_want_that_goes_on(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosted, "_SOONEST_RELOAD_SECONDS", 0.0)
+    monkeypatch.setattr(Leased, "get", lambda _self, _path, keys: ConfigData(dict.fromkeys(keys, "s"), ttl=0))
+    bench = make(**LEASED).start(password="${leased::x}", config_action_reload="none")
+    bench.eventually_running()
+    assert bench.runner._life._hosted is not None
+    assert bench.runner._life._hosted.good_until == float("inf")
+    assert not bench.runner._life.outdated
+
+
 def test_a_plain_restart_leaves_the_tasks_alone(make: Make) -> None:
     bench = make().start()
     bench.eventually_running()
@@ -69,6 +101,19 @@ def test_a_restart_of_what_failed_starts_the_failed_task_alone(make: Make) -> No
     bench.restart(include_tasks=True, only_failed=True)
     bench.eventually(lambda: bench.tasks.started[1] == 2, "the failed task again")
     assert (bench.tasks.started, bench.script.calls["start"]) == ({0: 1, 1: 2}, 1)
+
+
+def test_a_task_that_has_said_that_it_failed_is_restarted_though_its_loop_has_not_ended_yet(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.tasks.deaf.add(1)
+    bench.port.states["1"] = State.FAILED  # its own word, which is in the topic before Spark has its result
+    bench.restart(include_tasks=True, only_failed=True)
+    bench.eventually(lambda: ("stop", (1,)) in bench.port.orders, "the failed task's end is waited for")
+    bench.tasks.end(1, failed=True, trace="boom")
+    bench.eventually(lambda: bench.tasks.started[1] == 2, "the failed task again")
+    bench.eventually_state("1", State.RESTARTING)
+    assert bench.tasks.started == {0: 1, 1: 2}
 
 
 def test_one_task_is_restarted_by_itself_whatever_its_state(make: Make) -> None:

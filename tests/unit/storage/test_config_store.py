@@ -41,7 +41,9 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def store_with(writer: Writer) -> KafkaConfigStore:
     store = KafkaConfigStore(WorkerConfig.of({}))
     store._writer = writer  # type: ignore[assignment]
-    store._log = SimpleNamespace(read_to_end=lambda _timeout: None, wait_for=lambda _ends: None)  # type: ignore[assignment]
+    store._log = SimpleNamespace(  # type: ignore[assignment]
+        check=lambda: None, read_to_end=lambda _timeout: None, wait_for=lambda _ends: None
+    )
     return store
 
 
