@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,31 +13,66 @@ import support
 from support.faults.broker import FaultyBroker
 from support.faults.cluster import Cluster
 from support.faults.guarantee import Guarantee
-from support.faults.rows import NewRow, Row, table
+from support.faults.rows import NewRow, Row, table, without_a_line, without_a_test
 from support.faults.world import World, world
 
 _ROWS = pytest.StashKey[list[Row]]()
+_TESTED = pytest.StashKey[list[tuple[int, ...]]]()
+_ROW = pytest.StashKey[Row]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "matrix(*rows): the rows of the fault matrix that a test shows")
     config.stash[_ROWS] = []
+    config.stash[_TESTED] = []
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.config.stash[_TESTED].append(shown_by(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A line holds if its test has passed."""
+    report = yield
+    if report.when == "call" and (row := item.stash.get(_ROW, None)) is not None:
+        row.holds = report.passed
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A run of the whole matrix in which a row has not been seen to hold has failed, also if its test was skipped."""
+    rows, tested = session.config.stash[_ROWS], session.config.stash[_TESTED]
+    whole = without_a_test(tested) == "none" and session.testscollected == len(tested)
+    if whole and not session.config.option.collectonly and without_a_line(rows) != "none":
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    rows = config.stash[_ROWS]
-    if rows:
+    rows, tested = config.stash[_ROWS], config.stash[_TESTED]
+    if config.option.collectonly:
+        terminalreporter.write_line(f"rows without a test: {without_a_test(tested)}")
+    elif rows:
         terminalreporter.section("faults")
         for line in table(rows):
             terminalreporter.write_line(line)
+        terminalreporter.write_line(f"rows without a line that holds: {without_a_line(rows)}")
+
+
+def shown_by(item: pytest.Item) -> tuple[int, ...]:
+    """Return the rows of the matrix that a test shows; the mark of a parameter stands for the whole test's."""
+    marks = [mark for mark in item.own_markers if mark.name == "matrix"]
+    return marks[-1].args if marks else ()
 
 
 @pytest.fixture
 def row(request: pytest.FixtureRequest) -> NewRow:
-    """Open a row of the table: ``row(fault, expected)``."""
+    """Open the test's line of the table: ``row(fault, expected)``."""
 
     def new(fault: str, expected: str) -> Row:
-        made = Row(fault, expected)
+        made = Row(shown_by(request.node), fault, expected)
         request.config.stash[_ROWS].append(made)
+        request.node.stash[_ROW] = made
         return made
 
     return new

@@ -142,8 +142,9 @@ def gone(process: psutil.Process, within: float) -> float:
     return time.monotonic() - started
 
 
+@pytest.mark.matrix(11)
 def test_a_killed_scheduler_stops_no_data_and_its_successor_runs_no_second_driver(job: Job, row: NewRow) -> None:
-    made = row("11: scheduler killed (-9) and started again", f"data flows on; {AT_LEAST_ONCE}, one driver")
+    made = row("scheduler killed (-9) and started again", f"data flows on; {AT_LEAST_ONCE}, one driver")
     kill(job.stack, "scheduler")
     job.more(10, within=20)
     restarted = time.monotonic()
@@ -156,9 +157,10 @@ def test_a_killed_scheduler_stops_no_data_and_its_successor_runs_no_second_drive
     job.judge(made)
 
 
+@pytest.mark.matrix(12)
 @pytest.mark.parametrize("victim", ["task", "supervisor"])
 def test_after_the_airflow_task_is_killed_its_retry_runs_the_only_driver(job: Job, row: NewRow, victim: str) -> None:
-    made = row(f"12: Airflow {victim} killed (-9), task retried", f"{AT_LEAST_ONCE}, the old driver gone, one driver")
+    made = row(f"Airflow {victim} killed (-9), task retried", f"{AT_LEAST_ONCE}, the old driver gone, one driver")
     driver = job.driver()
     _jvm, task, supervisor = driver.parents()[:3]
     doomed = task if victim == "task" else supervisor
@@ -174,11 +176,10 @@ def test_after_the_airflow_task_is_killed_its_retry_runs_the_only_driver(job: Jo
     job.judge(made)
 
 
+@pytest.mark.matrix(13)
 def test_a_killed_triggerer_does_no_harm(job: Job, row: NewRow) -> None:
     """Nothing of ours waits in it."""
-    made = row(
-        "13: triggerer killed (-9) and started again; paused and resumed meanwhile", f"{GENTLE}, one driver before the pause"
-    )
+    made = row("triggerer killed (-9) and started again; paused and resumed meanwhile", f"{GENTLE}, one driver before the pause")
     driver = job.driver()
     kill(job.stack, "triggerer")
     job.more(5, within=15)
@@ -196,8 +197,9 @@ def test_a_killed_triggerer_does_no_harm(job: Job, row: NewRow) -> None:
     job.judge(made, faults=0)
 
 
+@pytest.mark.matrix(14)
 def test_a_paused_dag_rests_whatever_is_restarted_and_goes_on_without_a_gap(job: Job, row: NewRow) -> None:
-    made = row("14: DAG paused, scheduler and API server killed and started, resumed", f"{GENTLE}; nothing written while paused")
+    made = row("DAG paused, scheduler and API server killed and started, resumed", f"{GENTLE}; nothing written while paused")
     paused = time.monotonic()
     job.stack.set_paused(job.name, True)
     job.stack.await_states(job.name, "PAUSED", "PAUSED", within=15)
@@ -221,9 +223,10 @@ def test_a_paused_dag_rests_whatever_is_restarted_and_goes_on_without_a_gap(job:
     made.seen += f"; PAUSED after {told:.1f} s"
 
 
+@pytest.mark.matrix(15)
 @pytest.mark.parametrize("how", ["broken import", "deleted"])
 def test_a_hand_written_dag_that_goes_keeps_its_connector(new_job: Job, row: NewRow, how: str) -> None:
-    made = row(f"15: hand-written DAG's file: {how}; put back", f"{AT_LEAST_ONCE}; config and offsets kept, one driver")
+    made = row(f"hand-written DAG's file: {how}; put back", f"{AT_LEAST_ONCE}; config and offsets kept, one driver")
     job, stack = new_job, new_job.stack
     file = stack.home / "airflow" / "dags" / f"{job.name}.py"
     text = HAND_WRITTEN.format(dag=job.name, config=job.config)
@@ -253,9 +256,10 @@ def test_a_hand_written_dag_that_goes_keeps_its_connector(new_job: Job, row: New
         file.unlink(missing_ok=True)
 
 
+@pytest.mark.matrix(16)
 @pytest.mark.parametrize("button", ["clear", "mark success", "mark failed"])
 def test_a_task_that_is_cleared_or_marked_ends_its_driver_within_30_seconds(job: Job, row: NewRow, button: str) -> None:
-    made = row(f"16: {button} in Airflow", f"{AT_LEAST_ONCE}, the old driver gone within 30 s, then one again")
+    made = row(f"{button} in Airflow", f"{AT_LEAST_ONCE}, the old driver gone within 30 s, then one again")
     driver, run = job.driver(), job.run_id()
     press(job, run, button)
     seconds = gone(driver, within=30)

@@ -66,12 +66,13 @@ def connect(place: World) -> peer.PeerDistributed:
     return peer.PeerDistributed(place.address, place.worker.group_id, place.folder / "peer", topics, CONVERTERS)
 
 
+@pytest.mark.matrix(43)
 @pytest.mark.parametrize("first", ["Kafka Connect", "Sluiceway"])
 def test_beside_a_real_kafka_connect_our_driver_ends_and_nothing_is_lost(
     place: World, growing: Growing, row: NewRow, first: str
 ) -> None:
     made = row(
-        f"43: real Kafka Connect on the same topics, {first} first",
+        f"real Kafka Connect on the same topics, {first} first",
         "ours ends; 0 lost, at most one batch repeated",
     )
     cluster = Cluster(place.address)

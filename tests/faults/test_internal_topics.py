@@ -65,8 +65,9 @@ def own_key(place: World) -> bytes:
     return encode_offset_key(place.name, {"id": 0})
 
 
+@pytest.mark.matrix(29)
 def test_rubbish_in_all_three_topics_is_passed_by(place: World, topic: str, cluster: Cluster, row: NewRow) -> None:
-    made = row("29: garbage, tombstones and empty records in all three topics", f"{CONTINUED}, RUNNING")
+    made = row("garbage, tombstones and empty records in all three topics", f"{CONTINUED}, RUNNING")
     run(place, cluster, topic)
     for internal in (place.worker.offset_topic, place.worker.config_topic, place.worker.status_topic):
         cluster.send(internal, RUBBISH)
@@ -75,11 +76,12 @@ def test_rubbish_in_all_three_topics_is_passed_by(place: World, topic: str, clus
     judge(place, topic, made)
 
 
+@pytest.mark.matrix(29)
 @pytest.mark.parametrize("value", [b"\xff{no", b""], ids=["garbage", "0 bytes"])
 def test_an_offset_that_cannot_be_read_stops_the_source_and_is_not_taken_for_none(
     place: World, topic: str, cluster: Cluster, row: NewRow, value: bytes
 ) -> None:
-    made = row(f"29: the source's own offset is {value!r}", f"FAILED, nothing written; once it is mended {CONTINUED}")
+    made = row(f"the source's own offset is {value!r}", f"FAILED, nothing written; once it is mended {CONTINUED}")
     run(place, cluster, topic)
     before = cluster.end(topic)
     [(partition, offset)] = place.stored_offsets()
@@ -95,8 +97,9 @@ def test_an_offset_that_cannot_be_read_stops_the_source_and_is_not_taken_for_non
     judge(place, topic, made)
 
 
+@pytest.mark.matrix(29)
 def test_a_tombstone_of_the_own_offset_is_a_reset(place: World, topic: str, cluster: Cluster, row: NewRow) -> None:
-    made = row("29: the source's own offset is a tombstone", "read again from 0, as after DELETE /offsets; 0 lost")
+    made = row("the source's own offset is a tombstone", "read again from 0, as after DELETE /offsets; 0 lost")
     run(place, cluster, topic)
     first = cluster.end(topic)
     cluster.send(place.worker.offset_topic, [(own_key(place), None)])
@@ -108,8 +111,9 @@ def test_a_tombstone_of_the_own_offset_is_a_reset(place: World, topic: str, clus
     assert verdict.duplicated == min(first, again), "it is read again from 0"
 
 
+@pytest.mark.matrix(29)
 def test_compaction_of_the_offsets_topic_leaves_what_counts(place: World, topic: str, cluster: Cluster, row: NewRow) -> None:
-    made = row("29: offsets topic compacted between two runs", CONTINUED)
+    made = row("offsets topic compacted between two runs", CONTINUED)
     run(place, cluster, topic)
     key = own_key(place)
 
@@ -124,11 +128,12 @@ def test_compaction_of_the_offsets_topic_leaves_what_counts(place: World, topic:
     made.seen += f"; {before} offset records, then {mine(left)}"
 
 
+@pytest.mark.matrix(29)
 @pytest.mark.parametrize("store", ["offset", "config", "status"])
 def test_an_internal_topic_that_is_not_compacted_is_refused(
     place: World, topic: str, cluster: Cluster, row: NewRow, store: str
 ) -> None:
-    made = row(f"29: {store} topic with cleanup.policy=delete", f"refused, nothing written; once it is mended {CONTINUED}")
+    made = row(f"{store} topic with cleanup.policy=delete", f"refused, nothing written; once it is mended {CONTINUED}")
     run(place, cluster, topic)
     internal = place.worker.text(f"{store}.storage.topic")
     before = cluster.end(topic)
@@ -143,12 +148,13 @@ def test_an_internal_topic_that_is_not_compacted_is_refused(
     judge(place, topic, made)
 
 
+@pytest.mark.matrix(29)
 @pytest.mark.parametrize("running", [True, False], ids=["while it runs", "between two runs"])
 def test_a_deleted_offsets_topic_stops_the_source_and_is_not_taken_for_a_new_one(
     place: World, topic: str, cluster: Cluster, row: NewRow, running: bool
 ) -> None:
     when = "while it runs" if running else "between two runs"
-    made = row(f"29: offsets topic deleted {when}", f"not RUNNING, never from 0 again; once it is restored {CONTINUED}")
+    made = row(f"offsets topic deleted {when}", f"not RUNNING, never from 0 again; once it is restored {CONTINUED}")
     run(place, cluster, topic)
     internal = place.worker.offset_topic
     if running:
@@ -176,8 +182,9 @@ def test_a_deleted_offsets_topic_stops_the_source_and_is_not_taken_for_a_new_one
         judge(place, topic, made)
 
 
+@pytest.mark.matrix(30)
 def test_task_configs_of_a_deleted_connector_do_not_come_back(place: World, cluster: Cluster, row: NewRow) -> None:
-    made = row("30: connector of 3 tasks deleted, compacted, made anew with 1", f"{CONTINUED}, one task, the new one's")
+    made = row("connector of 3 tasks deleted, compacted, made anew with 1", f"{CONTINUED}, one task, the new one's")
     old, new = cluster.create(f"{place.name}-old"), cluster.create(f"{place.name}-new")
     config = {"connector.class": "sluiceway.connectors.verifiable.source.VerifiableSourceConnector", "throughput": str(RATE)}
     place.herder.create(place.name, {**config, "topic": old, "tasks.max": "3"})

@@ -51,8 +51,9 @@ def reading(place: World, cluster: Cluster, tmp_path: Path) -> Reading:
     return Reading(place, cluster, tmp_path / "results")
 
 
+@pytest.mark.matrix(31)
 def test_an_offset_ahead_of_the_topic_is_told_of_and_nothing_in_it_is_left_out(reading: Reading, row: NewRow) -> None:
-    made = row("31: topic made anew, shorter than the sink's offset", "told in the log; 0 lost, 0 duplicated")
+    made = row("topic made anew, shorter than the sink's offset", "told in the log; 0 lost, 0 duplicated")
     reading.made_anew()
     started = time.monotonic()
     driver = reading.place.driver(reading.name)
@@ -67,8 +68,9 @@ def test_an_offset_ahead_of_the_topic_is_told_of_and_nothing_in_it_is_left_out(r
     assert f"Offset 1000 of {reading.topic}-0, where reading was to go on, is not there" in driver.log.read_text()
 
 
+@pytest.mark.matrix(31)
 def test_records_deleted_before_they_were_read_are_told_of(reading: Reading, row: NewRow) -> None:
-    made = row("31: retention deleted 400 records before the sink read them", "told with their number; nothing else lost")
+    made = row("retention deleted 400 records before the sink read them", "told with their number; nothing else lost")
     reading.send(range(1000, 1600))
     reading.cluster.truncate(reading.topic, 1400)
     started = time.monotonic()
@@ -83,9 +85,10 @@ def test_records_deleted_before_they_were_read_are_told_of(reading: Reading, row
     assert "400 offsets were deleted before they were read" in said
 
 
+@pytest.mark.matrix(31)
 @pytest.mark.parametrize("why", ["made anew", "retention"])
 def test_with_reset_none_an_offset_out_of_range_stops_the_sink(reading: Reading, row: NewRow, why: str) -> None:
-    made = row(f"31: offset out of range ({why}), auto.offset.reset=none", "FAILED, nothing written, offset kept")
+    made = row(f"offset out of range ({why}), auto.offset.reset=none", "FAILED, nothing written, offset kept")
     if why == "made anew":
         reading.made_anew()
     else:

@@ -58,10 +58,11 @@ def at_once(servers: list[RestServer], method: str, path: str, turn: int, name: 
         return list(pool.map(ask, range(CLIENTS)))
 
 
+@pytest.mark.matrix(35)
 def test_twenty_clients_that_put_configs_at_once_leave_one_whole_config(
     place: World, servers: list[RestServer], cluster: Cluster, row: NewRow
 ) -> None:
-    made = row(f"35: {CLIENTS} clients PUT at once, {ROUNDS} times, two REST servers", "created once, no half config, all agree")
+    made = row(f"{CLIENTS} clients PUT at once, {ROUNDS} times, two REST servers", "created once, no half config, all agree")
     codes: Counter[int] = Counter()
     path = f"/connectors/{place.name}/config"
     for turn in range(ROUNDS):
@@ -79,8 +80,9 @@ def test_twenty_clients_that_put_configs_at_once_leave_one_whole_config(
     made.seen = f"{codes[201]} x 201, {codes[200]} x 200, {len(written)} records, all whole"
 
 
+@pytest.mark.matrix(35)
 def test_twenty_clients_that_create_one_connector_make_it_once(place: World, servers: list[RestServer], row: NewRow) -> None:
-    made = row(f"35: {CLIENTS} clients POST at once, two REST servers", "one 201, the others 409; its config stands")
+    made = row(f"{CLIENTS} clients POST at once, two REST servers", "one 201, the others 409; its config stands")
     answers = at_once(servers, "POST", "/connectors", 0, place.name)
     codes = Counter(each.status_code for each in answers)
     assert codes == Counter({201: 1, 409: CLIENTS - 1}), codes

@@ -50,10 +50,11 @@ def compare(row: Row, before: Sequence[Told], after: Sequence[Told]) -> None:
     assert len(before) == len(after)
 
 
+@pytest.mark.matrix(40)
 def test_odd_records_arrive_byte_for_byte(
     place: World, cluster: Cluster, row: NewRow, tmp_path: Path, own_connectors: None
 ) -> None:
-    made = row(f"40: {', '.join(RECORDS)}", "each equal in key, value, headers and timestamp")
+    made = row(", ".join(RECORDS), "each equal in key, value, headers and timestamp")
     size = str(2 * MEBIBYTE)
     sent, arrived = (
         cluster.create(f"{place.name}-{name}", max_message_bytes=size, retention_ms="-1") for name in ("sent", "arrived")
@@ -73,9 +74,10 @@ def test_odd_records_arrive_byte_for_byte(
     assert timestamps == [None if timestamp < 0 else timestamp for *_, timestamp in RECORDS.values()]
 
 
+@pytest.mark.matrix(40)
 def test_odd_records_that_are_refused_are_equal_dead_letters(place: World, cluster: Cluster, row: NewRow, tmp_path: Path) -> None:
     """The verifiable sink takes none of them for numbered."""
-    made = row("40: the same, refused", "each a dead letter, equal in key, value, headers and timestamp")
+    made = row("the same, refused", "each a dead letter, equal in key, value, headers and timestamp")
     size = str(2 * MEBIBYTE)
     sent, letters = (
         cluster.create(f"{place.name}-{name}", max_message_bytes=size, retention_ms="-1") for name in ("sent", "dead")

@@ -20,9 +20,10 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 ABORTED = 9  # the task whose records are in transactions that were aborted
 
 
+@pytest.mark.matrix(39)
 def test_aborted_transactions_are_not_read_and_markers_are_no_records(place: World, row: NewRow, tmp_path: Path) -> None:
     """Each run ends by itself at an end that is a marker, and the next goes on behind it."""
-    made = row("39: transactions aborted and committed, read in three runs", "0 lost, 0 duplicated, none of the aborted")
+    made = row("transactions aborted and committed, read in three runs", "0 lost, 0 duplicated, none of the aborted")
     topic, file = f"{place.name}-transactions", tmp_path / "results"
     admin = AdminClient({"bootstrap.servers": place.address})
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
@@ -43,8 +44,9 @@ def test_aborted_transactions_are_not_read_and_markers_are_no_records(place: Wor
     assert [task.task for task in verdict.tasks] == [0]
 
 
+@pytest.mark.matrix(38)
 def test_partitions_that_are_added_are_read_from_their_start(place: World, row: NewRow, tmp_path: Path) -> None:
-    made = row("38: partitions grow from 1 to 3", "0 lost, 0 duplicated, RUNNING")
+    made = row("partitions grow from 1 to 3", "0 lost, 0 duplicated, RUNNING")
     topic, file = f"{place.name}-growing", tmp_path / "results"
     admin = AdminClient({"bootstrap.servers": place.address})
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)

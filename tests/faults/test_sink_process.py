@@ -13,6 +13,7 @@ from sluiceway.connectors.verifiable.checker import Verdict, check
 from sluiceway.connectors.verifiable.results import from_file
 
 from support.eventually import eventually
+from support.faults.dying import DYING_SINK, Point
 from support.faults.feed import Feed
 from support.faults.processes import Role, freeze, send, thaw
 from support.faults.rows import NewRow, Row
@@ -20,7 +21,7 @@ from support.faults.world import BATCH, RATE, World
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-AT_LEAST_ONCE = "0 lost, at most one batch repeated"
+AT_LEAST_ONCE, EXACTLY_ONCE = "0 lost, at most one batch repeated", "0 lost, 0 duplicated"
 _RECOVERED_SECONDS = 150.0  # a killed member keeps its partitions for the group's session timeout
 
 
@@ -93,25 +94,57 @@ def kill(writing: Writing, role: Role, row: Row, chance: random.Random, rounds: 
         row.recovered(time.monotonic() - killed)
 
 
-@pytest.mark.parametrize("role", [Role.JVM, Role.WORKERS])
+@pytest.mark.parametrize("role", [Role.JVM, pytest.param(Role.WORKERS, marks=pytest.mark.matrix(5))])
+@pytest.mark.matrix(1, 2, 3)
 def test_a_killed_sink_loses_nothing(writing: Writing, row: NewRow, chance: random.Random, rounds: int, role: Role) -> None:
-    made = row(f"{'1-3' if role is Role.JVM else '5'}: sink, kill -9 of the {role.value}, {rounds} times", AT_LEAST_ONCE)
+    made = row(f"sink, kill -9 of the {role.value}, {rounds} times", AT_LEAST_ONCE)
     kill(writing, role, made, chance, rounds)
     assert writing.judge(made).duplicated <= rounds * BATCH
 
 
+@pytest.mark.matrix(2)
 def test_a_killed_sink_that_keeps_its_offsets_with_the_data_writes_each_record_once(
     place: World, feed: Feed, row: NewRow, chance: random.Random, rounds: int, tmp_path: Path
 ) -> None:
-    made = row(f"2: sink with offsets in its file, kill -9 of the JVM, {rounds} times", "0 lost, 0 duplicated")
+    made = row(f"sink with offsets in its file, kill -9 of the JVM, {rounds} times", "0 lost, 0 duplicated")
     writing = Writing(place, feed, tmp_path / "results", offsets_from_file="true")
     writing.start()
     kill(writing, Role.JVM, made, chance, rounds)
     assert writing.judge(made).exactly_once
 
 
+@pytest.mark.parametrize(
+    ("point", "keeps_offsets"),
+    [
+        pytest.param(Point.GIVEN, False, marks=pytest.mark.matrix(1)),
+        pytest.param(Point.PUT, False, marks=pytest.mark.matrix(2)),
+        pytest.param(Point.FLUSHED, False, marks=pytest.mark.matrix(2)),
+        pytest.param(Point.FLUSHED, True, marks=pytest.mark.matrix(2)),
+    ],
+)
+def test_a_sink_that_dies_at_a_point_loses_nothing(
+    place: World, feed: Feed, row: NewRow, tmp_path: Path, own_connectors: None, point: Point, keeps_offsets: bool
+) -> None:
+    where = " (offsets in its file)" if keeps_offsets else ""
+    most = BATCH if point is Point.FLUSHED and not keeps_offsets else 0
+    made = row(f"sink{where}, kill -9 of all processes; the batch is {point.value}", AT_LEAST_ONCE if most else EXACTLY_ONCE)
+    death = tmp_path / "death"
+    config = {"connector_class": DYING_SINK, "death_file": str(death), "offsets_from_file": str(keeps_offsets).lower()}
+    writing = Writing(place, feed, tmp_path / "results", **config)
+    writing.start()
+    [first] = place.drivers
+    death.write_text(point.name)
+    eventually(lambda: not first.is_running(), what=f"the death of {first.name}\n{first.log_tail(20)}")
+    died = time.monotonic()
+    assert not death.exists(), "it died of something else"
+    writing.start()
+    made.recovered(time.monotonic() - died)
+    assert writing.judge(made).duplicated <= most
+
+
+@pytest.mark.matrix(4)
 def test_a_sink_that_is_told_to_end_repeats_nothing(writing: Writing, row: NewRow, chance: random.Random, rounds: int) -> None:
-    made = row(f"4: sink, SIGTERM, {rounds} times", "0 lost, 0 duplicated")
+    made = row(f"sink, SIGTERM, {rounds} times", "0 lost, 0 duplicated")
     for _ in range(rounds):
         time.sleep(chance.uniform(1, 2.2))
         driver = writing.place.drivers[-1]
@@ -124,8 +157,9 @@ def test_a_sink_that_is_told_to_end_repeats_nothing(writing: Writing, row: NewRo
     assert writing.judge(made).exactly_once
 
 
+@pytest.mark.matrix(9)
 def test_a_frozen_sink_is_fenced_and_nothing_is_lost(writing: Writing, row: NewRow) -> None:
-    made = row("9: sink, SIGSTOP until another took over, SIGCONT", f"{AT_LEAST_ONCE}, the old one ends fenced")
+    made = row("sink, SIGSTOP until another took over, SIGCONT", f"{AT_LEAST_ONCE}, the old one ends fenced")
     old = writing.place.drivers[0]
     frozen = freeze(old)
     stopped = time.monotonic()

@@ -37,12 +37,13 @@ def behind(feed: Feed) -> int:
     return sum(feed.sent.values())
 
 
+@pytest.mark.matrix(19)
 @pytest.mark.timeout(900)
 def test_a_target_that_is_away_is_waited_for(
     place: World, feed: Feed, cluster: Cluster, row: NewRow, own_connectors: None
 ) -> None:
     seconds = lasting(30, full=300)
-    made = row(f"19: sink target down for {seconds:g} s", "0 lost, 0 duplicated, offsets not moved, no growth, RUNNING by itself")
+    made = row(f"sink target down for {seconds:g} s", "0 lost, 0 duplicated, offsets not moved, no growth, RUNNING by itself")
     name = f"{place.name}-tcp"
     with Target() as target:
         place.herder.create(name, {"connector.class": TCP_SINK, "topics": feed.topic, "port": str(target.port)})
@@ -70,8 +71,9 @@ def test_a_target_that_is_away_is_waited_for(
     assert cluster.committed(name, feed.topic) == len(target.rows)
 
 
+@pytest.mark.matrix(20)
 def test_a_batch_that_meets_deadlocks_is_put_again_as_a_whole(place: World, feed: Feed, row: NewRow, tmp_path: Path) -> None:
-    made = row("20: 5 deadlocks (RetriableError) in a row", "0 lost, 0 duplicated, RUNNING")
+    made = row("5 deadlocks (RetriableError) in a row", "0 lost, 0 duplicated, RUNNING")
     name, file = f"{place.name}-deadlocked", tmp_path / "results"
     failing = {"failure.in": "put", "failure.kind": "retriable", "failure.after.records": "1000", "failure.times": "5"}
     place.herder.create(name, {"connector.class": MOCK_SINK, "topics": feed.topic, "file": str(file), **failing})
@@ -90,9 +92,10 @@ def test_a_batch_that_meets_deadlocks_is_put_again_as_a_whole(place: World, feed
     assert verdict.exactly_once, verdict
 
 
+@pytest.mark.matrix(27)
 def test_a_disk_that_is_full_for_a_while_costs_nothing(place: World, feed: Feed, row: NewRow, tmp_path: Path) -> None:
     """The sink's processes may write files only up to where its file is now: what they see is a write that fails."""
-    made = row("27: the sink's file can grow no further for 10 s", "0 lost, 0 duplicated, RUNNING by itself")
+    made = row("the sink's file can grow no further for 10 s", "0 lost, 0 duplicated, RUNNING by itself")
     file = tmp_path / "results"
     name = place.sink(feed.topic, file)
     driver = place.driver(name)

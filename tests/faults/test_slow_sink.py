@@ -2,59 +2,124 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sluiceway.connectors.verifiable.checker import check
 from sluiceway.connectors.verifiable.results import from_file
+from sluiceway.stack.process import BackgroundProcess, free_port
 
+from support.driver import write_properties
 from support.eventually import eventually
+from support.faults.cluster import Cluster
 from support.faults.feed import Feed
-from support.faults.processes import resident
+from support.faults.memory import Memory
 from support.faults.rows import NewRow
-from support.faults.world import RATE, Progress, World
+from support.faults.world import RATE, SOURCE, Progress, World
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 MOCK_SINK = "sluiceway.connectors.mock.sink.MockSinkConnector"
 BACKLOG, FILLING = 200_000, 1000  # 200 MB, more than the consumer may hold
-GROWTH = 96 << 20  # bytes: the consumer's queue (64 MB) and what allocators keep
+GROWTH = 144 << 20  # bytes: the consumer's queue (64 MB) and what allocators keep
+FULL_RATE = 0.8 * RATE
 
 
 @pytest.fixture
 def feed(place: World) -> Iterator[Feed]:
     with Feed(place.address, f"{place.name}-backlog", rate=0, filling=FILLING) as made:
-        made.send(BACKLOG)
-        made.finish()
+        made.send(1)
         yield made
 
 
+def slow(feed: Feed, file: Path) -> dict[str, str]:
+    """Return the config of a sink that takes one record a second."""
+    return {
+        "connector.class": MOCK_SINK, "topics": feed.topic, "file": str(file), "throughput": "1",
+        "consumer.override.max.poll.records": "2",
+    }  # fmt: skip
+
+
+def written(file: Path) -> int:
+    return check(from_file(file)).total
+
+
+@pytest.mark.matrix(34)
 def test_a_slow_sink_neither_grows_nor_repeats_nor_stalls_another_connector(
     place: World, feed: Feed, row: NewRow, tmp_path: Path
 ) -> None:
-    made = row("34: sink at 1 record/s, 200 MB waiting", "RUNNING, no growth, no repeats; a source beside it at full rate")
+    made = row("sink at 1 record/s, 200 MB waiting", "RUNNING, no growth, no repeats; a source beside it at full rate")
     file, name = tmp_path / "results", f"{place.name}-slow"
-    config = {"connector.class": MOCK_SINK, "topics": feed.topic, "file": str(file), "throughput": "1"}
-    place.herder.create(name, {**config, "consumer.override.max.poll.records": "2"})
-    slow = place.driver(name)
+    place.herder.create(name, slow(feed, file))
+    driver = place.driver(name)
     place.running(name)
-    eventually(lambda: check(from_file(file)).total >= 5, within=60, what=f"5 records\n{slow.log_tail(30)}")
-    before = resident(slow)
-    topic = place.source()
-    place.driver()
-    place.running()
-    progress = Progress(place.address, topic)
-    progress.more(5 * RATE, within=60)
-    seconds = progress.more(10 * RATE, within=60)
-    progress.close()
-    written = check(from_file(file)).total
-    eventually(lambda: check(from_file(file)).total >= written + 10, within=60, what="10 more records")
-    now = resident(slow)
+    eventually(lambda: written(file) >= 1, within=60, what=f"the first record\n{driver.log_tail(30)}")
+    with Memory(driver) as memory:  # from here on, before there is a backlog to hold
+        feed.send(BACKLOG)
+        feed.finish()
+        topic = place.source()
+        place.driver()
+        place.running()
+        progress = Progress(place.address, topic)
+        progress.more(5 * RATE, within=60)
+        seconds = progress.more(10 * RATE, within=60)
+        progress.close()
+        some = written(file)
+        eventually(lambda: written(file) >= some + 10, within=60, what="10 more records")
+        assert memory.same_processes()
     verdict = check(from_file(file))
     made.judge(verdict)
-    made.seen += f"; {before >> 20} MiB, then {now >> 20}; the source made {10 * RATE / seconds:.0f} records/s"
+    made.seen += f"; {memory.start >> 20} MiB, then {memory.peak >> 20}; the source made {10 * RATE / seconds:.0f} records/s"
     assert place.states(name) == ("RUNNING", ["RUNNING"])
     assert verdict.exactly_once, verdict
-    assert now - before < GROWTH
-    assert 10 * RATE / seconds > 0.8 * RATE
+    assert memory.peak - memory.start < GROWTH
+    assert 10 * RATE / seconds > FULL_RATE
+
+
+@pytest.mark.matrix(34)
+def test_neither_a_slow_sink_nor_a_refusing_one_stalls_a_source_of_the_same_process(
+    place: World, feed: Feed, cluster: Cluster, row: NewRow, tmp_path: Path
+) -> None:
+    made = row("standalone: a source beside a slow sink and one whose records are all bad", "0 lost, 0 duplicated, at full rate")
+    file, letters, topic = tmp_path / "results", f"{place.name}-dead", cluster.create(f"{place.name}-numbers")
+    feed.send(20_000)
+    feed.finish()
+    connectors = {
+        "slow": slow(feed, file),
+        "refusing": {
+            "connector.class": MOCK_SINK, "topics": feed.topic, "bad.records.share": "1", "errors.tolerance": "all",
+            "errors.deadletterqueue.topic.name": letters, "errors.deadletterqueue.topic.replication.factor": "1",
+        },
+        "source": {"connector.class": SOURCE, "topic": topic, "throughput": str(RATE), "batch.size": "50"},
+    }  # fmt: skip
+    worker = {
+        "bootstrap.servers": place.address, "listeners": f"http://127.0.0.1:{free_port()}",
+        "offset.storage.file.filename": str(tmp_path / "offsets"), "offset.flush.interval.ms": "1000",
+        "key.converter": "JsonConverter", "value.converter": "JsonConverter",
+        "key.converter.schemas.enable": "false", "value.converter.schemas.enable": "false",
+    }  # fmt: skip
+    files = [write_properties(tmp_path / "worker.properties", worker)]
+    for name, config in connectors.items():
+        settings = {"name": f"{place.name}-{name}", "tasks.max": "1", **config}
+        files.append(write_properties(tmp_path / f"{name}.properties", settings))
+    command = [sys.executable, "-m", "sluiceway.cli.main", "standalone", *map(str, files)]
+    process = BackgroundProcess("standalone", command, tmp_path / "state", cwd=tmp_path)
+    process.start()
+    try:
+        progress = Progress(place.address, topic)
+        progress.more(RATE, within=120, driver=process)
+        eventually(lambda: written(file) >= 3, within=60, what=f"records of the slow sink\n{process.log_tail(30)}")
+        seconds = progress.more(10 * RATE, within=60, driver=process)
+        progress.close()
+        eventually(lambda: cluster.end(letters) == 20_001, within=60, what=f"all dead letters\n{process.log_tail(30)}")
+        some = written(file)
+        eventually(lambda: written(file) >= some + 3, within=60, what="more records of the slow sink")
+    finally:
+        process.stop(40)
+    verdict = check(place.seen(topic))
+    made.judge(verdict)
+    made.seen += f"; {10 * RATE / seconds:.0f} records/s"
+    assert verdict.exactly_once, verdict
+    assert 10 * RATE / seconds > FULL_RATE

@@ -54,27 +54,33 @@ def recovers(place: World, guarantee: Guarantee, row: NewRow) -> Recovers:
     return run
 
 
+@pytest.mark.matrix(7)
 def test_a_broker_that_is_restarted(recovers: Recovers, broker: FaultyBroker) -> None:
-    recovers("7: broker stopped and started", broker.stop, broker.start, 0)
+    recovers("broker stopped and started", broker.stop, broker.start, 0)
 
 
+@pytest.mark.matrix(7)
 def test_a_broker_that_is_killed(recovers: Recovers, broker: FaultyBroker) -> None:
-    recovers("7: broker killed (-9) and started", broker.kill, broker.start, 0)
+    recovers("broker killed (-9) and started", broker.kill, broker.start, 0)
 
 
+@pytest.mark.matrix(8)
 @pytest.mark.timeout(1200)
 def test_a_broker_that_is_away_for_a_while(recovers: Recovers, broker: FaultyBroker) -> None:
     seconds = lasting(90, full=600)
-    recovers(f"8: broker away for {seconds:g} s", broker.kill, broker.start, seconds)
+    recovers(f"broker away for {seconds:g} s", broker.kill, broker.start, seconds)
 
 
+@pytest.mark.matrix(9)
 def test_a_broker_that_hangs(recovers: Recovers, broker: FaultyBroker) -> None:
-    recovers("9: broker frozen for 20 s", broker.freeze, broker.thaw, 20)
+    recovers("broker frozen for 20 s", broker.freeze, broker.thaw, 20)
 
 
+@pytest.mark.matrix(33)
 def test_a_network_that_swallows(recovers: Recovers, broker: FaultyBroker) -> None:
-    recovers("33: network cut for 20 s", broker.proxy.cut, broker.proxy.restore, 20)
+    recovers("network cut for 20 s", broker.proxy.cut, broker.proxy.restore, 20)
 
 
+@pytest.mark.matrix(33)
 def test_connections_that_are_reset(recovers: Recovers, broker: FaultyBroker) -> None:
-    recovers("33: connections reset, 5 s refused", broker.proxy.drop, broker.proxy.restore, 5)
+    recovers("connections reset, 5 s refused", broker.proxy.drop, broker.proxy.restore, 5)

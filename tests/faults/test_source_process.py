@@ -67,13 +67,13 @@ def kill(place: World, role: Role, progress: Progress, row: Row) -> None:
     row.recovered(time.monotonic() - killed)
 
 
-@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize("role", [Role.JVM, Role.DRIVER, pytest.param(Role.WORKERS, marks=pytest.mark.matrix(5))])
+@pytest.mark.matrix(1, 2, 3)
 def test_killed_processes_are_replaced_and_nothing_is_lost(
     driven: tuple[World, str], guarantee: Guarantee, row: NewRow, chance: random.Random, rounds: int, role: Role
 ) -> None:
     place, topic = driven
-    number = "5" if role is Role.WORKERS else "1-3"
-    made = row(f"{number}: kill -9 of the {role.value}, {rounds} times", guarantee.value)
+    made = row(f"kill -9 of the {role.value}, {rounds} times", guarantee.value)
     progress = Progress(place.address, topic)
     for _ in range(rounds):
         at_a_random_point(progress, chance)
@@ -85,13 +85,14 @@ def test_killed_processes_are_replaced_and_nothing_is_lost(
     guarantee.check(stop_and_judge(place, topic, made), faults=rounds, batch=BATCH)
 
 
+@pytest.mark.matrix(1, 2, 3, 5)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("guarantee", [Guarantee.EXACTLY_ONCE], ids=["exactly_once"])
 def test_twenty_random_kills_break_no_promise(
     driven: tuple[World, str], guarantee: Guarantee, row: NewRow, chance: random.Random
 ) -> None:
     place, topic = driven
-    made = row(f"1-3, 5: {KILLS} kills of random processes at random points", guarantee.value)
+    made = row(f"{KILLS} kills of random processes at random points", guarantee.value)
     progress = Progress(place.address, topic)
     for _ in range(KILLS):
         at_a_random_point(progress, chance)
@@ -100,11 +101,12 @@ def test_twenty_random_kills_break_no_promise(
     guarantee.check(stop_and_judge(place, topic, made), faults=KILLS, batch=BATCH)
 
 
+@pytest.mark.matrix(2)
 @pytest.mark.parametrize("guarantee", [Guarantee.EXACTLY_ONCE], ids=["exactly_once"])
 def test_transactions_that_the_source_aborts_are_not_read(
     place: World, guarantee: Guarantee, row: NewRow, chance: random.Random, rounds: int
 ) -> None:
-    made = row(f"2: boundaries of the connector's own, each third aborted, {rounds} kills", guarantee.value)
+    made = row(f"boundaries of the connector's own, each third aborted, {rounds} kills", guarantee.value)
     own = {"transaction_boundary": "connector", "transaction_records": "120", "transaction_abort_every": "3"}
     topic = place.source(**own)
     place.driver()
@@ -120,12 +122,13 @@ def test_transactions_that_the_source_aborts_are_not_read(
     assert aborted > 0
 
 
+@pytest.mark.matrix(4)
 @pytest.mark.parametrize("role", [Role.DRIVER, Role.JVM])
 def test_a_driver_that_is_told_to_end_repeats_nothing(
     driven: tuple[World, str], guarantee: Guarantee, row: NewRow, chance: random.Random, rounds: int, role: Role
 ) -> None:
     place, topic = driven
-    made = row(f"4: SIGTERM to the {role.value}, {rounds} times ({guarantee.name.lower()})", Guarantee.EXACTLY_ONCE.value)
+    made = row(f"SIGTERM to the {role.value}, {rounds} times ({guarantee.name.lower()})", Guarantee.EXACTLY_ONCE.value)
     progress = Progress(place.address, topic)
     for _ in range(rounds):
         at_a_random_point(progress, chance)
@@ -140,13 +143,14 @@ def test_a_driver_that_is_told_to_end_repeats_nothing(
     Guarantee.EXACTLY_ONCE.check(stop_and_judge(place, topic, made), faults=rounds, batch=BATCH)
 
 
+@pytest.mark.matrix(9)
 def test_a_driver_that_was_frozen_while_another_took_over_is_fenced(
     driven: tuple[World, str], guarantee: Guarantee, row: NewRow
 ) -> None:
     place, topic = driven
     # Without transactions nothing keeps out what a frozen task had in its hands.
     most = POLL * 2 if guarantee is Guarantee.AT_LEAST_ONCE else 0
-    made = row("9: SIGSTOP for 30 s, a second driver meanwhile, SIGCONT", f"{guarantee.value}; at most {most} by the old driver")
+    made = row("SIGSTOP for 30 s, a second driver meanwhile, SIGCONT", f"{guarantee.value}; at most {most} by the old driver")
     progress = Progress(place.address, topic)
     progress.more(3 * RATE)
     old = place.drivers[0]
@@ -172,9 +176,10 @@ def test_a_driver_that_was_frozen_while_another_took_over_is_fenced(
     assert late <= most
 
 
+@pytest.mark.matrix(10)
 def test_of_two_drivers_started_at_once_one_is_fenced(place: World, guarantee: Guarantee, row: NewRow) -> None:
     topic = place.source()
-    made = row("10: two drivers started at once", f"{guarantee.value}; one fenced within 30 s")
+    made = row("two drivers started at once", f"{guarantee.value}; one fenced within 30 s")
     progress = Progress(place.address, topic)
     first, second = place.driver(), place.driver()
     place.running()

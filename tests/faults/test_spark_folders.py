@@ -18,11 +18,12 @@ from support.faults.world import BATCH, RATE, Progress, World
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
+@pytest.mark.matrix(28)
 @pytest.mark.parametrize("guarantee", list(Guarantee), ids=lambda guarantee: guarantee.name.lower())
 def test_a_source_goes_on_without_what_spark_left_behind(
     place: World, row: NewRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guarantee: Guarantee
 ) -> None:
-    made = row(f"28: kill -9, then Spark's and the driver's folders removed ({guarantee.name.lower()})", guarantee.value)
+    made = row(f"kill -9, then Spark's and the driver's folders removed ({guarantee.name.lower()})", guarantee.value)
     local = tmp_path / "spark"
     local.mkdir()
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(local))

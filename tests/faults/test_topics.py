@@ -68,10 +68,11 @@ def inputs(place: World, cluster: Cluster, tmp_path: Path) -> Inputs:
     return Inputs(cluster, place.name, tmp_path / "results")
 
 
+@pytest.mark.matrix(24)
 def test_a_topic_that_is_deleted_disturbs_no_other_and_a_new_one_is_read(
     place: World, cluster: Cluster, inputs: Inputs, row: NewRow, tmp_path: Path
 ) -> None:
-    made = row("24: of topics.regex, one topic deleted and one added", UNDISTURBED)
+    made = row("of topics.regex, one topic deleted and one added", UNDISTURBED)
     inputs.send(0)
     inputs.send(1)
     name = f"{place.name}-sink"
@@ -97,8 +98,9 @@ def test_a_topic_that_is_deleted_disturbs_no_other_and_a_new_one_is_read(
     assert inputs.verdict().exactly_once
 
 
+@pytest.mark.matrix(24)
 def test_a_topic_that_a_new_config_adds_is_read_from_its_start(place: World, inputs: Inputs, row: NewRow, tmp_path: Path) -> None:
-    made = row("24: a topic added by a new config", UNDISTURBED)
+    made = row("a topic added by a new config", UNDISTURBED)
     inputs.send(0)
     inputs.send(1)
     name = place.sink(inputs.topic(0), tmp_path / "results")
@@ -115,8 +117,9 @@ def test_a_topic_that_a_new_config_adds_is_read_from_its_start(place: World, inp
     assert inputs.verdict().exactly_once
 
 
+@pytest.mark.matrix(24)
 def test_a_source_writes_on_once_its_deleted_topic_is_there_again(place: World, cluster: Cluster, row: NewRow) -> None:
-    made = row("24: a source's topic deleted, made anew 5 s later", "0 lost since, 0 duplicated, RUNNING by itself")
+    made = row("a source's topic deleted, made anew 5 s later", "0 lost since, 0 duplicated, RUNNING by itself")
     topic = place.source()
     driver = place.driver()
     place.running()
@@ -138,10 +141,11 @@ def test_a_source_writes_on_once_its_deleted_topic_is_there_again(place: World, 
     assert verdict.exactly_once, verdict
 
 
+@pytest.mark.matrix(24)
 def test_an_input_that_appears_gets_a_task_and_the_others_are_not_restarted(
     place: World, cluster: Cluster, row: NewRow, tmp_path: Path, own_connectors: None
 ) -> None:
-    made = row("24: a source finds a new input (request_task_reconfiguration)", f"{UNDISTURBED}, the first task not restarted")
+    made = row("a source finds a new input (request_task_reconfiguration)", f"{UNDISTURBED}, the first task not restarted")
     folder, starts = tmp_path / "inputs", tmp_path / "starts"
     folder.mkdir()
     (folder / "0").touch()

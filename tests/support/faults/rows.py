@@ -1,23 +1,33 @@
-"""The fault matrix's results: one row for each fault, printed as a table at the end of a run."""
+"""The fault matrix's results: a line for each fault that was injected, printed as a table at the end of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from sluiceway.connectors.verifiable.checker import Verdict
+
+#: The rows of the fault matrix that must hold.
+REQUIRED = frozenset({*range(1, 6), *range(7, 17), *range(19, 23), 24, *range(28, 32), *range(33, 36), *range(38, 41)})
+
+_HEADINGS = ("row", "fault", "expected", "seen", "lost", "duplicated", "s to recover")
 
 
 @dataclass(slots=True)
 class Row:
-    """One fault: what was expected and what was seen. ``seconds`` is the longest time to recover, None if not measured."""
+    """One fault: what was expected and what was seen. ``numbers`` are the matrix's rows that it shows.
 
+    ``seconds`` is the longest time to recover, None if not measured.
+    """
+
+    numbers: tuple[int, ...]
     fault: str
     expected: str
     seen: str = "did not finish"
     lost: int | None = None
     duplicated: int | None = None
     seconds: float | None = None
+    holds: bool = False
 
     def judge(self, verdict: Verdict) -> None:
         """Take the counts of a verdict, and its repeats for what was seen."""
@@ -32,25 +42,43 @@ class Row:
         """Note a time to recover; the longest is kept."""
         self.seconds = max(seconds, self.seconds or 0.0)
 
+    def cells(self) -> list[str]:
+        """Return the line's cells; what was seen by a test that failed says so."""
+        seen = self.seen if self.holds else f"FAILED: {self.seen}"
+        return [ranges(self.numbers), self.fault, self.expected, seen, *map(_cell, (self.lost, self.duplicated, self.seconds))]
+
 
 NewRow = Callable[[str, str], Row]
-"""Opens a row of the table for a fault and what is expected."""
+"""Opens a line of the table for a fault and what is expected."""
 
 
-def table(rows: Sequence[Row]) -> list[str]:
-    """Return the rows as the lines of a table with a header."""
-    lines = [[_heading(field.name) for field in fields(Row)]]
-    lines += [[_cell(value) for value in asdict(row).values()] for row in rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+def table(rows: Iterable[Row]) -> list[str]:
+    """Return the lines of a table with a header, in the order of the matrix."""
+    lines = [list(_HEADINGS), *(row.cells() for row in sorted(rows, key=lambda row: row.numbers))]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
-def _heading(name: str) -> str:
-    return "s to recover" if name == "seconds" else name
+def without_a_test(tested: Iterable[Sequence[int]]) -> str:
+    """Say which rows that must hold no test shows; "none" if each has one."""
+    return ranges(REQUIRED.difference(*tested)) or "none"
 
 
-def _cell(value: object) -> str:
+def without_a_line(rows: Iterable[Row]) -> str:
+    """Say which rows that must hold no line of the table has shown to hold; "none" if each has one."""
+    return without_a_test(row.numbers for row in rows if row.holds)
+
+
+def ranges(numbers: Collection[int]) -> str:
+    """Return numbers as people write them: ``1-3, 5``."""
+    ordered = sorted(set(numbers))
+    starts = [each for each in ordered if each - 1 not in ordered]
+    ends = [each for each in ordered if each + 1 not in ordered]
+    return ", ".join(str(start) if start == end else f"{start}-{end}" for start, end in zip(starts, ends, strict=True))
+
+
+def _cell(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.1f}" if isinstance(value, float) else str(value)

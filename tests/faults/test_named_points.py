@@ -1,0 +1,60 @@
+"""A source whose machine dies at a named point of a batch's way, at least once and exactly once."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from sluiceway.connectors.verifiable.checker import check
+
+from support.eventually import eventually
+from support.faults.dying import DYING_SOURCE, Point
+from support.faults.guarantee import Guarantee
+from support.faults.rows import NewRow
+from support.faults.world import BATCH, POLL, RATE, Progress, World
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+ALO, EOS = Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE
+CASES = [
+    (1, Point.POLLED, ALO), (1, Point.POLLED, EOS),
+    (2, Point.SENT, ALO), (2, Point.SENT, EOS), (2, Point.ACKNOWLEDGED, ALO),
+    (3, Point.COMMITTED, ALO), (3, Point.COMMITTED, EOS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("point", "guarantee"),
+    [
+        pytest.param(point, guarantee, marks=pytest.mark.matrix(number), id=f"{guarantee.name.lower()}-{point.name.lower()}")
+        for number, point, guarantee in CASES
+    ],
+)
+def test_a_source_that_dies_at_a_point_goes_on_behind_what_is_committed(
+    place: World, guarantee: Guarantee, row: NewRow, tmp_path: Path, own_connectors: None, point: Point
+) -> None:
+    made = row(f"kill -9 of all processes; the batch is {point.value}", guarantee.value)
+    transactions = {"transaction_boundary": "interval"} if guarantee is EOS else {}
+    death = tmp_path / "death"
+    topic = place.source(connector_class=DYING_SOURCE, death_file=str(death), **transactions)
+    first = place.driver()
+    progress = Progress(place.address, topic)
+    progress.more(2 * RATE, within=120, driver=first)
+    death.write_text(point.name)
+    eventually(lambda: not first.is_running(), what=f"the death of {first.name}\n{first.log_tail(20)}")
+    died = time.monotonic()
+    assert not death.exists(), "it died of something else"
+    second = place.driver()
+    progress.more(2 * RATE, within=120, driver=second)
+    made.recovered(time.monotonic() - died)
+    progress.close()
+    place.drain(second)
+    verdict = place.verdict(topic)
+    made.judge(verdict)
+    # Behind a commit only what was on its way meanwhile is repeated.
+    guarantee.check(verdict, faults=1, batch=2 * POLL if point is Point.COMMITTED else BATCH)
+    if guarantee is EOS and point is Point.SENT:
+        aborted = check(place.seen(topic, "read_uncommitted")).duplicated
+        made.seen += f"; {aborted} of a transaction that was aborted"
+        assert aborted > 0
