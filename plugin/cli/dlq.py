@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.cli.common import Subparsers, say, worker
+from sluiceway.cli.common import Subparsers, add_names, say, worker
 from sluiceway.cli.output import table
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _add(verbs: Subparsers, name: str, text: str, run: Any) -> argparse.Argument
 
 
 def _add_name(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the connector")
+    add_names(parser, nargs=None)
     parser.add_argument("--dlq", metavar="TOPIC", help="its dead letter topic, should its config no longer name it")
 
 

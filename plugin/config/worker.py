@@ -139,6 +139,11 @@ class WorkerConfig:
         host = self.raw.get("rest.advertised.host.name") or host or socket.gethostname()
         return f"{host}:{self.raw.get('rest.advertised.port') or port}"
 
+    @property
+    def admin_client_keys(self) -> dict[str, str]:
+        """The raw ``admin.*`` keys, without the prefix, that are a Kafka client's: ``admin.listeners*`` are the REST server's."""
+        return {key: value for key, value in self.with_prefix("admin.").items() if not key.startswith("listeners")}
+
     def with_prefix(self, prefix: str) -> dict[str, str]:
         """Return the raw keys that start with ``prefix``, without it: ``with_prefix("producer.")``."""
         return {key[len(prefix) :]: value for key, value in self.raw.items() if key.startswith(prefix)}

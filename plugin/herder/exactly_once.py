@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from sluiceway.api import ConnectorTransactionBoundaries, ExactlyOnceSupport, SourceConnector
 from sluiceway.config.definition import ValidatedValue
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.runtime.exactly_once import BOUNDARY, SUPPORT, WORKER_SUPPORT, exactly_once_enabled
+from sluiceway.runtime.exactly_once import BOUNDARY, SUPPORT, exactly_once_enabled
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ def check_exactly_once(
     support, boundary = found[SUPPORT], found[BOUNDARY]
     if not support.errors and str(support.value).lower() == "required":
         if not exactly_once_enabled(worker):
-            support.errors.append(f"This worker does not run sources exactly once ({WORKER_SUPPORT}=enabled).")
+            support.errors.append("This worker does not have exactly-once source support enabled.")
         support.errors += _findings(lambda: _lacks_support(connector, config))
     if not boundary.errors and str(boundary.value).lower() == "connector":
         boundary.errors += _findings(lambda: _lacks_boundaries(connector, config))
@@ -32,16 +32,16 @@ def check_exactly_once(
 def _lacks_support(connector: type[SourceConnector], config: Mapping[str, str]) -> str | None:
     if connector().exactly_once_support(config) is ExactlyOnceSupport.SUPPORTED:
         return None
-    return (
-        "The connector does not support exactly-once semantics with the provided configuration. With the value requested it "
-        "may be created all the same."
-    )
+    return "The connector does not support exactly-once semantics with the provided configuration."
 
 
 def _lacks_boundaries(connector: type[SourceConnector], config: Mapping[str, str]) -> str | None:
     if connector().can_define_transaction_boundaries(config) is ConnectorTransactionBoundaries.SUPPORTED:
         return None
-    return "The connector cannot define transaction boundaries with the provided configuration; use poll or interval."
+    return (
+        "The connector does not support connector-defined transaction boundaries with the given configuration. "
+        "Please reconfigure it to use a different transaction boundary definition."
+    )
 
 
 def _findings(ask: Callable[[], str | None]) -> list[str]:

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from sluiceway.config.connector import CONNECTOR_CLASS
+from sluiceway.config.connector import CONNECTOR_CLASS, NAME
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import AlreadyExistsError, ConfigError, ConflictError, NotFoundError
 from sluiceway.herder import offset_edits, states, validation
 from sluiceway.herder.config_infos import ConfigInfos
+from sluiceway.herder.enrichment import Config
 from sluiceway.herder.loggers import Loggers, checked_level, follow
 from sluiceway.herder.model import ConnectorInfo, ConnectorStatus, ConnectorType, TaskInfo
 from sluiceway.herder.offset_edits import Edit
@@ -118,46 +119,44 @@ class Herder:
 
     # Writing.
 
-    def validate(self, config: Mapping[str, str | None]) -> ConfigInfos:
+    def validate(self, config: Config) -> ConfigInfos:
         """Return what is wrong with a config, and all keys that it may have; raises BadRequestError or ConfigError."""
         return validation.validate_config(config, self._worker)
 
-    def create(self, name: str, config: Mapping[str, str], initial_state: TargetState | None = None) -> ConnectorInfo:
+    def create(self, name: str, config: Config, initial_state: TargetState | None = None) -> ConnectorInfo:
         """Make a connector, if its config is in order; raises BadRequestError or AlreadyExistsError and stores nothing then."""
-        config = validation.named(name, config)
-        validation.check(config, self._worker)
+        stored = validation.checked(validation.named(name, config), self._worker)
 
         def refuse_existing(newest: ClusterState) -> None:
             if newest.entry(name) is not None:
                 raise AlreadyExistsError(f"Connector {name} already exists")
 
-        self._config.put_connector(name, config, initial_state, check=refuse_existing)
+        self._config.put_connector(name, stored, initial_state, check=refuse_existing)
         self._forget_earlier(name)
         if initial_state in (TargetState.PAUSED, TargetState.STOPPED):
             self._put_to_rest(name, initial_state)
         log.info("[%s|worker] Created, %s", name, (initial_state or TargetState.STARTED).value)
         return self.info(name)
 
-    def put_config(self, name: str, config: Mapping[str, str]) -> tuple[bool, ConnectorInfo]:
+    def put_config(self, name: str, config: Config) -> tuple[bool, ConnectorInfo]:
         """Make a connector or give it a new config, if that is in order; return whether it is new, and its info.
 
         Raises BadRequestError and stores nothing then. A running driver takes the new config over by itself.
         """
-        config = validation.named(name, config)
-        validation.check(config, self._worker)
+        stored = validation.checked(validation.named(name, config), self._worker)
         created = False
 
         def look(newest: ClusterState) -> None:
             nonlocal created
             created = newest.entry(name) is None
 
-        self._config.put_connector(name, config, check=look)
+        self._config.put_connector(name, stored, check=look)
         if created:
             self._forget_earlier(name)
         log.info("[%s|worker] %s", name, "Created" if created else "Config changed")
         return created, self.info(name)
 
-    def patch_config(self, name: str, patch: Mapping[str, str | None]) -> ConnectorInfo:
+    def patch_config(self, name: str, patch: Config) -> ConnectorInfo:
         """Change some keys of a connector's config, None removing one (KIP-477); return the connector's info.
 
         Raises NotFoundError, BadRequestError, and ConflictError if others change the config again and again meanwhile.
@@ -165,10 +164,10 @@ class Herder:
         self._known(name, f"Connector {name} not found")
         for _ in range(_PATCH_ATTEMPTS):
             before = self._existing(name).config or {}
-            config = validation.named(name, patched(before, patch))
-            validation.check(config, self._worker)
+            after = patched(validation.named(name, before), validation.named(name, patch) if patch.get(NAME) else patch)
+            stored = validation.checked(after, self._worker)
             try:
-                self._config.put_connector(name, config, check=functools.partial(_refuse_changed, name, before))
+                self._config.put_connector(name, stored, check=functools.partial(_refuse_changed, name, before))
             except _ChangedMeanwhileError:
                 continue
             log.info("[%s|worker] Config patched", name)

@@ -28,7 +28,7 @@ _OURS = "sluiceway"
 
 @dataclass(frozen=True, slots=True)
 class LoggerLevel:
-    """A level, and when it was set here, in milliseconds since the epoch; None if it was not."""
+    """A level, and when it was changed here, in milliseconds since the epoch; None if it was not."""
 
     level: str
     last_modified: int | None
@@ -36,9 +36,10 @@ class LoggerLevel:
 
 def checked_level(level: str) -> str:
     """Return a level in upper case; raises NotFoundError (as Connect: 404) if there is no such level."""
-    if level.upper() not in _LEVELS:
+    checked = level.strip().upper()
+    if checked not in _LEVELS:
         raise NotFoundError(f"invalid log level '{level}'.")
-    return level.upper()
+    return checked
 
 
 class Loggers:
@@ -48,7 +49,7 @@ class Loggers:
         self._connector = connector
         self._clock = clock
         self._lock = threading.Lock()
-        self._set: dict[str, int] = {}
+        self._set: dict[str, int | None] = {}
 
     def all(self) -> dict[str, LoggerLevel]:
         """Return the levels of the root and of those that were set here, by name."""
@@ -57,24 +58,28 @@ class Loggers:
 
     def get(self, name: str) -> LoggerLevel:
         """Return a logger's level; raises NotFoundError if there is no such logger."""
+        name = _root_or(name)
         with self._lock:
             if name != ROOT and name not in self._set and name not in _existing():
                 raise NotFoundError(f"Logger {name} not found.")
             return self._level(name)
 
     def set(self, name: str, level: str) -> list[str]:
-        """Set the level of a logger and of those below it; return their names. Raises NotFoundError for no level."""
-        number = _LEVELS[checked_level(level)]
+        """Set the level of a logger and of those below it; return the names of those that had another.
+
+        Raises NotFoundError for no level.
+        """
+        name, level = _root_or(name), checked_level(level)
         with self._lock:
             below = [each for each in {*self._set, *_existing()} if name == ROOT or each.startswith(f"{name}.")]
             # A logger that has no level of its own follows the one above it.
             names = sorted({name, *(each for each in below if each in self._set or logging.getLogger(each).level)})
-            now = int(self._clock() * 1000)
+            changed = [each for each in names if self._level(each).level != level]
+            self._set = {**dict.fromkeys(names), **self._set, **dict.fromkeys(changed, int(self._clock() * 1000))}
             for each in names:
-                self._logger(each).setLevel(number)
-                self._set[each] = now
-        log.info("[worker] Log level of %s is %s", name, level.upper())
-        return names
+                self._logger(each).setLevel(_LEVELS[level])
+        log.info("[worker] Log level of %s is %s", name, level)
+        return changed
 
     def obey(self, name: str, level: str) -> None:
         """Set a level that was set for the whole cluster; one that is none is only logged."""
@@ -101,6 +106,10 @@ def follow(config: ConfigStore, loggers: Loggers) -> None:
             loggers.obey(name, config.snapshot().logger_levels.get(name, ""))
 
     config.on_change(changed)
+
+
+def _root_or(name: str) -> str:
+    return ROOT if name.lower() == ROOT else name
 
 
 def _existing() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ Edit = tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
 TOPIC, PARTITION, OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
 
 _INT, _LONG = 2**31, 2**63
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def refuse_none(edits: Sequence[Edit]) -> None:
@@ -35,6 +37,11 @@ def refuse_unless_stopped(entry: ConnectorEntry) -> None:
 def sink_offsets(edits: Sequence[Edit]) -> dict[TopicPartition, int | None]:
     """Return a sink's offsets as a request gives them; raises BadRequestError for what is no partition or no offset."""
     return {_sink_partition(partition): _sink_offset(offset) for partition, offset in edits}
+
+
+def may_be_topic(name: str) -> bool:
+    """Whether Kafka takes it as a topic's name."""
+    return _TOPIC_NAME.fullmatch(name) is not None and name not in (".", "..")
 
 
 def as_edits(offsets: Mapping[TopicPartition, int]) -> list[Edit]:
@@ -95,7 +102,7 @@ def _sink_partition(partition: Mapping[str, Any] | None) -> TopicPartition:
     number = _whole(partition[PARTITION], _INT)
     if number is None:
         raise BadRequestError(
-            f"Failed to parse the following Kafka partition value in the provided offsets: '{partition[PARTITION]}'. "
+            f"Failed to parse the following Kafka partition value in the provided offsets: '{_text(partition[PARTITION])}'. "
             "Partition values for sink connectors need to be integers."
         )
     return TopicPartition(_text(partition[TOPIC]), number)

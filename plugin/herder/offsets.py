@@ -99,7 +99,9 @@ class ConnectorOffsets:
             raise ConnectError(f"Failed to modify offsets for sink connector {self._entry.name}")
         groups = self._groups()
         set_ones = [place for place, offset in offsets.items() if offset is not None]
-        missing = groups.missing(set_ones) if set_ones else []
+        missing = [place for place in set_ones if not offset_edits.may_be_topic(place.topic)]
+        if set_ones and not missing:
+            missing = groups.missing(set_ones)
         if missing:
             log.error("[%s|worker] Offsets were given for partitions that do not exist: %s", self._entry.name, missing)
             raise ConnectError(f"Failed to alter consumer group offsets for connector {self._entry.name}")

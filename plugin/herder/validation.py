@@ -55,22 +55,23 @@ def trimmed(name: str | None) -> str:
     return (name or "").strip(_JAVA_BLANKS)
 
 
-def named(name: str, config: Mapping[str, str]) -> dict[str, str]:
+def named(name: str, config: Config) -> dict[str, str | None]:
     """Return a config with its name in it, last if it was missing. Raises BadRequestError if it says another name."""
-    found = config.get(NAME, name)
-    if found != name:
+    found = config.get(NAME)
+    if found is not None and found != name:
         raise BadRequestError(f"Connector name configuration ({found}) doesn't match connector name in the URL ({name})")
     return {**config, NAME: name}
 
 
-def check(config: Mapping[str, str], worker: WorkerConfig) -> None:
-    """Return if a connector may be made from a config.
+def checked(config: Config, worker: WorkerConfig) -> dict[str, str]:
+    """Return what is stored of a config, if a connector may be made from it: all but null values, which mean nothing.
 
     Raises InvalidConfigError with all findings, or what ``validate_config`` raises.
     """
     found = validate_config(config, worker)
     if found.error_count:
         raise InvalidConfigError(found.errors)
+    return {key: value for key, value in config.items() if value is not None}
 
 
 def validate_config(config: Config, worker: WorkerConfig) -> ConfigInfos:
@@ -119,15 +120,10 @@ def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
 
 
 def refuse_other_connector(asked: str, config: Config) -> None:
-    """Raise BadRequestError if a config is of another connector than a request is about; names and aliases may differ."""
+    """Raise BadRequestError if a config is of another connector than a request is about, which may shorten the name."""
     included = config.get(CONNECTOR_CLASS)
-    if included is not None and asked not in _forms(included) and included not in _forms(asked):
+    if included is not None and not included.removesuffix("Connector").endswith(asked.removesuffix("Connector")):
         raise BadRequestError(f"Included connector type {included} does not match request type {asked}")
-
-
-def _forms(name: str) -> set[str]:
-    simple = name.rpartition(".")[2]
-    return {name, simple, simple.removesuffix("Connector")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,7 +204,7 @@ def admin_client(
     ``overrides`` are a connector's ``admin.override.*`` without the prefix.
     """
     config = _config(
-        worker, client_id or f"{worker.group_id}-shared-admin", {}, worker.with_prefix("admin."), overrides or {}
+        worker, client_id or f"{worker.group_id}-shared-admin", {}, worker.admin_client_keys, overrides or {}
     )  # fmt: skip
     with mapped_errors("create a Kafka admin client"):
         return AdminClient(config, logger=log)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from sluiceway.errors import ConfigError
-from sluiceway.kafka.java_stores import read_store, store_type, trusted_certificates
+from sluiceway.kafka.java_stores import private_identity, read_store, store_type, trusted_certificates
 
 _PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]+)-----END \1-----")
 _LINE = 64
@@ -53,17 +53,13 @@ def _identity(properties: Mapping[str, str]) -> dict[str, str]:
         return {**settings, "ssl.certificate.pem": pem_lines(chain), "ssl.key.pem": pem_lines(key)}
     if not path:
         return {}
-    kind = store_type(read_store(path, KEYSTORE))
-    if kind == "PEM":
+    content, store_password = read_store(path, KEYSTORE), properties.get("ssl.keystore.password")
+    if store_type(content) == "PEM":
         return {**settings, "ssl.certificate.location": path, "ssl.key.location": path}
-    if kind == "PKCS12":
-        store_password = properties.get("ssl.keystore.password")
+    if store_type(content) == "PKCS12":
         return {KEYSTORE: path, **({"ssl.keystore.password": store_password} if store_password else {})}
-    raise ConfigError(
-        KEYSTORE, path,
-        "A key store in Java's own format (JKS) cannot be read here; convert it to PKCS12: keytool -importkeystore -srckeystore "
-        f"{path} -destkeystore keystore.p12 -deststoretype PKCS12, then {KEYSTORE}=keystore.p12.",
-    )  # fmt: skip
+    found = private_identity(content, store_password, password, path)
+    return {"ssl.certificate.pem": found.chain, "ssl.key.pem": found.key}
 
 
 def pem_lines(text: str) -> str:

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from sluiceway import __version__
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
-from sluiceway.rest import administration_routes, errors, logger_routes, plugin_routes, restart_routes, routes
+from sluiceway.rest import administration_routes, errors, logger_routes, plugin_routes, restart_routes, routes, worker_routes
 from sluiceway.rest.conventions import PathRules
 
 _ABOUT = 'Kafka Connect\'s REST API. Errors are always {"error_code": 404, "message": "..."}.'
@@ -19,9 +19,15 @@ _ABOUT = 'Kafka Connect\'s REST API. Errors are always {"error_code": 404, "mess
 class Resources(enum.Enum):
     """Which part of the API an app serves: ``/admin`` may have listeners of its own."""
 
-    ALL = (routes.router, restart_routes.router, administration_routes.router, plugin_routes.router, logger_routes.router)
-    CONNECTORS = (routes.router, restart_routes.router, administration_routes.router, plugin_routes.router)
+    CONNECTORS = (
+        worker_routes.router,
+        routes.router,
+        restart_routes.router,
+        administration_routes.router,
+        plugin_routes.router,
+    )
     ADMIN = (logger_routes.router,)
+    ALL = (*CONNECTORS, *ADMIN)
 
 
 def make_app(

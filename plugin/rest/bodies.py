@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 from fastapi.responses import Response
-from sluiceway.errors import BadRequestError, InvalidConfigError
+from sluiceway.errors import BadRequestError
 from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo
 from sluiceway.herder.loggers import LoggerLevel
 from sluiceway.herder.offset_edits import Edit
@@ -83,21 +83,9 @@ def plugin_json(plugin: InstalledPlugin) -> dict[str, str]:
     return {"class": plugin.name, "type": plugin.type, "version": plugin.version}
 
 
-def read_config(body: bytes) -> dict[str, str]:
-    """Return the connector config in a body. Raises UnreadableBodyError, or InvalidConfigError for null values."""
-    return _texts(_read_object(body), "the config")
-
-
-def read_unchecked_config(body: bytes) -> dict[str, str | None]:
-    """Return the connector config in a body that is to be checked: null values are among what may be wrong."""
-    pairs = _read_object(body)
-    found: dict[str, str | None] = dict.fromkeys(pairs)
-    return found | _texts({key: value for key, value in pairs.items() if value is not None}, "the config")
-
-
-def read_patch(body: bytes) -> dict[str, str | None]:
-    """Return what a ``PATCH .../config`` changes; null removes a key. Raises UnreadableBodyError."""
-    return read_unchecked_config(body)
+def read_config(body: bytes) -> dict[str, str | None]:
+    """Return the connector config in a body, or what a ``PATCH`` changes in one. Raises UnreadableBodyError."""
+    return _texts(_read_object(body))
 
 
 def read_level(body: bytes) -> str:
@@ -130,7 +118,7 @@ def _edit(entry: object) -> Edit:
     return partition, offset
 
 
-def read_create_request(body: bytes) -> tuple[str, dict[str, str], TargetState | None]:
+def read_create_request(body: bytes) -> tuple[str, dict[str, str | None], TargetState | None]:
     """Return name, config and initial state of a ``POST /connectors``. Raises as ``read_config`` does."""
     request = _read_object(body)
     unknown = [field for field in request if field not in _REQUEST_FIELDS]
@@ -142,7 +130,7 @@ def read_create_request(body: bytes) -> tuple[str, dict[str, str], TargetState |
     name, state = request.get("name"), request.get("initial_state")
     if isinstance(name, (dict, list)):
         raise UnreadableBodyError("A connector's name is a text.")
-    return "" if name is None else _text(name), _texts(config, "config"), _initial_state(state)
+    return "" if name is None else _text(name), _texts(config), _initial_state(state)
 
 
 def _initial_state(state: object) -> TargetState | None:
@@ -167,7 +155,7 @@ def _parsed(body: bytes, *, numbers_as_text: bool) -> Any:
     try:
         # In a config, numbers stay as they were written: 3.50 is the text 3.50.
         numbers: dict[str, Any] = {"parse_int": str, "parse_float": str} if numbers_as_text else {"parse_float": _finite}
-        document = json.loads(body.decode(), parse_constant=_refuse_constant, **numbers)
+        document = json.loads(body.decode("utf-8-sig"), parse_constant=_refuse_constant, **numbers)
         if b"\\ud" in body.lower():
             json.dumps(document, ensure_ascii=False).encode()  # half of a surrogate pair is no text
     except (ValueError, RecursionError) as error:
@@ -195,14 +183,11 @@ def _refuse_constant(name: str) -> None:
     raise _NotJsonError(name)
 
 
-def _texts(pairs: Mapping[str, Any], where: str) -> dict[str, str]:
+def _texts(pairs: Mapping[str, Any]) -> dict[str, str | None]:
     nested = [key for key, value in pairs.items() if isinstance(value, (dict, list))]
     if nested:
-        raise UnreadableBodyError(f"The value of {nested[0]!r} in {where} must be a text, a number or a boolean.")
-    nulls = sum(value is None for value in pairs.values())
-    if nulls:
-        raise InvalidConfigError(["Null value can not be supplied as the configuration value."] * nulls)
-    return {key: _text(value) for key, value in pairs.items()}
+        raise UnreadableBodyError(f"The value of {nested[0]!r} in the config must be a text, a number or a boolean.")
+    return {key: None if value is None else _text(value) for key, value in pairs.items()}
 
 
 def _text(value: object) -> str:

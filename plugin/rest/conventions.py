@@ -19,6 +19,7 @@ _AMBIGUOUS = re.compile(rb"%2f|%25|%5c", re.IGNORECASE)
 _MALFORMED = re.compile(rb"%(?![0-9a-f]{2})", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _JSON = {"application/json", "application/*", "*/*"}
+_UNQUOTED = ";=:@!$&+,*()~'"  # in a Location header, by Connect
 # Stands for a slash within a name while the path is routed. A noncharacter: no valid path of text holds one.
 _SLASH = "\ufdd0"
 
@@ -86,9 +87,14 @@ async def json_only(request: Request) -> None:
     if sent is None:
         refused = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     else:
-        refused = _media_type(sent) != "application/json" and request.method not in ("GET", "HEAD")
+        refused = _media_type(sent) not in _JSON
     if refused:
         raise HTTPException(415)
+    await json_wanted(request)
+
+
+async def json_wanted(request: Request) -> None:
+    """Route dependency: refuse a client that takes no JSON."""
     accepted = request.headers.get("accept")
     if accepted and not any(_media_type(each) in _JSON for each in accepted.split(",")):
         raise HTTPException(406)
@@ -101,7 +107,7 @@ def _media_type(header: str) -> str:
 def location(request: Request, name: str) -> str:
     """Return a connector's URL, for the Location header; below the prefix where the app is mounted."""
     root = f"{request.url.scheme}://{request.url.netloc}{request.scope.get('root_path', '').rstrip('/')}"
-    return f"{root}/connectors/{quote(name, safe=';=:@!$&+,*()~')}"
+    return f"{root}/connectors/{quote(name, safe=_UNQUOTED)}"
 
 
 def readable(router: APIRouter, path: str, **described: Any) -> Callable[[Endpoint], Endpoint]:

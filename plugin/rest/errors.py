@@ -71,7 +71,10 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
         return error_response(400, AMBIGUOUS)
     phrase = http.HTTPStatus(error.status_code).phrase
     message = f"HTTP {error.status_code} {phrase}" if error.detail == phrase else str(error.detail)
-    return error_response(error.status_code, message, dict(error.headers or {}))
+    headers = dict(error.headers or {})
+    if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ",".join(_methods(request))  # Starlette names those of one route only
+    return error_response(error.status_code, message, headers)
 
 
 async def _on_unreadable_request(_request: Request, error: Exception) -> Response:
@@ -85,13 +88,18 @@ async def _on_other_error(_request: Request, error: Exception) -> Response:
     return error_response(500, f"Internal error ({type(error).__name__}); the REST server's log has the details.")
 
 
-def _options(request: Request) -> Response:
-    """Say which methods a path has."""
+def _methods(request: Request) -> list[str]:
+    """Return the methods that a path has."""
     methods = {"OPTIONS"}
     for route in request.app.routes:
         if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
             methods |= route.methods or set()
-    allow = {"Allow": ",".join(sorted(methods))}
+    return sorted(methods)
+
+
+def _options(request: Request) -> Response:
+    methods = _methods(request)
+    allow = {"Allow": ",".join(methods)}
     if request.headers.get("accept", "").partition(";")[0].strip().lower() == "application/json":
         return Response(headers={**allow, "Content-Type": "application/json"})
-    return PlainTextResponse(", ".join(sorted(methods)), headers=allow)
+    return PlainTextResponse(", ".join(methods), headers=allow)

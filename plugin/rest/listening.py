@@ -26,6 +26,7 @@ class ListenerGroup:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
+                http="h11",  # httptools knows a list of methods, and answers others itself, in a form of its own
                 lifespan="off",
                 log_config=None,
                 access_log=False,

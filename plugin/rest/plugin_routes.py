@@ -32,6 +32,6 @@ def get_plugin_config(plugin: str, version: str | None = None) -> Response:
     "/connector-plugins/{plugin}/config/validate", summary="What is wrong with a config", openapi_extra=json_body(_CONFIG)
 )
 def validate(plugin: str, body: Body, herder: TheHerder) -> Response:
-    config = bodies.read_unchecked_config(body)
+    config = bodies.read_config(body)
     refuse_other_connector(plugin, config)
     return JsonResponse(herder.validate(config).to_json())

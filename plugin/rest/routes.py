@@ -6,10 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
-from sluiceway import __version__
-from sluiceway.errors import ConnectError, NotFoundError
+from sluiceway.errors import NotFoundError
 from sluiceway.herder import Herder
-from sluiceway.herder.plugin_classes import CONNECT_VERSION
 from sluiceway.herder.validation import trimmed
 from sluiceway.rest import bodies
 from sluiceway.rest.bodies import JsonResponse
@@ -18,33 +16,10 @@ from sluiceway.rest.guard import guard_of
 from sluiceway.rest.requests import Body, TheHerder, json_body, names_a_connector, task_number
 from sluiceway.storage.model import TaskId
 
-_HEALTH_SECONDS = 10.0  # Connect's default
 _CONFIG = {"connector.class": "FileStreamSource", "file": "/tmp/in.txt", "topic": "lines", "tasks.max": "1"}  # noqa: S108 (an example)
 
 router = APIRouter(dependencies=[Depends(json_only), Depends(names_a_connector)])
 get = functools.partial(readable, router)
-
-
-@get("/", summary="Versions of Connect and Sluiceway, and the Kafka cluster's id")
-def root(request: Request) -> Response:
-    cluster_id = request.app.state.kafka_cluster_id()
-    # Clients read the version to know what they may ask for, so it is Connect's; ours is in the commit.
-    return JsonResponse({"version": CONNECT_VERSION, "commit": f"sluiceway-{__version__}", "kafka_cluster_id": cluster_id})
-
-
-@get("/health", summary="Whether connectors can be served (KIP-1017)")
-def health(request: Request) -> Response:
-    try:
-        herder = request.app.state.herder_provider()
-    except ConnectError:
-        return JsonResponse({"status": "starting", "message": "Worker is still starting up."}, 503)
-    try:
-        herder.check_health(_HEALTH_SECONDS)
-    except ConnectError:
-        told = "Worker was unable to handle this request and may be unable to handle other requests."
-        return JsonResponse({"status": "unhealthy", "message": told}, 500)
-    told = "Worker has completed startup and is ready to handle requests."
-    return JsonResponse({"status": "healthy", "message": told})
 
 
 @get("/connectors", summary="Names of all connectors; with expand=info and expand=status, these of each")
@@ -111,7 +86,7 @@ def put_config(request: Request, name: str, body: Body, herder: TheHerder) -> Re
     openapi_extra=json_body({"tasks.max": "2", "file": None}),
 )
 def patch_config(request: Request, name: str, body: Body, herder: TheHerder) -> Response:
-    patch = bodies.read_patch(body)
+    patch = bodies.read_config(body)
     guard_of(request).check_config(name, patch)
     return JsonResponse(bodies.info_json(herder.patch_config(name, patch)))
 

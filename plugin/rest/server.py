@@ -21,7 +21,7 @@ from sluiceway.rest.credentials import Authenticator
 from sluiceway.rest.headers import Cors, ExtraHeaders
 from sluiceway.rest.listening import ListenerGroup
 from sluiceway.rest.settings import Listener, RestSettings
-from sluiceway.rest.tls import server_context
+from sluiceway.rest.tls import ADMIN_PREFIX, PREFIX, server_context
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,8 @@ class RestServer:
         """Return one group for http and one for https: each has an event loop of its own, and may have a certificate."""
         groups: list[ListenerGroup] = []
         for scheme in dict.fromkeys(listener.scheme for listener in listeners):
-            context = server_context(self._worker.raw) if scheme == "https" else None
+            prefix = ADMIN_PREFIX if resources is Resources.ADMIN else PREFIX
+            context = server_context(self._worker.raw, prefix) if scheme == "https" else None
             same = [listener for listener in listeners if listener.scheme == scheme]
             groups.append(ListenerGroup(same, self._app(resources), context))
         return groups

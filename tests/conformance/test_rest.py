@@ -89,6 +89,7 @@ def prepare(connect: Connect, exchange: dict[str, Any]) -> None:
 
 def prepare_loggers(loggers: Loggers, about: str) -> None:
     if about == "logger-get":
+        loggers.set("org.example.acc7", "ERROR")
         loggers.set("org.example.acc7", "WARN")
     elif about == "logger-get-after-cluster":
         loggers.set("org.example.acc7", "FATAL")

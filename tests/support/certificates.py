@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import ipaddress
+import struct
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -44,6 +46,17 @@ class Authority:
         encryption = BestAvailableEncryption(password.encode())
         return pkcs12.serialize_key_and_certificates(b"mine", key, certificate, [self.certificate], encryption)
 
+    def jks_keystore(self, name: str, password: str, key_password: str) -> bytes:
+        """Return certificate and key as a key store in Java's old format (JKS)."""
+        certificate, key = self._issue(name, "127.0.0.1")
+        chain = [each.public_bytes(Encoding.DER) for each in (certificate, self.certificate)]
+        private = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+        hidden = _hidden(private, key_password.encode("utf-16-be"))
+        body = struct.pack(">IIIIH", 0xFEEDFEED, 2, 1, 1, 4) + b"mine" + struct.pack(">QI", 0, len(hidden)) + hidden
+        body += struct.pack(">I", len(chain))
+        body += b"".join(struct.pack(">H", 5) + b"X.509" + struct.pack(">I", len(each)) + each for each in chain)
+        return body + _sha1(password.encode("utf-16-be") + b"Mighty Aphrodite" + body)
+
     def java_truststore(self, password: str) -> bytes:
         """Return the authority's certificate as a PKCS12 trust store that Java takes."""
         entry = pkcs12.PKCS12Certificate(self.certificate, b"ca")
@@ -70,6 +83,27 @@ class Authority:
             .not_valid_before(now - _DAY)
             .not_valid_after(now + _DAY)
         )
+
+
+def _hidden(key: bytes, password: bytes) -> bytes:
+    """Hide a key as Java's old format does, in the DER that it is kept in there."""
+    salt = block = b"s" * 20
+    stream = b""
+    while len(stream) < len(key):
+        block = _sha1(password + block)
+        stream += block
+    data = salt + bytes(one ^ other for one, other in zip(key, stream, strict=False)) + _sha1(password + key)
+    algorithm = bytes.fromhex("300e060a2b060104012a021101010500")
+    return _der(0x30, algorithm + _der(0x04, data))
+
+
+def _der(tag: int, value: bytes) -> bytes:
+    size = bytes([len(value)]) if len(value) < 0x80 else b"\x82" + struct.pack(">H", len(value))
+    return bytes([tag]) + size + value
+
+
+def _sha1(data: bytes) -> bytes:
+    return hashlib.sha1(data, usedforsecurity=False).digest()
 
 
 def _name(common: str) -> x509.Name:

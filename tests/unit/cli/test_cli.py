@@ -218,9 +218,9 @@ def test_apply_makes_and_changes_connectors_from_files_of_both_kinds(
     properties.write_text("name=a\n" + "".join(f"{key}={value}\n" for key, value in SOURCE.items()))
     document.write_text(json.dumps({"name": "b", "config": SOURCE}))
     assert main(["apply", "-f", str(properties), "-f", str(document)]) == 0
-    assert main(["apply", "-f", str(document)]) == 0
+    assert main(["apply", "-f", str(document), str(properties)]) == 0
     assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("Connector")] == [
-        "Connector a created", "Connector b created", "Connector b unchanged",
+        "Connector a created", "Connector b created", "Connector b unchanged", "Connector a unchanged",
     ]  # fmt: skip
     assert dict(api.herder.info("a").config) == SOURCE | {"name": "a"}
 

@@ -6,7 +6,7 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, InvalidConfigError
 from sluiceway.herder.override_policy import OverridePolicy
-from sluiceway.herder.validation import check, validate_config
+from sluiceway.herder.validation import checked, validate_config
 
 SOURCE = {"connector.class": "FileStreamSource", "name": "a", "topic": "t"}
 SINK = {"connector.class": "FileStreamSink", "name": "a", "topics": "t"}
@@ -52,7 +52,7 @@ def test_keys_of_clients_that_the_connector_does_not_use_do_not_count() -> None:
 def test_a_refused_override_stores_nothing_and_is_told_with_all_else() -> None:
     worker = WorkerConfig.of({POLICY: "None"})
     with pytest.raises(InvalidConfigError) as caught:
-        check(SOURCE | {"producer.override.acks": "1", "tasks.max": "0"}, worker)
+        checked(SOURCE | {"producer.override.acks": "1", "tasks.max": "0"}, worker)
     assert refused("None", "acks") in caught.value.errors
     assert len(caught.value.errors) == 2
 

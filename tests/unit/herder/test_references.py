@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConfigError
-from sluiceway.herder.validation import check, validate_config
+from sluiceway.herder.validation import checked, validate_config
 
 SOURCE = {"name": "s", "connector.class": "FileStreamSource", "topic": "t"}
 
@@ -28,7 +28,7 @@ def value(config: dict[str, str], worker: WorkerConfig, name: str) -> str | None
 
 def test_a_reference_is_looked_up_to_check_it_and_shown_as_it_was_written(worker: WorkerConfig, tmp_path: Path) -> None:
     config = SOURCE | {"batch.size": at(tmp_path, "size")}
-    check(config, worker)
+    checked(config, worker)
     assert value(config, worker, "batch.size") == at(tmp_path, "size")
 
 
@@ -49,7 +49,7 @@ def test_errors_that_end_the_check_do_not_show_it_either(worker: WorkerConfig, t
 
 def test_what_can_only_be_looked_up_elsewhere_is_not_held_against_a_config(worker: WorkerConfig) -> None:
     config = SOURCE | {"batch.size": "${file:/not/on/this/machine:size}"}
-    check(config, worker)
+    checked(config, worker)
     assert value(config, worker, "batch.size") == "${file:/not/on/this/machine:size}"
 
 

@@ -12,7 +12,7 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, Type
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConfigError, InvalidConfigError, NotFoundError
 from sluiceway.herder.config_infos import ConfigInfo
-from sluiceway.herder.validation import check, named, plugin_config, trimmed, validate_config
+from sluiceway.herder.validation import checked, named, plugin_config, trimmed, validate_config
 
 WORKER = WorkerConfig.of({})
 SOURCE = {"name": "s", "connector.class": "FileStreamSource", "topic": "t"}
@@ -63,7 +63,7 @@ def value(configs: tuple[ConfigInfo, ...], name: str) -> str | None:
 
 def findings(config: Mapping[str, str]) -> list[str]:
     with pytest.raises(InvalidConfigError) as caught:
-        check(config, WORKER)
+        checked(config, WORKER)
     return list(caught.value.errors)
 
 
@@ -81,7 +81,7 @@ def findings(config: Mapping[str, str]) -> list[str]:
     ],
 )
 def test_a_config_in_order_is_taken(config: dict[str, str]) -> None:
-    check(config, WORKER)
+    checked(config, WORKER)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_converters_own_options_are_checked_below_its_prefix() -> None:
 
 def test_a_config_without_a_class_is_refused_without_showing_what_may_be_secret() -> None:
     with pytest.raises(BadRequestError) as caught:
-        check({"name": "s", "topic": "t", "db.pass": "hunter2"}, WORKER)
+        checked({"name": "s", "topic": "t", "db.pass": "hunter2"}, WORKER)
     # In the order of a HashMap.
     assert str(caught.value) == "Connector config {name=s, topic=t, db.pass=[hidden]} contains no connector type"
 
@@ -177,7 +177,7 @@ def test_a_config_without_a_class_is_refused_without_showing_what_may_be_secret(
 )
 def test_a_class_that_is_no_connector_is_a_bad_request_that_names_those_there_are(name: str) -> None:
     with pytest.raises(BadRequestError, match=r"Failed to find any class .* FileStreamSink, FileStreamSource"):
-        check({"name": "s", "connector.class": name}, WORKER)
+        checked({"name": "s", "connector.class": name}, WORKER)
 
 
 def test_a_refused_secret_is_not_shown() -> None:
@@ -287,7 +287,7 @@ def test_a_version_that_is_not_there_is_refused() -> None:
     )
     assert findings(SOURCE | {"key.converter": "String", "key.converter.plugin.version": "9.9"}) == [wrong] * 2
     with pytest.raises(BadRequestError, match=r"^Unbounded range: \[$"):
-        check(SOURCE | {"connector.plugin.version": "["}, WORKER)
+        checked(SOURCE | {"connector.plugin.version": "["}, WORKER)
     found = validate_config(SOURCE | {"connector.plugin.version": "(,1]"}, WORKER)
     assert found.error_count == 2
     assert "file" not in [info.value.name for info in found.configs if info.value]
@@ -328,7 +328,7 @@ def test_client_overrides_count_for_the_clients_that_are_used() -> None:
     both = {"errors.deadletterqueue.topic.name": "d"}
     assert len([name for name in names(SINK | overrides | both) if ".override." in name]) == 3
     with pytest.raises(ConfigError, match=r"^Invalid value x for configuration linger.ms: Not a number of type LONG$"):
-        check(SOURCE | {"producer.override.linger.ms": "x"}, WORKER)
+        checked(SOURCE | {"producer.override.linger.ms": "x"}, WORKER)
 
 
 def test_a_secret_override_is_hidden() -> None:
@@ -364,7 +364,10 @@ def test_a_source_is_asked_about_exactly_once_and_a_sink_about_its_group() -> No
         return [error for info in validate_config(config, worker).configs if info.value for error in info.value.errors]
 
     assert errors({**SOURCE, "transaction.boundary": "connector"}) == [
-        "The connector cannot define transaction boundaries with the provided configuration; use poll or interval."
+        (
+            "The connector does not support connector-defined transaction boundaries with the given configuration. "
+            "Please reconfigure it to use a different transaction boundary definition."
+        )
     ]
     assert errors({**SINK, "file": "/f"}) == [
         "Consumer group for sink connector named k conflicts with Connect worker group connect-k"

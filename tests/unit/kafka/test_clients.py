@@ -101,10 +101,19 @@ def test_an_admin_client_takes_the_connectors_overrides_over_the_workers_and_the
 ) -> None:
     made: list[dict[str, str]] = []
     monkeypatch.setattr("sluiceway.kafka.clients.AdminClient", lambda config, logger: made.append(config))
-    worker = WorkerConfig.of({"group.id": "g", "admin.retries": "3", "admin.request.timeout.ms": "1000"})
+    worker = WorkerConfig.of(
+        {
+            "group.id": "g",
+            "admin.retries": "3",
+            "admin.request.timeout.ms": "1000",
+            "admin.listeners": "http://:1",
+            "admin.listeners.https.ssl.protocol": "x",
+        }
+    )
     admin_client(worker)
     admin_client(worker, {"request.timeout.ms": "2000"}, client_id="connector-adminclient-c-0")
     assert [(each["client.id"], each["retries"], each["socket.timeout.ms"]) for each in made] == [
         ("g-shared-admin", "3", "1000"),
         ("connector-adminclient-c-0", "3", "2000"),
     ]
+    assert not any(key.startswith("listeners") for each in made for key in each)

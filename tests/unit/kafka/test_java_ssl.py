@@ -103,11 +103,25 @@ def test_a_pem_key_store_is_key_and_certificate_in_one(authority: Authority, tmp
     producer({"security.protocol": "SSL", **inline})
 
 
-def test_a_jks_key_store_is_refused_with_the_line_that_converts_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("key_password", [None, "another"])
+def test_a_jks_key_store_becomes_pem(authority: Authority, tmp_path: Path, key_password: str | None) -> None:
     file = tmp_path / "mine.jks"
-    file.write_bytes(b"\xfe\xed\xfe\xed\x00\x00\x00\x02")
-    with pytest.raises(ConfigError, match=r"keytool -importkeystore -srckeystore \S+/mine\.jks -destkeystore keystore\.p12"):
-        mapped(ssl_keystore_location=str(file))
+    file.write_bytes(authority.jks_keystore("me", PASSWORD, key_password or PASSWORD))
+    own = {"ssl_key_password": key_password} if key_password else {}
+    found = mapped(ssl_keystore_location=str(file), ssl_keystore_password=PASSWORD, **own)
+    assert found.keys() == {"ssl.certificate.pem", "ssl.key.pem"}
+    assert found["ssl.certificate.pem"].endswith(authority.pem)
+    producer({"security.protocol": "SSL", **found})
+
+
+def test_a_jks_key_store_that_cannot_be_used_is_told_without_its_password(authority: Authority, tmp_path: Path) -> None:
+    file = tmp_path / "mine.jks"
+    whole = authority.jks_keystore("me", PASSWORD, "another")
+    for content, key_password in ((whole, PASSWORD), (whole[:200], "another"), (whole[:8] + bytes(40), "another")):
+        file.write_bytes(content)
+        with pytest.raises(ConfigError, match="The key store cannot be used") as caught:
+            mapped(ssl_keystore_location=str(file), ssl_keystore_password=PASSWORD, ssl_key_password=key_password)
+        assert PASSWORD not in str(caught.value)
 
 
 @pytest.mark.parametrize(("java", "here"), [("", "none"), (" ", "none"), ("HTTPS", "https"), ("https", "https")])

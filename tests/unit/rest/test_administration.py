@@ -221,15 +221,16 @@ def test_a_patch_keeps_what_others_changed_while_it_was_being_checked(connect: C
     from sluiceway.herder import validation
 
     connect.make("s", SOURCE, State.RUNNING)
-    check, interfered = validation.check, []
+    checked, interfered = validation.checked, []
 
-    def check_slowly(config: Any, worker: Any) -> None:
-        check(config, worker)
+    def check_slowly(config: Any, worker: Any) -> Any:
+        stored = checked(config, worker)
         if not interfered:
             interfered.append(True)
             connect.config.put_connector("s", SOURCE | {"name": "s", "other": "1"})
+        return stored
 
-    monkeypatch.setattr(validation, "check", check_slowly)
+    monkeypatch.setattr(validation, "checked", check_slowly)
     assert connect.http.patch("/connectors/s/config", json={"mine": "2"}).json()["config"] == SOURCE | {
         "name": "s", "other": "1", "mine": "2",
     }  # fmt: skip
@@ -241,7 +242,7 @@ def test_a_patch_gives_up_where_others_never_stop_changing_the_config(connect: C
     connect.make("s", SOURCE, State.RUNNING)
     changes = iter(range(1000))
     monkeypatch.setattr(
-        validation, "check", lambda *_: connect.config.put_connector("s", SOURCE | {"name": "s", "n": str(next(changes))})
+        validation, "checked", lambda *_: connect.config.put_connector("s", SOURCE | {"name": "s", "n": str(next(changes))})
     )
     answer = connect.http.patch("/connectors/s/config", json={"mine": "2"})
     assert answer.status_code == 409
@@ -302,19 +303,21 @@ def test_topics_are_told_and_forgotten(connect: Connect) -> None:
 
 @pytest.fixture
 def clean_loggers() -> Iterator[None]:
-    root = logging.getLogger().level
+    known = {name: each for name, each in logging.root.manager.loggerDict.items() if isinstance(each, logging.Logger)}
+    levels = {name: each.level for name, each in {"root": logging.getLogger(), **known}.items()}
     yield
-    logging.getLogger().setLevel(root)
     for name in list(logging.root.manager.loggerDict):
         if name.startswith(("org.a", "sluiceway.test")):
             logging.getLogger(name).setLevel(logging.NOTSET)
             del logging.root.manager.loggerDict[name]
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
     logging.getLogger("sluiceway").setLevel(logging.NOTSET)
 
 
 @pytest.mark.usefixtures("clean_loggers")
 def test_a_level_holds_for_a_logger_and_for_those_below_it(connect: Connect) -> None:
-    assert connect.http.put("/admin/loggers/org.a", json={"level": "WARN"}).json() == ["org.a"]
+    assert connect.http.put("/admin/loggers/org.a", json={"level": "TRACE"}).json() == ["org.a"]
     assert connect.http.put("/admin/loggers/org.a.b", json={"level": "debug"}).json() == ["org.a.b"]
     assert logging.getLogger("org.a.b").isEnabledFor(logging.DEBUG)
     assert connect.http.put("/admin/loggers/org.a?scope=worker", json={"level": "ERROR"}).json() == ["org.a", "org.a.b"]
@@ -323,6 +326,24 @@ def test_a_level_holds_for_a_logger_and_for_those_below_it(connect: Connect) -> 
     assert shown["level"] == "ERROR"
     assert shown["last_modified"] > 1_700_000_000_000
     assert list(connect.http.get("/admin/loggers").json()) == ["org.a", "org.a.b", "root"]
+
+
+@pytest.mark.usefixtures("clean_loggers")
+def test_the_answer_names_only_loggers_that_had_another_level(connect: Connect) -> None:
+    assert connect.http.put("/admin/loggers/org.a", json={"level": "TRACE"}).json() == ["org.a"]
+    changed = connect.http.get("/admin/loggers/org.a").json()["last_modified"]
+    assert connect.http.put("/admin/loggers/org.a", json={"level": " trace "}).json() == []
+    assert connect.http.put("/admin/loggers/org.a.b", json={"level": "TRACE"}).json() == []
+    assert connect.http.get("/admin/loggers").json()["org.a"]["last_modified"] == changed
+    assert connect.http.get("/admin/loggers").json()["org.a.b"] == {"level": "TRACE", "last_modified": None}
+
+
+@pytest.mark.usefixtures("clean_loggers")
+def test_the_root_is_the_root_however_it_is_written(connect: Connect) -> None:
+    connect.http.put("/admin/loggers/ROOT", json={"level": "FATAL"})
+    told = connect.http.get("/admin/loggers").json()
+    assert told["root"]["level"] == "FATAL"
+    assert "ROOT" not in told
 
 
 @pytest.mark.usefixtures("clean_loggers")

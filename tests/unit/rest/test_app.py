@@ -142,10 +142,33 @@ def test_numbers_and_booleans_become_the_text_they_were_written_as(http: TestCli
     assert (config["name"], config["a"], config["b"], config["c"]) == ("5", "3.50", "true", "12345678901234567890")
 
 
-def test_null_values_are_refused(http: TestClient) -> None:
-    answer = create(http, config=SOURCE | {"file": None})
+def test_a_null_value_is_refused_unless_the_connector_declares_the_key(http: TestClient) -> None:
+    answer = create(http, config=SOURCE | {"more": None})
     assert answer.status_code == 400
     assert "1 error(s):\nNull value can not be supplied as the configuration value." in message(answer)
+    answer = create(http, config=SOURCE | {"file": None, "name": None})
+    assert answer.status_code == 201
+    assert "file" not in answer.json()["config"]
+
+
+def test_a_patch_may_not_take_the_name_away(http: TestClient) -> None:
+    create(http)
+    answer = http.patch("/connectors/a/config", json={"name": None})
+    assert answer.status_code == 400
+    assert 'Missing required configuration "name"' in message(answer)
+
+
+@pytest.mark.parametrize("path", ["/connectors", "/connector-plugins", "/admin/loggers", "/connectors/a/status"])
+def test_a_read_that_says_it_sends_something_else_than_json_is_refused(http: TestClient, path: str) -> None:
+    assert http.get(path, headers={"content-type": "text/plain"}).status_code == 415
+    assert http.get("/", headers={"content-type": "text/plain"}).status_code == 200
+    assert http.get("/health", headers={"content-type": "text/plain"}).status_code == 200
+
+
+def test_a_method_that_a_path_has_not_is_answered_with_those_it_has(http: TestClient) -> None:
+    answer = http.request("FOO", "/connectors")
+    assert (answer.status_code, message(answer)) == (405, "HTTP 405 Method Not Allowed")
+    assert answer.headers["allow"] == "GET,HEAD,OPTIONS,POST"
 
 
 def test_an_initial_state_of_null_is_none(http: TestClient) -> None:

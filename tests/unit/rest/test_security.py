@@ -26,6 +26,8 @@ from sluiceway.rest.settings import HeaderRule, RestSettings
 from sluiceway.rest.tls import server_context
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 
+from support.certificates import Authority
+
 EXTENSION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
 HERE = "http://127.0.0.1:0"
 PASSWORD = "hunter2-store"
@@ -71,7 +73,7 @@ class Certificate:
         self.pem, self.p12, self.jks = folder / "server.pem", folder / "server.p12", folder / "server.jks"
         self.pem.write_text(self.key + self.chain)
         self.p12.write_bytes(pkcs12.serialize_key_and_certificates(b"server", key, certificate, None, encrypted))
-        self.jks.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
+        self.jks.write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")  # damaged
 
     def client(self, *, own: bool = False) -> ssl.SSLContext:
         context = ssl.create_default_context(cadata=self.chain)
@@ -115,6 +117,29 @@ def test_a_certificate_may_stand_in_the_worker_file_itself(start: Start, certifi
     assert connectors(server.addresses[0], verify=certificate.client()) == 200
 
 
+def test_a_jks_store_will_do_too(start: Start, tmp_path: Path) -> None:
+    authority, store = Authority("ca"), tmp_path / "server.jks"
+    store.write_bytes(authority.jks_keystore("localhost", PASSWORD, "another"))
+    server = start(
+        listeners="https://127.0.0.1:0", ssl__keystore__location=str(store), ssl__keystore__password=PASSWORD,
+        ssl__key__password="another",
+    )  # fmt: skip
+    assert connectors(server.addresses[0], verify=ssl.create_default_context(cadata=authority.pem)) == 200
+
+
+def test_admin_listeners_may_have_a_certificate_of_their_own(start: Start, certificate: Certificate, tmp_path: Path) -> None:
+    authority, store = Authority("ca"), tmp_path / "admin.p12"
+    store.write_bytes(authority.keystore("admin", PASSWORD))
+    own = {"location": str(store), "password": PASSWORD}
+    server = start(
+        listeners="https://127.0.0.1:0", admin__listeners="https://127.0.0.1:0", ssl__keystore__location=str(certificate.pem),
+        ssl__key__password=PASSWORD, **{f"admin.listeners.https.ssl.keystore.{key}": value for key, value in own.items()},
+    )  # fmt: skip
+    trusting = ssl.create_default_context(cadata=authority.pem)
+    assert httpx.get(f"{server.admin_addresses[0]}/admin/loggers/root", verify=trusting).status_code == 200
+    assert connectors(server.addresses[0], verify=certificate.client()) == 200
+
+
 def test_clients_can_be_asked_for_certificates(start: Start, certificate: Certificate) -> None:
     server = start(
         listeners="https://127.0.0.1:0", ssl__keystore__location=str(certificate.pem), ssl__key__password=PASSWORD,
@@ -136,9 +161,9 @@ def test_prefixed_keys_are_taken_instead_of_the_others_not_beside_them(certifica
     ("keys", "message"),
     [
         ({}, "It needs a certificate: set ssl.keystore.location"),
-        ({"ssl.keystore.location": "/nowhere.pem"}, "Cannot read it: No such file"),
-        ({"ssl.keystore.location": "{jks}"}, "keytool -importkeystore -srckeystore {jks} -destkeystore {jks}.p12"),
-        ({"ssl.keystore.location": "{p12}", "ssl.keystore.password": "wrong-secret"}, "ssl.keystore.password is wrong"),
+        ({"ssl.keystore.location": "/nowhere.pem"}, "cannot be read on this machine: No such file"),
+        ({"ssl.keystore.location": "{jks}"}, "The key store cannot be used"),
+        ({"ssl.keystore.location": "{p12}", "ssl.keystore.password": "wrong-secret"}, "or ssl.key.password is wrong"),
         ({"ssl.keystore.location": "{pem}", "ssl.key.password": "wrong-secret"}, "ssl.key.password is wrong"),
         ({"ssl.keystore.location": "{pem}"}, "ssl.key.password is wrong"),
         ({"ssl.keystore.location": "{pem}", "ssl.key.password": PASSWORD, "ssl.client.auth": "required"}, "truststore.location"),

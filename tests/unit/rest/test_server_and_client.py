@@ -67,6 +67,12 @@ def test_the_client_leads_a_connector_through_its_life(client: ConnectClient) ->
     assert client.connectors() == ["c"]
 
 
+def test_a_method_that_http_does_not_know_is_answered_like_any_other(server: RestServer) -> None:
+    answer = httpx.request("FOO", f"{server.addresses[0]}/connectors")
+    assert answer.json() == {"error_code": 405, "message": "HTTP 405 Method Not Allowed"}
+    assert httpx.request("FOO", f"{server.addresses[0]}/nope").json()["error_code"] == 404
+
+
 def test_the_root_tells_the_clusters_id(client: ConnectClient) -> None:
     assert client.root()["kafka_cluster_id"] == "some-cluster"
 
