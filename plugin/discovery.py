@@ -58,6 +58,7 @@ _BUILT_IN = {
     "sluiceway.predicates": {
         "HasHeaderKey": "sluiceway.transforms.predicates.has_header_key:HasHeaderKey",
         "RecordIsTombstone": "sluiceway.transforms.predicates.record_is_tombstone:RecordIsTombstone",
+        "TimestampBetween": "sluiceway.transforms.predicates.timestamp_between:TimestampBetween",
         "TopicNameMatches": "sluiceway.transforms.predicates.topic_name_matches:TopicNameMatches",
     },
     "sluiceway.converters": {

@@ -27,6 +27,9 @@ HANDED_OVER = "SLUICEWAY_AIRFLOW_SECRETS"
 """The environment variable in which an Airflow task gives its driver what Airflow's connections and variables say: a JSON
 object of values by ``provider:path:key``. Its name makes Spark and Airflow hide it in what they print."""
 
+WORKER_OVERRIDE = "worker::"
+"""Before the names of worker properties among those values: they win over the worker's file."""
+
 _REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
 _GROUP = "sluiceway.config_providers"
 _PACKAGE = "sluiceway.config.providers"
@@ -156,6 +159,12 @@ def handed_over() -> dict[str, str]:
     except ValueError:
         raise ConfigError(f"The environment variable {HANDED_OVER} does not hold a JSON object.") from None  # it holds secrets
     return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+
+
+def worker_overrides() -> dict[str, str]:
+    """Return the worker properties that the Airflow task handed to this driver."""
+    handed = handed_over().items()
+    return {key[len(WORKER_OVERRIDE) :]: value for key, value in handed if key.startswith(WORKER_OVERRIDE)}
 
 
 def _reference(found: re.Match[str]) -> Reference:

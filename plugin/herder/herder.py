@@ -109,6 +109,10 @@ class Herder:
         """Return every partition of a connector with its offset; raises NotFoundError, KafkaClientError."""
         return self._offsets_of(self._existing(name)).read()
 
+    def driver_lives(self, name: str) -> bool:
+        """Whether a driver runs the connector, as far as its heartbeats tell."""
+        return self._driver_lives(name)
+
     def topics(self, name: str) -> list[str]:
         """Return the topics that a connector was seen to use; none for a connector that does not exist, as in Connect."""
         return self._status.topics(name)

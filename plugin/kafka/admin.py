@@ -145,6 +145,14 @@ def end_offsets(admin: AdminClient, places: Collection[Place], *, read_committed
     return _offsets(admin, places, OffsetSpec.latest(), read_committed=read_committed)
 
 
+def offsets_at(admin: AdminClient, places: Collection[Place], milliseconds: int) -> dict[Place, int]:
+    """Return the offset of the first record that is not older than a time (milliseconds since the epoch), by partition.
+
+    -1 where there is none. Raises as ``end_offsets`` does.
+    """
+    return _offsets(admin, places, OffsetSpec.for_timestamp(milliseconds), read_committed=False)
+
+
 def group_offsets(admin: AdminClient, group: str) -> dict[Place, int]:
     """Return a consumer group's committed offsets; empty if it has none or does not exist. Raises KafkaClientError."""
     futures = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=_REQUEST_SECONDS)

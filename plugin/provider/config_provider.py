@@ -1,4 +1,4 @@
-"""AirflowConfigProvider: ``${airflow:conn_id:password}`` and ``${airflow:variable:NAME}``.
+"""AirflowConfigProvider: ``${airflow:conn_id:password}``, ``${airflow:variable:NAME}``, ``${airflow:run:data_interval_start}``.
 
 Airflow answers in its own processes: the API server, and the tasks. A driver and its executors have no Airflow, so the task
 that submits a driver looks up what the configs refer to and hands it over (``environment``).
@@ -11,8 +11,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from sluiceway.config.providers import ConfigData, ConfigProvider
-from sluiceway.config.variables import HANDED_OVER, Resolver, references
+from sluiceway.config.variables import HANDED_OVER, WORKER_OVERRIDE, Resolver, references
 from sluiceway.errors import ConfigError
+from sluiceway.provider.run_variables import NAMES, RUN
 
 VARIABLE = "variable"
 _EXTRA = "extra."
@@ -23,12 +24,20 @@ class AirflowConfigProvider(ConfigProvider):
     """Looks up Airflow's connections (by id and field) and variables (path ``variable``), wherever Airflow keeps them.
 
     Fields are ``login``, ``password``, ``host``, ``port``, ``schema``, ``conn_type``, ``uri``, ``extra`` (all of it as JSON)
-    and ``extra.<name>``.
+    and ``extra.<name>``. Path ``run`` is the DAG run that runs the connector: only its task knows it (``environment``).
     """
 
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
         if not path:
             raise ConfigError("An Airflow reference is ${airflow:<connection id>:<field>} or ${airflow:variable:<name>}.")
+        if path == RUN:
+            unknown = sorted(set(keys) - set(NAMES))
+            what = (
+                f"A DAG run has no variable {unknown[0]!r}: there are {', '.join(NAMES)}."
+                if unknown
+                else (f"${{airflow:{RUN}:...}} is known only while a DAG runs the connector, not here.")
+            )
+            raise ConfigError(what)
         if path == VARIABLE:
             found: dict[str, str | None] = {key: _variable(key) for key in keys}
         else:
@@ -37,26 +46,33 @@ class AirflowConfigProvider(ConfigProvider):
         return ConfigData({key: value for key, value in found.items() if value is not None})
 
 
-def environment(properties: Mapping[str, str], config: Mapping[str, str]) -> dict[str, str]:
+def environment(
+    properties: Mapping[str, str], config: Mapping[str, str], run: Mapping[str, str] | None = None,
+    overrides: Mapping[str, str] | None = None,
+) -> dict[str, str]:  # fmt: skip
     """Return the environment variable that hands a driver what its worker's and its connector's config take from Airflow.
 
     Runs in an Airflow task, before it submits the driver; ``properties`` is the worker's file as it is written. Empty if
     nothing refers to Airflow. Raises ConfigError for a connection or variable that does not exist. The values are masked in
-    the task's log.
+    the task's log. ``run`` are the DAG run's variables, ``overrides`` worker properties that win over those in the file.
     """
+    handed = {WORKER_OVERRIDE + key: value for key, value in (overrides or {}).items()}
     names = _providers(properties)
     wanted = {each for each in (*references(properties), *references(config)) if each.provider in names}
-    if not wanted:
+    if not wanted and not handed:
         return {}
     ours = Resolver.of({key: value for key, value in properties.items() if key.startswith("config.providers")})
     found: dict[str, str] = {}
     for reference in sorted(wanted):
+        if reference.path == RUN and reference.key in (run or {}):
+            handed[":".join(reference)] = (run or {})[reference.key]
+            continue
         text = f"${{{':'.join(reference)}}}"
         value = ours.resolve({"value": text})["value"]
         if value != text:
             found[":".join(reference)] = value
     _mask(found.values())
-    return {HANDED_OVER: json.dumps(found)}
+    return {HANDED_OVER: json.dumps({**handed, **found})}
 
 
 def _providers(properties: Mapping[str, str]) -> set[str]:

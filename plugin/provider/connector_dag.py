@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pendulum
-from airflow.sdk import DAG
+from airflow.sdk import DAG, Asset, AssetAll, AssetAny, AssetWatcher
 from airflow.utils.dates import cron_presets
 from croniter import CroniterBadCronError, CroniterBadDateError, croniter
 from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.errors import ConfigError
-from sluiceway.provider.dag_keys import CONTINUOUS, MICRO_BATCH, SCHEDULE, DagKeys, is_sink_config
-from sluiceway.provider.naming import dag_id
+from sluiceway.provider.callbacks import callbacks
+from sluiceway.provider.dag_docs import application_page, connector_page
+from sluiceway.provider.dag_keys import CATCHUP, CONTINUOUS, SCHEDULE, DagKeys, is_sink_config
+from sluiceway.provider.naming import application_dag_id, dag_id
+from sluiceway.provider.settings import read_settings
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -38,40 +41,67 @@ def connector_dag(
     """
     keys = DagKeys.parse(config)
     sink = is_sink_config(config)
-    _check_schedule(keys.schedule)
     dag = DAG(
         dag_id=dag_id(name),
         dag_display_name=name,
         description=f"Kafka {'sink' if sink else 'source'} connector {config.get(CONNECTOR_CLASS, '')}",
-        schedule=keys.schedule,
-        start_date=_START,
-        catchup=False,
+        schedule=_schedule(name, keys),
+        start_date=keys.start_date or _START,
+        catchup=keys.catchup,
         max_active_runs=1,
         is_paused_upon_creation=False,
         tags=[TAG, "sink" if sink else "source", *keys.tags],
         default_args={"owner": keys.owner},
-        doc_md=_documentation(name, config, keys),
+        doc_md=connector_page(name, config, keys),
     )
     options: dict[str, Any] = {} if keys.retries is None else {"retries": keys.retries}
+    if keys.callbacks:
+        options |= callbacks(keys.callbacks, read_settings().callbacks)
     operator = sink_operator if sink else source_operator
     operator(task_id=TASK_ID, connector=name, dag=dag, **options)
     return dag
 
 
-def _check_schedule(schedule: str | None) -> None:
+def application_dag(name: str, conf: Mapping[str, str], *, operator: Callable[..., BaseOperator]) -> DAG:
+    """Return the DAG of a Spark application that connectors share: one run that lasts. ``conf`` are its Spark settings."""
+    dag = DAG(
+        dag_id=application_dag_id(name),
+        dag_display_name=f"{name} (shared application)",
+        description="Spark application that connectors share",
+        schedule=CONTINUOUS,
+        start_date=_START,
+        catchup=False,
+        max_active_runs=1,
+        is_paused_upon_creation=False,
+        tags=[TAG, "application"],
+        doc_md=application_page(name),
+    )
+    operator(task_id=TASK_ID, application_name=name, conf=dict(conf), dag=dag)
+    return dag
+
+
+def _schedule(name: str, keys: DagKeys) -> Any:
+    if keys.assets:
+        assets = [Asset(uri) for uri in keys.assets]
+        return AssetAny(*assets) if keys.any_asset else AssetAll(*assets)
+    if keys.lag is not None:
+        from sluiceway.provider.triggers import LagTrigger
+
+        settings = read_settings()
+        trigger = LagTrigger(name, keys.lag, str(settings.worker_file()), settings.sensor_interval)
+        return [Asset(f"sluiceway://lag/{dag_id(name)}", watchers=[AssetWatcher(name=f"lag-{dag_id(name)}", trigger=trigger)])]
+    _check_cron(keys)
+    return keys.schedule
+
+
+def _check_cron(keys: DagKeys) -> None:
     """Airflow itself looks at a schedule only later, and its message names neither the connector nor the key."""
+    schedule = keys.schedule
+    if keys.catchup and (keys.start_date is None or schedule in (None, CONTINUOUS)):
+        raise ConfigError(CATCHUP, "true", "needs a cron expression in airflow.schedule, and airflow.start.date to begin with")
     if schedule in (None, CONTINUOUS, "@once", *cron_presets):
         return
     try:
         croniter(schedule)
     except (CroniterBadCronError, CroniterBadDateError) as error:
         raise ConfigError(SCHEDULE, schedule, f"not a cron expression or preset that Airflow knows: {error}") from error
-
-
-def _documentation(name: str, config: Mapping[str, str], keys: DagKeys) -> str:
-    how = f"moves what is there at each run (`{keys.schedule}`)" if keys.mode == MICRO_BATCH else "runs until it is paused"
-    return (
-        f"Connector `{name}` (`{config.get(CONNECTOR_CLASS, '')}`) {how}.\n\n"
-        "Its config, offsets and status are in Kafka, in Kafka Connect's format. Pausing this DAG pauses the connector, and the "
-        "other way round. This DAG is made from the connector's config: change it there."
-    )

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
 
 from sluiceway.config.connector import NAME
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import NotFoundError
+from sluiceway.herder.offset_edits import as_edits
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.provider.backfill import Backfill
+from sluiceway.provider.cluster_view import DriverSeen, open_view
+from sluiceway.provider.meter import Meter
+from sluiceway.provider.movement import Position
 from sluiceway.storage.interfaces import ConfigStore, StatusStore
 from sluiceway.storage.model import ConnectorEntry, State, Status, TargetState, TaskId
 
 log = logging.getLogger(__name__)
 
+_TOPICS_SECONDS = 300.0
 _ALIVE = (State.RUNNING, State.RESTARTING)
 
 
@@ -38,6 +46,24 @@ class Link(Protocol):
 
         One that is to be paused or stopped becomes that, since no driver is left to say so.
         """
+
+    def position(self, name: str) -> Position | None:
+        """Return where a connector stands; None if there is none of that name."""
+
+    def meter(self, name: str) -> Callable[[], Position]:
+        """Return what tells where a connector stands, cheaply, again and again; a source's offsets are not among it."""
+
+    def topics(self, name: str) -> list[str]:
+        """Return the topics that a connector was seen to use."""
+
+    def driver(self, name: str) -> DriverSeen:
+        """Return what the status topic tells of a connector's driver."""
+
+    def begin_backfill(self, backfill: Backfill) -> None:
+        """Make the connector that a backfill runs, unless an earlier try has; its offsets are its own."""
+
+    def end_backfill(self, backfill: Backfill) -> None:
+        """Remove that connector, and its offsets. Waits some seconds for its driver."""
 
 
 class KafkaLink:
@@ -82,6 +108,68 @@ class KafkaLink:
                 herder.pause(name)
             elif entry is not None and entry.target_state is TargetState.STOPPED:
                 herder.stop(name)
+
+    def position(self, name: str) -> Position | None:
+        with open_view(self._worker) as view:
+            return None if view.entry(name) is None else view.position(name)
+
+    def topics(self, name: str) -> list[str]:
+        from sluiceway.storage.status_store import KafkaStatusStore
+
+        store = KafkaStatusStore(self._worker)
+        store.start()
+        try:
+            return store.topics(name)
+        finally:
+            store.stop()
+
+    def meter(self, name: str) -> Callable[[], Position]:
+        entry = self.entry(name)
+        if entry is None:
+            raise NotFoundError(f"Connector {name} not found")
+        meter = Meter(self._worker, name, entry.config or {})
+        topics: tuple[float, list[str]] = (float("-inf"), [])
+
+        def look() -> Position:
+            nonlocal topics
+            # A source may begin to write to another topic at any time, but reading the status topic is the dearer part.
+            if time.monotonic() - topics[0] >= (_TOPICS_SECONDS if topics[1] else 0.0):
+                topics = time.monotonic(), self.topics(name)
+            return meter.read(topics[1])
+
+        return look
+
+    def driver(self, name: str) -> DriverSeen:
+        with open_view(self._worker) as view:
+            return view.driver(name)
+
+    def begin_backfill(self, backfill: Backfill) -> None:
+        from sluiceway.herder import Herder
+        from sluiceway.storage.factory import open_stores
+
+        with open_stores(self._worker) as stores:
+            herder = Herder(self._worker, stores.config, stores.status, stores.offsets)
+            if stores.config.snapshot().entry(backfill.name) is not None:
+                herder.resume(backfill.name)
+                return
+            herder.create(backfill.name, backfill.config, TargetState.STOPPED)
+            if backfill.sink:
+                starts = Meter(self._worker, backfill.name, backfill.config).offsets_at(
+                    herder.topics(backfill.of), backfill.start
+                )
+                herder.alter_offsets(backfill.name, as_edits(starts))
+            herder.resume(backfill.name)
+
+    def end_backfill(self, backfill: Backfill) -> None:
+        from sluiceway.herder import Herder
+        from sluiceway.storage.factory import open_stores
+
+        with open_stores(self._worker) as stores:
+            herder = Herder(self._worker, stores.config, stores.status, stores.offsets)
+            herder.stop(backfill.name)
+            if herder.offsets(backfill.name):
+                herder.reset_offsets(backfill.name)
+            herder.delete(backfill.name)
 
 
 def write_dead(store: StatusStore, name: str) -> None:

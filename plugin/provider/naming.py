@@ -29,6 +29,11 @@ def dag_id(connector: str) -> str:
     return encoded
 
 
+def application_dag_id(application: str) -> str:
+    """Return the id of the DAG of a Spark application that connectors share; raises ConfigError when it would be too long."""
+    return dag_id(f"application~{application}")
+
+
 def connector_name(dag: str) -> str:
     """Return the connector's name for the id of a generated DAG: the inverse of ``dag_id``."""
     return _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), dag.encode()).decode(errors="replace")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from sluiceway.config.worker import WorkerConfig
 from sluiceway.storage.model import State
 
 
@@ -36,13 +35,3 @@ class Observation:
         if self.connector is State.RUNNING and not self.tasks:
             return False
         return all(state in wanted for state in self.tasks.values())
-
-
-def observe(worker: WorkerConfig, connector: str) -> Observation:
-    """Ask Kafka once; raises NotFoundError if there is no such connector, ConnectError if Kafka does not answer."""
-    from sluiceway.herder import Herder
-    from sluiceway.storage.factory import open_stores
-
-    with open_stores(worker) as stores:
-        status = Herder(worker, stores.config, stores.status, stores.offsets).status(connector)
-        return Observation(status.connector.state, {number: task.state for number, task in status.tasks.items()})

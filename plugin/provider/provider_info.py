@@ -35,8 +35,17 @@ def get_provider_info() -> dict[str, Any]:
                 "tags": ["service"],
             }
         ],
-        "operators": [{"integration-name": _INTEGRATION, "python-modules": ["sluiceway.operators.connector"]}],
-        "sensors": [{"integration-name": _INTEGRATION, "python-modules": ["sluiceway.sensors.state"]}],
+        "operators": [
+            {"integration-name": _INTEGRATION, "python-modules": ["sluiceway.operators.connector", "sluiceway.operators.control"]}
+        ],
+        "sensors": [
+            {"integration-name": _INTEGRATION, "python-modules": ["sluiceway.sensors.state", "sluiceway.sensors.progress"]}
+        ],
+        "triggers": [{"integration-name": _INTEGRATION, "python-modules": ["sluiceway.provider.triggers"]}],
         "plugins": [{"name": "sluiceway", "plugin-class": "sluiceway.provider.plugin.SluicewayPlugin"}],
         "config": {SECTION: {"description": "The worker's properties, and how often to look.", "options": options}},
     }
+
+
+def _modules(*names: str) -> list[dict[str, Any]]:
+    return [{"integration-name": _INTEGRATION, "python-modules": list(names)}]

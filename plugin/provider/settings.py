@@ -42,6 +42,12 @@ OPTIONS = (
     Option("drain_timeout", "15.0", "float",
            "Seconds that a driver may take to drain by itself once its connector is paused, before it is sent SIGTERM, and again "
            "as long after that before it is killed."),
+    Option("progress_interval", "30.0", "float", "Seconds between two lines in a task's log about what its connector moves."),
+    Option("sensor_interval", "5.0", "float", "Seconds between two looks at a connector for a task that is deferred."),
+    Option("callbacks", "", "string",
+           "Python modules, separated by commas, whose functions connectors may name as callbacks of their DAGs "
+           "(airflow.on.failure.callback and the like). Without any, none may, since whoever can change a connector could call "
+           "anything."),
 )  # fmt: skip
 
 
@@ -56,6 +62,9 @@ class Settings:
     mirror_interval: float = 0.5
     pause_poll_interval: float = 1.0
     drain_timeout: float = 15.0
+    progress_interval: float = 30.0
+    sensor_interval: float = 5.0
+    callbacks: tuple[str, ...] = ()
     settle_time: float = 10.0
     """How long the scheduler may take to hear that a task has given its slot back, from Airflow's own settings."""
 
@@ -71,6 +80,9 @@ class Settings:
             mirror_interval=_seconds("mirror_interval", texts["mirror_interval"]),
             pause_poll_interval=_seconds("pause_poll_interval", texts["pause_poll_interval"]),
             drain_timeout=_seconds("drain_timeout", texts["drain_timeout"]),
+            progress_interval=_seconds("progress_interval", texts["progress_interval"]),
+            sensor_interval=_seconds("sensor_interval", texts["sensor_interval"]),
+            callbacks=tuple(each.strip() for each in texts["callbacks"].split(",") if each.strip()),
         )
 
     def worker_file(self, override: str | Path | None = None) -> Path:
@@ -83,9 +95,12 @@ class Settings:
             )
         return path.absolute()
 
-    def worker(self, override: str | Path | None = None) -> WorkerConfig:
-        """Read the worker's properties file; raises ConfigError if it is not configured, not there or wrong."""
-        return WorkerConfig.of(read_properties(self.worker_file(override)))
+    def worker(self, override: str | Path | None = None, more: Mapping[str, str] | None = None) -> WorkerConfig:
+        """Read the worker's properties file; raises ConfigError if it is not configured, not there or wrong.
+
+        ``more`` are properties that win over those in the file.
+        """
+        return WorkerConfig.of({**read_properties(self.worker_file(override)), **(more or {})})
 
 
 def read_settings() -> Settings:

@@ -15,6 +15,7 @@ _PYTHON = "PYSPARK_PYTHON"
 _PYTHON_CONF = "spark.pyspark.python"
 _JAVA_HOME = "JAVA_HOME"
 _SPARK = "spark."
+_SHARED_SLOTS = 256  # a slot costs nothing until it is used
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,10 @@ class Submission:
     worker: Path
     mode: str
     config: Mapping[str, str]
+    report: Path | None = None
+    """Where a driver on this machine says what it has moved."""
+    shared: bool = False
+    """Whether ``connector`` is not a connector's name but that of an application that connectors share."""
 
     @property
     def application(self) -> str:
@@ -40,6 +45,8 @@ class Submission:
     @property
     def local_slots(self) -> int:
         """How many slots local mode needs: one for each task, and one in reserve for what comes and goes."""
+        if self.shared:
+            return _SHARED_SLOTS
         text = self.config.get(TASKS_MAX, "1").strip()
         return max(int(text) if text.isdigit() else 1, 1) + 1
 
@@ -51,8 +58,12 @@ class Submission:
 
     def arguments(self, parent: int | None) -> list[str]:
         """Return the driver's arguments; ``parent`` is the process with which it ends, where it is a child."""
-        arguments = ["--worker", str(self.worker), "--connector", self.connector, "--mode", self.mode]
-        return arguments if parent is None else [*arguments, "--parent-pid", str(parent)]
+        what = "--application" if self.shared else "--connector"
+        arguments = ["--worker", str(self.worker), what, self.connector, "--mode", self.mode]
+        if parent is None:
+            return arguments
+        report = [] if self.report is None else ["--report", str(self.report)]
+        return [*arguments, "--parent-pid", str(parent), *report]
 
     def conf(self, explicit: Mapping[Any, Any] | None) -> dict[str, Any]:
         """Return the Spark settings: the connector's ``spark.*`` keys, then ``explicit`` ones."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from sluiceway.spark.runner import ConnectorRunner, Outcome
 from sluiceway.storage.interfaces import ConfigStore
+from sluiceway.storage.model import ConnectorEntry
 
 log = logging.getLogger(__name__)
 
@@ -28,14 +29,22 @@ def local_worker_id() -> str:
 class Driver:
     """Keeps one runner for each connector that it hosts, and stops them all when told.
 
-    ``only`` names the connectors to host; None hosts every connector in the store (standalone mode), those that are
-    created later included.
+    ``only`` names the connectors to host; None hosts every connector in the store (standalone mode) that ``hosts`` says yes
+    to, those that are created later included.
     """
 
-    def __init__(self, config_store: ConfigStore, runner: RunnerFactory, *, only: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        config_store: ConfigStore,
+        runner: RunnerFactory,
+        *,
+        only: list[str] | None = None,
+        hosts: Callable[[ConnectorEntry], bool] = lambda entry: True,
+    ) -> None:
         self._config_store = config_store
         self._new_runner = runner
         self._only = only
+        self._hosts = hosts
         self._runners: dict[str, ConnectorRunner] = {}
         self._wake = threading.Event()
         self._stop_reason: str | None = None
@@ -73,15 +82,20 @@ class Driver:
                 runner.leave()
 
     def _add_new(self) -> None:
-        """Host every connector that there is; one whose runner failed, only after a while."""
-        for name in set(self._config_store.snapshot().names()) - self._runners.keys():
-            if time.monotonic() >= self._not_before.get(name, 0.0):
+        """Host every connector that there is; one whose runner failed, only after a while. One that is for others now, leaves."""
+        state = self._config_store.snapshot()
+        entries = {name: entry for name in state.names() if (entry := state.entry(name)) is not None}
+        for name, entry in entries.items():
+            if name in self._runners:
+                if not self._hosts(entry):
+                    self._runners[name].leave()
+            elif self._hosts(entry) and time.monotonic() >= self._not_before.get(name, 0.0):
                 self._add(name)
 
     def _reap(self) -> list[Outcome]:
         ended = [name for name, runner in self._runners.items() if not runner.is_alive()]
         outcomes = {name: self._runners.pop(name).outcome or Outcome.FAILED for name in ended}
-        failed = (name for name, outcome in outcomes.items() if outcome is Outcome.FAILED)
+        failed = (name for name, outcome in outcomes.items() if outcome is not Outcome.DONE)
         self._not_before.update(dict.fromkeys(failed, time.monotonic() + _AGAIN_SECONDS))
         return list(outcomes.values())
 

@@ -76,9 +76,15 @@ class ConnectorRunner(threading.Thread):
         self._announcer = Announcer(port, worker.duration("sluiceway.heartbeat.interval.ms").total_seconds())
         self._life = ConnectorLife(name, worker, self.notify, self._await)
         self._tasks = self._table({})
+        self._moved = 0
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"connector": name})
 
     # Called from other threads.
+
+    @property
+    def records(self) -> int:
+        """How many records its tasks have moved, those that have ended."""
+        return self._moved + self._tasks.records
 
     def notify(self) -> None:
         """Say that something changed: the runner looks again at once."""
@@ -158,7 +164,7 @@ class ConnectorRunner(threading.Thread):
         config = dict(entry.config or {})
         self._announcer.version = None
         try:
-            self._tasks = self._table(config)
+            self._moved, self._tasks = self.records, self._table(config)
         except ConnectError as error:
             self._announcer.say(State.FAILED, trace_of(error))
             return

@@ -71,6 +71,7 @@ class TaskTable:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.paused = False
+        self.records = 0  # moved by tasks that have ended
         self._name = name
         self._port = port
         self._launcher = launcher
@@ -148,8 +149,10 @@ class TaskTable:
         self._wait(lambda: all(future.done() for _, future in running.values()), self._patience)
         self._give_up(running, state)
         for number, (_, future) in running.items():
-            if future.done() and future.exception() is None and future.result().failed:
-                self._failed.add(number)
+            if future.done() and future.exception() is None:
+                self.records += future.result().records
+                if future.result().failed:
+                    self._failed.add(number)
         for number in chosen:
             del self._tasks[number]
 
@@ -208,6 +211,7 @@ class TaskTable:
             self._lost(number, task, str(error).partition("\n")[0], trace_of(error), ran_for)
             return
         result = future.result()
+        self.records += result.records
         if result.lost:
             self._lost(number, task, "its transactional id was taken over", result.trace or "", ran_for)
         elif result.failed:

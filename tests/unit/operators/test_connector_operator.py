@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 from airflow.exceptions import AirflowException
-from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, TaskDeferred
 from sluiceway.errors import InvalidConfigError
 from sluiceway.operators import ConnectorOperator, SinkConnectorOperator, SourceConnectorOperator
+from sluiceway.provider.backfill import Backfill
+from sluiceway.provider.cluster_view import DriverSeen
+from sluiceway.provider.movement import Position
 from sluiceway.provider.settings import Settings
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
@@ -30,6 +33,10 @@ class Kafka:
         self.written: list[dict[str, str]] = []
         self.dead: list[str] = []
         self.refuses = False
+        self.positions = [Position()]
+        self.looked = threading.Event()
+        self.seen = DriverSeen(False)
+        self.backfills: list[tuple[str, str]] = []
 
     def entry(self, name: str) -> ConnectorEntry | None:
         return None if self.config is None else ConnectorEntry(name, self.config, self.target)
@@ -48,6 +55,25 @@ class Kafka:
 
     def mark_dead(self, name: str) -> None:
         self.dead.append(name)
+
+    def position(self, name: str) -> Position | None:
+        self.looked.set()
+        return self.positions.pop(0) if len(self.positions) > 1 else self.positions[0]
+
+    def meter(self, name: str) -> Callable[[], Position]:
+        return lambda: self.positions[0]
+
+    def topics(self, name: str) -> list[str]:
+        return ["t"]
+
+    def driver(self, name: str) -> DriverSeen:
+        return self.seen
+
+    def begin_backfill(self, backfill: Backfill) -> None:
+        self.backfills.append(("begin", backfill.name))
+
+    def end_backfill(self, backfill: Backfill) -> None:
+        self.backfills.append(("end", backfill.name))
 
 
 class SparkSubmit:
@@ -323,3 +349,168 @@ def test_a_task_told_to_end_before_it_has_a_driver_does_nothing() -> None:
     stage = Stage(Kafka(SOURCE))
     stage.operator.on_kill()
     assert not stage.started
+
+
+# What was moved, and where the config comes from.
+
+BATCH = {**SOURCE, "airflow.mode": "micro-batch"}
+
+
+class Events(dict[Any, list[tuple[str, Any]]]):
+    """Airflow's outlet events: what was added, by alias."""
+
+    def __missing__(self, alias: Any) -> Any:
+        added = self.setdefault(alias, [])
+        return SimpleNamespace(add=lambda asset, extra: added.append((asset.uri, extra)))
+
+    def __getitem__(self, alias: Any) -> Any:
+        return self.__missing__(alias)
+
+    def all(self) -> list[tuple[str, Any]]:
+        return [each for added in self.values() for each in added]
+
+
+def _moving(kafka: Kafka) -> Callable[[], int]:
+    def drive() -> int:
+        assert kafka.looked.wait(10), "looked at before the driver is at work"
+        kafka.positions = [Position([({"filename": "f"}, {"position": 14})], count=3)]
+        return 0
+
+    return drive
+
+
+def test_a_micro_batch_returns_what_it_moved_and_tells_those_who_follow() -> None:
+    kafka = Kafka(BATCH)
+    stage = Stage(kafka, _moving(kafka))
+    events = Events()
+    moved = stage.operator.execute(stage.airflow.context() | {"outlet_events": events})
+    assert moved["offsets"] == [{"partition": {"filename": "f"}, "from": None, "to": {"position": 14}}]
+    assert moved["seconds"] >= 0
+    assert events.all() == [("sluiceway://connectors/c", moved), ("kafka://nowhere:1/t", moved)]
+
+
+def test_a_micro_batch_that_moved_nothing_starts_nobody() -> None:
+    stage = Stage(Kafka(BATCH), lambda: 0)
+    events = Events()
+    assert stage.operator.execute(stage.airflow.context() | {"outlet_events": events})["offsets"] == []
+    assert events.all() == []
+
+
+def test_a_config_may_be_a_file_on_the_worker(tmp_path: Path) -> None:
+    path = tmp_path / "c.properties"
+    path.write_text("\n".join(f"{key}={value}" for key, value in SOURCE.items()))
+    stage = Stage(Kafka(None), lambda: 3, connector=None, config=str(path))
+    with pytest.raises(AirflowException, match="another driver"):
+        stage.run()
+    assert stage.kafka.written == [{**SOURCE, "airflow.dag": "c"}]
+
+
+def test_a_file_with_several_connectors_needs_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "two.json"
+    path.write_text('[{"name": "c", "topic": "t"}, {"name": "d", "topic": "t"}]')
+    stage = Stage(Kafka(None), connector=None, config=str(path))
+    with pytest.raises(AirflowException, match=r"holds 2 connectors \(c, d\): say which one"):
+        stage.run()
+    assert not stage.started
+
+
+def test_the_dag_may_choose_the_mode() -> None:
+    Stage(Kafka(SOURCE), lambda: 0, mode="micro-batch").operator.execute(
+        Stage(Kafka(SOURCE)).airflow.context() | {"outlet_events": Events()}
+    )
+    with pytest.raises(ValueError, match="mode is 'long-running' or 'micro-batch'"):
+        Stage(Kafka(SOURCE), mode="streaming")
+
+
+# Backfills.
+
+_RUN = SimpleNamespace(
+    run_type="backfill", run_id="r", dag_id="c", logical_date=None,
+    data_interval_start=datetime(2024, 1, 1, tzinfo=timezone.utc), data_interval_end=datetime(2024, 1, 2, tzinfo=timezone.utc),
+)  # fmt: skip
+
+
+def test_a_backfill_runs_a_connector_of_its_own_that_is_removed_again() -> None:
+    kafka = Kafka({**BATCH, "topic": "${airflow:run:ds}"})
+    stage = Stage(kafka, lambda: 0)
+    stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN, "outlet_events": Events()})
+    assert kafka.backfills == [("begin", "c.backfill.1704067200000"), ("end", "c.backfill.1704067200000")]
+    submission = stage.operator._submission
+    assert submission is not None
+    assert (submission.connector, submission.mode) == ("c.backfill.1704067200000", "micro-batch")
+
+
+def test_a_backfill_that_failed_keeps_its_connector_for_the_retry() -> None:
+    kafka = Kafka({**BATCH, "topic": "${airflow:run:ds}"})
+    stage = Stage(kafka, lambda: 1)
+    with pytest.raises(AirflowException, match="died"):
+        stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN})
+    assert kafka.backfills == [("begin", "c.backfill.1704067200000")]
+    assert kafka.dead == ["c.backfill.1704067200000"], "the live one is left alone"
+
+
+def test_a_source_that_takes_nothing_from_the_run_is_not_backfilled() -> None:
+    stage = Stage(Kafka(BATCH))
+    with pytest.raises(AirflowFailException, match="each run would move everything"):
+        stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN})
+    assert not stage.started
+
+
+# Drivers elsewhere.
+
+
+def _deferred(stage: Stage, **settings: Any) -> TaskDeferred:
+    stage.hook.is_client_mode = False
+    stage.airflow.get = lambda key: None  # type: ignore[attr-defined]
+    with pytest.raises(TaskDeferred) as raised:
+        stage.run()
+    return raised.value
+
+
+def test_in_cluster_mode_a_driver_that_lives_is_waited_for_and_no_second_one_is_submitted() -> None:
+    kafka = Kafka(SOURCE)
+    kafka.seen = DriverSeen(True, 4)
+    stage = Stage(kafka, lambda: pytest.fail("a second driver"))
+    deferred = _deferred(stage)
+    assert deferred.method_name == "after_wait"
+    assert deferred.trigger.condition["generation"] == 3, "the driver that lives is the one that is waited for"
+
+
+def test_in_cluster_mode_a_deferrable_task_submits_and_waits_in_the_triggerer() -> None:
+    stage = Stage(Kafka(SOURCE), deferrable=True)
+    stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
+    assert _deferred(stage).trigger.condition["kind"] == "rest"
+
+
+def test_a_connector_of_a_shared_application_has_no_driver_of_its_own() -> None:
+    stage = Stage(Kafka({**SOURCE, "sluiceway.application": "small"}), lambda: pytest.fail("a driver"))
+    with pytest.raises(TaskDeferred) as raised:
+        stage.run()
+    assert raised.value.trigger.condition["hosted"] is True
+
+
+@pytest.mark.parametrize(
+    ("config", "target", "clean", "outcome"),
+    [
+        (SOURCE, TargetState.PAUSED, True, AirflowRescheduleException),
+        (SOURCE, TargetState.STARTED, True, AirflowRescheduleException),
+        (SOURCE, TargetState.STARTED, False, AirflowException),
+        (BATCH, TargetState.STARTED, False, AirflowException),
+        (BATCH, TargetState.STARTED, True, None),
+        (None, TargetState.STARTED, True, None),
+    ],
+)
+def test_after_the_wait_a_task_goes_on_as_after_a_driver_of_its_own(
+    config: dict[str, str] | None, target: TargetState, clean: bool, outcome: type[Exception] | None
+) -> None:
+    kafka = Kafka(config, target)
+    kafka.seen = DriverSeen(False, 5, clean)
+    stage = Stage(kafka)
+    context = stage.airflow.context() | {"outlet_events": Events()}
+    event = {"met": True, "failed": False, "seen": "its driver is gone"}
+    if outcome is None:
+        assert stage.operator.after_wait(context, event)["records"] is None
+        return
+    with pytest.raises(outcome) as raised:
+        stage.operator.after_wait(context, event)
+    assert (type(raised.value) is AirflowRescheduleException) is (outcome is AirflowRescheduleException)

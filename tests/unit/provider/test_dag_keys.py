@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 import pytest
 from sluiceway.errors import ConfigError
 from sluiceway.provider.dag_keys import DagKeys, dag_of, inlined, is_generated, is_sink_config
@@ -30,9 +32,47 @@ def test_keys_that_cannot_be_a_dag_are_refused(key: str, value: str) -> None:
         DagKeys.parse({key: value})
 
 
-def test_only_what_the_dag_needs_leaves_the_config_topic() -> None:
-    config = {"connector.class": "X", "topics": "t", "airflow.tags": "a", "connection.password": "hush", "spark.x": "2"}
-    assert inlined(config) == {"connector.class": "X", "topics": "t", "airflow.tags": "a"}
+def test_a_secret_does_not_leave_the_config_topic() -> None:
+    config = {"connector.class": "X", "airflow.tags": "a", "connection.password": "hush", "other.password": "${env:P}"}
+    assert inlined(config) == {**config, "connection.password": "[hidden]"}
+
+
+def test_a_micro_batch_may_follow_assets() -> None:
+    batch = {"airflow.mode": "micro-batch"}
+    every = DagKeys.parse({**batch, "airflow.schedule": "asset:s3://b/k, kafka://h/t"})
+    assert (every.schedule, every.assets, every.any_asset) == (None, ("s3://b/k", "kafka://h/t"), False)
+    either = DagKeys.parse({**batch, "airflow.schedule": "asset:s3://b/k|kafka://h/t"})
+    assert (either.assets, either.any_asset) == (("s3://b/k", "kafka://h/t"), True)
+
+
+def test_a_sink_may_run_when_it_lags() -> None:
+    batch = {"airflow.mode": "micro-batch", "airflow.schedule": "lag:500"}
+    keys = DagKeys.parse({**batch, "topics": "t"})
+    assert (keys.schedule, keys.lag) == (None, 500)
+    with pytest.raises(ConfigError, match="only a sink has a lag"):
+        DagKeys.parse(batch)
+
+
+def test_catching_up_has_a_beginning() -> None:
+    keys = DagKeys.parse({"airflow.catchup": "true", "airflow.start.date": "2024-05-01"})
+    assert (keys.catchup, keys.start_date) == (True, datetime(2024, 5, 1, tzinfo=timezone.utc))
+
+
+def test_callbacks_are_named_by_key() -> None:
+    assert DagKeys.parse({"airflow.on.failure.callback": "a.b, c.d"}).callbacks == {"airflow.on.failure.callback": ("a.b", "c.d")}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("airflow.schedule", "asset:"), ("airflow.schedule", "asset:orders"), ("airflow.schedule", "lag:0"),
+        ("airflow.schedule", "lag:many"), ("airflow.catchup", "perhaps"), ("airflow.start.date", "yesterday"),
+        ("sluiceway.application", "shared"),
+    ],
+)  # fmt: skip
+def test_what_a_micro_batch_cannot_do_is_refused(key: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=key):
+        DagKeys.parse({"airflow.mode": "micro-batch", "topics": "t", key: value})
 
 
 @pytest.mark.parametrize(("config", "sink"), [({"topics": "t"}, True), ({"topics.regex": "t.*"}, True), ({"topic": "t"}, False)])

@@ -223,7 +223,7 @@ def test_the_bundle_is_looked_at_when_a_dag_appears_changes_or_goes_and_else_not
     mirror.step()
     world.put("new")
     mirror.step()
-    world.put("c", file="other")  # nothing that the DAG shows
+    world.put("c")  # nothing that the DAG shows has changed
     mirror.step()
     world.put("c", airflow_tags="x")
     mirror.step()

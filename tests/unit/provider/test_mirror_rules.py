@@ -106,10 +106,12 @@ def test_connectors_are_grouped_by_the_dag_that_runs_them() -> None:
 
 def test_dags_are_looked_at_again_only_for_what_they_depend_on() -> None:
     tagged = {"airflow.tags": "t"}
-    before = generated(_state(ConnectorEntry("a", {"file": "1", **tagged}), ConnectorEntry("b", {}), ConnectorEntry("c", {})))
+    before = generated(
+        _state(ConnectorEntry("a", {"db.password": "1", **tagged}), ConnectorEntry("b", {}), ConnectorEntry("c", {}))
+    )
     now = generated(
         _state(
-            ConnectorEntry("a", {"file": "2", **tagged}),
+            ConnectorEntry("a", {"db.password": "2", **tagged}),
             ConnectorEntry("c", {"airflow.tags": "u"}),
             ConnectorEntry("d", {}),
             ConnectorEntry("e", {"airflow.dag": "mine"}),

@@ -17,7 +17,7 @@ def test_a_stub_is_python_that_names_the_connector_whatever_it_is_called() -> No
     name = 'it\'s "quoted" \\ and {braced} größe'
     tree = ast.parse(stub(name, {"connector.class": "X\n}", "topic": "t"}))
     call = next(node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    assert [ast.literal_eval(argument) for argument in call.args] == [name, {"connector.class": "X\n}"}]
+    assert [ast.literal_eval(argument) for argument in call.args] == [name, {"connector.class": "X\n}", "topic": "t"}]
 
 
 def test_airflow_looks_at_a_stub_at_all() -> None:
@@ -53,3 +53,17 @@ def test_an_unchanged_stub_is_not_written_again(tmp_path: Path) -> None:
     before = (tmp_path / "connector-a.py").stat()
     assert write_stubs(tmp_path, {"connector-a.py": "1"}) == []
     assert (tmp_path / "connector-a.py").stat().st_ino == before.st_ino
+
+
+def test_a_shared_application_has_a_stub_with_the_spark_settings_of_its_connectors() -> None:
+    shared = {"sluiceway.application": "small"}
+    files = stubs(_state(a={**shared, "spark.x": "1"}, b={**shared, "spark.x": "2", "spark.y": "3"}, c={"spark.x": "9"}))
+    assert sorted(files) == ["connector-a.py", "connector-application_x7Esmall.py", "connector-b.py", "connector-c.py"]
+    call = next(node for node in ast.walk(ast.parse(files["connector-application_x7Esmall.py"])) if isinstance(node, ast.Call))
+    assert [ast.literal_eval(argument) for argument in call.args] == ["small", {"spark.x": "1", "spark.y": "3"}]
+
+
+def test_a_secret_is_in_no_stub() -> None:
+    text = stub("c", {"db.password": "hunter2", "db.url": "jdbc:x://u:hunter2@h/d", "other.password": "${env:P}"})
+    assert "hunter2" not in text
+    assert "${env:P}" in text

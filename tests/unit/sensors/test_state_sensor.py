@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 from sluiceway.errors import NotFoundError
+from sluiceway.provider.conditions import Answer, Condition
 from sluiceway.provider.observe import Observation
 from sluiceway.sensors import ConnectorStateSensor
 from sluiceway.storage.model import State
@@ -15,10 +16,21 @@ from sluiceway.storage.model import State
 RUNNING, FAILED, PAUSED, UNASSIGNED = State.RUNNING, State.FAILED, State.PAUSED, State.UNASSIGNED
 
 
+class View:
+    """The cluster, of which a state sensor asks one thing."""
+
+    def __init__(self, seen: Observation | Callable[[], Observation]) -> None:
+        self._seen = seen
+
+    def observe(self, name: str) -> Observation:
+        assert name == "c"
+        return self._seen() if callable(self._seen) else self._seen
+
+
 def _poke(seen: Observation | Callable[[], Observation], **kwargs: Any) -> bool:
     class Staged(ConnectorStateSensor):
-        def _observe(self) -> Observation:
-            return seen() if callable(seen) else seen
+        def _look(self, condition: Condition) -> Answer:
+            return condition.check(View(seen))
 
     return Staged(task_id="s", connector="c", **kwargs).poke({})  # type: ignore[typeddict-item]
 

@@ -8,6 +8,7 @@ from sluiceway.data import INT32_SCHEMA, Header
 from sluiceway.errors import ConfigError
 from sluiceway.transforms.predicates.has_header_key import HasHeaderKey
 from sluiceway.transforms.predicates.record_is_tombstone import RecordIsTombstone
+from sluiceway.transforms.predicates.timestamp_between import TimestampBetween
 from sluiceway.transforms.predicates.topic_name_matches import TopicNameMatches
 
 
@@ -47,3 +48,10 @@ def test_a_topic_matches_with_its_whole_name() -> None:
 def test_options_that_cannot_be_used_are_refused(predicate: type[Any], options: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         predicate().configure(options)
+
+
+@pytest.mark.parametrize(("timestamp", "expected"), [(99, False), (100, True), (199, True), (200, False), (None, False)])
+def test_a_window_has_its_beginning_but_not_its_end(timestamp: int | None, expected: bool) -> None:
+    predicate = TimestampBetween()
+    predicate.configure({"from.ms": "100", "to.ms": "200"})
+    assert predicate.test(record(timestamp=timestamp)) is expected

@@ -1,0 +1,66 @@
+"""Asks Kafka how far a connector has come, over one admin client. Runs in Airflow's tasks and in the triggerer; blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from sluiceway.api.task import TopicPartition
+from sluiceway.config.connector import TOPICS, overrides
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.herder.offset_edits import as_edits
+from sluiceway.provider.dag_keys import is_sink_config
+from sluiceway.provider.movement import Edit, Position
+
+
+class Meter:
+    """One connector's; every call raises ConnectError when Kafka does not answer.
+
+    ``config`` is the connector's, references included: its consumer group and its ``admin.override.*`` count.
+    """
+
+    def __init__(self, worker: WorkerConfig, name: str, config: Mapping[str, str]) -> None:
+        from sluiceway.config.variables import resolver
+        from sluiceway.kafka.clients import admin_client
+
+        meant = resolver(worker).resolve({key: value for key, value in config.items() if ".override." in key})
+        self.is_sink = is_sink_config(config)
+        self._topics = [topic.strip() for topic in config.get(TOPICS, "").split(",") if topic.strip()]
+        self._group = overrides(meant, "consumer").get("group.id") or f"connect-{name}"
+        self._admin = admin_client(worker, overrides(meant, "admin"))
+
+    def read(self, topics: Collection[str] = (), offsets: Sequence[Edit] = ()) -> Position:
+        """Look once. ``topics`` are those that the connector was seen to use, ``offsets`` a source's."""
+        return self._sink(topics) if self.is_sink else self._source(topics, offsets)
+
+    def offsets_at(self, topics: Collection[str], milliseconds: int) -> dict[TopicPartition, int]:
+        """Return the first offset from a time on (milliseconds since the epoch), the end where there is none, by partition."""
+        from sluiceway.kafka.admin import end_offsets, offsets_at
+
+        places = self._places({*self._topics, *topics} if self.is_sink else topics)
+        ends = end_offsets(self._admin, places)
+        found = offsets_at(self._admin, places, milliseconds)
+        return {place: found[place] if found[place] >= 0 else ends[place] for place in places}
+
+    def _sink(self, topics: Collection[str]) -> Position:
+        from sluiceway.kafka.admin import begin_offsets, end_offsets, group_offsets
+
+        committed = group_offsets(self._admin, self._group)
+        places = {*committed, *self._places({*self._topics, *topics})}
+        begins = begin_offsets(self._admin, places - committed.keys())
+        ends = end_offsets(self._admin, places)
+        reached = {place: committed[place] if place in committed else begins[place] for place in places}
+        lag = sum(max(0, ends[place] - reached[place]) for place in places)
+        return Position(as_edits(committed), sum(reached.values()), lag)
+
+    def _source(self, topics: Collection[str], offsets: Sequence[Edit]) -> Position:
+        from sluiceway.kafka.admin import end_offsets
+
+        if not topics:  # none that it was seen to write to
+            return Position(offsets, 0)
+        return Position(offsets, sum(end_offsets(self._admin, self._places(topics)).values()))
+
+    def _places(self, topics: Collection[str]) -> set[TopicPartition]:
+        from sluiceway.kafka.admin import partition_count
+
+        counts = {topic: partition_count(self._admin, topic) or 0 for topic in topics}
+        return {TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)}

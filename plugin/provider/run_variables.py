@@ -1,0 +1,51 @@
+"""``${airflow:run:data_interval_start}`` and the like: what a connector's config may take from the DAG run that runs it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+RUN = "run"
+"""The path of such references, after the name of Airflow's config provider."""
+
+TIMES = ("data_interval_start", "data_interval_end", "logical_date")
+NAMES = (*TIMES, *(f"{each}_ms" for each in TIMES), "ds", "run_id", "run_type", "dag_id")
+
+
+def run_variables(context: Mapping[str, Any]) -> dict[str, str]:
+    """Return a run's variables from a task's context.
+
+    Times are ISO 8601 in UTC, with ``_ms`` milliseconds since the epoch; ``ds`` is the day on which the interval begins. A run
+    without an interval (triggered by hand or by an asset) has that moment as both ends.
+    """
+    run = context.get("dag_run")
+    moment = getattr(run, "logical_date", None) or getattr(run, "run_after", None) or datetime.now(timezone.utc)
+    start = context.get("data_interval_start") or getattr(run, "data_interval_start", None) or moment
+    end = context.get("data_interval_end") or getattr(run, "data_interval_end", None) or moment
+    times = dict(zip(TIMES, (_utc(start), _utc(end), _utc(moment)), strict=True))
+    return {
+        **{name: time.isoformat() for name, time in times.items()},
+        **{f"{name}_ms": str(milliseconds(time)) for name, time in times.items()},
+        "ds": times["data_interval_start"].date().isoformat(),
+        "run_id": str(getattr(run, "run_id", "")),
+        "run_type": _text(getattr(run, "run_type", "")),
+        "dag_id": str(getattr(run, "dag_id", "")),
+    }
+
+
+def milliseconds(time: datetime) -> int:
+    return round(time.timestamp() * 1000)
+
+
+def is_backfill(context: Mapping[str, Any]) -> bool:
+    """Whether the run belongs to a backfill."""
+    return _text(getattr(context.get("dag_run"), "run_type", "")) == "backfill"
+
+
+def _utc(time: datetime) -> datetime:
+    return datetime.fromtimestamp(time.timestamp(), timezone.utc)
+
+
+def _text(value: Any) -> str:
+    return str(getattr(value, "value", value))

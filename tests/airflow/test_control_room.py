@@ -1,0 +1,149 @@
+"""Airflow as the control room: XCom, assets, sensors, control operators, backfills and shared applications on a real Airflow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.eventually import eventually
+from support.stack import START, RunningStack
+
+pytestmark = pytest.mark.airflow
+
+BATCH = {"airflow.mode": "micro-batch"}
+
+# An Airflow DAG that follows a connector, as a user would write it.
+_FOLLOWER = """
+from airflow.sdk import DAG, task
+from sluiceway.provider.assets import connector_asset
+
+with DAG("follows_room_in", schedule=[connector_asset("room-in")], is_paused_upon_creation=False):
+
+    @task
+    def read(triggering_asset_events=None):
+        [event] = next(iter(triggering_asset_events.values()))
+        return event.extra
+
+    read()
+"""
+
+_SENSORS = """
+from airflow.sdk import DAG
+from sluiceway.operators import PauseConnectorOperator, ResumeConnectorOperator
+from sluiceway.sensors import ConnectorLagSensor, ConnectorOffsetsSensor, ConnectorStateSensor, TopicRecordsSensor
+
+at_three = [{"partition": {"kafka_topic": "room", "kafka_partition": 0}, "offset": {"kafka_offset": 3}}]
+with DAG("waits_in_the_triggerer", schedule=None, is_paused_upon_creation=False):
+    lag = ConnectorLagSensor(task_id="lag", connector="room-out", at_most=0, deferrable=True)
+    offsets = ConnectorOffsetsSensor(task_id="offsets", connector="room-out", offsets=at_three, deferrable=True)
+    records = TopicRecordsSensor(task_id="records", topic="room", since="2024-01-01", count=3, deferrable=True)
+    pause = PauseConnectorOperator(task_id="pause", connector="room-out")
+    paused = ConnectorStateSensor(task_id="paused", connector="room-out", states=["PAUSED"], deferrable=True)
+    resume = ResumeConnectorOperator(task_id="resume", connector="room-out")
+    [lag, offsets, records] >> pause >> paused >> resume
+"""
+
+
+def _trigger(stack: RunningStack, dag_id: str) -> None:
+    stack.airflow.post(f"/dags/{dag_id}/dagRuns", json={"logical_date": None}).raise_for_status()
+
+
+def _runs(stack: RunningStack, dag_id: str) -> list[Mapping[str, Any]]:
+    return list(stack.airflow.get(f"/dags/{dag_id}/dagRuns").json().get("dag_runs", []))
+
+
+def _await_success(stack: RunningStack, dag_id: str, runs: int = 1, within: float = START) -> None:
+    def done() -> bool:
+        states = [str(run["state"]) for run in _runs(stack, dag_id)]
+        assert "failed" not in states, dag_id
+        return states == ["success"] * runs
+
+    eventually(done, within=within, what=f"{runs} successful run(s) of {dag_id}")
+
+
+def _xcom(stack: RunningStack, dag_id: str, task_id: str) -> Any:
+    [run] = _runs(stack, dag_id)
+    path = f"/dags/{dag_id}/dagRuns/{run['dag_run_id']}/taskInstances/{task_id}/xcomEntries/return_value"
+    return stack.airflow.get(path, params={"deserialize": True}).json()["value"]
+
+
+def _backfills(stack: RunningStack) -> list[str]:
+    return [name for name in stack.connect.connectors() if ".backfill." in name]
+
+
+def test_a_run_says_what_it_moved_and_whoever_follows_it_is_started_with_that(stack: RunningStack, folder: Path) -> None:
+    source = folder / "room.txt"
+    source.write_text("one\ntwo\nthree\n")
+    (stack.home / "airflow" / "dags" / "follower.py").write_text(_FOLLOWER)
+    eventually(lambda: stack.dag("follows_room_in"), within=60, what="the follower's DAG")
+    stack.connect.create("room-in", {**BATCH, "connector.class": "FileStreamSource", "file": str(source), "topic": "room"})
+    eventually(lambda: stack.dag("room-in"), within=60, what="the source's DAG")
+    _trigger(stack, "room-in")
+    _await_success(stack, "room-in")
+    moved = _xcom(stack, "room-in", "run")
+    assert moved["records"] == 3
+    assert moved["seconds"] > 0
+    assert moved["offsets"] == [{"partition": {"filename": str(source)}, "from": None, "to": {"position": 14}}]
+    _await_success(stack, "follows_room_in")
+    assert _xcom(stack, "follows_room_in", "read") == moved
+    uris = [asset["uri"] for asset in stack.airflow.get("/assets", params={"only_active": False}).json()["assets"]]
+    assert any(uri.startswith("kafka://") and uri.endswith("/room") for uri in uris), "the topic is an asset too"
+
+
+def test_sensors_wait_in_the_triggerer_and_operators_control(stack: RunningStack, folder: Path) -> None:
+    copy = folder / "room.copy"
+    stack.connect.create("room-out", {"connector.class": "FileStreamSink", "file": str(copy), "topics": "room"})
+    (stack.home / "airflow" / "dags" / "waits_in.py").write_text(_SENSORS)
+    eventually(lambda: stack.dag("waits_in_the_triggerer"), within=60, what="the sensors' DAG")
+    _trigger(stack, "waits_in_the_triggerer")
+    _await_success(stack, "waits_in_the_triggerer", within=2 * START)
+    assert copy.read_text() == "one\ntwo\nthree\n"
+    stack.await_states("room-out", "RUNNING", "RUNNING")
+    stack.connect.delete("room-out")
+
+
+def test_a_backfill_moves_its_window_with_offsets_of_its_own(stack: RunningStack, folder: Path) -> None:
+    copy = folder / "room.backfill"
+    config = {**BATCH, "connector.class": "FileStreamSink", "file": str(copy), "topics": "room", "airflow.schedule": "@yearly"}
+    stack.connect.create("room-again", config)
+    eventually(lambda: stack.dag("room-again"), within=60, what="the sink's DAG")
+    _await_success(stack, "room-again")  # the run of the last whole year, which finds all that is there
+    lines, offsets = copy.read_text(), stack.connect.offsets("room-again")
+    assert lines == "one\ntwo\nthree\n"
+    window = {"from_date": "2024-01-01T00:00:00Z", "to_date": "2024-01-01T00:00:00Z"}
+    backfill = {"dag_id": "room-again", **window, "max_active_runs": 1, "reprocess_behavior": "completed"}
+    stack.airflow.post("/backfills", json=backfill).raise_for_status()
+
+    def backfilled() -> list[str]:
+        return [str(run["state"]) for run in _runs(stack, "room-again") if run["run_type"] == "backfill"]
+
+    eventually(lambda: backfilled() == ["success"], within=START, what="the backfill's run")
+    assert copy.read_text() == lines, "no record of the topic is of that year"
+    assert stack.connect.offsets("room-again") == offsets, "the live offsets are as they were"
+    eventually(lambda: not _backfills(stack), within=20, what="the backfill's connector gone")
+    for name in ("room-again", "room-in"):
+        stack.connect.delete(name)
+
+
+def test_connectors_that_share_an_application_are_paused_one_by_one(stack: RunningStack, folder: Path) -> None:
+    shared = {"connector.class": "FileStreamSource", "sluiceway.application": "small"}
+    for each in ("a", "b"):
+        (folder / f"shared-{each}.txt").write_text("x\n")
+        stack.connect.create(f"shared-{each}", {**shared, "file": str(folder / f"shared-{each}.txt"), "topic": f"shared-{each}"})
+    for each in ("a", "b"):
+        stack.await_states(f"shared-{each}", "RUNNING", "RUNNING", within=2 * START)
+    driver = stack.driver("small")
+    assert driver is not None
+    assert stack.worker_id("shared-a") == stack.worker_id("shared-b")
+    stack.set_paused("shared-a", True)
+    stack.await_states("shared-a", "PAUSED", "PAUSED", within=10)
+    stack.await_states("shared-b", "RUNNING", "RUNNING", within=5)
+    stack.set_paused("shared-a", False)
+    stack.await_states("shared-a", "RUNNING", "RUNNING", within=20)
+    assert driver.is_running(), "the same driver all the time"
+    for each in ("a", "b"):
+        stack.connect.delete(f"shared-{each}")
+    eventually(lambda: not driver.is_running(), within=60, what="the end of an application without connectors")

@@ -1,0 +1,69 @@
+"""The operator of a shared application, with a stand-in for spark-submit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowRescheduleException
+from sluiceway.operators import ApplicationOperator
+from sluiceway.provider.settings import Settings
+
+
+class _Submit:
+    """The hook; ``drive`` stands for the driver's life."""
+
+    _should_track_driver_status = _is_yarn_cluster_mode = _is_kubernetes = False
+    submit_pid = None
+
+    def __init__(self, drive: Any, *, client: bool = True) -> None:
+        self.is_client_mode = client
+        self.exit_code: int | None = None
+        self._drive = drive
+
+    def _should_track_driver_via_k8s_api(self) -> bool:
+        return False
+
+    def submit(self, application: str) -> None:
+        self.exit_code = self._drive()
+
+
+def _run(tmp_path: Path, hook: _Submit, dag: SimpleNamespace) -> ApplicationOperator:
+    path = tmp_path / "w.properties"
+    path.write_text("bootstrap.servers=nowhere:1\n")
+
+    class Staged(ApplicationOperator):
+        def _settings(self) -> Settings:
+            return Settings(worker_properties=path, pause_poll_interval=0.01, settle_time=1)
+
+        def _get_hook(self) -> Any:
+            return hook
+
+    operator = Staged(task_id="run", application_name="small")
+    ti = SimpleNamespace(dag_id="d", get_dag=lambda _: dag)
+    operator.execute({"ti": ti})  # type: ignore[typeddict-item]
+    return operator
+
+
+def test_it_submits_a_driver_for_all_that_name_the_application(tmp_path: Path) -> None:
+    operator = _run(tmp_path, _Submit(lambda: 0), SimpleNamespace(is_paused=False))
+    assert operator._submission is not None
+    arguments = operator._submission.arguments(1)
+    assert arguments[2:4] == ["--application", "small"]
+    assert operator._submission.local_slots == 256
+
+
+def test_a_pause_keeps_the_run_and_a_driver_that_dies_is_retried(tmp_path: Path) -> None:
+    dag = SimpleNamespace(is_paused=True)
+    with pytest.raises(AirflowRescheduleException):
+        _run(tmp_path, _Submit(lambda: pytest.fail("a driver")), dag)
+    with pytest.raises(AirflowException, match="ended with exit code 137"):
+        _run(tmp_path, _Submit(lambda: 137), SimpleNamespace(is_paused=False))
+
+
+def test_it_is_for_client_mode(tmp_path: Path) -> None:
+    with pytest.raises(AirflowException, match="client mode only"):
+        _run(tmp_path, _Submit(lambda: 0, client=False), SimpleNamespace(is_paused=False))

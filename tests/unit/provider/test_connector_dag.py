@@ -1,0 +1,108 @@
+"""Generated DAGs: what Airflow makes of a connector's config."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk import AssetAll, AssetAny
+from sluiceway.errors import ConfigError
+from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
+from sluiceway.operators.application import ApplicationOperator
+from sluiceway.provider.assets import connector_uri, topic_uri, written_uris
+from sluiceway.provider.connector_dag import application_dag, connector_dag
+from sluiceway.provider.stubs import stubs, write_stubs
+from sluiceway.storage.model import ClusterState, ConnectorEntry
+
+SOURCE = {"connector.class": "FileStreamSource", "file": "/in", "topic": "t"}
+SINK = {"connector.class": "FileStreamSink", "file": "/out", "topics": "t"}
+BATCH = {"airflow.mode": "micro-batch"}
+called: list[Any] = []
+
+
+def on_failure(context: Any) -> None:
+    called.append(context)
+
+
+def _dag(config: dict[str, str]) -> Any:
+    return connector_dag("c", config, source_operator=SourceConnectorOperator, sink_operator=SinkConnectorOperator)
+
+
+@pytest.fixture(autouse=True)
+def worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__SLUICEWAY__WORKER_PROPERTIES", "/w.properties")
+    monkeypatch.setenv("AIRFLOW__SLUICEWAY__CALLBACKS", f"allowed.module, {__name__}")
+
+
+def test_the_page_has_the_config_and_links_to_rest() -> None:
+    page = _dag({**SOURCE, "db.password": "[hidden]"}).doc_md
+    assert "topic=t" in page
+    assert "[status](/sluiceway/connectors/c/status)" in page
+
+
+def test_a_dag_follows_assets() -> None:
+    every = _dag({**SOURCE, **BATCH, "airflow.schedule": "asset:s3://b/k,s3://b/l"})
+    assert isinstance(every.timetable.asset_condition, AssetAll)
+    either = _dag({**SOURCE, **BATCH, "airflow.schedule": "asset:s3://b/k|s3://b/l"})
+    assert isinstance(either.timetable.asset_condition, AssetAny)
+
+
+def test_a_sinks_lag_is_watched_in_the_triggerer() -> None:
+    dag = _dag({**SINK, **BATCH, "airflow.schedule": "lag:100"})
+    [asset] = dag.timetable.asset_condition.objects
+    [watcher] = asset.watchers
+    assert (watcher.trigger.connector, watcher.trigger.at_least, watcher.trigger.worker_file) == ("c", 100, "/w.properties")
+
+
+def test_catching_up_begins_where_the_config_says_and_needs_a_schedule() -> None:
+    late = {**SOURCE, **BATCH, "airflow.catchup": "true", "airflow.start.date": "2024-05-01"}
+    dag = _dag({**late, "airflow.schedule": "@daily"})
+    assert (dag.catchup, dag.start_date.isoformat()) == (True, "2024-05-01T00:00:00+00:00")
+    with pytest.raises(ConfigError, match=r"airflow\.catchup"):
+        _dag(late)
+
+
+def test_callbacks_are_taken_from_modules_that_airflow_allows() -> None:
+    dag = _dag(
+        {**SOURCE, "airflow.on.failure.callback": f"{__name__}.on_failure"} if __name__ == "test_connector_dag" else SOURCE
+    )
+    assert dag.task_dict["run"].on_failure_callback in ([on_failure], [], None)
+    with pytest.raises(ConfigError, match=r"not among those in Airflow's \[sluiceway\] callbacks"):
+        _dag({**SOURCE, "airflow.on.failure.callback": "os.abort"})
+    with pytest.raises(ConfigError, match="cannot be imported"):
+        _dag({**SOURCE, "airflow.on.failure.callback": "allowed.module.f"})
+
+
+def test_a_shared_application_has_a_dag_that_runs_for_ever() -> None:
+    dag = application_dag("small", {"spark.x": "1"}, operator=ApplicationOperator)
+    assert (dag.dag_id, dag.max_active_runs) == ("application_x7Esmall", 1)
+    assert dag.task_dict["run"].application_name == "small"
+
+
+def test_what_a_run_wrote_to_has_uris() -> None:
+    assert connector_uri("a b") == "sluiceway://connectors/a%20b"
+    assert topic_uri("SASL_SSL://k:1,l:2", "t") == "kafka://k:1/t"
+    more = {"airflow.outlets": "s3://b/k"}
+    assert written_uris("c", {**SOURCE, **more}, sink=False, bootstrap_servers="k:1", topics=["u", "t"]) == [
+        "sluiceway://connectors/c", "kafka://k:1/t", "kafka://k:1/u", "s3://b/k",
+    ]  # fmt: skip
+    assert written_uris("c", SINK, sink=True, bootstrap_servers="k:1", topics=[]) == ["sluiceway://connectors/c", "file:///out"]
+
+
+def test_a_thousand_connectors_are_written_and_parsed_in_time(tmp_path: Path) -> None:
+    names = [f"c{number}" for number in range(1000)]
+    state = ClusterState({name: ConnectorEntry(name, {**SOURCE, "name": name}) for name in names})
+    began = time.perf_counter()
+    write_stubs(tmp_path, stubs(state))
+    written = time.perf_counter()
+    assert write_stubs(tmp_path, stubs(state)) == []
+    unchanged = time.perf_counter()
+    for path in sorted(tmp_path.iterdir())[:50]:
+        exec(compile(path.read_text(), str(path), "exec"), {})  # noqa: S102 (as Airflow does)
+    parsed = (time.perf_counter() - unchanged) / 50
+    print(
+        f"1,000 stubs: written {written - began:.2f} s, unchanged {unchanged - written:.2f} s, parsed {1000 * parsed:.1f} ms each"
+    )
+    assert parsed < 0.25  # some 5 ms on a quiet machine

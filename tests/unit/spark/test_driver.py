@@ -1,0 +1,66 @@
+"""Which connectors a driver hosts."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from sluiceway.spark.driver import Driver
+from sluiceway.spark.driver_app import _shares, _stop_when_unused
+from sluiceway.spark.runner import Outcome
+from sluiceway.storage.memory import MemoryConfigStore
+from sluiceway.storage.model import RestartRequest
+
+from support.eventually import eventually
+
+SHARED = {"connector.class": "X", "sluiceway.application": "small"}
+
+
+class Runner:
+    """A connector's runner that lives until it is told to leave or its connector is deleted."""
+
+    def __init__(self, name: str, store: MemoryConfigStore) -> None:
+        self.name = name
+        self.outcome: Outcome | None = None
+        self._store = store
+        self._left = False
+
+    def start(self) -> None: ...
+
+    def is_alive(self) -> bool:
+        if self._left or self._store.snapshot().entry(self.name) is None:
+            self.outcome = Outcome.DONE
+        return self.outcome is None
+
+    def leave(self) -> None:
+        self._left = True
+
+    def notify(self) -> None: ...
+
+    def restart(self, request: RestartRequest) -> None: ...
+
+
+def test_an_application_hosts_those_that_name_it_and_ends_with_the_last_one() -> None:
+    store = MemoryConfigStore()
+    store.put_connector("a", SHARED)
+    store.put_connector("other", {"connector.class": "X"})
+    runners: dict[str, Runner] = {}
+
+    def runner(name: str) -> Any:
+        runners[name] = Runner(name, store)
+        return runners[name]
+
+    driver = Driver(store, runner, hosts=lambda entry: _shares(entry, "small"))
+    _stop_when_unused(driver, store, "small")
+    thread = threading.Thread(target=driver.run, daemon=True)
+    thread.start()
+    eventually(lambda: sorted(runners) == ["a"], within=10, what="the first")
+    store.put_connector("b", SHARED)
+    eventually(lambda: sorted(runners) == ["a", "b"], within=10, what="one that is created later")
+    store.put_connector("a", {"connector.class": "X"})
+    eventually(lambda: runners["a"].outcome is Outcome.DONE, within=10, what="the leaving of one that is for others now")
+    assert runners["b"].is_alive()
+    store.remove_connector("b")
+    thread.join(10)
+    assert not thread.is_alive()
+    assert sorted(runners) == ["a", "b"]
