@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.exceptions import AirflowException
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException
-from sluiceway.config.connector import NAME
+from sluiceway.config.connector import CONNECTOR_CLASS, NAME
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConfigError
 from sluiceway.operators.driver_operator import DriverOperator, End, Probe, report_folder, with_report
@@ -18,12 +18,16 @@ from sluiceway.operators.given_config import check_kind, named_config
 from sluiceway.provider.assets import connector_alias, emit, written_uris
 from sluiceway.provider.backfill import Backfill
 from sluiceway.provider.conditions import RestCondition
+from sluiceway.provider.connection_hook import kafka_overrides
 from sluiceway.provider.dag_keys import APPLICATION, DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of, is_sink_config
+from sluiceway.provider.extra_links import ConnectorRestLink
 from sluiceway.provider.hook import ConnectorSubmitHook
+from sluiceway.provider.lineage import Lineage, lineage
 from sluiceway.provider.link import KafkaLink, Link
 from sluiceway.provider.movement import Moved, Position
 from sluiceway.provider.movement_watch import MovementWatch
 from sluiceway.provider.naming import dag_id
+from sluiceway.provider.openlineage import LineageMixin
 from sluiceway.provider.run_variables import is_backfill, run_variables
 from sluiceway.provider.settings import Settings
 from sluiceway.provider.submission import Submission
@@ -38,7 +42,7 @@ _LATER = timedelta(seconds=10)
 _APPEARS_SECONDS = 300.0  # a driver that was submitted to a cluster may have to wait for machines
 
 
-class ConnectorOperator(DriverOperator):
+class ConnectorOperator(LineageMixin, DriverOperator):
     """Runs a connector until it is paused, stopped or deleted; in micro-batch mode until it has moved what is there.
 
     When the DAG or the connector is paused the driver drains, and the task gives its slot back and waits for the resume
@@ -66,6 +70,7 @@ class ConnectorOperator(DriverOperator):
 
     template_fields: Sequence[str] = (*DriverOperator.template_fields, "connector", "config")
     template_fields_renderers: ClassVar[dict[str, str]] = {"config": "json"}
+    operator_extra_links = (ConnectorRestLink(), *DriverOperator.operator_extra_links)
     sink: ClassVar[bool | None] = None
     """Whether only sinks (True) or only sources (False) may be run."""
 
@@ -149,6 +154,17 @@ class ConnectorOperator(DriverOperator):
         before = Position([(p, o) for p, o in began["offsets"]], began["count"]) if began else None
         moved = Moved.between(before, link.position(self.connector), time.time() - began["time"] if began else 0.0)
         return self._done(context, worker, link, config, moved, bounded=bounded)
+
+    def lineage(self) -> Lineage | None:
+        """Return both ends by the config that ran, else the one in the DAG, else the one in the config topic."""
+        worker = self._settings().worker(self.worker_properties, kafka_overrides(self.kafka_conn_id))
+        config = self._submission.config if self._submission else named_config(self.connector, self.config)
+        if config is None:
+            entry = self._link(worker).entry(self.connector)
+            config = (entry.config if entry else None) or {}
+        if CONNECTOR_CLASS not in config:
+            return None
+        return lineage(config, bootstrap=worker.bootstrap_servers, sink=is_sink_config(config))
 
     # Before the driver.
 

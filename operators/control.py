@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 from airflow.exceptions import AirflowException
 from airflow.sdk import BaseOperator
 from sluiceway.config.connector import NAME
-from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.operators.given_config import named_config
-from sluiceway.provider.kafka_connection import worker_overrides
+from sluiceway.provider.connection_hook import kafka_overrides
 from sluiceway.provider.settings import read_settings
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TargetState
@@ -37,7 +36,7 @@ class ConnectorControlOperator(BaseOperator):
         connector: the connector's name (templated).
         worker_properties: path of the worker's properties file; default is Airflow's ``[sluiceway] worker_properties``
             (templated).
-        kafka_conn_id: an Airflow connection of type ``kafka`` or ``kafka_connect`` that wins over the file. (templated)
+        kafka_conn_id: an Airflow connection of type ``kafka_connect`` or ``kafka`` that wins over the file. (templated)
     """
 
     template_fields: Sequence[str] = ("connector", "worker_properties", "kafka_conn_id")
@@ -66,8 +65,7 @@ class ConnectorControlOperator(BaseOperator):
 
     @contextmanager
     def _herder(self) -> Iterator[Herder]:
-        overrides = worker_overrides(self.kafka_conn_id) if self.kafka_conn_id else {}
-        worker: WorkerConfig = read_settings().worker(self.worker_properties, overrides)
+        worker = read_settings().worker(self.worker_properties, kafka_overrides(self.kafka_conn_id))
         use_plugin_path(worker.raw)
         with open_stores(worker) as stores:
             yield Herder(worker, stores.config, stores.status, stores.offsets)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,16 +19,17 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowRescheduleException
 from sluiceway.config.properties import read_properties
 from sluiceway.provider.config_provider import environment
+from sluiceway.provider.connection_hook import kafka_overrides
 from sluiceway.provider.driver_processes import DriverProcesses
+from sluiceway.provider.extra_links import SparkUiLink, publish
 from sluiceway.provider.hook import ConnectorSubmitHook
-from sluiceway.provider.kafka_connection import worker_overrides
 from sluiceway.provider.run_variables import run_variables
 from sluiceway.provider.settings import Settings, read_settings
 from sluiceway.provider.submission import Submission
 from sluiceway.provider.watch import DriverWatch
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
+    from airflow.sdk import BaseOperatorLink, Context
 
 Probe = Callable[[], bool]
 
@@ -53,13 +54,14 @@ class DriverOperator(SparkSubmitOperator):
 
     Args:
         worker_properties: path of the worker's properties file; default is Airflow's ``[sluiceway] worker_properties``.
-        kafka_conn_id: an Airflow connection of type ``kafka`` or ``kafka_connect``: where Kafka is and how to log in there. Wins
+        kafka_conn_id: an Airflow connection of type ``kafka_connect`` or ``kafka``: where Kafka is and how to log in there. Wins
             over the worker's file. (templated)
         conn_id: the Spark connection; default is Airflow's ``[sluiceway] spark_conn_id``. Where there is no such connection,
             Spark runs in local mode with as many slots as are needed.
     """
 
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, "worker_properties", "kafka_conn_id")
+    operator_extra_links: Collection[BaseOperatorLink] = (SparkUiLink(),)
     ui_color = "#d9e8f5"
 
     _conn_id: str
@@ -112,7 +114,7 @@ class DriverOperator(SparkSubmitOperator):
     def _begin(self, settings: Settings) -> dict[str, str]:
         """Take note of settings; return the worker properties that win over its file."""
         self._settle_time = timedelta(seconds=settings.settle_time)
-        return worker_overrides(self.kafka_conn_id) if self.kafka_conn_id else {}
+        return kafka_overrides(self.kafka_conn_id)
 
     def _prepare(
         self, context: Context, settings: Settings, submission: Submission, overrides: Mapping[str, str]
@@ -127,6 +129,8 @@ class DriverOperator(SparkSubmitOperator):
         self.env_vars = {**(self.env_vars or {}), **secrets} or None
         self.name = submission.name
         self._hook = hook = self._get_hook()
+        hook.on_ui = lambda: publish(self, context["ti"])
+        publish(self, context["ti"])
         return hook
 
     def _get_hook(self) -> ConnectorSubmitHook:

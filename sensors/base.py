@@ -12,7 +12,7 @@ from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException
 from sluiceway.provider.cluster_view import open_view
 from sluiceway.provider.conditions import Answer, Condition
-from sluiceway.provider.kafka_connection import worker_overrides
+from sluiceway.provider.connection_hook import kafka_overrides
 from sluiceway.provider.settings import read_settings
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class ConditionSensor(BaseSensorOperator):
     Args:
         worker_properties: path of the worker's properties file; default is Airflow's ``[sluiceway] worker_properties``. It must
             be there on the triggerer's machine too where the sensor is deferred. (templated)
-        kafka_conn_id: an Airflow connection of type ``kafka`` or ``kafka_connect`` that wins over the file. (templated)
+        kafka_conn_id: an Airflow connection of type ``kafka_connect`` or ``kafka`` that wins over the file. (templated)
         deferrable: whether to wait in the triggerer; default is Airflow's ``[operators] default_deferrable``.
     """
 
@@ -70,8 +70,10 @@ class ConditionSensor(BaseSensorOperator):
             return None
         from sluiceway.provider.triggers import ConditionTrigger
 
-        worker_file = str(read_settings().worker_file(self.worker_properties))
-        trigger = ConditionTrigger.of(self.condition(), worker_file, self._overrides(), read_settings().sensor_interval)
+        settings = read_settings()
+        worker_file = str(settings.worker_file(self.worker_properties))
+        overrides = kafka_overrides(self.kafka_conn_id)
+        trigger = ConditionTrigger.of(self.condition(), worker_file, overrides, settings.sensor_interval)
         self.defer(trigger=trigger, method_name="after_wait", timeout=timedelta(seconds=float(self.timeout)))
         raise AssertionError("defer() does not return")
 
@@ -89,13 +91,10 @@ class ConditionSensor(BaseSensorOperator):
     def _subject(self, condition: Condition) -> str:
         return str(getattr(condition, "connector", None) or getattr(condition, "topic", ""))
 
-    def _overrides(self) -> dict[str, str]:
-        return worker_overrides(self.kafka_conn_id) if self.kafka_conn_id else {}
-
     def _get_next_poke_interval(self, started_at: datetime | float, run_duration: Callable[[], float], poke_count: int) -> float:
         interval = super()._get_next_poke_interval(started_at, run_duration, poke_count)
         return max(interval, read_settings().settle_time) if self.reschedule else interval
 
     def _look(self, condition: Condition) -> Answer:
-        with open_view(read_settings().worker(self.worker_properties, self._overrides())) as view:
+        with open_view(read_settings().worker(self.worker_properties, kafka_overrides(self.kafka_conn_id))) as view:
             return condition.check(view)

@@ -83,7 +83,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     root = parser()
     if completion.asked_for():
         completion.complete(root)
-    options = root.parse_args(arguments)
+    return run_verb(root.parse_args(arguments))
+
+
+def run_verb(options: argparse.Namespace) -> int:
+    """Run the subcommand that was parsed and return its exit code, as ``main`` does."""
     try:
         code: int = options.run(options)
         sys.stdout.flush()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from airflow.exceptions import AirflowNotFoundException
@@ -10,6 +13,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from sluiceway.provider.submission import Submission
 
 _MASTER = "spark.master"
+_UI_STARTED = re.compile(r"Successfully started service 'SparkUI' on port (\d+)")
 
 
 class ConnectorSubmitHook(SparkSubmitHook):
@@ -22,6 +26,10 @@ class ConnectorSubmitHook(SparkSubmitHook):
 
     def __init__(self, submission: Submission, **kwargs: Any) -> None:
         self._submission = submission
+        self.ui_url: str | None = None
+        """Where the driver's Spark UI is; None until its log says so, and where no log line of it comes here."""
+        self.on_ui: Callable[[], None] = lambda: None
+        """Called once ``ui_url`` is known."""
         explicit = kwargs.pop("env_vars", None)
         super().__init__(conf=submission.conf(kwargs.pop("conf", None)), **kwargs)
         if self.is_local:
@@ -57,6 +65,16 @@ class ConnectorSubmitHook(SparkSubmitHook):
         if self.is_client_mode:
             kwargs.setdefault("start_new_session", True)
         return super().submit(application, **kwargs)
+
+    def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
+        super()._process_spark_submit_log(map(self._look_for_ui, itr))
+
+    def _look_for_ui(self, line: Any) -> Any:
+        found = _UI_STARTED.search(str(line)) if self.ui_url is None and self.is_client_mode else None
+        if found:
+            self.ui_url = f"http://{socket.gethostname()}:{found[1]}"
+            self.on_ui()
+        return line
 
     def _resolve_connection(self) -> dict[str, Any]:
         connection = super()._resolve_connection()

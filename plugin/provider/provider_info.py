@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sluiceway.provider.connection import CONN_TYPE, FIELD_BEHAVIOUR, FORM_FIELDS, HOOK_NAME
 from sluiceway.provider.settings import OPTIONS, SECTION
 
 _INTEGRATION = "Sluiceway"
@@ -35,13 +36,25 @@ def get_provider_info() -> dict[str, Any]:
                 "tags": ["service"],
             }
         ],
-        "operators": [
-            {"integration-name": _INTEGRATION, "python-modules": ["sluiceway.operators.connector", "sluiceway.operators.control"]}
+        "operators": _modules("sluiceway.operators.connector", "sluiceway.operators.control", "sluiceway.operators.application"),
+        "sensors": _modules("sluiceway.sensors.state", "sluiceway.sensors.progress"),
+        "triggers": _modules("sluiceway.provider.triggers"),
+        "hooks": _modules("sluiceway.provider.connection_hook", "sluiceway.provider.hook"),
+        "bundles": _modules("sluiceway.provider.bundle"),
+        "connection-types": [
+            {
+                "connection-type": CONN_TYPE,
+                "hook-class-name": "sluiceway.provider.connection_hook.KafkaConnectHook",
+                "hook-name": HOOK_NAME,
+                "conn-fields": FORM_FIELDS,
+                "ui-field-behaviour": FIELD_BEHAVIOUR,
+            }
         ],
-        "sensors": [
-            {"integration-name": _INTEGRATION, "python-modules": ["sluiceway.sensors.state", "sluiceway.sensors.progress"]}
+        "extra-links": [
+            "sluiceway.provider.extra_links.ConnectorRestLink",
+            "sluiceway.provider.extra_links.SparkUiLink",
         ],
-        "triggers": [{"integration-name": _INTEGRATION, "python-modules": ["sluiceway.provider.triggers"]}],
+        "cli": ["sluiceway.cli.airflow_commands.get_cli_commands"],
         "plugins": [{"name": "sluiceway", "plugin-class": "sluiceway.provider.plugin.SluicewayPlugin"}],
         "config": {SECTION: {"description": "The worker's properties, and how often to look.", "options": options}},
     }

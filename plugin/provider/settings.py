@@ -48,6 +48,9 @@ OPTIONS = (
            "Python modules, separated by commas, whose functions connectors may name as callbacks of their DAGs "
            "(airflow.on.failure.callback and the like). Without any, none may, since whoever can change a connector could call "
            "anything."),
+    Option("spark_ui_url", "", "string",
+           "Address of the Spark master's UI or history server as browsers reach it: where the button 'Spark UI' of a "
+           "connector's task leads if the application's own UI is not known."),
 )  # fmt: skip
 
 
@@ -65,6 +68,7 @@ class Settings:
     progress_interval: float = 30.0
     sensor_interval: float = 5.0
     callbacks: tuple[str, ...] = ()
+    spark_ui_url: str = ""
     settle_time: float = 10.0
     """How long the scheduler may take to hear that a task has given its slot back, from Airflow's own settings."""
 
@@ -83,6 +87,7 @@ class Settings:
             progress_interval=_seconds("progress_interval", texts["progress_interval"]),
             sensor_interval=_seconds("sensor_interval", texts["sensor_interval"]),
             callbacks=tuple(each.strip() for each in texts["callbacks"].split(",") if each.strip()),
+            spark_ui_url=texts["spark_ui_url"],
         )
 
     def worker_file(self, override: str | Path | None = None) -> Path:

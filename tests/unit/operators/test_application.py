@@ -43,7 +43,7 @@ def _run(tmp_path: Path, hook: _Submit, dag: SimpleNamespace) -> ApplicationOper
             return hook
 
     operator = Staged(task_id="run", application_name="small")
-    ti = SimpleNamespace(dag_id="d", get_dag=lambda _: dag)
+    ti = SimpleNamespace(dag_id="d", get_dag=lambda _: dag, xcom_push=lambda **_: None)
     operator.execute({"ti": ti})  # type: ignore[typeddict-item]
     return operator
 

@@ -109,6 +109,10 @@ class Airflow:
         self.dag_id = dag_id
         self.is_paused = False
         self.deleted_keys: list[str] = []
+        self.xcoms: dict[str, Any] = {}
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.xcoms[key] = value
 
     def get_dag(self, dag_id: str) -> Any:
         assert dag_id == self.dag_id

@@ -8,8 +8,10 @@ import sys
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import jsonschema
+from sluiceway.operators import ConnectorOperator
 from sluiceway.provider.provider_info import get_provider_info
 from sluiceway.provider.settings import OPTIONS
 
@@ -23,13 +25,23 @@ def test_the_metadata_is_what_airflow_accepts() -> None:
 
 def test_every_module_and_class_that_is_named_exists() -> None:
     info = get_provider_info()
-    for kind in ("operators", "sensors"):
+    for kind in ("operators", "sensors", "triggers", "hooks", "bundles"):
         for group in info[kind]:
             for module in group["python-modules"]:
                 import_module(module)
     for plugin in info["plugins"]:
         module, _, name = plugin["plugin-class"].rpartition(".")
         assert getattr(import_module(module), name).name == plugin["name"]
+    [connection] = info["connection-types"]
+    hook = _named(connection["hook-class-name"])
+    assert (hook.conn_type, hook.hook_name) == (connection["connection-type"], connection["hook-name"])
+    assert {_named(name) for name in info["extra-links"]} == {type(link) for link in ConnectorOperator.operator_extra_links}
+    assert [callable(_named(name)) for name in info["cli"]] == [True]
+
+
+def _named(path: str) -> Any:
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
 
 
 def test_every_option_is_described_with_its_default() -> None:

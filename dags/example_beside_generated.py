@@ -1,0 +1,54 @@
+"""A DAG written by hand beside the generated ones: it runs a connector's own DAG as one of its steps.
+
+The connector is created by REST or with ``sluiceway apply``, so its DAG is made from the config topic, and its config stays with
+whoever owns the connector. It must be a micro-batch without a schedule, for example:
+
+``{"name": "example-export", "connector.class": "FileStreamSink", "topics": "connect-test", "file": "/data/export.txt",
+"airflow.mode": "micro-batch"}``
+
+``SLUICEWAY_EXAMPLE_GENERATED``  the DAG to run, named as its connector; default ``example-export``
+``SLUICEWAY_EXAMPLE_EXPORT``     the file that the connector writes; default ``export.txt`` in AIRFLOW_HOME
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pendulum
+from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.sdk import DAG, task
+
+_HOME = Path(os.environ.get("AIRFLOW_HOME") or "~/airflow").expanduser()
+_GENERATED = os.environ.get("SLUICEWAY_EXAMPLE_GENERATED", "example-export")
+_EXPORT = os.environ.get("SLUICEWAY_EXAMPLE_EXPORT", str(_HOME / "export.txt"))
+
+with DAG(
+    dag_id="example_beside_generated",
+    description="Runs a generated connector DAG as one of its steps, and works on what it wrote",
+    schedule=None,
+    start_date=pendulum.datetime(2024, 1, 1, tz="UTC"),
+    catchup=False,
+    max_active_runs=1,
+    is_paused_upon_creation=True,
+    tags=["sluiceway", "example"],
+    doc_md=__doc__,
+) as dag:
+    export = TriggerDagRunOperator(
+        task_id="export",
+        trigger_dag_id=_GENERATED,
+        wait_for_completion=True,
+        poke_interval=5,
+        allowed_states=["success"],
+        failed_states=["failed"],
+    )
+
+    @task
+    def sort(path: str) -> str:
+        """Write the exported lines in order beside the export; return that file. Runs on an Airflow worker."""
+        exported = Path(path)
+        ordered = exported.with_suffix(".sorted")
+        ordered.write_text("".join(sorted(exported.read_text(encoding="utf-8").splitlines(keepends=True))), encoding="utf-8")
+        return str(ordered)
+
+    export >> sort(_EXPORT)

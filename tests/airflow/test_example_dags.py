@@ -1,0 +1,154 @@
+"""Each example DAG on the real stack, imported by a file in the DAGs folder as a user would do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.eventually import eventually
+from support.stack import START, RunningStack
+
+pytestmark = pytest.mark.airflow
+
+_FILE = """
+import os
+os.environ.update({environment!r})
+from sluiceway.dags.{dag} import dag  # an Airflow DAG
+"""
+
+
+class Examples:
+    """Puts example DAGs into the DAGs folder, runs them, and cleans up."""
+
+    def __init__(self, stack: RunningStack) -> None:
+        self.stack = stack
+        self._dags = stack.home / "airflow" / "dags"
+        self._files: list[Path] = []
+
+    def add(self, dag: str, **environment: object) -> None:
+        """Make the DAG processor see an example, unpaused, with these variables of its own."""
+        path = self._dags / f"use_{dag}.py"
+        texts = {f"SLUICEWAY_EXAMPLE_{key.upper()}": str(value) for key, value in environment.items()}
+        path.write_text(_FILE.format(dag=dag, environment=texts))
+        self._files.append(path)
+        eventually(lambda: self.stack.dag(dag), within=60, what=f"the DAG {dag}")
+        self.stack.set_paused(dag, False)
+
+    def scheduled_run(self, dag: str) -> str:
+        """Return the id of the run that the schedule has started."""
+        runs = eventually(
+            lambda: self.stack.airflow.get(f"/dags/{dag}/dagRuns").json()["dag_runs"], within=30, what=f"a run of {dag}"
+        )
+        return str(runs[0]["dag_run_id"])
+
+    def run(self, dag: str) -> str:
+        """Run a DAG by hand to its end, and return the run's id; fail with the tasks' states if it does."""
+        answer = self.stack.airflow.post(f"/dags/{dag}/dagRuns", json={"logical_date": None})
+        return self.ended(dag, answer.raise_for_status().json()["dag_run_id"])
+
+    def ended(self, dag: str, run_id: str) -> str:
+        """Wait for a run's end, and return its id; fail with the tasks' states if it does."""
+        url = f"/dags/{dag}/dagRuns/{run_id}"
+        ended = eventually(
+            lambda: (state := self.stack.airflow.get(url).json()["state"]) in ("success", "failed") and state,
+            within=2 * START,
+            what=f"the end of {dag}, whose tasks are {self.task_states(dag, run_id)}",
+        )
+        assert ended == "success", self.task_states(dag, run_id)
+        return run_id
+
+    def task_states(self, dag: str, run_id: str) -> Mapping[str, str]:
+        instances = self.stack.airflow.get(f"/dags/{dag}/dagRuns/{run_id}/taskInstances").json()["task_instances"]
+        return {each["task_id"]: each["state"] for each in instances}
+
+    def returned(self, dag: str, run_id: str, task: str) -> Any:
+        url = f"/dags/{dag}/dagRuns/{run_id}/taskInstances/{task}/xcomEntries/return_value"
+        return self.stack.airflow.get(url, params={"deserialize": True}).json()["value"]
+
+    def links(self, dag: str, run_id: str, task: str) -> dict[str, str | None]:
+        """Return a task's buttons in Airflow's UI, by name."""
+        links = self.stack.airflow.get(f"/dags/{dag}/dagRuns/{run_id}/taskInstances/{task}/links").json()["extra_links"]
+        return dict(links)
+
+    def close(self) -> None:
+        for path in self._files:
+            path.unlink()
+
+
+@pytest.fixture
+def examples(stack: RunningStack) -> Iterator[Examples]:
+    found = Examples(stack)
+    yield found
+    found.close()
+
+
+def test_a_landed_file_is_delivered_by_schedule_and_a_repeated_run_delivers_what_was_added(
+    examples: Examples, folder: Path
+) -> None:
+    dag, landing, delivered = "example_landing_to_files", folder / "landing", folder / "delivered"
+    landing.mkdir()
+    delivered.mkdir()
+    today = f"{datetime.now(timezone.utc):%Y-%m-%d}.txt"
+    (landing / today).write_text("one\ntwo\n")
+    (landing / "2024-01-01.txt").write_text("an older one\n")
+    examples.add(dag, landing=landing, delivered=delivered, topic="example-landing")
+    run_id = examples.ended(dag, examples.scheduled_run(dag))
+    assert examples.task_states(dag, run_id) == {"publish": "success", "deliver": "success"}
+    with (landing / today).open("a") as file:
+        file.write("three\n")
+    examples.run(dag)
+    assert {path.name: path.read_text() for path in delivered.iterdir()} == {today: "one\ntwo\nthree\n"}
+    for name in ("example-landing-source", "example-landing-sink"):
+        assert examples.stack.driver(name) is None
+    rest = f"{examples.stack.addresses.airflow}/sluiceway/connectors/example-landing-source/status"
+    assert examples.links(dag, run_id, "publish")["Connector status (REST)"] == rest
+
+
+def test_the_gate_opens_when_the_watched_connector_runs(examples: Examples, folder: Path) -> None:
+    dag, connect = "example_sensor_gate", examples.stack.connect
+    source, collected = folder / "gated.txt", folder / "collected.txt"
+    source.write_text("one\ntwo\nthree\n")
+    examples.add(dag, watched="gated-source", topic="example-gated", collected=collected)
+    run_id = examples.scheduled_run(dag)
+    eventually(
+        lambda: examples.task_states(dag, run_id)["gate"] == "up_for_reschedule",
+        within=START,
+        what="the sensor waiting without a slot",
+    )
+    connect.create("gated-source", {"connector.class": "FileStreamSource", "file": str(source), "topic": "example-gated"})
+    examples.ended(dag, run_id)
+    size = source.stat().st_size
+    eventually(
+        lambda: [each["offset"]["position"] for each in connect.offsets("gated-source")] == [size],
+        within=START,
+        what="the offset",
+    )
+    run_id = examples.run(dag)
+    assert collected.read_text() == source.read_text()
+    assert examples.returned(dag, run_id, "count") == 3
+    connect.delete("gated-source")
+
+
+def test_a_hand_written_dag_runs_a_generated_one_as_a_step(examples: Examples, folder: Path) -> None:
+    dag, export = "example_beside_generated", folder / "export.txt"
+    source = folder / "unsorted.txt"
+    source.write_text("pear\napple\nfig\n")
+    batch = {"airflow.mode": "micro-batch", "tasks.max": "1"}
+    connect = examples.stack.connect
+    connect.create("export-in", {**batch, "connector.class": "FileStreamSource", "file": str(source), "topic": "example-export"})
+    connect.create("example-export", {
+        **batch, "connector.class": "FileStreamSink", "file": str(export), "topics": "example-export",
+    })  # fmt: skip
+    for name in ("export-in", "example-export"):
+        eventually(lambda name=name: examples.stack.dag(name), within=30, what=f"the generated DAG {name}")
+    examples.run("export-in")
+    examples.add(dag, generated="example-export", export=export)
+    run_id = examples.run(dag)
+    assert export.read_text() == source.read_text()
+    assert Path(examples.returned(dag, run_id, "sort")).read_text() == "apple\nfig\npear\n"
+    for name in ("export-in", "example-export"):
+        connect.delete(name)

@@ -1,0 +1,38 @@
+"""docs/provider.md against the code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import sluiceway.dags
+from sluiceway.cli.airflow_commands import get_cli_commands
+from sluiceway.provider.connection import CONN_TYPE
+from sluiceway.provider.provider_info import get_provider_info
+from sluiceway.provider.settings import OPTIONS
+
+PAGE = (Path(__file__).parents[3] / "docs" / "provider.md").read_text()
+
+
+def test_every_option_stands_there_with_its_default() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| (?:`([^`]*)`)? ?\|", PAGE, re.MULTILINE))
+    assert {option.name: option.default for option in OPTIONS}.items() <= rows.items()
+
+
+def test_every_command_stands_there() -> None:
+    named = re.search(r"`airflow sluiceway ([^`]*)`", PAGE)
+    assert named is not None
+    words = {word.strip() for word in PAGE[PAGE.index("`airflow sluiceway get") :].split("`")[1].split("|")}
+    [group] = get_cli_commands()
+    assert {word.removeprefix("airflow sluiceway ") for word in words} == {each.name for each in group.subcommands}
+
+
+def test_connection_type_and_hook_are_named_as_airflow_is_told() -> None:
+    [told] = get_provider_info()["connection-types"]
+    assert f"`{CONN_TYPE}`, hook `{told['hook-class-name']}`" in PAGE
+
+
+def test_every_example_dag_stands_there_and_in_the_packages_docstring() -> None:
+    examples = {path.stem for path in Path(sluiceway.dags.__path__[0]).glob("example_*.py")}
+    assert examples == set(re.findall(r"^\| `(example_\w+)`", PAGE, re.MULTILINE))
+    assert examples == set(re.findall(r"^``(example_\w+)``", sluiceway.dags.__doc__ or "", re.MULTILINE))
