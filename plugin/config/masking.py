@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from sluiceway.config.password import HIDDEN
 
@@ -25,11 +25,13 @@ def is_secret(key: str) -> bool:
 
 def shown(key: str, value: str) -> str:
     """Return a value as it may be shown: a secret is ``[hidden]``, a reference to one is shown, and so is the rest of a URL."""
-    if is_secret(key) and value and not _ONLY_REFERENCES.fullmatch(value):
-        return HIDDEN
-    return _USER_INFO.sub(HIDDEN, value)
+    return _hidden(value) if is_secret(key) else _USER_INFO.sub(HIDDEN, value)
 
 
-def masked(config: Mapping[str, str]) -> dict[str, str]:
-    """Return a config as it may be shown."""
-    return {key: shown(key, value) for key, value in config.items()}
+def masked(config: Mapping[str, str], passwords: Container[str] = ()) -> dict[str, str]:
+    """Return a config as it may be shown. ``passwords`` are keys that are known to hold secrets, whatever their names."""
+    return {key: _hidden(value) if key in passwords else shown(key, value) for key, value in config.items()}
+
+
+def _hidden(value: str) -> str:
+    return HIDDEN if value and not _ONLY_REFERENCES.fullmatch(value) else value

@@ -70,6 +70,14 @@ class DeadLetterTopic:
                 if self._wanted(letter):
                     yield letter
 
+    def newest(self, count: int) -> list[Letter]:
+        """Return the newest letters, newest first: those of the connector among the last ``count`` records of each partition."""
+        starts = {place: max(begin, self._ends[place] - count) for place, begin in self._begins.items()}
+        with closing(self._consumer(None)) as reader:
+            letters = [letter for message in self._messages(reader, starts) if self._wanted(letter := Letter.of(message))]
+        letters.sort(key=lambda letter: (letter.timestamp or 0, letter.partition, letter.offset), reverse=True)
+        return letters[:count]
+
     def replay(
         self, group: str, *, to: str | None = None, keep_headers: bool = False, limit: int | None = None, dry_run: bool = False
     ) -> Replayed:

@@ -26,6 +26,13 @@ class DagGuard:
         self._user = user
 
     def visible(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
+        return self._allowed(configs, "GET")
+
+    def editable(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
+        """Return the names of those connectors that the user may pause, resume and restart, in the order given."""
+        return self._allowed(configs, "PUT")
+
+    def _allowed(self, configs: Mapping[str, Mapping[str, str]], method: ResourceMethod) -> Sequence[str]:
         dags = {name: dag for name, config in configs.items() if (dag := _dag_or_none(name, config)) is not None}
         teams = DagModel.get_dag_id_to_team_name_mapping(list(dags.values())) if conf.getboolean("core", "multi_team") else {}
         seen: set[str] = set()
@@ -33,7 +40,7 @@ class DagGuard:
             ids = {dag for dag in dags.values() if teams.get(dag) == team}
             if ids:
                 manager = get_auth_manager()
-                seen |= manager.filter_authorized_dag_ids(dag_ids=ids, user=self._user, method="GET", team_name=team)
+                seen |= manager.filter_authorized_dag_ids(dag_ids=ids, user=self._user, method=method, team_name=team)
         return [name for name, dag in dags.items() if dag in seen]
 
     def check_config(self, name: str, config: Mapping[str, str | None]) -> None:

@@ -17,6 +17,9 @@ from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.provider.access import authorise
 from sluiceway.provider.mirror import Mirror
 from sluiceway.provider.settings import Settings, read_settings
+from sluiceway.provider.ui import routes as ui_routes
+from sluiceway.provider.ui.dashboard import Dashboard
+from sluiceway.provider.ui.probe import KafkaProbe
 from sluiceway.rest.app import make_app
 from sluiceway.rest.cluster import ClusterId
 from sluiceway.storage.factory import Stores, open_stores
@@ -27,7 +30,10 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0  # seconds between attempts to reach Ka
 
 
 class Backend:
-    """The stores, the herder and the mirror of one API-server process. Opened in the background: Kafka may come later."""
+    """What one API-server process has: stores, herder, mirror and the page's data.
+
+    Opened in the background, since Kafka may come later.
+    """
 
     def __init__(self, settings: Settings, loggers: Loggers) -> None:
         self._settings = settings
@@ -35,6 +41,7 @@ class Backend:
         self._herder: Herder | None = None
         self._stores: Stores | None = None
         self._mirror: Mirror | None = None
+        self._dashboard: Dashboard | None = None
         self._cluster_id: ClusterId | None = None
         self._problem = "it is still being opened"
         self._stopping = threading.Event()
@@ -48,6 +55,8 @@ class Backend:
         self._thread.join(timeout=15)
         if self._mirror is not None:
             self._mirror.stop()
+        if self._dashboard is not None:
+            self._dashboard.stop()
         if self._stores is not None:
             self._stores.stop()
 
@@ -56,6 +65,12 @@ class Backend:
         if self._herder is None:
             raise ConnectError(f"The connection to Kafka is not there: {self._problem}")
         return self._herder
+
+    def dashboard(self) -> Dashboard:
+        """Return what the page shows; raises ConnectError, saying why, as long as there is none."""
+        if self._dashboard is None:
+            raise ConnectError(f"The connection to Kafka is not there: {self._problem}")
+        return self._dashboard
 
     def cluster_id(self) -> str | None:
         return None if self._cluster_id is None else self._cluster_id()
@@ -84,6 +99,8 @@ class Backend:
         self._cluster_id = ClusterId(worker)
         self._herder = herder = Herder(worker, stores.config, stores.status, stores.offsets)
         herder.follow_log_levels(self._loggers)
+        self._dashboard = Dashboard(worker, herder, stores.config, KafkaProbe(worker))
+        self._dashboard.start()
         if self._settings.mirror_enabled:
             self._mirror = make_mirror(self._settings, worker, stores, herder)
             self._mirror.start()
@@ -126,5 +143,6 @@ def make_airflow_app() -> FastAPI:
         dependencies=[Depends(authorise)],
         loggers=loggers,
     )
+    ui_routes.install(app, lambda: current().dashboard())
     app.router.lifespan_context = lifespan
     return app

@@ -1,0 +1,168 @@
+// One connector in full.
+
+import { buttons } from "./actions.js";
+import { Refused, deadLetters, offsets } from "./api.js";
+import { h, replace, whenFree } from "./dom.js";
+import { UNKNOWN, count, exact, rate, time } from "./format.js";
+import { badge, tasks } from "./list.js";
+import { sparkline } from "./spark.js";
+
+const SHOWN = 100; // offsets
+
+export class Detail {
+  /** ``back`` leads to the list, null where there is none; ``goTo(path)`` opens a page of Airflow. */
+  constructor(name, { back, changed, goTo, inDag }) {
+    this.name = name;
+    this.changed = changed;
+    this.goTo = goTo;
+    this.inDag = inDag;
+    this.head = h("header");
+    this.body = h("div.body");
+    this.errors = new Kept(errors);
+    this.tasks = new Kept(taskTable);
+    this.config = new Kept(config);
+    this.offsets = new Section("Offsets", () => offsets(name), (answer) => sourceOffsets(answer.offsets));
+    this.letters = new Section("Newest dead letters", () => deadLetters(name), letters);
+    this.element = h("section.detail", { "aria-label": name },
+      back ? h("button.back", { type: "button", click: back }, "‹ All connectors") : null, this.head, this.body);
+  }
+
+  show(found) {
+    whenFree(() => this.draw(found));
+  }
+
+  draw(found) {
+    this.offsets.showInstead(found.type === "sink" ? sinkOffsets(found) : null);
+    const sections = [
+      charts(found), this.errors.drawn([found.trace, found.tasks_in_full.map((task) => [task.id, task.trace])]),
+      this.tasks.drawn(found.tasks_in_full), found.dead_letters === null ? null : this.letters.element, this.offsets.element,
+      this.config.drawn(found.config),
+    ];
+    replace(this.head, h("div.title", null, h("h1", null, found.name), badge(found.state)), buttons(found, this.changed),
+      h("p.about", null, this.about(found)));
+    replace(this.body, ...sections.filter(Boolean));
+  }
+
+  gone(message) {
+    replace(this.head, h("h1", null, this.name));
+    replace(this.body, h("p.empty", null, message));
+  }
+
+  about(found) {
+    const said = [`${found.type} · ${found.class}${found.version ? ` ${found.version}` : ""}`];
+    if (found.worker_id) said.push(` · driver ${found.worker_id}`);
+    if (found.topics.length) said.push(` · topics ${found.topics.slice(0, 5).join(", ")}${found.topics.length > 5 ? ", …" : ""}`);
+    if (!this.inDag && found.dag) {
+      const path = `/dags/${encodeURIComponent(found.dag)}`;
+      said.push(" · ", h("a", { href: path, "data-key": "dag", click: (event) => { event.preventDefault(); this.goTo(path); } }, `DAG ${found.dag}`));
+    }
+    return said;
+  }
+}
+
+function charts(found) {
+  const chart = (title, value, values, format) => {
+    const known = (values ?? []).filter((each) => each !== null);
+    return h("figure", null, h("figcaption", null, h("span", null, title), h("b", null, value)),
+      sparkline(values, `${title}, last hour`, 400, 80), h("div.axis", null, h("span", null, "1 h ago"), h("span", null, known.length ? `highest ${format(Math.max(...known))}` : ""), h("span", null, "now")));
+  };
+  return h("div.charts", null,
+    chart("Records per second", rate(found.rate), found.rates, rate),
+    found.type === "sink" ? chart("Lag", exact(found.lag), found.lags, count) : null,
+    h("figure.numbers", null, h("figcaption", null, h("span", null, "Tasks running"), h("b", null, tasks(found.tasks))),
+      h("figcaption", null, h("span", null, "Dead letters"), h("b", null, exact(found.dead_letters)))));
+}
+
+function errors([own, ofTasks]) {
+  const failed = [["Connector", own], ...ofTasks.map(([id, trace]) => [`Task ${id}`, trace])].filter(([, trace]) => trace);
+  if (!failed.length) return null;
+  return h("section.errors", { "aria-label": "Last error" }, h("h2", null, "Last error"),
+    failed.slice(0, 10).map(([what, trace]) => h("div", null, h("h3", null, what), h("pre", { tabindex: "0" }, trace))));
+}
+
+function taskTable(found) {
+  if (!found.length) return null;
+  return h("section", null, h("h2", null, "Tasks"),
+    table(["Task", "State", "Where"], found.map((task) => [String(task.id), badge(task.state), task.worker_id ?? UNKNOWN])));
+}
+
+function config(found) {
+  return h("details", null, h("summary", { "data-key": "config" }, "Config"),
+    table(["Key", "Value"], Object.entries(found).map(([key, value]) => [h("code", null, key), h("code", null, value)])));
+}
+
+function table(head, rows) {
+  return h("div.scroll", null, h("table", null, h("thead", null, h("tr", null, head.map((label) => h("th", { scope: "col" }, label)))),
+    h("tbody", null, rows.map((row) => h("tr", null, row.map((cell) => h("td", null, cell)))))));
+}
+
+/** A part that is drawn anew only when it changed: what is open, scrolled or selected in it stays so. */
+class Kept {
+  constructor(draw) {
+    this.draw = draw;
+  }
+
+  drawn(content) {
+    const seen = JSON.stringify(content);
+    if (seen !== this.seen) {
+      this.seen = seen;
+      this.element = this.draw(content);
+    }
+    return this.element;
+  }
+}
+
+/** What is asked for only when somebody opens it, since it is read from Kafka then. */
+class Section {
+  constructor(title, ask, draw) {
+    this.body = h("div");
+    this.ask = ask;
+    this.draw = draw;
+    this.element = h("details", { toggle: () => this.opened() }, h("summary", { "data-key": title }, title), this.body);
+  }
+
+  showInstead(content) {
+    this.given = content;
+    if (content) replace(this.body, content);
+  }
+
+  async opened() {
+    if (!this.element.open || this.given) return;
+    replace(this.body, h("p.empty", null, "Reading from Kafka…"));
+    try {
+      replace(this.body, this.draw(await this.ask()));
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      replace(this.body, h("p.empty", null, error.message));
+    }
+  }
+}
+
+function sinkOffsets(found) {
+  if (!found.partitions.length) return h("p.empty", null, "The connector has committed no offsets, or they cannot be read.");
+  const rows = found.partitions.slice(0, SHOWN).map((each) => [`${each.topic}-${each.partition}`, exact(each.offset), exact(each.end), exact(each.lag)]);
+  return h("div", null, table(["Partition", "Committed", "End", "Lag"], rows), more(found.partitions.length + found.more_partitions));
+}
+
+function sourceOffsets(found) {
+  if (!found.length) return h("p.empty", null, "The connector has stored no offsets yet.");
+  const rows = found.slice(0, SHOWN).map((each) => [h("code", null, JSON.stringify(each.partition)), h("code", null, JSON.stringify(each.offset))]);
+  return h("div", null, table(["Partition", "Offset"], rows), more(found.length));
+}
+
+function more(total) {
+  return total > SHOWN ? h("p", null, `${exact(total - SHOWN)} more are not shown.`) : null;
+}
+
+function letters(answer) {
+  if (!answer.letters.length) return h("p.empty", null, `Topic ${answer.topic} holds no dead letter of this connector.`);
+  const rows = answer.letters.map((each) => [
+    time(each.at),
+    each.topic === null ? UNKNOWN : `${each.topic}-${each.partition ?? "?"}:${each.offset ?? "?"}`,
+    each.stage ?? UNKNOWN,
+    h("div", null, each.exception ?? "The connector writes no error headers", each.message ? `: ${each.message}` : "",
+      each.trace ? h("details", null, h("summary", null, "Trace"), h("pre", { tabindex: "0" }, each.trace)) : null),
+  ]);
+  return h("div", null, h("p", null, `${exact(answer.count)} in topic ${answer.topic}. Their keys and values are not shown here; "sluiceway dlq show" prints them.`),
+    table(["Written", "Record", "Stage", "Error"], rows));
+}

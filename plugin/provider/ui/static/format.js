@@ -1,0 +1,32 @@
+// Numbers and times as people read them.
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const small = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+
+export const UNKNOWN = "–";
+
+export function count(number) {
+  if (number === null || number === undefined) return UNKNOWN;
+  return Math.abs(number) < 100000 ? whole.format(number) : short.format(number);
+}
+
+export function exact(number) {
+  return number === null || number === undefined ? UNKNOWN : whole.format(number);
+}
+
+export function rate(number) {
+  if (number === null || number === undefined) return UNKNOWN;
+  if (number > 0 && number < 0.1) return "< 0.1";
+  return number < 100 ? small.format(number) : count(Math.round(number));
+}
+
+/** Return the time of a record: milliseconds since the epoch. */
+export function time(milliseconds) {
+  return milliseconds ? new Date(milliseconds).toLocaleString() : UNKNOWN;
+}
+
+/** Return a class's name without its package. */
+export function shortClass(name) {
+  return name.split(".").pop().split(":").pop();
+}

@@ -1,0 +1,342 @@
+"""The connectors' page in Airflow's own UI, in a real browser: over connectors in memory, and in a DAG's tab over real ones.
+
+Pictures are kept in build/screenshots.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+from airflow.api_fastapi.app import create_app, get_auth_manager
+from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+from airflow.utils.db import initdb
+from playwright.sync_api import Browser, BrowserContext, FrameLocator, Locator, Page, expect
+from sluiceway.api import TopicPartition
+from sluiceway.errors import ConnectError
+from sluiceway.herder import Herder
+from sluiceway.provider import api
+from sluiceway.provider.ui.dashboard import Dashboard
+from sluiceway.storage.model import State, TargetState
+
+from support.browser import chromium, context, shoot
+from support.dashboard import SINK, SOURCE, MemoryConnectors
+from support.eventually import eventually
+from support.stack import START, RunningStack
+
+pytestmark = pytest.mark.airflow
+
+TRACE = """Traceback (most recent call last):
+  File "connector.py", line 41, in put
+    self._table.insert(rows)
+ValueError: column "amount" does not exist in table "<img src=x onerror=alert(1)>"
+"""
+HOSTILE = "<img src=x onerror=\"document.title='hacked'\">"
+
+
+class Backend:
+    """Stands in for ``sluiceway.provider.api.Backend``; each test puts connectors of its own behind it."""
+
+    connectors = MemoryConnectors()
+
+    def __init__(self, settings: object, loggers: object) -> None: ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def herder(self) -> Herder:
+        return self.connectors.herder
+
+    def dashboard(self) -> Dashboard:
+        return self.connectors.dashboard
+
+    def cluster_id(self) -> None: ...
+
+
+class Server:
+    """Airflow's API server in this process."""
+
+    def __init__(self) -> None:
+        self._server = uvicorn.Server(uvicorn.Config(create_app(), host="127.0.0.1", port=0, log_level="warning"))
+        self._thread = threading.Thread(target=self._server.run, daemon=True)
+        self._thread.start()
+        eventually(lambda: self._server.started, what="the API server")
+        port = self._server.servers[0].sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+
+    def close(self) -> None:
+        self._server.should_exit = True
+        self._thread.join(timeout=30)
+
+
+@dataclass
+class Ui:
+    """A session in the browser, on the page of all connectors."""
+
+    page: Page
+    frame: FrameLocator
+    server: Server
+    errors: list[str] = field(default_factory=list)
+
+    def row(self, name: str) -> Locator:
+        return self.frame.get_by_role("row").filter(has=self.page.locator(f'[data-key="open {name}"]'))
+
+    def button(self, name: str, action: str) -> Locator:
+        return self.row(name).locator(f'[data-action="{action}"]')
+
+    def fetched(self, method: str, path: str) -> int:
+        """Return the status of a request that the page itself could send."""
+        ask = "([method, path]) => fetch(new URL(path, document.baseURI), {method}).then((answer) => answer.status)"
+        return int(self.frame.locator("html").evaluate(f"(_, asked) => ({ask})(asked)", [method, path]))
+
+
+OpenUi = Callable[..., Ui]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    initdb()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(api, "Backend", Backend)
+        running = Server()
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def connectors(server: Server) -> Iterator[MemoryConnectors]:
+    Backend.connectors = MemoryConnectors()
+    yield Backend.connectors
+    Backend.connectors.dashboard.stop()
+
+
+@pytest.fixture
+def team(connectors: MemoryConnectors) -> MemoryConnectors:
+    """Connectors as a team might have them."""
+    connectors.add("orders-jdbc-in", tasks=[State.RUNNING] * 2)
+    connectors.add("orders-warehouse", SINK, tasks=[State.RUNNING] * 3, connection_password="hunter2")
+    dead = {"errors_deadletterqueue_topic_name": "dead"}
+    connectors.add("clicks-archive", SINK, tasks=[State.RUNNING] * 2 + [State.FAILED], trace=TRACE, **dead)
+    connectors.add("invoices-nightly", state=State.PAUSED, tasks=[State.PAUSED], target=TargetState.PAUSED)
+    connectors.add("legacy-mirror", state=State.STOPPED, target=TargetState.STOPPED)
+    connectors.add("payments-in", state=State.FAILED, trace=TRACE)
+    connectors.add("sensors-edge", state=State.UNASSIGNED)
+    connectors.probe.ends[TopicPartition("dead", 0)] = 3
+    connectors.pretend_an_hour({"orders-jdbc-in": 240, "orders-warehouse": 236, "clicks-archive": 1900})
+    return connectors
+
+
+@pytest.fixture
+def open_ui(browser: Browser, server: Server, connectors: MemoryConnectors) -> Iterator[OpenUi]:
+    """Log in as a role and open the page; afterwards nothing may have gone wrong in the browser."""
+    sessions: list[tuple[BrowserContext, list[str]]] = []
+
+    def opened(role: str = "admin", *, dark: bool = False, width: int = 1440) -> Ui:
+        connectors.dashboard.start()
+        token = get_auth_manager().generate_jwt(SimpleAuthManagerUser(username=role, role=role))
+        session = context(browser, dark=dark, width=width, token=token, url=server.url)
+        page = session.new_page()
+        ui = Ui(page, page.frame_locator("iframe"), server)
+        page.on("pageerror", lambda error: ui.errors.append(str(error)))
+        page.on("console", lambda line: ui.errors.append(line.text) if "Security Policy" in line.text else None)
+        page.on(
+            "request", lambda asked: None if asked.url.startswith((server.url, "data:", "blob:")) else ui.errors.append(asked.url)
+        )
+        sessions.append((session, ui.errors))
+        page.goto(f"{server.url}/plugin/connectors")
+        return ui
+
+    yield opened
+    for session, errors in sessions:
+        session.close()
+        assert not errors
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_page_looks_at_home_in_airflow(team: MemoryConnectors, open_ui: OpenUi, dark: bool) -> None:
+    theme = "dark" if dark else "light"
+    ui = open_ui(dark=dark)
+    expect(ui.row("clicks-archive")).to_contain_text("1 failed")
+    expect(ui.row("orders-warehouse").locator("svg.spark")).to_have_count(2)
+    expect(ui.frame.locator("html")).to_have_attribute("data-theme", theme)
+    ground = "element => getComputedStyle(element).backgroundColor"
+    assert ui.frame.locator("body").evaluate(ground) == ui.page.locator("html").evaluate(ground)
+    shoot(ui.page, f"connectors-{theme}")
+    ui.row("clicks-archive").get_by_role("link").click()
+    expect(ui.frame.locator(".errors pre")).to_contain_text('column "amount" does not exist')
+    ui.frame.get_by_text("Offsets", exact=True).click()
+    expect(ui.frame.get_by_role("cell", name="clicks-archive-0")).to_be_visible()
+    shoot(ui.page, f"connector-{theme}")
+
+
+def test_the_page_follows_when_airflow_is_switched_to_dark(team: MemoryConnectors, open_ui: OpenUi) -> None:
+    ui = open_ui()
+    expect(ui.frame.locator("html")).to_have_attribute("data-theme", "light")
+    ui.page.evaluate("document.documentElement.className = 'dark'")
+    expect(ui.frame.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_a_narrow_window_shows_the_same_as_cards(team: MemoryConnectors, open_ui: OpenUi) -> None:
+    ui = open_ui(width=560)
+    expect(ui.row("orders-jdbc-in")).to_be_visible()
+    shoot(ui.page, "connectors-narrow")
+    assert ui.frame.locator("html").evaluate("element => element.scrollWidth <= element.clientWidth"), "nothing is cut off"
+
+
+def test_pausing_and_resuming_by_button_changes_the_connector_and_shows(team: MemoryConnectors, open_ui: OpenUi) -> None:
+    ui = open_ui()
+    for action, state, target in (("pause", "Paused", TargetState.PAUSED), ("resume", "Running", TargetState.STARTED)):
+        ui.button("orders-jdbc-in", action).click()
+        eventually(lambda target=target: team.target("orders-jdbc-in") is target, what=action)
+        team.follow("orders-jdbc-in")
+        expect(ui.row("orders-jdbc-in").locator(".badge")).to_have_text(state)
+    expect(ui.button("orders-jdbc-in", "pause")).to_be_enabled()
+
+
+def test_a_connector_is_stopped_only_after_a_question(team: MemoryConnectors, open_ui: OpenUi) -> None:
+    ui = open_ui()
+    ui.button("orders-jdbc-in", "stop").click()
+    shoot(ui.page, "connector-stop")
+    ui.frame.get_by_role("button", name="Cancel").click()
+    expect(ui.frame.get_by_role("dialog")).to_be_hidden()
+    assert team.target("orders-jdbc-in") is TargetState.STARTED
+    ui.button("orders-jdbc-in", "stop").click()
+    ui.frame.get_by_role("dialog").get_by_role("button", name="Stop").click()
+    eventually(lambda: team.target("orders-jdbc-in") is TargetState.STOPPED, what="the stop")
+
+
+def test_restarting_asks_for_the_connector_and_its_tasks(team: MemoryConnectors, open_ui: OpenUi) -> None:
+    ui = open_ui()
+    ui.button("clicks-archive", "restart").click()
+    expect(ui.frame.get_by_role("status")).to_contain_text("clicks-archive is asked to restart")
+    [request] = eventually(team.config.take_restart_requests, what="the request")
+    assert (request.connector, request.include_tasks, request.only_failed) == ("clicks-archive", True, False)
+
+
+def test_a_viewer_sees_all_and_changes_nothing(team: MemoryConnectors, open_ui: OpenUi) -> None:
+    ui = open_ui("viewer")
+    expect(ui.row("orders-jdbc-in").locator(".badge")).to_have_text("Running")
+    for action in ("pause", "restart", "stop"):
+        expect(ui.button("orders-jdbc-in", action)).to_be_disabled()
+    assert ui.fetched("GET", "api/connectors/orders-jdbc-in") == 200
+    assert ui.fetched("PUT", "../connectors/orders-jdbc-in/pause") == 403
+    assert ui.fetched("POST", "../connectors/orders-jdbc-in/restart?includeTasks=true") == 403
+    assert team.target("orders-jdbc-in") is TargetState.STARTED
+
+
+def test_nobody_gets_data_without_logging_in(server: Server, team: MemoryConnectors) -> None:
+    for path in ("overview", "history?name=a", "connectors/orders-jdbc-in", "connectors/clicks-archive/dead-letters"):
+        assert httpx.get(f"{server.url}/sluiceway/ui/api/{path}").status_code == 401
+    page = httpx.get(f"{server.url}/sluiceway/ui/index.html")
+    assert page.status_code == 200
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+
+
+def test_what_others_have_written_stays_text(connectors: MemoryConnectors, open_ui: OpenUi) -> None:
+    connectors.add(HOSTILE, state=State.FAILED, trace=HOSTILE, note=HOSTILE)
+    ui = open_ui()
+    expect(ui.frame.get_by_role("link", name=HOSTILE)).to_be_visible()
+    ui.frame.get_by_role("link", name=HOSTILE).click()
+    expect(ui.frame.get_by_role("heading", level=1)).to_have_text(HOSTILE)
+    ui.frame.get_by_text("Config", exact=True).click()
+    expect(ui.frame.get_by_role("cell", name=HOSTILE).first).to_be_visible()
+    assert ui.frame.locator("img").count() == 0
+
+
+def test_secrets_in_a_config_are_not_shown(team: MemoryConnectors, open_ui: OpenUi) -> None:
+    ui = open_ui()
+    ui.row("orders-warehouse").get_by_role("link").click()
+    ui.frame.get_by_text("Config", exact=True).click()
+    expect(ui.frame.get_by_role("row", name=re.compile("connection.password"))).to_contain_text("[hidden]")
+    assert "hunter2" not in ui.frame.locator("body").inner_text()
+
+
+def test_a_thousand_connectors_are_filtered_sorted_and_paged_quickly(connectors: MemoryConnectors, open_ui: OpenUi) -> None:
+    for number in range(1000):
+        connectors.add(f"c-{number:04}", SINK if number % 2 else SOURCE, tasks=[State.RUNNING])
+    connectors.pretend_an_hour({f"c-{number:04}": number for number in range(1000)}, minutes=5)
+    ui = open_ui()
+    expect(ui.frame.get_by_text("Page 1 of 40, 1,000 connectors")).to_be_visible()
+    shoot(ui.page, "connectors-thousand")
+    ui.frame.get_by_role("button", name="Next").click()
+    expect(ui.row("c-0025")).to_be_visible()
+    ui.frame.get_by_role("button", name="Connector", exact=True).click()
+    ui.frame.get_by_role("button", name=re.compile("^Connector")).click()
+    expect(ui.row("c-0999")).to_be_visible()
+    began = time.monotonic()
+    ui.frame.get_by_role("searchbox").press_sequentially("c-07 sink", delay=0)
+    expect(ui.frame.get_by_text("Page 1 of 2, 50 connectors")).to_be_visible()
+    assert time.monotonic() - began < 3
+
+
+def test_the_keyboard_suffices_and_keeps_its_place(team: MemoryConnectors, open_ui: OpenUi) -> None:
+    ui = open_ui()
+    ui.frame.get_by_role("searchbox").focus()
+    ui.page.keyboard.type("warehouse")
+    expect(ui.row("orders-jdbc-in")).to_have_count(0)
+    for _ in range(4):  # past the columns that sort
+        ui.page.keyboard.press("Tab")
+    ui.frame.locator('[data-key="open orders-warehouse"]').focus()
+    asked = len(team.probe.asked)
+    team.follow("clicks-archive")
+    eventually(lambda: ui.page.wait_for_timeout(50) or len(team.probe.asked) > asked + 1, what="the next looks")
+    expect(ui.frame.locator('[data-key="open orders-warehouse"]')).to_be_focused()
+    ui.page.keyboard.press("Enter")
+    expect(ui.frame.get_by_role("heading", level=1)).to_have_text("orders-warehouse")
+
+
+def test_without_connectors_the_page_says_what_to_do(open_ui: OpenUi) -> None:
+    ui = open_ui()
+    expect(ui.frame.get_by_role("heading", name="There are no connectors yet")).to_be_visible()
+    expect(ui.frame.get_by_text("/sluiceway/connectors")).to_be_visible()
+    shoot(ui.page, "connectors-none")
+
+
+def test_an_outage_of_kafka_is_told_and_what_is_known_stays(team: MemoryConnectors, open_ui: OpenUi) -> None:
+    team.probe.failure = ConnectError("The brokers are away.")
+    ui = open_ui()
+    expect(ui.frame.get_by_role("alert")).to_contain_text("The brokers are away.")
+    expect(ui.row("orders-jdbc-in").locator(".badge")).to_have_text("Running")
+    team.probe.failure = None
+    expect(ui.frame.get_by_role("alert")).to_be_hidden()
+
+
+@pytest.mark.timeout(1500)  # three starts of Spark on a busy machine
+def test_a_connectors_dag_has_a_tab_that_pauses_it_for_real(browser: Browser, stack: RunningStack, folder: Path) -> None:
+    source, name = folder / "ui.txt", "ui-lines"
+    source.write_text("one\ntwo\n")
+    stack.connect.create(name, {"connector.class": "FileStreamSource", "file": str(source), "topic": "ui-lines"})
+    stack.await_states(name, "RUNNING", "RUNNING", within=3 * START)
+    sessions = {theme: context(browser, dark=theme == "dark") for theme in ("dark", "light")}
+    for theme, session in sessions.items():
+        page = session.new_page()
+        frame = page.frame_locator("iframe")
+        page.goto(f"{stack.addresses.airflow}/dags/{name}")
+        page.get_by_role("link", name="Connector", exact=True).click()
+        badge = frame.locator(".title .badge")
+        expect(badge).to_have_text("Running")
+        expect(frame.get_by_text("topics ui-lines")).to_be_visible()
+        shoot(page, f"dag-tab-{theme}")
+    for button, state, paused in (("pause", "Paused", True), ("resume", "Running", False)):
+        frame.locator(f'[data-action="{button}"]').click()
+        expect(badge).to_have_text(state, timeout=3000 * START)
+        eventually(lambda paused=paused: stack.is_paused(name) is paused, within=10, what="the DAG's own switch")
+    frame.get_by_text("Offsets", exact=True).click()
+    expect(frame.get_by_text('"position":8')).to_be_visible()
+    for session in sessions.values():
+        session.close()
+    stack.connect.delete(name)

@@ -1,0 +1,94 @@
+"""The connectors' page over stores in memory: any number of connectors in any state, without Kafka and Spark."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+
+from sluiceway.api import TopicPartition
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.herder import Herder
+from sluiceway.provider.ui.dashboard import Dashboard
+from sluiceway.provider.ui.measures import Reading
+from sluiceway.provider.ui.subjects import Subject
+from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.model import State, Status, TargetState, TaskId
+
+WORKER = {
+    "bootstrap.servers": "nowhere:9092", "group.id": "test", "config.storage.topic": "c", "offset.storage.topic": "o",
+    "status.storage.topic": "s", "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+    "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+}  # fmt: skip
+SOURCE, SINK = "FileStreamSource", "FileStreamSink"
+
+
+class StandingProbe:
+    """Answers with what the test put there."""
+
+    def __init__(self) -> None:
+        self.ends: dict[TopicPartition, int] = {}
+        self.begins: dict[TopicPartition, int] = {}
+        self.committed: dict[str, dict[TopicPartition, int]] = {}
+        self.asked: list[Sequence[Subject]] = []
+        self.failure: Exception | None = None
+        self.at: float | None = None
+
+    def read(self, subjects: Sequence[Subject]) -> Reading:
+        self.asked.append(subjects)
+        if self.failure is not None:
+            raise self.failure
+        return Reading(self.at or time.time(), dict(self.committed), dict(self.begins), dict(self.ends))
+
+
+class MemoryConnectors:
+    """Connectors with statuses, a herder over them and what the page shows of them."""
+
+    def __init__(self) -> None:
+        self.worker = WorkerConfig.of(WORKER)
+        self.config = MemoryConfigStore()
+        self.status = MemoryStatusStore()
+        self.probe = StandingProbe()
+        self.herder = Herder(self.worker, self.config, self.status)
+        self.dashboard = Dashboard(self.worker, self.herder, self.config, self.probe)
+
+    def add(
+        self, name: str, kind: str = SOURCE, state: State = State.RUNNING, *, tasks: Sequence[State] = (),
+        trace: str | None = None, target: TargetState | None = None, **config: str,
+    ) -> None:  # fmt: skip
+        """Make a connector in a state; ``trace`` is that of whatever FAILED. Underscores in ``config`` stand for dots."""
+        own = {"topic": name} if kind == SOURCE else {"topics": name}
+        keys = {key.replace("_", "."): value for key, value in config.items()}
+        self.config.put_connector(name, {"name": name, "connector.class": kind, **own, **keys}, target)
+        self.config.put_task_configs(name, [{"task": str(number)} for number in range(len(tasks))])
+        self.status.put_connector(name, Status(state, "10.0.0.7:8083", 1, trace if state is State.FAILED else None, "1.0"))
+        for number, task in enumerate(tasks):
+            self.status.put_task(TaskId(name, number), Status(task, "10.0.0.7:8083", 1, trace if task is State.FAILED else None))
+        if kind == SOURCE:
+            self.status.put_topic(name, 0, name)
+
+    def follow(self, name: str) -> None:
+        """Do a driver's part: take over what the connector is asked for."""
+        target = self.target(name)
+        state = {TargetState.STARTED: State.RUNNING, TargetState.PAUSED: State.PAUSED, TargetState.STOPPED: State.STOPPED}[target]
+        self.status.put_connector(name, Status(state, "10.0.0.7:8083", 1))
+        for number in self.status.tasks(name):
+            self.status.put_task(TaskId(name, number), Status(state, "10.0.0.7:8083", 1))
+
+    def target(self, name: str) -> TargetState:
+        return self.config.snapshot().connectors[name].target_state
+
+    def pretend_an_hour(self, rates: Mapping[str, float], minutes: int = 61) -> None:
+        """Fill the last hour of connectors with records that came at about these rates a second, and a lag."""
+        now = time.time()
+        moved = dict.fromkeys(rates, 0.0)
+        for minute in range(minutes, -1, -1):
+            for name, rate in rates.items():
+                wave = 1 + 0.6 * math.sin(minute / 7 + len(name)) + 0.25 * math.sin(minute * 2.3 + rate)
+                moved[name] += 60 * rate * max(0.0, wave)
+                place = TopicPartition(name, 0)
+                self.probe.ends[place] = int(moved[name]) + int(abs(math.sin(minute / 9)) * 40 * rate)
+                self.probe.committed[f"connect-{name}"] = {place: int(moved[name])}
+            self.probe.at = now - 60 * minute
+            self.dashboard.sampler.sample()
+        self.probe.at = None
