@@ -3,7 +3,7 @@
 ================================  ===========================================================================
 ``example_file_to_file``          a source and a sink that run until the DAG is paused
 ``example_landing_to_files``      each day's landed file into a topic, and from there into a file of that day
-``example_sensor_gate``           a pipeline that waits until a connector runs
+``example_sensor_gate``           a pipeline that waits until a topic has new records
 ``example_beside_generated``      runs the generated DAG of a connector as one of its steps
 ================================  ===========================================================================
 """

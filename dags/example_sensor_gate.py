@@ -1,10 +1,9 @@
-"""A pipeline behind a gate: what a source publishes is collected and counted only while that source is well.
+"""A pipeline behind a gate: what others write into a topic is collected and counted as soon as there is something new.
 
-The sensor waits for a connector that runs elsewhere, by a DAG of its own, and fails at once if it has failed; it holds no worker
-slot while it waits. Then a sink moves what is in the topic into a file and ends, and a task of plain Python works on the file.
+The sensor waits until the topic has a record from the run's time on; it holds no worker slot while it waits. Then a sink moves
+what is in the topic into a file and ends, and a task of plain Python works on the file.
 
-``SLUICEWAY_EXAMPLE_WATCHED``    the connector to wait for; default ``example-file-source``, of ``example_file_to_file``
-``SLUICEWAY_EXAMPLE_TOPIC``      the topic it writes; default ``connect-test``
+``SLUICEWAY_EXAMPLE_TOPIC``      the topic to watch; default ``connect-test``, which ``example_file_to_file`` writes
 ``SLUICEWAY_EXAMPLE_COLLECTED``  the file to collect into; default ``collected.txt`` in AIRFLOW_HOME
 """
 
@@ -16,16 +15,15 @@ from pathlib import Path
 import pendulum
 from airflow.sdk import DAG, task
 from sluiceway.operators import SinkConnectorOperator
-from sluiceway.sensors import ConnectorStateSensor
+from sluiceway.sensors import TopicRecordsSensor
 
 _HOME = Path(os.environ.get("AIRFLOW_HOME") or "~/airflow").expanduser()
-_WATCHED = os.environ.get("SLUICEWAY_EXAMPLE_WATCHED", "example-file-source")
 _TOPIC = os.environ.get("SLUICEWAY_EXAMPLE_TOPIC", "connect-test")
 _COLLECTED = os.environ.get("SLUICEWAY_EXAMPLE_COLLECTED", str(_HOME / "collected.txt"))
 
 with DAG(
     dag_id="example_sensor_gate",
-    description="Collects and counts what a source published, once that source runs",
+    description="Collects and counts what was written into a topic, once there is something new",
     schedule="@hourly",
     start_date=pendulum.datetime(2024, 1, 1, tz="UTC"),
     catchup=False,
@@ -34,7 +32,7 @@ with DAG(
     tags=["sluiceway", "example"],
     doc_md=__doc__,
 ) as dag:
-    gate = ConnectorStateSensor(task_id="gate", connector=_WATCHED, fail_on=("FAILED",), timeout=3600)
+    gate = TopicRecordsSensor(task_id="gate", topic=_TOPIC, timeout=3600)
     collect = SinkConnectorOperator(
         task_id="collect",
         config={

@@ -16,6 +16,9 @@ from sluiceway.provider.stubs import stubs, write_stubs
 log = logging.getLogger(__name__)
 
 _MARKER = "refreshed"
+_FIRST_PATIENCE = 30.0  # a task has nothing else to do than wait for Kafka
+_PATIENCE = 5.0  # a DAG processor has other bundles to see to, and asks again
+_LONGEST_REST = 60.0
 
 
 class ConnectorDagBundle(BaseDagBundle):
@@ -35,6 +38,9 @@ class ConnectorDagBundle(BaseDagBundle):
         super().__init__(**kwargs)
         self._worker_properties = worker_properties
         self._max_age = 3.0 * self.refresh_interval if max_age is None else max_age
+        self._problem: str | None = None
+        self._failures = 0
+        self._rest_until = 0.0
 
     @property
     def path(self) -> Path:
@@ -43,35 +49,54 @@ class ConnectorDagBundle(BaseDagBundle):
     def initialize(self) -> None:
         """Make sure that the folder holds the present stubs; asks Kafka only where no DAG processor keeps it so."""
         if not self._is_kept_fresh():
-            self._update()
+            self._update(_FIRST_PATIENCE)
         super().initialize()
 
     def get_current_version(self) -> None:
         """Return None: connectors have no versions here."""
 
     def refresh(self) -> None:
-        """Write the stubs of the connectors that there are now; the DAG processor calls this again and again."""
-        if self._update():
-            write_atomically(self.base_dir / _MARKER, "")
+        """Write the stubs of the connectors that there are now; the DAG processor calls this again and again.
 
-    def _update(self) -> bool:
+        It waits for this, so Kafka is given little time, and after each failure is left alone for longer, up to a minute.
+        """
+        if time.monotonic() < self._rest_until:
+            return
+        if self._update(_PATIENCE):
+            self._failures, self._rest_until = 0, 0.0
+            write_atomically(self.base_dir / _MARKER, "")
+        else:
+            self._failures = min(self._failures + 1, 10)
+            self._rest_until = time.monotonic() + min(_PATIENCE * 2**self._failures, _LONGEST_REST)
+
+    def _update(self, patience: float) -> bool:
         """With Kafka out of reach, the stubs of before stay: running connectors must not lose their DAGs."""
         self.path.mkdir(parents=True, exist_ok=True)
         try:
             with file_lock(self.base_dir / "lock"):
-                changed = write_stubs(self.path, self._read())
+                changed = write_stubs(self.path, self._read(patience))
         except ConnectError as error:
-            log.error("The DAGs of bundle %s stay as they are: %s", self.name, error)
+            if str(error) != self._problem:
+                log.warning("The DAGs of bundle %s stay as they are until this is over: %s", self.name, error)
+            self._problem = str(error)
             return False
+        if self._problem is not None:
+            log.info("The DAGs of bundle %s follow the config topic again", self.name)
+            self._problem = None
         if changed:
             log.info("Bundle %s: changed %s", self.name, ", ".join(changed))
         return True
 
-    def _read(self) -> dict[str, str]:
+    def _read(self, patience: float) -> dict[str, str]:
+        from sluiceway.kafka.clients import admin_client
+        from sluiceway.kafka.errors import mapped_errors
         from sluiceway.storage.config_store import KafkaConfigStore
 
+        worker = read_settings().worker(self._worker_properties)
+        with mapped_errors(f"reach Kafka at {worker.bootstrap_servers}"):
+            admin_client(worker).list_topics(timeout=patience)
         # Opened for each refresh: the DAG processor forks, and a Kafka client does not live through a fork.
-        store = KafkaConfigStore(read_settings().worker(self._worker_properties))
+        store = KafkaConfigStore(worker)
         store.start()
         try:
             return stubs(store.snapshot())

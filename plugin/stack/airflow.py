@@ -150,8 +150,6 @@ def _settings(home: Path, ports: Mapping[str, int], secret: str) -> dict[str, st
         "CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         "CORE__MIN_SERIALIZED_DAG_UPDATE_INTERVAL": "5",
         "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
-        # They hold a spark_default that points to a YARN cluster.
-        "DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
         "API__HOST": HOST,
         "API__PORT": str(ports["api"]),
         "API__BASE_URL": url,

@@ -20,7 +20,6 @@ def isolate_airflow() -> None:
             "AIRFLOW_HOME": home,
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
-            "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
             "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH": f"{home}/bundles",
             "AIRFLOW__API_AUTH__JWT_SECRET": "a secret for tests only, long enough for the algorithm that signs with it",
         }

@@ -91,11 +91,13 @@ def test_every_mounted_path_exists_and_every_volume_is_declared(compose: dict[st
 
 def test_each_mounted_volume_is_made_in_the_image_for_the_user_that_writes_to_it(services: dict[str, Any]) -> None:
     made = " ".join(each.arguments for each in dockerfile() if each.name == "RUN")
+    owned = re.findall(r"chown -R airflow:0 (\S+)", made)
     for name in BUILT:
         for volume in services[name].get("volumes", ()):
             source, target = volume.split(":")[:2]
             if not source.startswith("."):
                 assert re.search(rf"mkdir -p [^&]*{target}\b", made), target
+                assert any(Path(target).is_relative_to(folder) for folder in owned), target
 
 
 def test_builds_name_a_stage_and_arguments_that_the_dockerfile_has(services: dict[str, Any]) -> None:

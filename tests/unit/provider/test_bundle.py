@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from airflow.sdk import DAG
@@ -24,7 +25,7 @@ class Bundle(ConnectorDagBundle):
         self.topic: dict[str, str] | None = {}
         self.reads = 0
 
-    def _read(self) -> dict[str, str]:
+    def _read(self, patience: float) -> dict[str, str]:
         self.reads += 1
         if self.topic is None:
             raise KafkaClientError("Cannot reach Kafka")
@@ -65,7 +66,41 @@ def test_while_kafka_is_out_of_reach_the_dags_stay(tmp_path: Path, caplog: pytes
     bundle.topic = None
     bundle.refresh()
     assert bundle.files() == ["connector-a.py"]
-    assert "stay as they are: Cannot reach Kafka" in caplog.text
+    assert "stay as they are until this is over: Cannot reach Kafka" in caplog.text
+
+
+def test_a_kafka_that_is_away_is_asked_ever_more_seldom_and_warned_of_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    now = 0.0
+    monkeypatch.setattr("sluiceway.provider.bundle.time", SimpleNamespace(monotonic=lambda: now, time=time.time))
+    bundle = Bundle(tmp_path)
+    bundle.topic = None
+    asked: list[float] = []
+    for second in range(200):
+        now, before = float(second), bundle.reads
+        bundle.refresh()
+        asked += [now] * (bundle.reads - before)
+    assert asked == [0, 10, 30, 70, 130, 190]
+    assert caplog.text.count("stay as they are") == 1
+    bundle.topic, now = {"connector-a.py": "1"}, 250.0
+    bundle.refresh()
+    bundle.refresh()
+    assert (bundle.reads, bundle.files()) == (len(asked) + 2, ["connector-a.py"])
+    assert "follow the config topic again" in caplog.text
+
+
+def test_a_dag_processor_does_not_wait_for_a_kafka_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = tmp_path / "worker.properties"
+    worker.write_text("bootstrap.servers=127.0.0.1:1\n")
+    monkeypatch.setattr("sluiceway.provider.bundle._PATIENCE", 0.5)
+    bundle = ConnectorDagBundle(name="connectors", refresh_interval=30, worker_properties=str(worker))
+    bundle.base_dir = tmp_path / "bundle"
+    began = time.monotonic()
+    bundle.refresh()
+    assert time.monotonic() - began < 10  # to open the store alone would take 30 s
+    assert not (bundle.base_dir / "refreshed").exists()
 
 
 def test_bundles_have_no_versions_so_a_restart_sees_the_newest_config(tmp_path: Path) -> None:
