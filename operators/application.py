@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.exceptions import AirflowException
-from sluiceway.operators.driver_operator import DriverOperator
+from sluiceway.operators.driver_operator import DriverOperator, paused_probe
 from sluiceway.provider.dag_keys import LONG_RUNNING
 from sluiceway.provider.submission import Submission
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-
-_SOON = timedelta()
 
 
 class ApplicationOperator(DriverOperator):
@@ -42,17 +39,14 @@ class ApplicationOperator(DriverOperator):
         """Run the driver; whatever its end is, but for a pause, Airflow's retries start another."""
         settings = self._settings()
         overrides = self._begin(settings)
-        ti = context["ti"]
-
-        def is_paused() -> bool:
-            return bool(ti.get_dag(ti.dag_id).is_paused)
+        is_paused = paused_probe(context)
 
         def drain() -> None:
             if self._processes is not None:
                 self._processes.drain()
 
         if is_paused():  # queued before the pause
-            self._reschedule(context, _SOON, "The DAG is paused")
+            self._reschedule(context, "The DAG is paused")
         worker_file = settings.worker_file(self.worker_properties)
         submission = Submission(self.application_name, worker_file, LONG_RUNNING, {}, shared=True)
         hook = self._prepare(context, settings, submission, overrides)
@@ -65,7 +59,7 @@ class ApplicationOperator(DriverOperator):
         if self._killed:
             raise AirflowException(f"Application {self.application_name}: the task was told to end.")
         if end.dag_paused:
-            self._reschedule(context, _SOON, "The driver has drained; waiting for the resume")
+            self._reschedule(context, "The driver has drained; waiting for the resume")
         if end.exit_code == 0:
             self.log.info("[%s|worker] Done: no connector is left that names this application", self.application_name)
             return

@@ -13,14 +13,14 @@ from airflow.sdk.exceptions import AirflowFailException
 from sluiceway.config.connector import CONNECTOR_CLASS, NAME
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConfigError
-from sluiceway.operators.driver_operator import DriverOperator, End, Probe, report_folder, with_report
+from sluiceway.operators.driver_operator import DriverOperator, End, Probe, paused_probe, report_folder, with_report
 from sluiceway.operators.given_config import check_kind, named_config
 from sluiceway.provider.assets import connector_alias, emit, written_uris
 from sluiceway.provider.backfill import Backfill
 from sluiceway.provider.conditions import RestCondition
 from sluiceway.provider.connection_hook import kafka_overrides
 from sluiceway.provider.dag_keys import APPLICATION, DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of, is_sink_config
-from sluiceway.provider.extra_links import ConnectorRestLink
+from sluiceway.provider.extra_links import ConnectorRestLink, publish
 from sluiceway.provider.hook import ConnectorSubmitHook
 from sluiceway.provider.lineage import Lineage, lineage
 from sluiceway.provider.link import KafkaLink, Link
@@ -37,7 +37,6 @@ from sluiceway.storage.model import ConnectorEntry
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-_SOON = timedelta()
 _LATER = timedelta(seconds=10)
 _APPEARS_SECONDS = 300.0  # a driver that was submitted to a cluster may have to wait for machines
 
@@ -106,15 +105,12 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         overrides = self._begin(settings)
         worker = settings.worker(self.worker_properties, overrides)
         link = self._link(worker)
-        ti = context["ti"]
-
-        def is_paused() -> bool:
-            return bool(ti.get_dag(ti.dag_id).is_paused)
-
-        entry = self._await_go(link, is_paused, ti.dag_id, context)
+        is_paused = paused_probe(context)
+        entry = self._await_go(link, is_paused, context["ti"].dag_id, context)
         config = dict(entry.config or {})
         mode = self.mode or DagKeys.parse(config).mode
         if config.get(APPLICATION) and mode == LONG_RUNNING:
+            publish(self, context["ti"])
             self._wait_deferred(settings, overrides, RestCondition(self.connector, hosted=True), {})
         backfill = self._backfill(link, config, context)
         name, ran = (backfill.name, dict(backfill.config)) if backfill else (self.connector, config)
@@ -174,15 +170,15 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         if config is not None:
             self.connector = config[NAME]
         if is_paused():  # queued before the pause
-            self._reschedule(context, _SOON, "The DAG is paused")
+            self._reschedule(context, "The DAG is paused")
         if config is not None:
             self._store_config(link, {**config, DAG: dag})
         entry = link.entry(self.connector)
         if entry is None:
-            self._reschedule(context, _LATER, "The connector does not exist yet; create it by REST or with 'sluiceway apply'")
+            self._reschedule(context, "The connector does not exist yet; create it by REST or with 'sluiceway apply'", _LATER)
         if before_start(dag_paused=False, entry=entry) is Verdict.WAIT:
             # Either the mirror is about to pause the DAG, or it was just resumed there and the topic does not say so yet.
-            self._reschedule(context, _SOON, f"The connector is to be {entry.target_state.value}")
+            self._reschedule(context, f"The connector is to be {entry.target_state.value}")
         check_kind(self.connector, dict(entry.config or {}), self.sink, type(self).__name__)
         self._check_owner(link, dict(entry.config or {}), dag)
         return entry
@@ -255,9 +251,9 @@ class ConnectorOperator(LineageMixin, DriverOperator):
             link.mark_dead(name)
         verdict = after_end(exit_code=end.exit_code, bounded=bounded, dag_paused=end.dag_paused, entry=link.entry(name))
         if verdict is Verdict.WAIT:
-            self._reschedule(context, _SOON, "The driver has drained; waiting for the resume")
+            self._reschedule(context, "The driver has drained; waiting for the resume")
         if verdict is Verdict.AGAIN:
-            self._reschedule(context, _SOON, "The driver has ended, but the connector is to run: starting it again")
+            self._reschedule(context, "The driver has ended, but the connector is to run: starting it again")
         if verdict is Verdict.FENCED:
             raise AirflowException(
                 f"Connector {name}: another driver has taken over, so this one has ended. If that is not wanted, look for a "

@@ -198,7 +198,7 @@ class DriverOperator(SparkSubmitOperator):
             self._processes = DriverProcesses(hook.submit_pid, self.application)
         return self._processes
 
-    def _reschedule(self, context: Context, delay: timedelta, why: str) -> NoReturn:
+    def _reschedule(self, context: Context, why: str, delay: timedelta = timedelta()) -> NoReturn:
         """Give the slot back but keep the DAG run; Airflow queues the task again after the delay, or on the resume.
 
         Never sooner than the scheduler has heard of it: it would take the old end for the new try's, and fail that.
@@ -213,6 +213,12 @@ class DriverOperator(SparkSubmitOperator):
 
     def _settings(self) -> Settings:
         return read_settings()
+
+
+def paused_probe(context: Context) -> Probe:
+    """Return what tells whether the task's DAG is paused; it asks Airflow each time."""
+    ti = context["ti"]
+    return lambda: bool(ti.get_dag(ti.dag_id).is_paused)
 
 
 def with_report(submission: Submission, folder: str) -> Submission:

@@ -7,6 +7,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from sluiceway.provider.lineage import first_server
+
 if TYPE_CHECKING:
     from airflow.sdk import Asset, AssetAlias
 
@@ -16,7 +18,7 @@ OUTLETS = "airflow.outlets"
 
 def topic_uri(bootstrap_servers: str, topic: str) -> str:
     """Return the URI of a topic: its cluster's first server, as the worker names it, and its name."""
-    return f"kafka://{bootstrap_servers.split(',')[0].strip().rpartition('//')[2]}/{quote(topic, safe='')}"
+    return f"kafka://{first_server(bootstrap_servers)}/{quote(topic, safe='')}"
 
 
 def connector_uri(connector: str) -> str:

@@ -37,10 +37,15 @@ class Backfill:
 
         A sink reads from the first record of the run's data interval on, and drops those after it; a source is bounded by what
         its config takes from the run (``${airflow:run:data_interval_start}``). Raises ConfigError for a source that takes
-        nothing: it would move everything once more, for each run.
+        nothing: it would move everything once more, for each run. So it does for an interval without length.
         """
         sink = is_sink_config(config)
         start, end = run["data_interval_start_ms"], run["data_interval_end_ms"]
+        if int(start) >= int(end):
+            raise ConfigError(
+                f"Connector {connector} cannot be backfilled: the run's data interval has no length, as with a plain cron "
+                "expression in Airflow 3. Give the DAG a CronDataIntervalTimetable."
+            )
         if not sink and not any(each.path == RUN for each in references(config)):
             raise ConfigError(
                 f"Connector {connector} cannot be backfilled: its config takes nothing from the run, so that each run would "

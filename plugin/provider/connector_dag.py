@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pendulum
-from airflow.sdk import DAG, Asset, AssetAll, AssetAny, AssetWatcher
+from airflow.sdk import DAG, Asset, AssetAll, AssetAny, AssetWatcher, CronDataIntervalTimetable
 from airflow.utils.dates import cron_presets
 from croniter import CroniterBadCronError, CroniterBadDateError, croniter
 from sluiceway.config.connector import CONNECTOR_CLASS
@@ -25,6 +25,7 @@ TASK_ID = "run"
 
 # @continuous needs a start in the past; with catchup off its value means nothing else.
 _START = pendulum.datetime(2024, 1, 1, tz="UTC")
+_NO_CRON = (None, CONTINUOUS, "@once")
 
 
 def connector_dag(
@@ -91,7 +92,10 @@ def _schedule(name: str, keys: DagKeys) -> Any:
         trigger = LagTrigger(name, keys.lag, str(settings.worker_file()), settings.sensor_interval)
         return [Asset(f"sluiceway://lag/{dag_id(name)}", watchers=[AssetWatcher(name=f"lag-{dag_id(name)}", trigger=trigger)])]
     _check_cron(keys)
-    return keys.schedule
+    if keys.schedule in _NO_CRON:
+        return keys.schedule
+    # With a plain expression a run's interval has no length; what the config takes from the run, and backfills, need one.
+    return CronDataIntervalTimetable(keys.schedule, timezone="UTC")
 
 
 def _check_cron(keys: DagKeys) -> None:
@@ -99,7 +103,7 @@ def _check_cron(keys: DagKeys) -> None:
     schedule = keys.schedule
     if keys.catchup and (keys.start_date is None or schedule in (None, CONTINUOUS)):
         raise ConfigError(CATCHUP, "true", "needs a cron expression in airflow.schedule, and airflow.start.date to begin with")
-    if schedule in (None, CONTINUOUS, "@once", *cron_presets):
+    if schedule in (*_NO_CRON, *cron_presets):
         return
     try:
         croniter(schedule)

@@ -50,7 +50,12 @@ def lineage(config: Mapping[str, str], *, bootstrap: str, sink: bool) -> Lineage
 
 def kafka(bootstrap: str, topic: str) -> DataSet:
     """Return a topic's name: its namespace is the first of the brokers that one connects to."""
-    return DataSet(f"kafka://{bootstrap.split(',')[0].strip()}", topic)
+    return DataSet(f"kafka://{first_server(bootstrap)}", topic)
+
+
+def first_server(bootstrap: str) -> str:
+    """Return the first of ``bootstrap.servers``, without the name of a listener."""
+    return bootstrap.split(",")[0].strip().rpartition("//")[2]
 
 
 def _topics(config: Mapping[str, str], *, sink: bool) -> list[str]:

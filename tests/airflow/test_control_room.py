@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from support.eventually import eventually
 from support.stack import START, RunningStack
@@ -70,6 +73,14 @@ def _xcom(stack: RunningStack, dag_id: str, task_id: str) -> Any:
     return stack.airflow.get(path, params={"deserialize": True}).json()["value"]
 
 
+def _produce_old(stack: RunningStack, topic: str, line: str) -> None:
+    """Write a line as FileStreamSource does, of the middle of 2024."""
+    producer = Producer({"bootstrap.servers": stack.addresses.bootstrap})
+    value = json.dumps({"schema": {"type": "string", "optional": False}, "payload": line})
+    producer.produce(topic, value, timestamp=int(datetime(2024, 6, 1, tzinfo=timezone.utc).timestamp() * 1000))
+    assert producer.flush(30) == 0
+
+
 def _backfills(stack: RunningStack) -> list[str]:
     return [name for name in stack.connect.connectors() if ".backfill." in name]
 
@@ -108,11 +119,12 @@ def test_sensors_wait_in_the_triggerer_and_operators_control(stack: RunningStack
 def test_a_backfill_moves_its_window_with_offsets_of_its_own(stack: RunningStack, folder: Path) -> None:
     copy = folder / "room.backfill"
     config = {**BATCH, "connector.class": "FileStreamSink", "file": str(copy), "topics": "room", "airflow.schedule": "@yearly"}
+    _produce_old(stack, "room", "old")
     stack.connect.create("room-again", config)
     eventually(lambda: stack.dag("room-again"), within=60, what="the sink's DAG")
     _await_success(stack, "room-again")  # the run of the last whole year, which finds all that is there
     lines, offsets = copy.read_text(), stack.connect.offsets("room-again")
-    assert lines == "one\ntwo\nthree\n"
+    assert lines == "one\ntwo\nthree\nold\n"
     window = {"from_date": "2024-01-01T00:00:00Z", "to_date": "2024-01-01T00:00:00Z"}
     backfill = {"dag_id": "room-again", **window, "max_active_runs": 1, "reprocess_behavior": "completed"}
     stack.airflow.post("/backfills", json=backfill).raise_for_status()
@@ -121,7 +133,7 @@ def test_a_backfill_moves_its_window_with_offsets_of_its_own(stack: RunningStack
         return [str(run["state"]) for run in _runs(stack, "room-again") if run["run_type"] == "backfill"]
 
     eventually(lambda: backfilled() == ["success"], within=START, what="the backfill's run")
-    assert copy.read_text() == lines, "no record of the topic is of that year"
+    assert copy.read_text() == lines + "old\n", "one record of the topic is of that year"
     assert stack.connect.offsets("room-again") == offsets, "the live offsets are as they were"
     eventually(lambda: not _backfills(stack), within=20, what="the backfill's connector gone")
     for name in ("room-again", "room-in"):

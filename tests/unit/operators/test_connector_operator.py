@@ -17,6 +17,7 @@ from sluiceway.errors import InvalidConfigError
 from sluiceway.operators import ConnectorOperator, SinkConnectorOperator, SourceConnectorOperator
 from sluiceway.provider.backfill import Backfill
 from sluiceway.provider.cluster_view import DriverSeen
+from sluiceway.provider.extra_links import ConnectorRestLink
 from sluiceway.provider.movement import Position
 from sluiceway.provider.settings import Settings
 from sluiceway.storage.model import ConnectorEntry, TargetState
@@ -491,6 +492,7 @@ def test_a_connector_of_a_shared_application_has_no_driver_of_its_own() -> None:
     with pytest.raises(TaskDeferred) as raised:
         stage.run()
     assert raised.value.trigger.condition["hosted"] is True
+    assert stage.airflow.xcoms[ConnectorRestLink().xcom_key].endswith("/status"), "its button is there while it waits"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from airflow.sdk import DAG
+from airflow.sdk import DAG, CronDataIntervalTimetable
 from sluiceway.errors import ConfigError, KafkaClientError
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
 from sluiceway.provider.bundle import ConnectorDagBundle
@@ -141,9 +141,15 @@ def test_airflow_keys_show_in_the_dag() -> None:
     assert isinstance(task, SinkConnectorOperator)
 
 
-@pytest.mark.parametrize("schedule", ["@daily", "@continuous", "@once", "0 3 * * 1-5"])
+@pytest.mark.parametrize("schedule", ["@continuous", "@once"])
 def test_schedules_that_airflow_knows_are_taken(schedule: str) -> None:
     assert _dag("c", {"topic": "t", "airflow.mode": "micro-batch", "airflow.schedule": schedule}).schedule == schedule
+
+
+@pytest.mark.parametrize(("schedule", "cron"), [("@daily", "0 0 * * *"), ("0 3 * * 1-5", "0 3 * * 1-5")])
+def test_a_scheduled_run_has_a_data_interval_since_the_run_before(schedule: str, cron: str) -> None:
+    dag = _dag("c", {"topic": "t", "airflow.mode": "micro-batch", "airflow.schedule": schedule})
+    assert dag.timetable == CronDataIntervalTimetable(cron, timezone="UTC")
 
 
 def test_a_dag_default_may_change_the_operators_retries() -> None:

@@ -89,3 +89,9 @@ def test_a_sources_backfill_is_bounded_by_its_own_config() -> None:
     assert "transforms" not in backfill.config
     with pytest.raises(ConfigError, match="takes nothing from the run"):
         Backfill.plan("c", {"query": "${airflow:variable:ds}"}, WINDOW)
+
+
+def test_a_window_without_length_is_refused() -> None:
+    moment = run_variables({"dag_run": _run(data_interval_start=START, data_interval_end=START)})
+    with pytest.raises(ConfigError, match="has no length"):
+        Backfill.plan("c", {"topics": "t"}, moment)

@@ -55,7 +55,7 @@ async function refreshList(mine) {
 async function only(row) {
   if (row) return open(row.name);
   return show(h("div.empty", null, h("h2", null, "This DAG runs no connector"),
-    h("p", null, "A connector's DAG is made from its config, or is one whose id the config names in airflow.dag. All connectors are listed under Connectors in Airflow's navigation.")));
+    h("p", null, "A connector's DAG is made from its config, or is one whose id the config names in airflow.dag. All connectors are listed under Connect in Airflow's navigation.")));
 }
 
 async function refreshDetail(shown, mine) {
