@@ -53,12 +53,7 @@ class Backend:
     def stop(self) -> None:
         self._stopping.set()
         self._thread.join(timeout=15)
-        if self._mirror is not None:
-            self._mirror.stop()
-        if self._dashboard is not None:
-            self._dashboard.stop()
-        if self._stores is not None:
-            self._stores.stop()
+        self._close()
 
     def herder(self) -> Herder:
         """Return the herder; raises ConnectError, saying why, as long as there is none."""
@@ -87,8 +82,15 @@ class Backend:
             except Exception as error:  # one bad setting here must not leave the API server without a word
                 self._problem = f"{type(error).__name__}: {error}"
                 log.exception("Connectors are not available. Trying again in %g s.", pause)
+            self._close()
             self._stopping.wait(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _close(self) -> None:
+        for each in (self._mirror, self._dashboard, self._stores):
+            if each is not None:
+                each.stop()
+        self._mirror = self._dashboard = self._stores = self._herder = None
 
     def _connect(self) -> None:
         worker = self._settings.worker()
