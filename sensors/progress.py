@@ -63,7 +63,8 @@ class TopicRecordsSensor(ConditionSensor):
 
     Args:
         topic: its name (templated). A topic that does not exist yet is waited for.
-        since: a moment, or a text of one, in UTC unless it says otherwise (templated); default is the data interval's start.
+        since: a moment, or a text of one, in UTC unless it says otherwise (templated); default is the data interval's start, or
+            the moment of a run that has no interval.
         count: how many records there must be. They are counted by offsets, so what was compacted away counts too.
     """
 
@@ -73,7 +74,7 @@ class TopicRecordsSensor(ConditionSensor):
         self,
         *,
         topic: str,
-        since: datetime | str = "{{ data_interval_start or dag_run.run_after }}",
+        since: datetime | str = "{{ data_interval_start | default(dag_run.run_after, true) }}",
         count: int = 1,
         **kwargs: Any,
     ) -> None:
