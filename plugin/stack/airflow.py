@@ -31,6 +31,7 @@ MARKER_VARIABLE = "SLUICEWAY_STACK"
 
 _SECRET_BYTES = 64
 _LEFTOVERS_SECONDS = 10.0
+_DATABASE_LOCK_SECONDS = 60
 _HEALTH_KEYS = {"scheduler": "scheduler", "dag-processor": "dag_processor", "triggerer": "triggerer"}
 
 
@@ -149,7 +150,8 @@ def _settings(home: Path, ports: Mapping[str, int], secret: str) -> dict[str, st
         "CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
         "CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         "CORE__MIN_SERIALIZED_DAG_UPDATE_INTERVAL": "5",
-        "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}",
+        # Writers queue at SQLite's one lock; on a busy machine the driver's own 5 s are too few, and a request fails with 500.
+        "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}?timeout={_DATABASE_LOCK_SECONDS}",
         "API__HOST": HOST,
         "API__PORT": str(ports["api"]),
         "API__BASE_URL": url,

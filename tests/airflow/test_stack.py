@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -17,6 +20,9 @@ from support.stack import START, RunningStack
 pytestmark = pytest.mark.airflow
 
 SOURCE, SINK = "kept-source", "kept-sink"
+
+#: How long Python's driver waits for a lock of SQLite if nobody says more, in seconds.
+SQLITE_PATIENCE = 5
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +99,19 @@ def test_up_of_what_runs_already_changes_nothing(stack: RunningStack) -> None:
     assert stack.up() == stack.addresses
     assert [airflow_process(component, stack.home).status().pid for component in COMPONENTS] == pids
     assert up.ps(lambda _line: None, home=stack.home) == 0
+
+
+def test_a_write_that_takes_the_database_for_seconds_fails_no_request(stack: RunningStack) -> None:
+    asked = threading.Thread(target=_ask_for_a_variable, args=(stack, answers := []))
+    with closing(sqlite3.connect(stack.home / "airflow" / "airflow.db", isolation_level=None, timeout=30)) as database:
+        database.execute("BEGIN IMMEDIATE")
+        asked.start()
+        asked.join(SQLITE_PATIENCE + 2)
+        assert answers == [], "the request waits for the lock"
+        database.execute("ROLLBACK")
+    asked.join(START)
+    assert answers == [201]
+
+
+def _ask_for_a_variable(stack: RunningStack, answers: list[int]) -> None:
+    answers.append(stack.airflow.post("/variables", json={"key": "patient", "value": "1"}).status_code)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +41,18 @@ class RunningStack:
         self.addresses = self.up()
         self.connect = ConnectClient(self.addresses.rest)
         self.mounted = ConnectClient(f"{self.addresses.airflow}/sluiceway")
-        self.airflow = httpx.Client(base_url=f"{self.addresses.airflow}/api/v2", timeout=30)
+        hooks: Mapping[str, list[Callable[[httpx.Response], None]]] = {"response": [self._explain]}
+        self.airflow = httpx.Client(base_url=f"{self.addresses.airflow}/api/v2", timeout=30, event_hooks=hooks)
 
     def up(self) -> Addresses:
         self.addresses = up(None, _say, home=self.home)
         return self.addresses
+
+    def _explain(self, response: httpx.Response) -> None:
+        """Print why Airflow's API server failed: its answer says nothing, its log does."""
+        if response.is_server_error:
+            log = (self.home / "airflow-api-server.log").read_text(errors="replace")
+            print(f"{response.request.method} {response.url}: {response.read()!r}", log[-6000:], sep="\n", file=sys.stderr)
 
     def close(self) -> None:
         for client in (self.connect, self.mounted, self.airflow):
