@@ -6,13 +6,11 @@ The driver listens on a Unix socket with ``multiprocessing.managers``; tasks run
 from __future__ import annotations
 
 import secrets
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.managers import BaseManager
-from pathlib import Path
 from typing import Any
 
 from sluiceway.api.records import Offset, Partition
@@ -58,17 +56,16 @@ class HostServer:
     """Serves a TaskHost to the tasks until ``close``. Runs on the driver."""
 
     def __init__(self, host: TaskHost) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="sluiceway-")
-        address = str(Path(self._folder.name) / "host.sock")
         authkey = secrets.token_bytes(32)
 
         class Manager(BaseManager):
             pass
 
         Manager.register("host", callable=lambda: host)
-        self._server = Manager(address=address, authkey=authkey).get_server()
+        # Without an address, multiprocessing makes a socket in a folder of its own and removes both when the process ends.
+        self._server = Manager(authkey=authkey).get_server()
         threading.Thread(target=self._serve, name="task-host", daemon=True).start()
-        self.services = HostServices(address, authkey)
+        self.services = HostServices(self._server.address, authkey)
 
     def _serve(self) -> None:
         try:
@@ -78,7 +75,6 @@ class HostServer:
 
     def close(self) -> None:
         self._server.stop_event.set()  # type: ignore[attr-defined]
-        self._folder.cleanup()
 
 
 @dataclass(frozen=True, slots=True)
