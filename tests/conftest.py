@@ -21,6 +21,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_BROKER] = SharedBroker()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With ``--dist loadgroup`` a worker takes whole files, and one worker all that share the one Airflow."""
+    for item in items:
+        group = "airflow" if item.get_closest_marker("airflow") else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the shared broker; called at the end of every run, also after Ctrl-C and after failures."""
     broker = config.stash.get(_BROKER, None)

@@ -17,7 +17,7 @@ import pytest
 
 from support.wheel import ROOT, build_wheel
 
-pytestmark = [pytest.mark.airflow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.airflow, pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 def _steps(stage: str) -> list[str]:

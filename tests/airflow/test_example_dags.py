@@ -12,7 +12,7 @@ import pytest
 from support.eventually import eventually
 from support.stack import START, RunningStack
 
-pytestmark = pytest.mark.airflow
+pytestmark = [pytest.mark.airflow, pytest.mark.long]
 
 _FILE = """
 import os

@@ -20,7 +20,7 @@ from sluiceway.storage.factory import open_stores
 
 from support.wheel import build_wheel
 
-pytestmark = [pytest.mark.airflow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.airflow, pytest.mark.long, pytest.mark.timeout(1200)]
 
 
 class Installed:
