@@ -17,6 +17,7 @@ from sluiceway.operators.driver_operator import DriverOperator, End, Probe, paus
 from sluiceway.operators.given_config import check_kind, named_config
 from sluiceway.provider.assets import connector_alias, emit, written_uris
 from sluiceway.provider.backfill import Backfill
+from sluiceway.provider.cluster_view import DriverSeen
 from sluiceway.provider.conditions import RestCondition
 from sluiceway.provider.connection_hook import kafka_overrides
 from sluiceway.provider.dag_keys import APPLICATION, DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of, is_sink_config
@@ -24,7 +25,7 @@ from sluiceway.provider.extra_links import ConnectorRestLink, publish
 from sluiceway.provider.hook import ConnectorSubmitHook
 from sluiceway.provider.lineage import Lineage, lineage
 from sluiceway.provider.link import KafkaLink, Link
-from sluiceway.provider.movement import Moved, Position
+from sluiceway.provider.movement import LONGEST, Moved, Position
 from sluiceway.provider.movement_watch import MovementWatch
 from sluiceway.provider.naming import dag_id
 from sluiceway.provider.openlineage import LineageMixin
@@ -111,14 +112,14 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         mode = self.mode or DagKeys.parse(config).mode
         if config.get(APPLICATION) and mode == LONG_RUNNING:
             publish(self, context["ti"])
-            self._wait_deferred(settings, overrides, RestCondition(self.connector, hosted=True), {})
+            self._wait_deferred(settings, RestCondition(self.connector, hosted=True), {})
         backfill = self._backfill(link, config, context)
         name, ran = (backfill.name, dict(backfill.config)) if backfill else (self.connector, config)
         bounded = mode == MICRO_BATCH or backfill is not None
         with report_folder() as folder:
             submission = Submission(name, settings.worker_file(self.worker_properties), MICRO_BATCH if bounded else mode, ran)
             hook = self._prepare(context, settings, with_report(submission, folder), overrides)
-            self._go_elsewhere(context, settings, overrides, link, hook, name)
+            self._go_elsewhere(context, settings, link, hook, name)
 
             def see_to_target_state() -> None:
                 if link.ensure_paused(name, is_paused):
@@ -132,23 +133,30 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         self.log.info("[%s|worker] Moved %s", name, moved)
         self._go_on(context, link, name, end, bounded=bounded)
         if backfill is not None:
-            link.end_backfill(backfill)
+            link.end_backfill(name)
         return self._done(context, worker, link, config, moved, bounded=bounded)
 
     def after_wait(self, context: Context, event: Mapping[str, Any], began: Mapping[str, Any] | None = None) -> Any:
-        """Go on once the driver that runs elsewhere is gone, or the connector is to rest. Runs on an Airflow worker."""
+        """Go on once the driver that runs elsewhere is gone, or the connector is to rest. Runs on an Airflow worker.
+
+        ``began`` is what ``_go_elsewhere`` noted; a connector that others host has none.
+        """
         settings = self._settings()
         worker = settings.worker(self.worker_properties, self._begin(settings))
         link = self._link(worker)
-        self.log.info("[%s|worker] %s", self.connector, event["seen"])
-        entry = link.entry(self.connector)
+        name = str(began["name"]) if began else self.connector
+        self.log.info("[%s|worker] %s", name, event["seen"])
+        entry = link.entry(name)
         config = dict(entry.config or {}) if entry else {}
         hosted = bool(config.get(APPLICATION))
-        bounded = bool(entry) and not hosted and (self.mode or DagKeys.parse(config).mode) == MICRO_BATCH
-        clean = hosted or entry is None or link.driver(self.connector).clean
-        self._go_on(context, link, self.connector, End(0 if clean else 1, None, False), bounded=bounded)
+        backfill = name != self.connector
+        bounded = backfill or (bool(entry) and not hosted and (self.mode or DagKeys.parse(config).mode) == MICRO_BATCH)
+        end = End(0, None, False) if hosted or entry is None else self._end_elsewhere(link.driver(name), began)
+        self._go_on(context, link, name, end, bounded=bounded)
         before = Position([(p, o) for p, o in began["offsets"]], began["count"]) if began else None
-        moved = Moved.between(before, link.position(self.connector), time.time() - began["time"] if began else 0.0)
+        moved = Moved.between(before, link.position(name), time.time() - began["time"] if began else 0.0)
+        if backfill:
+            link.end_backfill(name)
         return self._done(context, worker, link, config, moved, bounded=bounded)
 
     def lineage(self) -> Lineage | None:
@@ -214,8 +222,8 @@ class ConnectorOperator(LineageMixin, DriverOperator):
     # A driver that is not this task's child.
 
     def _go_elsewhere(
-        self, context: Context, settings: Settings, overrides: Mapping[str, str], link: Link, hook: ConnectorSubmitHook, name: str
-    ) -> None:
+        self, context: Context, settings: Settings, link: Link, hook: ConnectorSubmitHook, name: str
+    ) -> None:  # fmt: skip
         """In cluster mode, wait in the triggerer: for a driver that runs already, or for a new one if that was asked for."""
         if hook.is_client_mode:
             return
@@ -225,22 +233,35 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         if driver.lives and not known:
             self.log.info("[%s|worker] A driver runs it already, as generation %d; waiting for that", name, driver.generation)
         elif self.deferrable:
+            hook.leave_the_driver()
             self.log.info("[%s|worker] Submitted as %s", name, self.submit_job(context))
         else:
             return
         position = link.position(name) or Position()
-        began = {"time": time.time(), "count": position.count, "offsets": [list(each) for each in position.offsets[:1000]]}
         generation = driver.generation - 1 if driver.lives else driver.generation
-        condition = RestCondition(name, generation, time.time() + _APPEARS_SECONDS)
-        self._wait_deferred(settings, overrides, condition, {"began": began})
+        began = {
+            "name": name,
+            "generation": generation,
+            "time": time.time(),
+            "count": position.count,
+            "offsets": [list(each) for each in position.offsets[:LONGEST]],
+        }
+        self._wait_deferred(settings, RestCondition(name, generation, time.time() + _APPEARS_SECONDS), {"began": began})
 
-    def _wait_deferred(
-        self, settings: Settings, overrides: Mapping[str, str], condition: RestCondition, kwargs: dict[str, Any]
-    ) -> None:
+    def _end_elsewhere(self, driver: DriverSeen, began: Mapping[str, Any] | None) -> End:
+        """Return how the driver that was waited for ended; one that never came to say that it runs has failed."""
+        if began and driver.generation <= began["generation"]:
+            why = AirflowException(
+                f"Nothing was heard of its driver for {_APPEARS_SECONDS:.0f} s; the cluster's log may say why."
+            )
+            return End(1, why, False)
+        return End(0 if driver.clean else 1, None, False)
+
+    def _wait_deferred(self, settings: Settings, condition: RestCondition, kwargs: dict[str, Any]) -> None:
         from sluiceway.provider.triggers import ConditionTrigger
 
         worker_file = str(settings.worker_file(self.worker_properties))
-        trigger = ConditionTrigger.of(condition, worker_file, overrides, settings.sensor_interval)
+        trigger = ConditionTrigger.of(condition, worker_file, self.kafka_conn_id, settings.sensor_interval)
         self.defer(trigger=trigger, method_name="after_wait", kwargs=kwargs)
 
     # After the driver.

@@ -129,6 +129,9 @@ class DriverOperator(SparkSubmitOperator):
         self.env_vars = {**(self.env_vars or {}), **secrets} or None
         self.name = submission.name
         self._hook = hook = self._get_hook()
+        if hook._is_yarn_cluster_mode and not self._yarn_track_via_rm_api:
+            # Without its resource manager's REST API Spark's operator refuses to be durable; heartbeats find the driver as well.
+            self.durable = False
         hook.on_ui = lambda: publish(self, context["ti"])
         publish(self, context["ti"])
         return hook

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseSensorOperator
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException
+from sluiceway.errors import InternalTopicError, KafkaClientError
 from sluiceway.provider.cluster_view import open_view
 from sluiceway.provider.conditions import Answer, Condition
 from sluiceway.provider.connection_hook import kafka_overrides
@@ -66,14 +67,16 @@ class ConditionSensor(BaseSensorOperator):
         """Wait in the way that was asked for."""
         if not self.deferrable:
             return super().execute(context)
-        if self.poke(context):
-            return None
+        try:
+            if self.poke(context):
+                return None
+        except (KafkaClientError, InternalTopicError) as error:  # the triggerer waits for a Kafka that is away
+            self.log.warning("Nothing was seen yet, waiting: %s", error)
         from sluiceway.provider.triggers import ConditionTrigger
 
         settings = read_settings()
         worker_file = str(settings.worker_file(self.worker_properties))
-        overrides = kafka_overrides(self.kafka_conn_id)
-        trigger = ConditionTrigger.of(self.condition(), worker_file, overrides, settings.sensor_interval)
+        trigger = ConditionTrigger.of(self.condition(), worker_file, self.kafka_conn_id, settings.sensor_interval)
         self.defer(trigger=trigger, method_name="after_wait", timeout=timedelta(seconds=float(self.timeout)))
         raise AssertionError("defer() does not return")
 

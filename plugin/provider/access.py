@@ -72,6 +72,17 @@ def authorise(request: Request, user: GetUserDep) -> None:
     request.state.guard = guard
 
 
+def refuse_other_sites(request: Request) -> None:
+    """Refuse with 403 what another site's page has a logged-in user's browser change, on the strength of its cookie.
+
+    Airflow's cookie is not sent from foreign sites, but it is from other hosts of the same domain, and a POST asks nobody first.
+    Who sends a token has it from Airflow, wherever the page comes from.
+    """
+    site = request.headers.get("sec-fetch-site", "none")
+    if request.method not in ("GET", "HEAD") and site not in ("none", "same-origin") and "authorization" not in request.headers:
+        raise HTTPException(403, "Forbidden: changes with the browser's cookie come from Airflow's own pages only.")
+
+
 def _is_below_connector(request: Request) -> bool:
     route = request.scope.get("route")
     return str(getattr(route, "path", "")).endswith(_OF_CONNECTOR)

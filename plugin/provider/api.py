@@ -14,7 +14,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
 from sluiceway.herder.plugin_path import use_plugin_path
-from sluiceway.provider.access import authorise
+from sluiceway.provider.access import authorise, refuse_other_sites
 from sluiceway.provider.mirror import Mirror
 from sluiceway.provider.settings import Settings, read_settings
 from sluiceway.provider.ui import routes as ui_routes
@@ -142,7 +142,7 @@ def make_airflow_app() -> FastAPI:
     app = make_app(
         lambda: current().herder(),
         kafka_cluster_id=lambda: current().cluster_id(),
-        dependencies=[Depends(authorise)],
+        dependencies=[Depends(refuse_other_sites), Depends(authorise)],
         loggers=loggers,
     )
     ui_routes.install(app, lambda: current().dashboard())

@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.properties import read_properties
@@ -20,14 +20,11 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.plugin_path import use_plugin_path
-from sluiceway.provider.meter import Meter
+from sluiceway.provider.meter import Admins, Meter
 from sluiceway.provider.movement import Position
 from sluiceway.provider.observe import Observation
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.model import ConnectorEntry, State
-
-if TYPE_CHECKING:
-    from sluiceway.kafka.clients import AdminClient
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +48,7 @@ class ClusterView:
         self._stores = stores
         self._herder = Herder(worker, stores.config, stores.status, stores.offsets)
         self._lock = threading.Lock()
-        self._own_admin: AdminClient | None = None
+        self._admins = Admins(worker)
         self._meters: dict[str, tuple[Mapping[str, str], Meter]] = {}
         self._positions: dict[str, tuple[float, Position]] = {}
 
@@ -92,7 +89,8 @@ class ClusterView:
         """
         from sluiceway.kafka.admin import end_offsets, offsets_at, partition_count
 
-        admin = self._admin()
+        with self._lock:
+            admin = self._admins.client({})
         count = partition_count(admin, topic)
         if count is None:
             return None
@@ -100,22 +98,15 @@ class ClusterView:
         starts, ends = offsets_at(admin, places, milliseconds), end_offsets(admin, places)
         return sum(max(0, ends[place] - starts[place]) for place in places if starts[place] >= 0)
 
-    def _admin(self) -> AdminClient:
-        from sluiceway.kafka.clients import admin_client
-
-        with self._lock:
-            if self._own_admin is None:
-                self._own_admin = admin_client(self._worker)
-            return self._own_admin
-
     def _meter(self, name: str) -> Meter:
         entry = self.entry(name)
         if entry is None:
+            self._meters.pop(name, None)
             raise NotFoundError(f"Connector {name} not found")
         config = entry.config or {}
         known = self._meters.get(name)
         if known is None or known[0] != config:
-            known = self._meters[name] = config, Meter(self._worker, name, config)
+            known = self._meters[name] = config, Meter(self._worker, name, config, self._admins)
         return known[1]
 
 
@@ -125,6 +116,13 @@ def open_view(worker: WorkerConfig) -> Iterator[ClusterView]:
     use_plugin_path(worker.raw)
     with open_stores(worker) as stores:
         yield ClusterView(worker, stores)
+
+
+class Cluster(NamedTuple):
+    """Which cluster: a worker's file, and an Airflow connection that wins over it."""
+
+    worker_file: str
+    kafka_conn_id: str | None = None
 
 
 @dataclass
@@ -140,22 +138,24 @@ class SharedViews:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._shared: dict[str, _Shared] = {}
+        self._shared: dict[Cluster, _Shared] = {}
 
-    def take(self, worker_file: str, overrides: Mapping[str, str]) -> str:
-        """Say that the view of a worker's file is needed; return its key for ``view`` and ``give_back``."""
-        key = repr((worker_file, sorted(overrides.items())))
+    def take(self, cluster: Cluster) -> None:
+        """Say that the view of a cluster is needed."""
         with self._lock:
-            self._shared.setdefault(key, _Shared()).users += 1
-        return key
+            self._shared.setdefault(cluster, _Shared()).users += 1
 
-    def view(self, key: str, worker_file: str, overrides: Mapping[str, str]) -> ClusterView:
-        """Return the view, opening it if nobody has yet; raises ConnectError, and may be called again then."""
+    def view(self, cluster: Cluster, overrides: Callable[[str | None], Mapping[str, str]]) -> ClusterView:
+        """Return the view, opening it if nobody has yet; raises ConnectError, and may be called again then.
+
+        ``overrides`` looks up the worker properties that the connection sets.
+        """
         with self._lock:
-            shared = self._shared[key]
+            shared = self._shared[cluster]
         with shared.lock:
             if shared.view is None:
-                worker = WorkerConfig.of({**read_properties(Path(worker_file)), **overrides})
+                path = Path(cluster.worker_file)
+                worker = WorkerConfig.of({**read_properties(path), **overrides(cluster.kafka_conn_id)})
                 use_plugin_path(worker.raw)
                 stores = open_stores(worker)
                 stores.start()
@@ -163,14 +163,14 @@ class SharedViews:
                 log.info("Watching the connectors of %s", worker.group_id)
             return shared.view
 
-    def give_back(self, key: str) -> None:
+    def give_back(self, cluster: Cluster) -> None:
         """Say that it is needed no more; the last one closes it."""
         with self._lock:
-            shared = self._shared[key]
+            shared = self._shared[cluster]
             shared.users -= 1
             if shared.users:
                 return
-            del self._shared[key]
+            del self._shared[cluster]
         with shared.lock:
             if shared.stores is not None:
                 shared.stores.stop()

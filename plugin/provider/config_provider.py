@@ -71,8 +71,9 @@ def environment(
         value = ours.resolve({"value": text})["value"]
         if value != text:
             found[":".join(reference)] = value
-    _mask(found.values())
-    return {HANDED_OVER: json.dumps({**handed, **found})}
+    text = json.dumps({**handed, **found})
+    _mask([*found.values(), text] if found or overrides else [])  # what the run tells is no secret
+    return {HANDED_OVER: text}
 
 
 def _providers(properties: Mapping[str, str]) -> set[str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
+from sluiceway.config.masking import is_secret
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.provider.connection import CONN_TYPE, DEFAULT_CONN_ID, HOOK_NAME, KAFKA_CONN_TYPE, ConnectConnection
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from sluiceway.rest.client import ConnectClient
 
 _TEST_SECONDS = 10.0
-_SECRET = ("password", "token", "secret")
 _INTERNAL_TOPICS = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 
 
@@ -52,12 +52,12 @@ class KafkaConnectHook(BaseHook):
         if found.conn_type not in (CONN_TYPE, KAFKA_CONN_TYPE):
             needed = f"{CONN_TYPE!r} or {KAFKA_CONN_TYPE!r}"
             raise ConfigError(f"The Airflow connection {conn_id!r} is of type {found.conn_type!r}, but must be of {needed}.")
-        _mask(found.password, *(value for key, value in extra.items() if key.endswith(_SECRET)))
+        _mask(found.password, *(value for key, value in extra.items() if is_secret(key)))
         if found.conn_type == KAFKA_CONN_TYPE:
             parsed = ConnectConnection.of_kafka(extra)
         else:
             parsed = ConnectConnection.parse(found.host, found.login, found.password, extra, port=found.port)
-        _mask(parsed.properties.get("sasl.jaas.config"))
+        _mask(*(value for key, value in parsed.properties.items() if is_secret(key)))
         return parsed
 
     def get_conn(self, *, timeout: float = 60.0) -> ConnectClient:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 import socket
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
-from airflow.exceptions import AirflowNotFoundException
+from airflow.exceptions import AirflowException, AirflowNotFoundException
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from sluiceway.config.variables import HANDED_OVER
 from sluiceway.provider.submission import Submission
 
 _MASTER = "spark.master"
@@ -23,6 +26,7 @@ class ConnectorSubmitHook(SparkSubmitHook):
     """
 
     _conf: dict[str, Any]
+    _properties_file: str | None
 
     def __init__(self, submission: Submission, **kwargs: Any) -> None:
         self._submission = submission
@@ -30,6 +34,7 @@ class ConnectorSubmitHook(SparkSubmitHook):
         """Where the driver's Spark UI is; None until its log says so, and where no log line of it comes here."""
         self.on_ui: Callable[[], None] = lambda: None
         """Called once ``ui_url`` is known."""
+        self._with_defaults = False  # whether spark-defaults.conf counts beside a properties file that is ours
         explicit = kwargs.pop("env_vars", None)
         super().__init__(conf=submission.conf(kwargs.pop("conf", None)), **kwargs)
         if self.is_local:
@@ -64,7 +69,46 @@ class ConnectorSubmitHook(SparkSubmitHook):
         """
         if self.is_client_mode:
             kwargs.setdefault("start_new_session", True)
-        return super().submit(application, **kwargs)
+            return super().submit(application, **kwargs)
+        with tempfile.TemporaryDirectory(prefix="sluiceway-submit-") as folder:
+            self._hand_over_by_file(Path(folder) / "spark.properties")
+            return super().submit(application, **kwargs)
+
+    def leave_the_driver(self) -> None:
+        """Have spark-submit end once the driver is on its way, for a task that waits elsewhere."""
+        # Else the hook takes a spark-submit that does not stay to see the pod's exit code for a failed one.
+        self._track_driver_via_k8s_api = self._is_kubernetes and not self.is_client_mode
+
+    def _build_spark_common_args(self) -> list[str]:
+        """Keep variables off the command line, which any user of the machine can read."""
+        variables = self._env_vars
+        if self.is_client_mode and variables:
+            self._env = variables  # of spark-submit itself, whose child the driver is
+            self._env_vars = None
+        try:
+            arguments: list[str] = super()._build_spark_common_args()
+        finally:
+            self._env_vars = variables
+        return [*arguments, "--load-spark-defaults"] if self._with_defaults else arguments
+
+    def _hand_over_by_file(self, file: Path) -> None:
+        """Put what a driver in a cluster takes from Airflow into a properties file, beside those of the user's own."""
+        variables = dict(self._env_vars or {})
+        secrets = variables.pop(HANDED_OVER, None)
+        if secrets is None:
+            return
+        if not (self._is_yarn or self._is_kubernetes):
+            raise AirflowException(
+                f"Connector {self._submission.connector}: a standalone Spark master hands nothing to a driver in cluster mode, "
+                "so kafka_conn_id and ${airflow:...} cannot be used there; run the driver with deploy-mode=client."
+            )
+        prefix = "spark.yarn.appMasterEnv" if self._is_yarn else "spark.kubernetes.driverEnv"
+        own = Path(self._properties_file).read_text(encoding="utf-8") if self._properties_file else ""
+        file.touch(mode=0o600)
+        file.write_text(f"{own}\n{prefix}.{HANDED_OVER}={_escaped(str(secrets))}\n", encoding="utf-8")
+        self._with_defaults = not self._properties_file
+        self._properties_file = str(file)
+        self._env_vars = variables or None
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
         super()._process_spark_submit_log(map(self._look_for_ui, itr))
@@ -91,3 +135,8 @@ class ConnectorSubmitHook(SparkSubmitHook):
         except AirflowNotFoundException:
             return False
         return True
+
+
+def _escaped(text: str) -> str:
+    """Return a value as a Java properties file holds it; JSON has no line ends and, from Python, nothing but ASCII."""
+    return text.replace("\\", "\\\\")

@@ -62,8 +62,8 @@ class Link(Protocol):
     def begin_backfill(self, backfill: Backfill) -> None:
         """Make the connector that a backfill runs, unless an earlier try has; its offsets are its own."""
 
-    def end_backfill(self, backfill: Backfill) -> None:
-        """Remove that connector, and its offsets. Waits some seconds for its driver."""
+    def end_backfill(self, name: str) -> None:
+        """Remove the connector of that name, if it is still there, and its offsets. Waits some seconds for its driver."""
 
 
 class KafkaLink:
@@ -149,27 +149,33 @@ class KafkaLink:
 
         with open_stores(self._worker) as stores:
             herder = Herder(self._worker, stores.config, stores.status, stores.offsets)
-            if stores.config.snapshot().entry(backfill.name) is not None:
+            entry = stores.config.snapshot().entry(backfill.name)
+            if entry is not None and entry.target_state is not TargetState.STOPPED:
                 herder.resume(backfill.name)
                 return
-            herder.create(backfill.name, backfill.config, TargetState.STOPPED)
+            if entry is None:
+                herder.create(backfill.name, backfill.config, TargetState.STOPPED)
+            # One that is stopped was left by a try that came to an end before it had said where to begin.
             if backfill.sink:
                 starts = Meter(self._worker, backfill.name, backfill.config).offsets_at(
                     herder.topics(backfill.of), backfill.start
                 )
-                herder.alter_offsets(backfill.name, as_edits(starts))
+                if starts:  # else none of its topics is there yet
+                    herder.alter_offsets(backfill.name, as_edits(starts))
             herder.resume(backfill.name)
 
-    def end_backfill(self, backfill: Backfill) -> None:
+    def end_backfill(self, name: str) -> None:
         from sluiceway.herder import Herder
         from sluiceway.storage.factory import open_stores
 
         with open_stores(self._worker) as stores:
+            if stores.config.snapshot().entry(name) is None:
+                return
             herder = Herder(self._worker, stores.config, stores.status, stores.offsets)
-            herder.stop(backfill.name)
-            if herder.offsets(backfill.name):
-                herder.reset_offsets(backfill.name)
-            herder.delete(backfill.name)
+            herder.stop(name)
+            if herder.offsets(name):
+                herder.reset_offsets(name)
+            herder.delete(name)
 
 
 def write_dead(store: StatusStore, name: str) -> None:

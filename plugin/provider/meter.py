@@ -1,8 +1,9 @@
-"""Asks Kafka how far a connector has come, over one admin client. Runs in Airflow's tasks and in the triggerer; blocks."""
+"""Asks Kafka how far connectors have come, over few admin clients. Runs in Airflow's tasks and in the triggerer; blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.connector import TOPICS, overrides
@@ -11,22 +12,42 @@ from sluiceway.herder.offset_edits import as_edits
 from sluiceway.provider.dag_keys import is_sink_config
 from sluiceway.provider.movement import Edit, Position
 
+if TYPE_CHECKING:
+    from sluiceway.kafka.clients import AdminClient
+
+
+class Admins:
+    """Admin clients with a worker's rights, one for all connectors that override the same of it. Not thread-safe."""
+
+    def __init__(self, worker: WorkerConfig) -> None:
+        self._worker = worker
+        self._clients: dict[frozenset[tuple[str, str]], AdminClient] = {}
+
+    def client(self, own: Mapping[str, str]) -> AdminClient:
+        """Return the one for these ``admin.override.*`` keys of a connector, without the prefix."""
+        from sluiceway.kafka.clients import admin_client
+
+        key = frozenset(own.items())
+        if key not in self._clients:
+            self._clients[key] = admin_client(self._worker, own)
+        return self._clients[key]
+
 
 class Meter:
     """One connector's; every call raises ConnectError when Kafka does not answer.
 
-    ``config`` is the connector's, references included: its consumer group and its ``admin.override.*`` count.
+    ``config`` is the connector's, references included: its consumer group and its ``admin.override.*`` count. ``admins`` are
+    those that it may share.
     """
 
-    def __init__(self, worker: WorkerConfig, name: str, config: Mapping[str, str]) -> None:
+    def __init__(self, worker: WorkerConfig, name: str, config: Mapping[str, str], admins: Admins | None = None) -> None:
         from sluiceway.config.variables import resolver
-        from sluiceway.kafka.clients import admin_client
 
         meant = resolver(worker).resolve({key: value for key, value in config.items() if ".override." in key})
         self.is_sink = is_sink_config(config)
         self._topics = [topic.strip() for topic in config.get(TOPICS, "").split(",") if topic.strip()]
         self._group = overrides(meant, "consumer").get("group.id") or f"connect-{name}"
-        self._admin = admin_client(worker, overrides(meant, "admin"))
+        self._admin = (admins or Admins(worker)).client(overrides(meant, "admin"))
 
     def read(self, topics: Collection[str] = (), offsets: Sequence[Edit] = ()) -> Position:
         """Look once. ``topics`` are those that the connector was seen to use, ``offsets`` a source's."""

@@ -11,10 +11,12 @@ from typing import Any, TypeVar
 
 from airflow.triggers.base import BaseEventTrigger, BaseTrigger, TriggerEvent
 from sluiceway.errors import ConnectError
-from sluiceway.provider.cluster_view import ClusterView, SharedViews
+from sluiceway.provider.cluster_view import Cluster, ClusterView, SharedViews
 from sluiceway.provider.conditions import Condition, from_dict, to_dict
+from sluiceway.provider.connection_hook import kafka_overrides
 from sluiceway.provider.lag_gate import LagGate
 from sluiceway.provider.movement import Position
+from sluiceway.storage.model import TargetState
 
 T = TypeVar("T")
 
@@ -23,20 +25,19 @@ _LONGEST_PAUSE = 60.0
 
 
 class _Looking:
-    """Holds the shared view of a worker's file and looks at it, at ``interval`` seconds, later and later while Kafka is away."""
+    """Holds the shared view of a cluster and looks at it, at ``interval`` seconds, later and later while Kafka is away."""
 
-    def __init__(self, worker_file: str, overrides: Mapping[str, str], interval: float, log: Any) -> None:
-        self._worker_file = worker_file
-        self._overrides = dict(overrides)
+    def __init__(self, cluster: Cluster, interval: float, log: Any) -> None:
+        self._cluster = cluster
         self._interval = interval
         self._log = log
 
     async def __aenter__(self) -> _Looking:
-        self._key = _VIEWS.take(self._worker_file, self._overrides)
+        _VIEWS.take(self._cluster)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.shield(asyncio.to_thread(_VIEWS.give_back, self._key))
+        await asyncio.shield(asyncio.to_thread(_VIEWS.give_back, self._cluster))
 
     async def looks(self, look: Callable[[ClusterView], T]) -> AsyncIterator[T]:
         """Yield what a look shows, again and again; an outage is waited for, and said."""
@@ -53,36 +54,36 @@ class _Looking:
             await asyncio.sleep(pause)
 
     def _look(self, look: Callable[[ClusterView], T]) -> T:
-        return look(_VIEWS.view(self._key, self._worker_file, self._overrides))
+        return look(_VIEWS.view(self._cluster, kafka_overrides))
 
 
 class ConditionTrigger(BaseTrigger):
     """Fires once a condition holds, or is not to be waited for any longer.
 
-    The event's payload: ``met``, ``failed`` and ``seen``. ``worker_file`` is read where the triggerer runs; ``overrides`` are
-    worker properties that win over it (Airflow encrypts a trigger's arguments). ``interval`` in seconds.
+    The event's payload: ``met``, ``failed`` and ``seen``. ``worker_file`` is read where the triggerer runs, and there the
+    connection ``kafka_conn_id`` is looked up that wins over it: no secret is stored with a wait. ``interval`` in seconds.
     """
 
     def __init__(
-        self, condition: Mapping[str, Any], worker_file: str, overrides: Mapping[str, str] | None = None, interval: float = 5.0
-    ) -> None:
+        self, condition: Mapping[str, Any], worker_file: str, kafka_conn_id: str | None = None, interval: float = 5.0
+    ) -> None:  # fmt: skip
         super().__init__()
         self.condition = dict(condition)
         self.worker_file = worker_file
-        self.overrides = dict(overrides or {})
+        self.kafka_conn_id = kafka_conn_id
         self.interval = interval
 
     @classmethod
-    def of(cls, condition: Condition, worker_file: str, overrides: Mapping[str, str], interval: float) -> ConditionTrigger:
-        return cls(to_dict(condition), worker_file, overrides, interval)
+    def of(cls, condition: Condition, worker_file: str, kafka_conn_id: str | None, interval: float) -> ConditionTrigger:
+        return cls(to_dict(condition), worker_file, kafka_conn_id, interval)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        fields = {name: getattr(self, name) for name in ("condition", "worker_file", "overrides", "interval")}
+        fields = {name: getattr(self, name) for name in ("condition", "worker_file", "kafka_conn_id", "interval")}
         return f"{__name__}.ConditionTrigger", fields
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         said = ""
-        async with _Looking(self.worker_file, self.overrides, self.interval, self.log) as looking:
+        async with _Looking(Cluster(self.worker_file, self.kafka_conn_id), self.interval, self.log) as looking:
             async for answer in looking.looks(from_dict(self.condition).check):
                 if answer.seen != said:
                     said = answer.seen
@@ -113,10 +114,12 @@ class LagTrigger(BaseEventTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         gate = LagGate(self.at_least, self.patience)
 
-        def look(view: ClusterView) -> tuple[Position, bool]:
-            return view.position(self.connector), view.driver(self.connector).lives
+        def look(view: ClusterView) -> tuple[Position, bool, bool]:
+            entry = view.entry(self.connector)
+            resting = entry is not None and entry.target_state is not TargetState.STARTED
+            return view.position(self.connector), view.driver(self.connector).lives, resting
 
-        async with _Looking(self.worker_file, {}, self.interval, self.log) as looking:
-            async for position, running in looking.looks(look):
-                if gate.opens(position.lag, position.count, running=running):
+        async with _Looking(Cluster(self.worker_file), self.interval, self.log) as looking:
+            async for position, running, resting in looking.looks(look):
+                if gate.opens(position.lag, position.count, running=running, resting=resting):
                     yield TriggerEvent({"connector": self.connector, "lag": position.lag})

@@ -95,7 +95,7 @@ def test_a_backfills_connector_begins_at_its_window_and_leaves_nothing(
     assert position is not None
     assert position.lag == 2, "yesterday's record and today's"
     link.begin_backfill(backfill)  # a retry
-    link.end_backfill(backfill)
+    link.end_backfill(backfill.name)
     assert link.entry(backfill.name) is None
     with _herder(worker) as herder:
         assert herder.connectors() == [name]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
+import threading
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import psutil
 import pytest
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 from sluiceway.config.properties import parse_properties
@@ -22,7 +28,9 @@ from sluiceway.rest.client import ConnectClient
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.process import free_port
 
+from support.airflow_home import isolate_airflow
 from support.certificates import Authority
+from support.driver import worker_properties, write_properties
 from support.eventually import eventually
 
 pytestmark = pytest.mark.kafka
@@ -289,3 +297,69 @@ def test_a_rest_server_with_a_secured_worker_file_works_and_says_nothing_secret(
         process.terminate()
         process.wait(20)
     assert "hunter2" not in log.read_text()
+
+
+class _Task:
+    """What an operator needs of Airflow while it runs: its task instance, an unpaused DAG, its outlets."""
+
+    dag_id = "copy"
+
+    def get_dag(self, dag_id: str) -> Any:
+        return SimpleNamespace(is_paused=False)
+
+    def xcom_push(self, key: str, value: Any) -> None: ...
+
+    def __getitem__(self, alias: object) -> Any:
+        return SimpleNamespace(add=lambda *_, **__: None)
+
+
+def _command_lines() -> str:
+    lines = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            lines += process.cmdline()
+    return " ".join(lines)
+
+
+def test_an_operators_connection_logs_its_driver_and_its_tasks_in_and_shows_its_secrets_nowhere(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The worker's file alone reaches nothing: all that it takes comes from the connection."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    isolate_airflow()
+    from sluiceway.operators import SourceConnectorOperator
+
+    extra = {
+        "bootstrap.servers": secured.sasl_ssl, "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "alice", "sasl.password": PASSWORD, "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": secured.store("ca.pem"),
+    }  # fmt: skip
+    monkeypatch.setenv("AIRFLOW_CONN_BROKER", json.dumps({"conn_type": "kafka_connect", "extra": extra}))
+    monkeypatch.setenv("AIRFLOW_CONN_LOCAL", json.dumps({"conn_type": "spark", "host": "local[2]"}))
+    topic, lines = f"t-{uuid.uuid4().hex[:8]}", tmp_path / "lines.txt"
+    lines.write_text("one\ntwo\nthree\n")
+    worker_file = write_properties(tmp_path / "worker.properties", worker_properties("127.0.0.1:1", f"g-{topic}"))
+    operator = SourceConnectorOperator(
+        task_id="copy", mode="micro-batch", kafka_conn_id="broker", conn_id="local", worker_properties=str(worker_file),
+        config={"name": topic, "connector.class": "FileStreamSource", "file": str(lines), "topic": topic},
+    )  # fmt: skip
+    seen: list[str] = []
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.wait(0.2):
+            seen.append(_command_lines())
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        with caplog.at_level("DEBUG"):
+            task: Any = _Task()
+            moved = operator.execute({"ti": task, "outlet_events": task})
+    finally:
+        done.set()
+        looking.join()
+    assert moved["records"] == 3
+    assert any("driver_app.py" in each for each in seen)
+    assert "hunter2" not in "".join(seen)
+    assert "hunter2" not in caplog.text

@@ -1,10 +1,19 @@
-"""A headless Chromium for tests: the system's, through Playwright; installed by apt where that is allowed."""
+"""A headless Chromium for tests, through Playwright.
+
+In this order: the file that CHROMIUM names, the system's, the one that ``playwright install chromium-headless-shell`` has put
+into Playwright's folder. Where there is none, root installs one by apt, which takes half a minute on a fast line and is given
+two; what is in the way becomes the reason for which the tests are skipped. SLUICEWAY_NO_INSTALL=1 keeps the machine as it is.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import logging
 import os
 import shutil
 import subprocess
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +23,10 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 _PACKAGES = ("chromium-headless-shell", "fonts-dejavu-core")
-_APT_SECONDS = 300
+_INSTALL_SECONDS = 120.0
 _PATIENCE_MS = 30_000  # on a small busy machine
+
+log = logging.getLogger(__name__)
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 
@@ -23,9 +34,9 @@ SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Give a browser; skips the test, saying why, where there is none and none can be installed."""
-    path = os.environ.get("CHROMIUM") or _found() or _installed()
     expect.set_options(timeout=_PATIENCE_MS)
     with sync_playwright() as playwright:
+        path = os.environ.get("CHROMIUM") or _found() or _playwrights(playwright.chromium.executable_path) or _installed()
         # Chromium's own sandbox does not work for root, nor in most containers; only pages of this test are opened.
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         try:
@@ -58,18 +69,54 @@ def _found() -> str | None:
     return next((path for name in _NAMES if (path := shutil.which(name))), None)
 
 
+def _playwrights(path: str) -> str | None:
+    """Return Playwright's own browser; it names the full one, whether that is there or only the shell without a window."""
+    folder = Path(path).parents[2]
+    shells = sorted(folder.glob("chromium_headless_shell-*/*/*headless*shell"))
+    return next((str(each) for each in (*reversed(shells), Path(path)) if each.is_file() and os.access(each, os.X_OK)), None)
+
+
 def _installed() -> str:
+    """Install a browser, one process at a time, or skip the test."""
     apt = shutil.which("apt-get")
-    if apt is None or os.geteuid() != 0:
-        pytest.skip(f"there is no Chromium, and only root can install it: apt-get install {_PACKAGES[0]}, or set CHROMIUM")
-    _run([apt, "update"])
-    said = _run([apt, "install", "-y", "--no-install-recommends", *_PACKAGES])
+    if os.environ.get("SLUICEWAY_NO_INSTALL") or apt is None or os.geteuid() != 0:
+        pytest.skip(
+            f"there is no Chromium: 'apt-get install {_PACKAGES[0]}' as root, 'playwright install chromium-headless-shell', or "
+            "CHROMIUM=/path/to/it gives these tests one"
+        )
+    with Path(tempfile.gettempdir(), "sluiceway-tests-chromium.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (path := _found()) is not None:  # another process was first
+            return path
+        began = time.monotonic()
+        try:
+            said = _apt(apt, began)
+        except subprocess.TimeoutExpired as error:
+            said = f"'{' '.join(error.cmd)}' took longer than {_INSTALL_SECONDS:.0f} s"
+        log.warning("Installing Chromium took %.0f s", time.monotonic() - began)
     if (path := _found()) is None:
         pytest.skip(f"Chromium cannot be installed: {said[-300:]}")
     return path
 
 
-def _run(command: list[str]) -> str:
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_APT_SECONDS, check=False, env=environment)
-    return done.stderr
+def _apt(apt: str, began: float) -> str:
+    """Install from the lists that there are, and only if these do not do, from new ones; return what went wrong."""
+    install = [apt, "install", "-y", "--no-install-recommends", *_PACKAGES]
+    fast = ["-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=10", "-o", "DPkg::Lock::Timeout=30"]
+    said = ""
+    for command in (install, [apt, "update"], install):
+        left = max(1.0, _INSTALL_SECONDS - (time.monotonic() - began))
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        done = subprocess.run(
+            [*command, *fast],
+            capture_output=True,
+            text=True,
+            timeout=left,
+            check=False,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+        )
+        said = done.stderr
+        if command is install and done.returncode == 0:
+            return ""
+    return said

@@ -73,8 +73,8 @@ class Kafka:
     def begin_backfill(self, backfill: Backfill) -> None:
         self.backfills.append(("begin", backfill.name))
 
-    def end_backfill(self, backfill: Backfill) -> None:
-        self.backfills.append(("end", backfill.name))
+    def end_backfill(self, name: str) -> None:
+        self.backfills.append(("end", name))
 
 
 class SparkSubmit:
@@ -88,7 +88,8 @@ class SparkSubmit:
         self._drive = drive
         self.exit_code: int | None = None
         self.application = ""
-        self.killed = False
+        self.killed = self.left = False
+        self._yarn_track_via_rm_api = False
 
     def _should_track_driver_via_k8s_api(self) -> bool:
         return False
@@ -98,6 +99,9 @@ class SparkSubmit:
         self.exit_code = self._drive()
         if self.exit_code:
             raise AirflowException(f"Cannot execute: spark-submit. Error code is: {self.exit_code}.")
+
+    def leave_the_driver(self) -> None:
+        self.left = True
 
     def on_kill(self) -> None:
         self.killed = True
@@ -484,7 +488,61 @@ def test_in_cluster_mode_a_driver_that_lives_is_waited_for_and_no_second_one_is_
 def test_in_cluster_mode_a_deferrable_task_submits_and_waits_in_the_triggerer() -> None:
     stage = Stage(Kafka(SOURCE), deferrable=True)
     stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
-    assert _deferred(stage).trigger.condition["kind"] == "rest"
+    deferred = _deferred(stage)
+    assert deferred.trigger.condition["kind"] == "rest"
+    assert stage.hook.left, "spark-submit does not stay until the driver's end"
+
+
+def test_a_deferred_wait_names_the_connection_to_kafka_and_holds_none_of_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = {"admin.sasl.jaas.config": "s3cret"}
+    monkeypatch.setattr("sluiceway.operators.driver_operator.kafka_overrides", lambda conn_id: secret)
+    stage = Stage(Kafka(SOURCE), deferrable=True, kafka_conn_id="broker")
+    stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
+    deferred = _deferred(stage)
+    stored = repr((deferred.trigger.serialize(), deferred.kwargs))
+    assert "'kafka_conn_id': 'broker'" in stored
+    assert "s3cret" not in stored
+
+
+def test_a_driver_that_was_never_heard_of_has_moved_nothing_and_fails_the_task() -> None:
+    kafka = Kafka(BATCH)
+    kafka.seen = DriverSeen(False, 4)  # of the run before, which ended well
+    stage = Stage(kafka, deferrable=True)
+    stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
+    deferred = _deferred(stage)
+    event = {"met": True, "failed": False, "seen": "its driver is gone"}
+    with pytest.raises(AirflowException, match="died") as raised:
+        stage.operator.after_wait(stage.airflow.context(), event, **(deferred.kwargs or {}))
+    assert "Nothing was heard" in str(raised.value.__cause__)
+    kafka.seen = DriverSeen(False, 5)
+    context = stage.airflow.context() | {"outlet_events": Events()}
+    assert stage.operator.after_wait(context, event, **(deferred.kwargs or {}))["records"] is None
+
+
+def test_a_backfill_in_cluster_mode_is_waited_for_by_its_own_name_and_removed_in_the_end() -> None:
+    kafka = Kafka({**BATCH, "topic": "${airflow:run:ds}"})
+    stage = Stage(kafka, deferrable=True)
+    stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
+    stage.hook.is_client_mode = False
+    stage.airflow.get = lambda key: None  # type: ignore[attr-defined]
+    with pytest.raises(TaskDeferred) as raised:
+        stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN})
+    name = "c.backfill.1704067200000"
+    assert raised.value.trigger.condition["connector"] == name
+    kafka.seen = DriverSeen(False, 1)
+    context = stage.airflow.context() | {"dag_run": _RUN, "outlet_events": Events()}
+    event = {"met": True, "failed": False, "seen": "its driver is gone"}
+    stage.operator.after_wait(context, event, **(raised.value.kwargs or {}))
+    assert kafka.backfills == [("begin", name), ("end", name)]
+
+
+def test_on_yarn_a_task_needs_no_rest_api_of_the_resource_manager() -> None:
+    stage = Stage(Kafka(BATCH))
+    stage.hook.is_client_mode = False
+    stage.hook._is_yarn_cluster_mode = True
+    stage.airflow.get = lambda key: None  # type: ignore[attr-defined]
+    stage.operator.execute(stage.airflow.context() | {"outlet_events": Events()})
+    assert stage.started
 
 
 def test_a_connector_of_a_shared_application_has_no_driver_of_its_own() -> None:

@@ -112,6 +112,16 @@ def test_a_task_takes_what_its_connection_says_and_its_secrets_are_masked(monkey
     assert kafka_overrides(None) == {}
 
 
+def test_a_private_key_in_a_connection_is_masked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden: list[object] = []
+    monkeypatch.setattr("airflow.sdk.log.mask_secret", lambda value, *_: hidden.append(value))
+    extra = {"bootstrap.servers": "k:1", "ssl.keystore.key": "-----BEGIN KEY", "ssl.truststore.location": "/ca.pem"}
+    monkeypatch.setenv("AIRFLOW_CONN_K", json.dumps({"conn_type": "kafka", "extra": extra}))
+    kafka_overrides("k")
+    texts = {value for value in hidden if isinstance(value, str)}  # Airflow masks what it knows by name in the extra
+    assert texts == {"-----BEGIN KEY"}
+
+
 def test_a_connection_that_is_missing_or_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_PG", json.dumps({"conn_type": "postgres", "host": "h", "password": "hunter2"}))
     with pytest.raises(ConfigError, match="is of type 'postgres'") as raised:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from sluiceway.errors import ConnectError
 from sluiceway.provider import triggers
-from sluiceway.provider.cluster_view import DriverSeen, SharedViews
+from sluiceway.provider.cluster_view import Cluster, DriverSeen, SharedViews
 from sluiceway.provider.conditions import LagCondition, StateCondition, to_dict
 from sluiceway.provider.movement import Position
 from sluiceway.provider.triggers import ConditionTrigger, LagTrigger
+from sluiceway.storage.model import ConnectorEntry, TargetState
 
 
 class Views(SharedViews):
@@ -22,20 +24,24 @@ class Views(SharedViews):
     def __init__(self) -> None:
         super().__init__()
         self.lags: list[int | Exception] = []
-        self.held: list[str] = []
+        self.held: list[Cluster] = []
+        self.targets = [TargetState.STARTED]
         self.most = 0
         self.running = False
 
-    def take(self, worker_file: str, overrides: Any) -> str:
-        self.held.append(worker_file)
+    def take(self, cluster: Cluster) -> None:
+        self.held.append(cluster)
         self.most = max(self.most, len(self.held))
-        return worker_file
 
-    def view(self, key: str, worker_file: str, overrides: Any) -> Any:
+    def view(self, cluster: Cluster, overrides: Any) -> Any:
         return self
 
-    def give_back(self, key: str) -> None:
-        self.held.remove(key)
+    def give_back(self, cluster: Cluster) -> None:
+        self.held.remove(cluster)
+
+    def entry(self, name: str) -> ConnectorEntry:
+        target = self.targets.pop(0) if len(self.targets) > 1 else self.targets[0]
+        return ConnectorEntry(name, {}, target)
 
     def position(self, name: str) -> Position:
         lag = self.lags.pop(0) if len(self.lags) > 1 else self.lags[0]
@@ -77,8 +83,8 @@ def _events(trigger: Any, count: int, done: Callable[[], bool] = lambda: False) 
 
 def test_a_trigger_fires_once_the_condition_holds_whatever_kafka_does_meanwhile(views: Views) -> None:
     views.lags = [5, ConnectError("no broker"), 4, 0]
-    trigger = _revived(ConditionTrigger.of(LagCondition("c", 0), "w", {"a": "b"}, 0.001))
-    assert trigger.overrides == {"a": "b"}
+    trigger = _revived(ConditionTrigger.of(LagCondition("c", 0), "w", "broker", 0.001))
+    assert trigger.kafka_conn_id == "broker"
     assert _events(trigger, 2) == [{"met": True, "failed": False, "seen": "lag 0, to be at most 0"}]
     assert views.most == 1
 
@@ -88,7 +94,7 @@ def test_a_trigger_that_is_cancelled_gives_the_view_back(views: Views) -> None:
 
     async def cancel() -> None:
         async def wait() -> None:
-            async for _ in ConditionTrigger.of(LagCondition("c", 0), "w", {}, 0.001).run():
+            async for _ in ConditionTrigger.of(LagCondition("c", 0), "w", None, 0.001).run():
                 pytest.fail("it fired")
 
         task = asyncio.create_task(wait())
@@ -108,8 +114,17 @@ def test_a_lag_is_told_once_for_each_time_that_something_was_committed(views: Vi
 
 def test_a_condition_is_all_that_is_stored_of_a_wait() -> None:
     condition = StateCondition("c", ("RUNNING",))
-    fields = ConditionTrigger.of(condition, "/w.properties", {}, 5.0).serialize()[1]
-    assert fields == {"condition": to_dict(condition), "worker_file": "/w.properties", "overrides": {}, "interval": 5.0}
+    fields = ConditionTrigger.of(condition, "/w.properties", "broker", 5.0).serialize()[1]
+    assert fields == {
+        "condition": to_dict(condition), "worker_file": "/w.properties", "kafka_conn_id": "broker", "interval": 5.0,
+    }  # fmt: skip
+
+
+def test_a_lag_that_was_there_before_the_resume_is_told_after_it(views: Views) -> None:
+    """An event while the DAG is paused would be lost, and so would one while it is just being unpaused."""
+    resting, running = TargetState.PAUSED, TargetState.STARTED
+    views.lags, views.targets = [1005, 1004, 1003, 1002], [resting, resting, running, running]
+    assert _events(_revived(LagTrigger("c", 5, "w", 0.001)), 1) == [{"connector": "c", "lag": 1002}]
 
 
 def test_a_shared_view_is_closed_by_its_last_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
@@ -127,13 +142,43 @@ def test_a_shared_view_is_closed_by_its_last_user(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("sluiceway.provider.cluster_view.open_stores", lambda worker: Stores())
     views = SharedViews()
-    path = str(tmp_path / "w")
-    first, second = views.take(path, {}), views.take(path, {})
-    other = views.take(path, {"group.id": "h"})
-    assert first == second != other
-    assert views.view(first, path, {}) is views.view(second, path, {})
-    views.give_back(first)
+    cluster, other = Cluster(str(tmp_path / "w")), Cluster(str(tmp_path / "w"), "broker")
+    for each in (cluster, cluster, other):
+        views.take(each)
+    assert views.view(cluster, _no_overrides) is views.view(cluster, _no_overrides)
+    views.give_back(cluster)
     assert log == ["start"]
-    views.give_back(second)
+    views.give_back(cluster)
     views.give_back(other)
     assert log == ["start", "stop"], "the other one was never opened"
+
+
+def test_a_connection_is_looked_up_when_its_view_is_opened_and_wins_over_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    (tmp_path / "w").write_text("bootstrap.servers=nowhere:1\ngroup.id=g\n")
+    opened: list[str] = []
+
+    def open_stores(worker: Any) -> Any:
+        opened.append(worker.bootstrap_servers)
+        return SimpleNamespace(config=None, status=None, offsets=None, start=lambda: None, stop=lambda: None)
+
+    def look_up(conn_id: str | None) -> dict[str, str]:
+        asked.append(conn_id)
+        if len(asked) == 1:
+            raise ConnectError("Airflow has no such connection yet")
+        return {"bootstrap.servers": f"{conn_id}:9092"}
+
+    asked: list[str | None] = []
+    monkeypatch.setattr("sluiceway.provider.cluster_view.open_stores", open_stores)
+    views, cluster = SharedViews(), Cluster(str(tmp_path / "w"), "broker")
+    views.take(cluster)
+    with pytest.raises(ConnectError):
+        views.view(cluster, look_up)
+    views.view(cluster, look_up)
+    views.give_back(cluster)
+    assert (asked, opened) == (["broker", "broker"], ["broker:9092"])
+
+
+def _no_overrides(conn_id: str | None) -> dict[str, str]:
+    return {}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
-from sluiceway.errors import NotFoundError
+from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
+from sluiceway.errors import KafkaClientError, NotFoundError
 from sluiceway.provider.conditions import Answer, Condition
 from sluiceway.provider.observe import Observation
-from sluiceway.sensors import ConnectorStateSensor
+from sluiceway.provider.settings import Settings
+from sluiceway.sensors import ConnectorStateSensor, base
 from sluiceway.storage.model import State
 
 RUNNING, FAILED, PAUSED, UNASSIGNED = State.RUNNING, State.FAILED, State.PAUSED, State.UNASSIGNED
@@ -92,3 +94,16 @@ def test_a_look_that_is_rescheduled_never_comes_before_the_scheduler_has_heard_o
     monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "3")
     sensor = ConnectorStateSensor(task_id="s", connector="c", mode=mode, poke_interval=poke_interval)
     assert sensor._get_next_poke_interval(0.0, lambda: 0.0, 1) == next_look
+
+
+def test_a_deferred_wait_begins_even_while_kafka_is_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Staged(ConnectorStateSensor):
+        def _look(self, condition: Condition) -> Answer:
+            raise KafkaClientError("no broker", "_TRANSPORT")
+
+    monkeypatch.setattr(base, "read_settings", lambda: Settings(worker_properties=tmp_path / "w"))
+    with pytest.raises(TaskDeferred) as raised:
+        Staged(task_id="s", connector="c", deferrable=True, kafka_conn_id="broker").execute({})  # type: ignore[typeddict-item]
+    assert raised.value.trigger.kafka_conn_id == "broker", "the secrets stay with the connection"
+    with pytest.raises(KafkaClientError):
+        Staged(task_id="t", connector="c", deferrable=False, mode="poke").execute({})  # type: ignore[typeddict-item]

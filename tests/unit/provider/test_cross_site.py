@@ -1,0 +1,35 @@
+"""Changes that another site's page has a browser ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fastapi import Depends, FastAPI
+from fastapi.testclient import TestClient
+from sluiceway.provider.access import refuse_other_sites
+
+_TOKEN = {"Authorization": "Bearer x"}
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "answer"),
+    [
+        ("POST", {"Sec-Fetch-Site": "cross-site"}, 403),
+        ("PUT", {"Sec-Fetch-Site": "same-site"}, 403),
+        ("DELETE", {"Sec-Fetch-Site": "cross-site"}, 403),
+        ("POST", {"Sec-Fetch-Site": "same-origin"}, 200),
+        ("POST", {"Sec-Fetch-Site": "none"}, 200),
+        ("POST", {}, 200),
+        ("POST", {"Sec-Fetch-Site": "cross-site", **_TOKEN}, 200),
+        ("GET", {"Sec-Fetch-Site": "cross-site"}, 200),
+    ],
+)
+def test_a_browsers_cookie_changes_nothing_from_other_sites_pages(method: str, headers: dict[str, str], answer: int) -> None:
+    app = FastAPI(dependencies=[Depends(refuse_other_sites)])
+
+    @app.api_route("/", methods=["GET", "POST", "PUT", "DELETE"])
+    def any_change() -> Any:
+        return {}
+
+    assert TestClient(app).request(method, "/", headers=headers).status_code == answer

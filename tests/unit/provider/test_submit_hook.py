@@ -1,0 +1,111 @@
+"""How spark-submit is run for a driver here or in a cluster, with no secret on its command line. A script stands in for it."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.exceptions import AirflowException
+from airflow.providers.apache.spark.hooks import spark_submit
+from sluiceway.config.properties import parse_properties
+from sluiceway.config.variables import HANDED_OVER
+from sluiceway.provider.hook import ConnectorSubmitHook
+from sluiceway.provider.submission import Submission
+
+# Quotes, backslashes and other alphabets, as a JAAS line may have them.
+SECRET = json.dumps({"worker::sasl.jaas.config": 'Module required password="s3cr\\"et=ü";'})
+
+_STAND_IN = """\
+import json, os, pathlib, sys
+file = sys.argv[sys.argv.index("--properties-file") + 1] if "--properties-file" in sys.argv else None
+seen = {"argv": sys.argv[1:], "env": dict(os.environ)}
+if file:
+    seen["file"], seen["mode"] = pathlib.Path(file).read_text(), pathlib.Path(file).stat().st_mode
+pathlib.Path(os.path.dirname(os.path.abspath(__file__)), "seen.json").write_text(json.dumps(seen))
+print("Deployed Spark application with submission ID spark:ns:c-0123456789abcdef-driver into Kubernetes", flush=True)
+print("Submitted application_1700000000000_0001", flush=True)
+"""
+
+
+class _Seen:
+    """A hook over a stand-in for spark-submit, and what that got."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, master: str, deploy_mode: str, **kwargs: Any) -> None:
+        class Connection:
+            conn_type, port = "spark", None
+            host, extra_dejson = master, {"deploy-mode": deploy_mode, "namespace": "ns"}
+
+        monkeypatch.setattr(ConnectorSubmitHook, "get_connection", staticmethod(lambda conn_id: Connection()))
+        monkeypatch.setattr(spark_submit, "kube_client", object(), raising=False)  # its provider is not needed here
+        monkeypatch.setenv("JAVA_HOME", "/a/java")
+        monkeypatch.delenv(HANDED_OVER, raising=False)
+        self._folder = folder
+        stand_in = folder / "spark-submit"
+        stand_in.write_text(f"#!{sys.executable}\n{_STAND_IN}")
+        stand_in.chmod(0o755)
+        submission = Submission("c", Path("/w.properties"), "long-running", {})
+        self.hook = ConnectorSubmitHook(submission, conn_id="spark", env_vars={HANDED_OVER: SECRET, "MY": "own"}, **kwargs)
+        monkeypatch.setattr(self.hook, "_get_spark_binary_path", lambda: [str(stand_in)])
+
+    def submit(self) -> dict[str, Any]:
+        self.hook.submit("driver_app.py")
+        seen: dict[str, Any] = json.loads((self._folder / "seen.json").read_text())
+        assert "s3cr" not in " ".join(seen["argv"]), "other users of the machine can read a command line"
+        return seen
+
+
+@pytest.mark.parametrize("master", ["local[2]", "spark://master:7077", "yarn", "k8s://https://api:6443"])
+def test_a_driver_that_is_our_child_has_its_secrets_in_its_environment_whatever_the_master(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, master: str
+) -> None:
+    seen = _Seen(monkeypatch, tmp_path, master, "client").submit()
+    assert (seen["env"][HANDED_OVER], seen["env"]["MY"]) == (SECRET, "own")
+
+
+@pytest.mark.parametrize(
+    ("master", "prefix"), [("yarn", "spark.yarn.appMasterEnv"), ("k8s://https://api:6443", "spark.kubernetes.driverEnv")]
+)
+def test_a_driver_in_a_cluster_gets_its_secrets_by_a_file_that_is_gone_afterwards(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, master: str, prefix: str
+) -> None:
+    staged = _Seen(monkeypatch, tmp_path, master, "cluster")
+    staged.hook.leave_the_driver()
+    seen = staged.submit()
+    assert parse_properties(seen["file"]) == {f"{prefix}.{HANDED_OVER}": SECRET}
+    assert stat.S_IMODE(seen["mode"]) == 0o600
+    assert f"{prefix}.MY=own" in seen["argv"]
+    assert "--load-spark-defaults" in seen["argv"]
+    assert not Path(seen["argv"][seen["argv"].index("--properties-file") + 1]).exists()
+
+
+def test_a_properties_file_of_the_users_own_counts_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own = tmp_path / "own.properties"
+    own.write_text("spark.executor.cores 4")
+    seen = _Seen(monkeypatch, tmp_path, "yarn", "cluster", properties_file=str(own)).submit()
+    found = parse_properties(seen["file"])
+    assert found["spark.executor.cores"] == "4"
+    assert found[f"spark.yarn.appMasterEnv.{HANDED_OVER}"] == SECRET
+    assert "--load-spark-defaults" not in seen["argv"], "with a file of one's own Spark reads no others"
+    assert own.read_text() == "spark.executor.cores 4"
+
+
+def test_a_standalone_master_cannot_hand_secrets_over_and_it_is_said_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    staged = _Seen(monkeypatch, tmp_path, "spark://master:7077", "cluster")
+    with pytest.raises(AirflowException, match="deploy-mode=client") as raised:
+        staged.submit()
+    assert "s3cr" not in str(raised.value)
+
+
+def test_a_spark_submit_that_leaves_its_driver_to_kubernetes_has_not_failed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    staged = _Seen(monkeypatch, tmp_path, "k8s://https://api:6443", "cluster")
+    staged.hook.leave_the_driver()
+    staged.submit()
+    assert staged.hook.exit_code == 0
