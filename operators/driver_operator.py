@@ -123,7 +123,6 @@ class DriverOperator(SparkSubmitOperator):
         self._submission = submission
         self._conn_id = self._conn_id or settings.spark_conn_id
         self.application = submission.application
-        self.py_files = submission.py_files(self.py_files)
         # What the configs refer to in Airflow: the driver and its executors cannot ask for it.
         secrets = environment(read_properties(submission.worker), submission.config, run_variables(context), overrides)
         self.env_vars = {**(self.env_vars or {}), **secrets} or None

@@ -36,9 +36,12 @@ class ConnectorSubmitHook(SparkSubmitHook):
         """Called once ``ui_url`` is known."""
         self._with_defaults = False  # whether spark-defaults.conf counts beside a properties file that is ours
         explicit = kwargs.pop("env_vars", None)
+        py_files = kwargs.pop("py_files", None)
         super().__init__(conf=submission.conf(kwargs.pop("conf", None)), **kwargs)
+        own_python = self.is_local and submission.runs_own_python(explicit, self._conf)
+        self._py_files = py_files if own_python else submission.py_files(py_files)
         if self.is_local:
-            self._conf = submission.local_conf(self._conf)
+            self._conf = submission.local_conf(self._conf, own_python=own_python)
         self._env_vars = submission.environment(explicit, self._conf) if self.is_client_mode else explicit
         self._application_args = submission.arguments(os.getpid() if self.is_client_mode else None)
 

@@ -14,6 +14,8 @@ from sluiceway.config.connector import TASKS_MAX
 _PYTHON = "PYSPARK_PYTHON"
 _PYTHON_CONF = "spark.pyspark.python"
 _JAVA_HOME = "JAVA_HOME"
+_LAUNCHER = "SPARK_LAUNCHER_OPTS"  # of the short-lived JVM in which spark-submit works out the command of the driver's
+_LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SPARK = "spark."
 _SHARED_SLOTS = 256  # a slot costs nothing until it is used
 
@@ -70,11 +72,16 @@ class Submission:
         spark = {key: value for key, value in self.config.items() if key.startswith(_SPARK)}
         return {**spark, **(explicit or {})}
 
-    def local_conf(self, conf: Mapping[str, Any]) -> dict[str, Any]:
+    def local_conf(self, conf: Mapping[str, Any], *, own_python: bool) -> dict[str, Any]:
         """Return settings for local mode: what makes it start sooner and keeps its log readable, unless set otherwise."""
-        from sluiceway.spark.session import LOCAL_CONF
+        from sluiceway.spark.session import LOCAL_CONF, local_conf
 
-        return {**LOCAL_CONF, "spark.log.level": "WARN", **conf}
+        return {**(local_conf() if own_python else LOCAL_CONF), "spark.log.level": "WARN", **conf}
+
+    def runs_own_python(self, explicit: Mapping[str, Any] | None, conf: Mapping[str, Any]) -> bool:
+        """Whether a driver on this machine and its workers run the Python that runs this, which has the package."""
+        given = {**os.environ, **(explicit or {})}
+        return all(each in (None, sys.executable) for each in (given.get(_PYTHON), conf.get(_PYTHON_CONF)))
 
     def environment(self, explicit: Mapping[str, Any] | None, conf: Mapping[str, Any]) -> dict[str, Any]:
         """Return variables for a driver on this machine: this Python, its spark-submit, and a Java that Spark runs on."""
@@ -86,4 +93,6 @@ class Submission:
             variables[_PYTHON] = sys.executable
         if _JAVA_HOME not in given:
             variables[_JAVA_HOME] = str(find_java().home)
+        if _LAUNCHER not in given:
+            variables[_LAUNCHER] = _LAUNCHER_OPTIONS
         return {**(explicit or {}), **variables}

@@ -31,6 +31,7 @@ from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import EXIT_FAILED, stop_with_parent
 from sluiceway.spark.runner import ConnectorRunner, Outcome
 from sluiceway.spark.session import spark_context
+from sluiceway.spark.unpacked import without_archives
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.interfaces import ConfigStore
 from sluiceway.storage.model import ConnectorEntry
@@ -67,6 +68,7 @@ def _run(options: argparse.Namespace) -> int:
     use_plugin_path(worker.raw)
     worker_id = local_worker_id()
     jvm = os.getppid()
+    sys.path[:] = without_archives(sys.path)  # PySpark is not imported yet
     context = spark_context(f"sluiceway-{options.connector or options.application}")
     launcher = SparkLauncher(context, slots_timeout=worker.duration("sluiceway.slots.timeout.ms").total_seconds())
     with open_stores(worker) as stores:

@@ -32,13 +32,27 @@ LOCAL_CONF = {
     "spark.driver.bindAddress": "127.0.0.1",
 }
 
+_DAEMON, _LOCAL_DAEMON = "spark.python.daemon.module", "sluiceway.spark.local_daemon"
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
 _LOCAL_SLOTS = 256  # tasks that one local context can hold; a slot costs nothing until it is used
+
+
+def local_conf() -> dict[str, str]:
+    """Return settings for local mode with the Python that runs this: what makes driver and Python workers start sooner."""
+    from sluiceway.spark.class_archive import archive_options
+
+    return {
+        **LOCAL_CONF,
+        _JAVA_OPTIONS: f"{LOCAL_CONF[_JAVA_OPTIONS]} {archive_options()}".rstrip(),
+        _DAEMON: _LOCAL_DAEMON,
+    }
 
 
 def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, master: str | None = None) -> SparkContext:
     """Return the context of this process: the one spark-submit prepared, or with ``master`` a new one.
 
-    Runs on the driver. The package itself is shipped to executors.
+    Runs on the driver. The package itself is shipped to executors, but for local mode, where they run this same Python.
     """
     from pyspark import SparkConf, SparkContext
 
@@ -52,17 +66,28 @@ def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, maste
     settings.setAppName(app_name)
     if master is not None:
         settings.setMaster(master)
+    _forget_numpy()
     context = SparkContext.getOrCreate(settings)
     context.setLogLevel("WARN")
-    context.addPyFile(str(package_zip()))
+    if context.getConf().get(_DAEMON) != _LOCAL_DAEMON:  # else they are this Python's, which has the package
+        context.addPyFile(str(package_zip()))
     return context
+
+
+def _forget_numpy() -> None:
+    """Have Py4J not ask whether what goes to the JVM is NumPy's: the first such question imports pandas, half a second long."""
+    from py4j import protocol
+    from pyspark.sql import types
+
+    ours = tuple(kind for name in ("NumpyScalarConverter", "NumpyArrayConverter") if (kind := getattr(types, name, None)))
+    protocol.INPUT_CONVERTER[:] = [each for each in protocol.INPUT_CONVERTER if not isinstance(each, ours)]
 
 
 def local_context(app_name: str) -> SparkContext:
     """Return a new context on this machine with slots to spare: tasks wait for data, so there may be many more than cores."""
     # PySpark starts the JVM as a child with this environment; the JVM ends with this process.
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 1g pyspark-shell")
-    return spark_context(app_name, LOCAL_CONF, master=f"local[{_LOCAL_SLOTS}]")
+    return spark_context(app_name, local_conf(), master=f"local[{_LOCAL_SLOTS}]")
 
 
 def slots(context: SparkContext) -> int:

@@ -29,6 +29,8 @@ PREFERRED_PORT = 8080
 MARKER_VARIABLE = "SLUICEWAY_STACK"
 """In the environment of every process of a stack, whatever became of its parent; its value is the state folder."""
 
+_PREFIX = "AIRFLOW__"
+_DATABASE = f"{_PREFIX}DATABASE__SQL_ALCHEMY_CONN"
 _SECRET_BYTES = 64
 _LEFTOVERS_SECONDS = 10.0
 _DATABASE_LOCK_SECONDS = 60
@@ -43,14 +45,18 @@ class LocalAirflow:
         state_dir: the stack's folder, for pid files and logs of the components.
         worker_file: the worker's properties file that its connectors use.
         ports: of the API server, and of the two log servers (keys ``api``, ``worker-logs``, ``trigger-logs``).
+        settings: Airflow's settings, as ``SECTION__OPTION``, that win over those chosen here, such as another database.
     """
 
-    def __init__(self, home: Path, state_dir: Path, worker_file: Path, ports: Mapping[str, int]) -> None:
+    def __init__(
+        self, home: Path, state_dir: Path, worker_file: Path, ports: Mapping[str, int], settings: Mapping[str, str] | None = None
+    ) -> None:
         self.home = home
         self.ports = dict(ports)
         self._worker_file = worker_file
         self._state_dir = state_dir
         self.url = f"http://{HOST}:{self.ports['api']}"
+        self._own_settings = {f"{_PREFIX}{key}": value for key, value in (settings or {}).items()}
         self._environment: dict[str, str] | None = None
 
     def environment(self) -> dict[str, str]:
@@ -60,7 +66,7 @@ class LocalAirflow:
             path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
             base = {"PATH": path, "JAVA_HOME": java, MARKER_VARIABLE: str(self._state_dir), "AIRFLOW_HOME": str(self.home)}
             local = _settings(self.home, self.ports, self._secret())
-            self._environment = {**base, **local, **airflow_settings(self._worker_file)}
+            self._environment = {**base, **local, **airflow_settings(self._worker_file), **self._own_settings}
         return self._environment
 
     def migrate(self) -> bool:
@@ -72,7 +78,8 @@ class LocalAirflow:
         marker = self.home / "migrated"
         version = importlib.metadata.version("apache-airflow-core")
         with file_lock(self.home / "migrate.lock"):
-            if marker.exists() and marker.read_text() == version and (self.home / "airflow.db").exists():
+            there = _DATABASE in self._own_settings or (self.home / "airflow.db").exists()
+            if marker.exists() and marker.read_text() == version and there:
                 return False
             command = [sys.executable, "-m", "airflow", "db", "migrate"]
             environment = {**os.environ, **self.environment()}
@@ -173,4 +180,4 @@ def _settings(home: Path, ports: Mapping[str, int], secret: str) -> dict[str, st
         "WORKERS__MIN_HEARTBEAT_INTERVAL": "2",
         "USAGE_DATA_COLLECTION__ENABLED": "False",
     }
-    return {f"AIRFLOW__{key}": value for key, value in settings.items()}
+    return {f"{_PREFIX}{key}": value for key, value in settings.items()}

@@ -49,13 +49,20 @@ class Addresses:
     ports: Mapping[str, int] = field(default_factory=dict)
 
 
-def up(worker_file: Path | None = None, progress: Progress = print, *, home: Path | None = None) -> Addresses:
+def up(
+    worker_file: Path | None = None,
+    progress: Progress = print,
+    *,
+    home: Path | None = None,
+    airflow: Mapping[str, str] | None = None,
+) -> Addresses:
     """Start what does not run yet, wait until all is healthy, and return where it is reached.
 
     ``worker_file`` is for a Kafka of one's own; where it names no brokers, or is None, a broker is started here. A port that
-    is taken is replaced by a free one, and said so. Raises ConnectError, MissingToolError; what runs already is left running.
+    is taken is replaced by a free one, and said so. ``airflow`` are settings of Airflow, as ``SECTION__OPTION``, that win over
+    the stack's. Raises ConnectError, MissingToolError; what runs already is left running.
     """
-    stack = Stack(home or state_home())
+    stack = Stack(home or state_home(), airflow)
     with file_lock(stack.folder / "up.lock"):
         return stack.up(read_properties(worker_file) if worker_file else None, progress)
 
@@ -81,8 +88,9 @@ def ps(progress: Progress = print, *, home: Path | None = None) -> int:
 class Stack:
     """The processes whose files lie in one folder. Any Python process may start, watch or end them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, airflow: Mapping[str, str] | None = None) -> None:
         self.folder = folder.absolute()
+        self._airflow_settings = dict(airflow or {})
         self._airflow_home = self.folder / "airflow"
         self._worker_file = self.folder / "worker.properties"
         self._state_file = self.folder / "stack.json"
@@ -92,7 +100,7 @@ class Stack:
         clock = _Clock(progress)
         before = self._recorded()
         ports = self._ports(user, before, clock)
-        airflow = LocalAirflow(self._airflow_home, self.folder, self._worker_file, ports)
+        airflow = LocalAirflow(self._airflow_home, self.folder, self._worker_file, ports, self._airflow_settings)
         with ThreadPoolExecutor(2) as pool:
             migrated: Future[bool] = pool.submit(airflow.migrate)
             bootstrap = None
@@ -112,6 +120,7 @@ class Stack:
         clock.say("Started Airflow's components and the REST API; waiting until all are healthy")
         rest.wait_until(lambda: rest.listens_on(ports["rest"]), _READY_SECONDS, what="answering")
         self._await_airflow(airflow, since, clock)
+        self._make_class_archive()
         clock.say(f"Everything is healthy. REST API {addresses.rest}, Airflow {addresses.airflow}, Kafka {addresses.bootstrap}")
         return addresses
 
@@ -143,6 +152,11 @@ class Stack:
     def _rest_process(self) -> BackgroundProcess:
         command = [sys.executable, "-m", "sluiceway.cli.main", "rest", str(self._worker_file)]
         return BackgroundProcess("rest", command, self.folder, env={MARKER_VARIABLE: str(self.folder)})
+
+    def _make_class_archive(self) -> None:
+        """Have the archive that makes drivers start sooner made in the background; where it is there, that ends at once."""
+        command = ["nice", "-n", "15", sys.executable, "-m", "sluiceway.spark.class_archive"]
+        BackgroundProcess("class-archive", command, self.folder, env={MARKER_VARIABLE: str(self.folder)}).start()
 
     def _recorded(self) -> Addresses | None:
         try:

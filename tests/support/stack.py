@@ -16,6 +16,7 @@ from sluiceway.stack import leftovers
 from sluiceway.stack.up import Addresses, down, up
 
 from support.eventually import eventually
+from support.postgres import PostgresServer
 
 #: How long a Spark application and its DAG may take to get going on a small busy machine, in seconds.
 START = 120.0
@@ -29,23 +30,43 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
 sys.stdin.read()
 from sluiceway.stack.up import down
 down(lambda line: None, home=Path(sys.argv[1]))
+if len(sys.argv) > 2:
+    sys.path.append(sys.argv[3])
+    from support.postgres import end
+    end(Path(sys.argv[2]))
 """
 
 
 class RunningStack:
-    """The stack, its two REST APIs, and a look at its processes."""
+    """The stack, its two REST APIs, and a look at its processes.
 
-    def __init__(self, home: Path) -> None:
+    Args:
+        home: the stack's folder.
+        postgres: whether Airflow's database is a PostgreSQL of the stack's own, instead of SQLite.
+        settings: settings of Airflow, as ``SECTION__OPTION``.
+    """
+
+    def __init__(self, home: Path, *, postgres: bool = False, settings: Mapping[str, str] | None = None) -> None:
         self.home = home
-        self._guard = subprocess.Popen([sys.executable, "-c", _GUARD, str(home)], stdin=subprocess.PIPE, start_new_session=True)
-        self.addresses = self.up()
+        self._database = PostgresServer() if postgres else None
+        self.settings = {**(self._database.airflow() if self._database else {}), **(settings or {})}
+        more = [str(self._database.folder), str(Path(__file__).parent.parent)] if self._database else []
+        command = [sys.executable, "-c", _GUARD, str(home), *more]
+        self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+        try:
+            if self._database is not None:
+                self._database.start()
+            self.addresses = self.up()
+        except BaseException:
+            self._guard.communicate()
+            raise
         self.connect = ConnectClient(self.addresses.rest)
         self.mounted = ConnectClient(f"{self.addresses.airflow}/sluiceway")
         hooks: Mapping[str, list[Callable[[httpx.Response], None]]] = {"response": [self._explain]}
         self.airflow = httpx.Client(base_url=f"{self.addresses.airflow}/api/v2", timeout=30, event_hooks=hooks)
 
     def up(self) -> Addresses:
-        self.addresses = up(None, _say, home=self.home)
+        self.addresses = up(None, _say, home=self.home, airflow=self.settings)
         return self.addresses
 
     def _explain(self, response: httpx.Response) -> None:

@@ -116,6 +116,19 @@ def test_the_driver_and_the_package_are_files_that_exist() -> None:
     assert more == "/more.zip"
 
 
+def test_a_local_driver_of_this_python_has_the_package_and_any_other_is_given_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    own = _hook(monkeypatch, py_files="/more.zip")
+    assert own._py_files == "/more.zip"
+    assert own._conf["spark.python.daemon.module"] == "sluiceway.spark.local_daemon"
+    for other in (
+        _hook(monkeypatch, py_files="/more.zip", env_vars={"PYSPARK_PYTHON": "/other/python"}),
+        _hook(monkeypatch, _Connection(), py_files="/more.zip"),
+    ):
+        assert other._py_files.endswith(".zip,/more.zip")
+        assert "spark.python.daemon.module" not in other._conf
+
+
 def test_spark_submit_gets_a_session_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     stand_in = tmp_path / "spark-submit"
     stand_in.write_text(f"#!{sys.executable}\nimport os\nprint('session', os.getsid(0) == os.getpid(), flush=True)\n")

@@ -1,0 +1,32 @@
+"""The Spark application whose classes go into the archive: it does with Spark what a driver does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+if sys.path and Path(sys.path[0]) == Path(__file__).parent:
+    del sys.path[0]  # as in driver_app
+
+from sluiceway.spark.session import slots, spark_context
+
+
+def _same(numbers: Iterator[int]) -> Iterator[int]:
+    yield from numbers
+
+
+def main() -> None:
+    """Run one job of one task, with what a driver asks of Spark."""
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    context = spark_context("sluiceway-class-archive")
+    ensure_callback_server_started(context._gateway)
+    slots(context)
+    context.setJobGroup("archive", "Class archive", interruptOnCancel=True)
+    context.parallelize([1], 1).mapPartitions(_same).collect()
+    context.stop()
+
+
+if __name__ == "__main__":
+    main()

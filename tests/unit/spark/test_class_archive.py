@@ -1,0 +1,62 @@
+"""When the archive of Spark's classes is used, and when it is made."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sluiceway.errors import ConnectError
+from sluiceway.spark import class_archive, session
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def _submit(monkeypatch: pytest.MonkeyPatch, exit_code: int) -> list[list[str]]:
+    """Have spark-submit replaced by what writes an archive if it succeeds; return the commands that are run."""
+    commands: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        commands.append(command)
+        [options] = [part for part in command if "ArchiveClassesAtExit" in part]
+        Path(options.rpartition("ArchiveClassesAtExit=")[2]).write_bytes(b"classes")
+        return subprocess.CompletedProcess(command, exit_code, "", "no memory\n")
+
+    monkeypatch.setattr("sluiceway.spark.class_archive.subprocess.run", run)
+    return commands
+
+
+def test_a_driver_starts_with_the_archive_only_where_there_is_one() -> None:
+    java = "spark.driver.extraJavaOptions"
+    assert session.local_conf()[java] == session.LOCAL_CONF[java]
+    path = class_archive.archive_path()
+    path.parent.mkdir(parents=True)
+    path.touch()
+    assert f"-XX:SharedArchiveFile={path}" in session.local_conf()[java]
+    assert session.local_conf()[java].startswith(session.LOCAL_CONF[java])
+
+
+def test_the_archive_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = _submit(monkeypatch, 0)
+    assert class_archive.make() == class_archive.make() == class_archive.archive_path()
+    assert class_archive.archive_path().read_bytes() == b"classes"
+    assert len(commands) == 1
+
+
+def test_another_spark_has_another_archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    usual = class_archive.archive_path()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    assert class_archive.archive_path() != usual
+
+
+def test_an_archive_that_could_not_be_made_says_why_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    _submit(monkeypatch, 1)
+    with pytest.raises(ConnectError, match="no memory"):
+        class_archive.make()
+    left = [file.suffix for file in class_archive.archive_path().parent.iterdir()]
+    assert left == [".lock"], "neither archive nor scratch file"
