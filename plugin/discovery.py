@@ -21,6 +21,8 @@ _BUILT_IN = {
     "sluiceway.connectors": {
         "FileStreamSource": "sluiceway.connectors.file.source:FileStreamSourceConnector",
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
+        "JdbcSink": "sluiceway.connectors.jdbc.sink:JdbcSinkConnector",
+        "JdbcSource": "sluiceway.connectors.jdbc.source:JdbcSourceConnector",
         "MirrorSource": "sluiceway.connectors.mirror.connector:MirrorSourceConnector",
         "VerifiableSource": "sluiceway.connectors.verifiable.source:VerifiableSourceConnector",
         "VerifiableSink": "sluiceway.connectors.verifiable.sink:VerifiableSinkConnector",

@@ -10,6 +10,14 @@ from collections.abc import Callable
 import pytest
 
 from support.broker import SharedBroker, shared_bootstrap
+from support.databases import (  # noqa: F401 (fixtures)
+    database,
+    mariadb,
+    mariadb_server,
+    postgresql,
+    postgresql_server,
+    sqlite,
+)
 
 _BROKER = pytest.StashKey[SharedBroker]()
 

@@ -1,0 +1,94 @@
+"""Source partitions and offsets, in the form of the usual JDBC source, so that either goes on where the other ended. Pure.
+
+A table's partition is ``{"protocol": "1", "table": "catalog.schema.table"}``, a query's ``{"query": "query"}``; older
+connectors wrote ``{"table": "table"}``, which is still read. Parts of a first snapshot have partitions of their own, with a
+further field ``range``.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from sluiceway.api import Offset, Partition
+from sluiceway.connectors.jdbc.dialects.base import TableId
+from sluiceway.errors import ConnectError
+
+INCREMENTING_FIELD = "incrementing"
+TIMESTAMP_FIELD = "timestamp"
+NANOS_FIELD = "timestamp_nanos"
+RANGE_FIELD = "range"
+PLAN_FIELD = "plan"
+
+QUERY_PARTITION: Partition = {"query": "query"}
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+_FORM = '{"protocol": "1", "table": "catalog.schema.table"} or {"query": "query"}'
+
+
+def table_partition(table: TableId) -> dict[str, str]:
+    return {"protocol": "1", "table": str(table)}
+
+
+def old_table_partition(table: TableId) -> dict[str, str]:
+    return {"table": table.table}
+
+
+def range_partition(table: TableId, number: int, count: int) -> dict[str, str]:
+    """Return the partition of one range of a table's first snapshot."""
+    return {**table_partition(table), RANGE_FIELD: f"{number}/{count}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far was read; ``timestamp`` in UTC to the microsecond, None before the first row."""
+
+    incrementing: int | None = None
+    timestamp: dt.datetime | None = None
+
+    @classmethod
+    def of(cls, offset: Offset | None) -> Position:
+        """Return a stored offset's position. Raises ConnectError for what is none."""
+        if not offset:
+            return cls()
+        check_offset(QUERY_PARTITION, offset)
+        millis, nanos = offset.get(TIMESTAMP_FIELD), offset.get(NANOS_FIELD)
+        moment = None
+        if millis is not None:
+            moment = _EPOCH + dt.timedelta(milliseconds=millis)
+            if nanos is not None:  # of the second, the milliseconds among them
+                moment = moment.replace(microsecond=nanos // 1000)
+        return cls(offset.get(INCREMENTING_FIELD), moment)
+
+    def offset(self) -> dict[str, int]:
+        """Return what is stored."""
+        found = {} if self.incrementing is None else {INCREMENTING_FIELD: self.incrementing}
+        return found if self.timestamp is None else {**found, **timestamp_offset(self.timestamp)}
+
+
+def timestamp_offset(moment: dt.datetime) -> dict[str, int]:
+    """Return the fields of a moment: milliseconds since the epoch, and nanoseconds of the second."""
+    return {
+        TIMESTAMP_FIELD: (moment - _EPOCH) // dt.timedelta(milliseconds=1),
+        NANOS_FIELD: moment.microsecond * 1000,
+    }
+
+
+def check_offset(partition: Partition | None, offset: Offset | None) -> None:
+    """Raise ConnectError for an offset that no task could start from; one that is to be forgotten is always in order."""
+    if offset is None:
+        return
+    if not partition or not ("table" in partition or "query" in partition):
+        raise ConnectError(f"A JDBC source has no partition {dict(partition or {})}: write {_FORM}.")
+    allowed = {INCREMENTING_FIELD, TIMESTAMP_FIELD, NANOS_FIELD, PLAN_FIELD}
+    for name, value in offset.items():
+        if name not in allowed:
+            raise ConnectError(f"An offset of a JDBC source has no field {name!r}, only {', '.join(sorted(allowed))}.")
+        if name == PLAN_FIELD:
+            if not isinstance(value, str):
+                raise ConnectError(f"The field {name!r} of an offset must be a text, not {value!r}.")
+        elif value is not None and (type(value) is not int or not -(1 << 63) <= value < 1 << 63):
+            raise ConnectError(f"The field {name!r} of an offset must be a whole number of 64 bits, not {value!r}.")
+    nanos = offset.get(NANOS_FIELD)
+    if nanos is not None and not 0 <= nanos < 1_000_000_000:
+        raise ConnectError(f"The field {NANOS_FIELD!r} of an offset counts a second's nanoseconds: 0 to 999999999, not {nanos}.")

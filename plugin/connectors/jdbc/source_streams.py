@@ -1,0 +1,102 @@
+"""Rows of a statement as they come from the database, without ever holding more than one fetch of them. Executor.
+
+PostgreSQL: a server-side cursor with binary rows, which psycopg's C code reads. MySQL and MariaDB: an unbuffered cursor.
+SQLite reads as it goes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from sluiceway.connectors.jdbc.source_sql import Statement
+from sluiceway.connectors.jdbc.url import MYSQL, POSTGRESQL
+from sluiceway.errors import DataError
+
+
+class Rows(Protocol):
+    """A statement's rows."""
+
+    def fetchmany(self, size: int) -> Sequence[tuple[Any, ...]]: ...
+
+
+def use_own_types(database: str, connection: Any) -> None:
+    """Set up a new connection of the driver for reading."""
+    if database == MYSQL:
+        connection.decoders = _mysql_decoders()
+    elif database == POSTGRESQL:
+        connection.read_only = True
+
+
+@contextlib.contextmanager
+def rows_of(database: str, connection: Any, statement: Statement) -> Iterator[Rows]:
+    """Run a statement on a connection of the driver. Where it is left early on MySQL, the connection is not to be used again:
+    the rest of the rows is still on its way there.
+    """
+    cursor = _cursor(database, connection)
+    try:
+        cursor.execute(statement.sql, statement.parameters)
+        yield cursor
+    except GeneratorExit:
+        _abandon(database, connection, cursor)
+        raise
+    except BaseException:
+        _abandon(database, connection, cursor)
+        raise
+    else:
+        cursor.close()
+
+
+def _cursor(database: str, connection: Any) -> Any:
+    if database == POSTGRESQL:
+        return connection.cursor(name="sluiceway", binary=True)
+    if database == MYSQL:
+        from pymysql.cursors import SSCursor
+
+        return connection.cursor(SSCursor)
+    return connection.cursor()
+
+
+def _abandon(database: str, connection: Any, cursor: Any) -> None:
+    if database == MYSQL:
+        cursor.connection = None  # or it, and its result, would read all rows that are left
+        with contextlib.suppress(Exception):
+            cursor._result.unbuffered_active = False  # there is no other way to say that
+            connection._force_close()
+        return
+    with contextlib.suppress(Exception):  # it may be what failed
+        cursor.close()
+
+
+def _mysql_decoders() -> dict[int, Any]:
+    from pymysql.constants import FIELD_TYPE
+    from pymysql.converters import decoders
+
+    return {
+        **decoders,
+        FIELD_TYPE.DATETIME: _datetime, FIELD_TYPE.TIMESTAMP: _datetime, FIELD_TYPE.TIME: _time,
+        FIELD_TYPE.DATE: _date, FIELD_TYPE.NEWDATE: _date,
+    }  # fmt: skip
+
+
+def _datetime(text: str) -> dt.datetime | None:
+    try:
+        return dt.datetime.fromisoformat(text if len(text) in (19, 26) else text.ljust(26, "0"))
+    except ValueError:
+        return None  # a zero date, MySQL's word for none
+
+
+def _date(text: str) -> dt.date | None:
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _time(text: str) -> dt.time:
+    try:
+        return dt.time.fromisoformat(text if len(text) in (8, 15) else text.ljust(15, "0"))
+    except ValueError as error:
+        raise DataError(f"{text} in a time column is no time of a day; cast it to char in a query.") from error

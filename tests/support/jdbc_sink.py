@@ -1,0 +1,142 @@
+"""A JDBC sink's task that a test drives by hand, and records for it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psutil
+from confluent_kafka import Producer
+from sluiceway.api import SinkRecord, TopicPartition
+from sluiceway.connectors.jdbc.sink_task import JdbcSinkTask
+from sluiceway.converters.json_converter import JsonConverter
+from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema, Struct
+from sluiceway.testing import MemorySinkContext
+
+from support.databases import DatabaseForTest
+from support.engine import RunningTask
+
+KEY = Schema.struct({"id": INT64_SCHEMA})
+VALUE = Schema.struct({"id": INT64_SCHEMA, "name": OPTIONAL_STRING_SCHEMA})
+KEYED = {"pk.mode": "record_key", "auto.create": "true"}
+UPSERT = {**KEYED, "insert.mode": "upsert", "delete.enabled": "true"}
+
+
+class Sink:
+    """One task with what it was given."""
+
+    def __init__(self, database: DatabaseForTest, partitions: Sequence[TopicPartition], reports: bool, config: Mapping[str, str]):
+        self.database = database
+        self.config = {"name": "sink", **database.config, **config}
+        self.context = MemorySinkContext(self.config, partitions, reports=reports)
+        self.task = JdbcSinkTask()
+        self.task.initialize(self.context)
+        self.task.start(self.config)
+        self.task.open(partitions)
+
+    def put(self, *records: SinkRecord) -> None:
+        self.task.put(records)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.database.execute(sql)
+
+
+@contextmanager
+def sink(database: DatabaseForTest, topic: str = "people", *, reports: bool = False, partitions: int = 1,
+         **config: str) -> Iterator[Sink]:  # fmt: skip
+    """Run a task; keys of the config are written with _ for a dot."""
+    places = [TopicPartition(topic, number) for number in range(partitions)]
+    made = Sink(database, places, reports, {key.replace("_", "."): value for key, value in config.items()})
+    try:
+        yield made
+    finally:
+        made.task.stop()
+
+
+def record(offset: int, key: Any = None, value: Any = None, *, topic: str = "people", partition: int = 0,
+           schema: Schema = VALUE, key_schema: Schema | None = KEY) -> SinkRecord:  # fmt: skip
+    """Return a record; mappings become structs, a key None is none at all."""
+    if isinstance(key, Mapping) and key_schema is not None:
+        key = Struct(key_schema, key)
+    if isinstance(value, Mapping):
+        value = Struct(schema, value)
+    return SinkRecord(
+        topic, partition, offset, value, None if value is None else schema, key, None if key is None else key_schema
+    )
+
+
+def person(offset: int, number: int, name: str | None, **more: Any) -> SinkRecord:
+    """Return a record with a key and a name."""
+    return record(offset, {"id": number}, {"id": number, "name": name}, **more)
+
+
+def gone(offset: int, number: int, **more: Any) -> SinkRecord:
+    """Return a tombstone."""
+    return record(offset, {"id": number}, **more)
+
+
+JSON = dict.fromkeys(("key.converter", "value.converter"), "org.apache.kafka.connect.json.JsonConverter")
+#: A process that was killed is replaced at once, instead of after the group's session timeout.
+STATIC_MEMBER = {"consumer.override.group.instance.id": "only", "consumer.override.session.timeout.ms": "6000"}
+
+
+def fill(bootstrap: str, records: Iterable[SinkRecord]) -> None:
+    """Write records to their topics' partitions, as JsonConverter does with schemas."""
+    converter = JsonConverter()
+    converter.configure({"schemas.enable": "true"})
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20})
+    for each in records:
+        key = converter.from_connect_data(each.topic, each.key_schema, each.key) if each.key is not None else None
+        value = None if each.value is None else converter.from_connect_data(each.topic, each.value_schema, each.value)
+        while True:
+            try:
+                producer.produce(each.topic, value, key, each.kafka_partition)
+                break
+            except BufferError:
+                producer.poll(0.1)
+    assert producer.flush(60) == 0
+
+
+def run_task(config: dict[str, str], bootstrap: str, bounded: bool) -> None:
+    """What a task's process does."""
+    with RunningTask(config, {"bootstrap.servers": bootstrap, "offset.flush.interval.ms": "500"}, bounded=bounded) as task:
+        result = task.join(within=600)
+        print(result.trace or "", file=sys.stderr, flush=True)
+        sys.exit(1 if result.failed else 0)
+
+
+class TaskProcess:
+    """A task in a process of its own, to be killed. Use it as a context manager: it is killed at the end, if it still runs."""
+
+    def __init__(self, config: Mapping[str, str], bootstrap: str, *, bounded: bool = False) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._process = context.Process(target=run_task, args=(dict(config), bootstrap, bounded), daemon=True)
+
+    def __enter__(self) -> TaskProcess:
+        self._process.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def kill(self) -> None:
+        """End it as ``kill -9`` does."""
+        self._process.kill()
+        self._process.join()
+
+    def finish(self, within: float = 120.0) -> None:
+        """Wait until a bounded task has come to the topic's end."""
+        self._process.join(within)
+        assert self._process.exitcode == 0, f"the task's process: {self._process.exitcode}"
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    @property
+    def resident(self) -> int:
+        """The bytes of memory that it takes."""
+        return psutil.Process(self._process.pid).memory_info().rss
