@@ -30,7 +30,7 @@ class JsonWriter:
     """Makes writers. ``numeric_decimals``: Decimals as numbers, not base64; ``use_defaults``: nulls become defaults."""
 
     def __init__(self, *, numeric_decimals: bool = False, use_defaults: bool = True) -> None:
-        self._numeric_decimals = numeric_decimals
+        self.numeric_decimals = numeric_decimals
         self.use_defaults = use_defaults
 
     def writer(self, schema: Schema | None) -> Write:
@@ -102,7 +102,7 @@ class JsonWriter:
     def _decimal(self, schema: Schema, value: Any) -> Any:
         if not isinstance(value, Decimal) or not value.is_finite():
             raise DataError(f"Invalid type for Decimal, expected BigDecimal but was class {java_class(value)}")
-        if self._numeric_decimals:  # of whatever scale, as in Connect
+        if self.numeric_decimals:  # of whatever scale, as in Connect
             return orjson.Fragment(decimal_text(value))
         return to_base64(decimal_to_bytes(schema, value))
 

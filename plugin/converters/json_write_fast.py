@@ -6,15 +6,28 @@ so the result is the same.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from sluiceway.converters.base64_text import to_base64
 from sluiceway.converters.json_write import JsonWriter
 from sluiceway.data.generated import DEEPEST_EXPRESSION, Code
-from sluiceway.data.logical import FROM_LOGICAL
+from sluiceway.data.instant import EPOCH, EPOCH_DAY
+from sluiceway.data.logical import (
+    DATE,
+    DECIMAL,
+    FROM_LOGICAL,
+    TIME,
+    decimal_of,
+    decimal_scale,
+    unscaled,
+    unscaled_bytes,
+)
 from sluiceway.data.schema import Schema, Type
 from sluiceway.data.struct import Struct
+from sluiceway.errors import DataError
 
 _BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 
@@ -30,7 +43,10 @@ class _Emitter:
 
     def __init__(self, writer: JsonWriter) -> None:
         self._writer = writer
-        self.code = Code(Struct=Struct, to_base64=to_base64)
+        self.code = Code(
+            Struct=Struct, to_base64=to_base64, Decimal=Decimal, unscaled=unscaled, unscaled_bytes=unscaled_bytes,
+            date=dt.date, time=dt.time, datetime=dt.datetime, utc=dt.timezone.utc, epoch=EPOCH,
+        )  # fmt: skip
 
     def node(self, schema: Schema | None, value: str, depth: int) -> str:
         """Return the expression for the node of a value that a variable holds."""
@@ -47,8 +63,10 @@ class _Emitter:
 
     def _quick(self, schema: Schema, value: str, depth: int) -> tuple[str, str] | None:
         """Return when a value is plainly of its type, and its node then; None where there is no quicker way."""
+        if schema.name == DECIMAL:
+            return self._decimal(schema, value)
         if schema.name in FROM_LOGICAL:
-            return None
+            return _moment(schema.name, value)
         if schema.type in _BITS:
             half = 1 << (_BITS[schema.type] - 1)
             return f"type({value}) is int and {-half} <= {value} <= {half - 1}", value
@@ -65,6 +83,16 @@ class _Emitter:
             return self._map(schema, value, depth)
         return self._struct(schema, value) if schema.type is Type.STRUCT else None
 
+    def _decimal(self, schema: Schema, value: str) -> tuple[str, str] | None:
+        if self._writer.numeric_decimals:
+            return None
+        try:
+            scale = decimal_scale(schema)
+            same_scale = self.code.bind(decimal_of(1, scale).same_quantum)
+        except (DataError, ArithmeticError):  # no decimal has such a scale
+            return None
+        return f"type({value}) is Decimal and {same_scale}({value})", f"to_base64(unscaled_bytes(unscaled({value}, {scale})))"
+
     def _map(self, schema: Schema, value: str, depth: int) -> tuple[str, str] | None:
         if schema.key_schema is None or schema.key_schema.type is not Type.STRING or schema.key_schema.optional:
             return None
@@ -80,3 +108,13 @@ class _Emitter:
             f"return {{{', '.join(nodes)}}}",
         ])  # fmt: skip
         return f"type({value}) is Struct and ({value}.schema is {own} or {value}.schema == {own})", f"{write}({value})"
+
+
+def _moment(name: str | None, value: str) -> tuple[str, str]:
+    if name == DATE:
+        return f"type({value}) is date", f"{value}.toordinal() - {EPOCH_DAY}"
+    if name == TIME:
+        seconds = f"({value}.hour * 60 + {value}.minute) * 60 + {value}.second"
+        return f"type({value}) is time", f"({seconds}) * 1000 + {value}.microsecond // 1000"
+    since = f"((since := {value} - epoch).days * 86400 + since.seconds) * 1000 + since.microseconds // 1000"
+    return f"type({value}) is datetime and {value}.tzinfo is utc", since

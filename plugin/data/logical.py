@@ -12,7 +12,7 @@ from collections.abc import Callable
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from typing import Any
 
-from sluiceway.data.instant import MOMENT_TYPES, Instant, date_of, millis_of, time_of, timestamp_of
+from sluiceway.data.instant import EPOCH_DAY, MOMENT_TYPES, Instant, date_of, millis_of, time_of, timestamp_of
 from sluiceway.data.schema import Schema, Type
 from sluiceway.errors import DataError
 
@@ -67,18 +67,23 @@ def decimal_to_bytes(schema: Schema, value: Any) -> bytes:
     if -int(exponent) != scale:
         raise DataError(f"Decimal value has mismatching scale for given Decimal schema. Schema has scale {scale}, "
                         f"value has scale {-int(exponent)}.")  # fmt: skip
-    return unscaled_bytes(int(value.scaleb(scale, _EXACT)))
+    return unscaled_bytes(unscaled(value, scale))
 
 
-def unscaled_bytes(unscaled: int) -> bytes:
+def unscaled(value: Decimal, scale: int) -> int:
+    """Return ``value * 10**scale`` of a decimal that has this scale, however many digits it has."""
+    return int(value.scaleb(scale, _EXACT))
+
+
+def unscaled_bytes(number: int) -> bytes:
     """Return an integer as the fewest bytes of big-endian two's complement."""
-    bits = unscaled.bit_length() if unscaled >= 0 else (unscaled + 1).bit_length()
-    return unscaled.to_bytes(bits // 8 + 1, "big", signed=True)
+    bits = (number if number >= 0 else ~number).bit_length()
+    return number.to_bytes(bits // 8 + 1, "big", signed=True)
 
 
-def decimal_of(unscaled: int, scale: int) -> Decimal:
-    """Return ``unscaled * 10**-scale`` with that scale, however many digits it has (``new BigDecimal(unscaled, scale)``)."""
-    return Decimal(unscaled).scaleb(-scale, _EXACT)
+def decimal_of(number: int, scale: int) -> Decimal:
+    """Return ``number * 10**-scale`` with that scale, however many digits it has (``new BigDecimal(number, scale)``)."""
+    return Decimal(number).scaleb(-scale, _EXACT)
 
 
 def decimal_from_bytes(schema: Schema, value: bytes) -> Decimal:
@@ -89,7 +94,7 @@ def decimal_from_bytes(schema: Schema, value: bytes) -> Decimal:
 def date_to_days(_schema: Schema, value: Any) -> int:
     """Return the days since the epoch."""
     if type(value) is dt.date:
-        return value.toordinal() - 719_163
+        return value.toordinal() - EPOCH_DAY
     days, rest = divmod(_millis("Date", value), _DAY_MS)
     if rest:
         raise DataError("Kafka Connect Date type should not have any time fields set to non-zero values.")

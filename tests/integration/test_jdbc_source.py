@@ -184,6 +184,21 @@ def test_a_dropped_table_ends_and_the_others_go_on(database: DatabaseForTest) ->
         assert ids(source.read(1, 10)) == [3]
 
 
+def test_a_table_that_is_dropped_and_created_again_is_read_again(
+    database: DatabaseForTest, caplog: pytest.LogCaptureFixture
+) -> None:
+    people(database, 2)
+    # So that the connector, which looks less often than its task, notices nothing.
+    config = config_of(database, "incrementing", incrementing_column_name="id", table_poll_interval_ms="600")
+    with caplog.at_level("INFO"), RunningSource(JdbcSourceConnector, config) as source:
+        source.read(2, 10)
+        database.execute("drop table people")
+        while "people is gone" not in caplog.text:
+            source.poll()
+        people(database, 4)
+        assert ids(source.read(2, 10)) == [3, 4]
+
+
 def test_fifty_tables_are_shared_out_and_a_new_one_disturbs_one_task_only(postgresql: DatabaseForTest) -> None:
     for number in range(50):
         postgresql.execute(f"create table t{number:02d} (id int generated always as identity primary key, x int)")

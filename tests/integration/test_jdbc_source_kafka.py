@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from sluiceway.connectors.jdbc.source import JdbcSourceConnector
+from sluiceway.runtime.task import TaskResult
+from sluiceway.spark.executor import Assignment
+from sluiceway.spark.launcher import ThreadLauncher
 from sluiceway.testing.contexts import MemoryConnectorContext
 
+from integration.test_engine import Kafka
 from support.databases import DatabaseForTest
+from support.driver_bench import open_bench
 from support.engine import Offsets, RunningTask
+from support.eventually import eventually
 
 pytestmark = pytest.mark.kafka
-
-
-def end_of(bootstrap: str, topic: str) -> int:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "ends"})
-    try:
-        return int(consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1])
-    finally:
-        consumer.close()
 
 
 def test_a_run_in_micro_batch_mode_reads_all_tables_however_many_are_empty(
@@ -52,4 +52,67 @@ def test_a_run_in_micro_batch_mode_reads_all_tables_however_many_are_empty(
         assert (result.trace, result.records) == (None, expected)
         if not expected:
             postgresql.execute("insert into t11 (x) values (0)")
-    assert (end_of(kafka_bootstrap, f"{prefix}t05"), end_of(kafka_bootstrap, f"{prefix}t11")) == (250, 251)
+    kafka = Kafka(kafka_bootstrap)
+    assert (kafka.end(f"{prefix}t05"), kafka.end(f"{prefix}t11")) == (250, 251)
+
+
+class Placings(ThreadLauncher):
+    """Remembers which tasks were placed, and with which tables."""
+
+    def __init__(self) -> None:
+        self.tables: list[tuple[int, list[str]]] = []
+
+    def launch(self, assignment: Assignment) -> Future[TaskResult]:
+        tables = json.loads(assignment.spec.config["tables"])
+        self.tables.append((assignment.spec.id.task, [table.rpartition(".")[2].strip('"') for table in tables]))
+        return super().launch(assignment)
+
+
+def test_tables_that_come_change_and_go_disturb_no_task_but_their_own(
+    postgresql: DatabaseForTest, kafka_bootstrap: str, tmp_path: Path, unique: Callable[[str], str]
+) -> None:
+    kafka, prefix, placings = Kafka(kafka_bootstrap), unique("db") + "-", Placings()
+
+    def create(table: str) -> None:
+        postgresql.execute(f"create table {table} (id int generated always as identity primary key, x int)")
+        add(table)
+
+    def add(table: str, columns: str = "x") -> None:
+        postgresql.execute(f"insert into {table} ({columns}) select {', '.join(['1'] * len(columns.split(',')))}")
+
+    def rows(table: str, count: int) -> list[object]:
+        topic = f"{prefix}{table}"
+        eventually(
+            lambda: topic in kafka.admin.list_topics(timeout=10).topics and kafka.end(topic) >= count, what=f"{count} of {table}"
+        )
+        return [json.loads(value) for value in kafka.values(topic, count)]
+
+    for table in ("a", "b", "c"):
+        create(table)
+    config = {
+        "connector.class": "JdbcSource", **postgresql.config, "tasks.max": "2", "mode": "incrementing", "topic.prefix": prefix,
+        "poll.interval.ms": "50", "table.poll.interval.ms": "200", "value.converter": "JsonConverter",
+        "value.converter.schemas.enable": "false",
+    }  # fmt: skip
+    with open_bench(kafka_bootstrap, unique("jdbc"), tmp_path) as bench:
+        bench.herder.create(prefix, config)
+        bench.driver(prefix, "one:1", placings)
+        for table in ("a", "b", "c"):
+            rows(table, 1)
+        expected = [(0, ["a", "c"]), (1, ["b"])]
+        assert sorted(placings.tables) == expected
+        create("d")
+        assert rows("d", 1) == [{"id": 1, "x": 1}]
+        expected.append((1, ["b", "d"]))
+        assert placings.tables[2:] == expected[2:]
+        postgresql.execute("alter table a add column y int")
+        add("a", "x, y")
+        assert rows("a", 2) == [{"id": 1, "x": 1}, {"id": 2, "x": 1, "y": 1}]
+        postgresql.execute("drop table b")
+        expected.append((1, ["d"]))
+        eventually(lambda: len(placings.tables) == len(expected), what="the task without the table that is gone")
+        for table in ("c", "d"):
+            add(table)
+            rows(table, 2)
+        assert placings.tables[2:] == expected[2:]
+        eventually(lambda: bench.states(prefix) == ("RUNNING", ["RUNNING"] * 2), what="both tasks RUNNING")

@@ -23,6 +23,10 @@ log = logging.getLogger(__name__)
 _DRIVERS = {POSTGRESQL: ("psycopg", "postgresql+psycopg"), MYSQL: ("pymysql", "mysql+pymysql"), SQLITE: ("sqlite3", "sqlite")}
 _CONNECT_SECONDS = 10  # for a host that does not answer; the URL may say otherwise
 
+# Whoever waits for rows or a commit notices within a minute that the host is gone, and not after the system's two hours
+# (https://www.postgresql.org/docs/current/libpq-connect.html); seconds. PyMySQL has no such settings.
+_KEEPALIVES: dict[str, object] = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+
 # What a wrong name or password, a missing right or database is called by each database: trying again does not help.
 _REFUSED_STATES = ("28", "3D000", "42501")
 _REFUSED_NUMBERS = frozenset({1044, 1045, 1049, 1130, 1698})
@@ -64,6 +68,8 @@ class Database:
             arguments.setdefault("connect_timeout", _CONNECT_SECONDS)
         if self.url.dialect == MYSQL:
             arguments.setdefault("charset", "utf8mb4")
+        elif self.url.dialect == POSTGRESQL:
+            arguments = {**_KEEPALIVES, **arguments}
         engine = sa.create_engine(url, connect_args=arguments, poolclass=NullPool, hide_parameters=True)
         sa.event.listen(engine, "connect", lambda connection, _record: self.dialect.prepare(connection))
         return engine

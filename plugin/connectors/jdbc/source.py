@@ -11,7 +11,6 @@ from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.dialects import dialect_of
 from sluiceway.connectors.jdbc.dialects.base import TableId
-from sluiceway.connectors.jdbc.source_assignment import Assignment
 from sluiceway.connectors.jdbc.source_keys import (
     BULK,
     CONFIG,
@@ -28,7 +27,7 @@ from sluiceway.connectors.jdbc.source_offsets import check_offset
 from sluiceway.connectors.jdbc.source_planning import plan_for
 from sluiceway.connectors.jdbc.source_task import JdbcSourceTask, for_reading
 from sluiceway.connectors.jdbc.tables import find_tables
-from sluiceway.connectors.mirror.periodic import Job, Periodic
+from sluiceway.connectors.periodic import Job, Periodic
 from sluiceway.errors import ConnectError
 
 log = logging.getLogger(__name__)
@@ -132,6 +131,32 @@ class JdbcSourceConnector(SourceConnector):
         for partition, offset in offsets:
             check_offset(partition, offset)
         return True
+
+
+class Assignment:
+    """Which task reads which tables. It changes as little as it can: a task whose tables stay the same is not restarted."""
+
+    def __init__(self) -> None:
+        self._groups: list[list[TableId]] = []
+
+    def shared(self, tables: Sequence[TableId], most: int) -> list[list[TableId]]:
+        """Return the tables in groups, ``most`` of them or one for each table. Pure but for remembering them."""
+        there, taken = set(tables), {table for group in self._groups for table in group}
+        count = min(most, len(tables))
+        groups = [[table for table in group if table in there] for group in self._groups]
+        groups += [[] for _ in range(count - len(groups))]
+        for table in tables:
+            if table not in taken:
+                min(groups, key=len).append(table)
+        for group in groups[count:]:  # tasks are numbered without gaps, so it is the last ones that end
+            for table in group:
+                min(groups[:count], key=len).append(table)
+        groups = groups[:count]
+        for group in groups:
+            if not group:  # its tables are all gone
+                group.append(max(groups, key=len).pop())
+        self._groups = groups
+        return [list(group) for group in groups]
 
 
 def _check_topics(tables: Sequence[TableId]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sluiceway.api import Offset, Partition
 from sluiceway.connectors.jdbc.dialects.base import TableId
+from sluiceway.data.instant import EPOCH, millis_of
 from sluiceway.errors import ConnectError
 
 INCREMENTING_FIELD = "incrementing"
@@ -22,7 +23,6 @@ PLAN_FIELD = "plan"
 
 QUERY_PARTITION: Partition = {"query": "query"}
 
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 _FORM = '{"protocol": "1", "table": "catalog.schema.table"} or {"query": "query"}'
 
 
@@ -55,7 +55,7 @@ class Position:
         millis, nanos = offset.get(TIMESTAMP_FIELD), offset.get(NANOS_FIELD)
         moment = None
         if millis is not None:
-            moment = _EPOCH + dt.timedelta(milliseconds=millis)
+            moment = EPOCH + dt.timedelta(milliseconds=millis)
             if nanos is not None:  # of the second, the milliseconds among them
                 moment = moment.replace(microsecond=nanos // 1000)
         return cls(offset.get(INCREMENTING_FIELD), moment)
@@ -68,10 +68,7 @@ class Position:
 
 def timestamp_offset(moment: dt.datetime) -> dict[str, int]:
     """Return the fields of a moment: milliseconds since the epoch, and nanoseconds of the second."""
-    return {
-        TIMESTAMP_FIELD: (moment - _EPOCH) // dt.timedelta(milliseconds=1),
-        NANOS_FIELD: moment.microsecond * 1000,
-    }
+    return {TIMESTAMP_FIELD: millis_of(moment), NANOS_FIELD: moment.microsecond * 1000}
 
 
 def check_offset(partition: Partition | None, offset: Offset | None) -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.connectors.jdbc.columns import Kind
 from sluiceway.connectors.jdbc.dialects.base import TableId
 from sluiceway.connectors.jdbc.source_columns import found_column, incrementing_column
-from sluiceway.connectors.jdbc.source_horizon import SafeNumbers, safe_time
-from sluiceway.connectors.jdbc.source_horizon_choice import chosen_horizon
+from sluiceway.connectors.jdbc.source_horizon import SafeNumbers, chosen_horizon, safe_time
 from sluiceway.connectors.jdbc.source_keys import INCREMENTING, SourceConfig
 from sluiceway.connectors.jdbc.source_ranges import Plan, plan_of
 from sluiceway.connectors.jdbc.source_reader import run

@@ -77,12 +77,12 @@ class TableReader:
         return self._numbers.held_back
 
     def look(self, connection: sa.Connection) -> Iterator[list[SourceRecord]]:
-        """Read what is new; sets ``gone`` if there is no such table any more."""
+        """Read what is new; ``gone`` says afterwards whether there was no such table."""
         raw: Any = connection.connection.driver_connection
         shape = self._look_at_columns(connection)
+        self.gone = shape is None
         if shape is None:
             end_transaction(connection)
-            self.gone = True
             return
         bounds = self._bounds(raw, shape)
         end_transaction(connection)

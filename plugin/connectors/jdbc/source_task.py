@@ -14,8 +14,7 @@ from sluiceway.api import SourceRecord, SourceTask
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.source_deletes import SeenKeys
 from sluiceway.connectors.jdbc.source_errors import explained
-from sluiceway.connectors.jdbc.source_horizon import APPLICATION, Horizon
-from sluiceway.connectors.jdbc.source_horizon_choice import chosen_horizon
+from sluiceway.connectors.jdbc.source_horizon import APPLICATION, Horizon, chosen_horizon
 from sluiceway.connectors.jdbc.source_keys import BULK, RANGE, RANGE_PLAN, TABLES, source_config
 from sluiceway.connectors.jdbc.source_offsets import (
     PLAN_FIELD,
@@ -28,6 +27,7 @@ from sluiceway.connectors.jdbc.source_offsets import (
 from sluiceway.connectors.jdbc.source_ranges import Plan
 from sluiceway.connectors.jdbc.source_reader import TableReader, end_transaction
 from sluiceway.connectors.jdbc.source_streams import use_own_types
+from sluiceway.connectors.jdbc.source_values import zone_of
 from sluiceway.connectors.jdbc.url import POSTGRESQL
 
 if TYPE_CHECKING:
@@ -162,8 +162,9 @@ class JdbcSourceTask(SourceTask):
         reader, self._look, self._current = self._current, None, None
         assert self._readers is not None and reader is not None  # noqa: S101, PT018 (a look had begun)
         if reader.gone:
-            log.info("%s is gone: it is read no further until it is found again", reader.name)
-            self._readers.remove(reader)
+            # The connector takes it away from this task, unless it is there again by then.
+            log.info("%s is gone: it is looked for again in %g s", reader.name, self._config.table_poll_interval)
+            reader.due = time.monotonic() + self._config.table_poll_interval
         elif reader.finished and self._config.mode != BULK:
             log.info("Range %s of %s is read", reader.partition.get("range"), reader.name)
             self._readers.remove(reader)
@@ -173,7 +174,8 @@ class JdbcSourceTask(SourceTask):
     def _connect(self, database: Database) -> sa.Connection:
         if self._connection is None:
             self._connection = database.connect()
-            use_own_types(database.dialect.name, self._connection.connection.driver_connection)
+            zone = zone_of(self._config.connection.timezone)
+            use_own_types(database.dialect.name, self._connection.connection.driver_connection, zone)
         return self._connection
 
     def _break_off(self) -> None:

@@ -11,12 +11,12 @@ from zoneinfo import ZoneInfo
 
 from sluiceway.connectors.jdbc.columns import ColumnType, Granularity, Kind, Mapping, mapped
 from sluiceway.connectors.jdbc.url import MYSQL, POSTGRESQL, SQLITE
+from sluiceway.data.instant import EPOCH
 from sluiceway.errors import DataError
 
 Convert = Callable[[Any], Any]
 
 UTC = dt.timezone.utc
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
@@ -39,9 +39,9 @@ def converter(database: str, column_type: ColumnType, mapping: Mapping, zone: dt
 
 def _instant(database: str, zone: dt.tzinfo, *, zoned: bool) -> Convert | None:
     """Return how a driver's timestamp becomes a moment, in the quickest way that its driver allows."""
-    if database == POSTGRESQL and zoned:
-        return None  # it is in UTC already, which the session speaks
-    if zone is UTC and database in (POSTGRESQL, MYSQL):
+    if database == POSTGRESQL and (zoned or zone is UTC):
+        return None  # the driver says UTC already: see source_streams
+    if database == MYSQL and zone is UTC:
         return functools.partial(dt.datetime.replace, tzinfo=UTC)  # it never has a zone
     return moment_of(zone)
 
@@ -65,6 +65,8 @@ def moment_of(zone: dt.tzinfo) -> Convert:
 
 
 def _in_utc(value: dt.datetime) -> dt.datetime:
+    if value.tzinfo is UTC:
+        return value
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
@@ -96,8 +98,8 @@ def _granular(granularity: Granularity) -> Convert | None:
         return lambda value: value.strftime("%Y-%m-%dT%H:%M:%S.%f") + zeros
     factor = 1000 if granularity.value.startswith("nanos") else 1
     if granularity.value.endswith("_string"):
-        return lambda value: str((value - _EPOCH) // _MICROSECOND * factor)
-    return lambda value: (value - _EPOCH) // _MICROSECOND * factor
+        return lambda value: str((value - EPOCH) // _MICROSECOND * factor)
+    return lambda value: (value - EPOCH) // _MICROSECOND * factor
 
 
 def _int64(value: Any) -> Any:
@@ -118,7 +120,7 @@ def _time_in_utc(value: dt.time) -> dt.time:
 
 def _sqlite_timestamp(value: Any) -> dt.datetime:
     if isinstance(value, (int, float)):
-        return _EPOCH + dt.timedelta(milliseconds=value)
+        return EPOCH + dt.timedelta(milliseconds=value)
     try:
         return dt.datetime.fromisoformat(str(value).replace("Z", "+00:00"))
     except ValueError as error:

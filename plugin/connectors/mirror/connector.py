@@ -11,9 +11,9 @@ from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.mirror import config as mirror_config
 from sluiceway.connectors.mirror.client_properties import reads_committed
 from sluiceway.connectors.mirror.config import CONFIG, MirrorConfig
-from sluiceway.connectors.mirror.periodic import Job, Periodic
 from sluiceway.connectors.mirror.places import ASSIGNED_PARTITIONS, TASK_INDEX, assignment_text, check_offset, dealt_out
 from sluiceway.connectors.mirror.task import MirrorSourceTask
+from sluiceway.connectors.periodic import Job, Periodic
 
 if TYPE_CHECKING:
     from sluiceway.connectors.mirror.replicator import Replicator

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,11 +43,19 @@ _quiet = logging.getLogger("faults.progress")  # its broker goes away on purpose
 _quiet.setLevel(logging.CRITICAL)
 
 
-class Progress:
-    """Follows the numbers of the one task that writes to a topic, in a thread, so that a test can wait for higher ones."""
+NumberOf = Callable[["bytes | None", "bytes | None"], int]
+"""Gives the number of a record, whose key and value these are."""
 
-    def __init__(self, address: str, topic: str) -> None:
+
+class Progress:
+    """Follows the numbers of the one task that writes to a topic, in a thread, so that a test can wait for higher ones.
+
+    ``number_of`` is by default what finds a verifiable source's.
+    """
+
+    def __init__(self, address: str, topic: str, number_of: NumberOf = lambda key, value: numbered(key, value)[1]) -> None:
         self.highest = -1
+        self._number_of = number_of
         self._stopping = threading.Event()
         self._consumer = Consumer({
             "bootstrap.servers": address, "group.id": uuid.uuid4().hex, "auto.offset.reset": "earliest",
@@ -61,7 +69,7 @@ class Progress:
         while not self._stopping.is_set():
             for message in self._consumer.consume(1000, 0.2):
                 if message.error() is None:
-                    self.highest = max(self.highest, numbered(message.key(), message.value())[1])
+                    self.highest = max(self.highest, self._number_of(message.key(), message.value()))
         self._consumer.close()
 
     def more(self, records: int, within: float = 60.0, driver: BackgroundProcess | None = None) -> float:

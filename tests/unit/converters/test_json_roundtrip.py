@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+from decimal import Decimal
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sluiceway.converters.json_converter import JsonConverter
@@ -15,7 +18,8 @@ from sluiceway.converters.json_read import reader
 from sluiceway.converters.json_read_fast import Unusual, fast_reader
 from sluiceway.converters.json_write import JsonWriter
 from sluiceway.converters.json_write_fast import fast_writer
-from sluiceway.data import Schema
+from sluiceway.data import Schema, Struct, date_schema, decimal_schema, time_schema, timestamp_schema
+from sluiceway.data.instant import Instant
 from sluiceway.errors import ConnectError
 
 from support.connect_data import schemas, texts, values
@@ -137,3 +141,48 @@ def test_the_specialised_writer_gives_what_the_plain_one_gives(
     plain, quick = writer.writer(schema), fast_writer(writer, schema)
     for each in (value, other[1], None, [value], {"a": value}):  # those of other schemas mostly do not fit
         assert outcome(lambda each=each: dumps(quick(each))) == outcome(lambda each=each: dumps(plain(each)))
+
+
+PLUS_ONE = dt.timezone(dt.timedelta(hours=1))
+DECIMALS = [
+    "0.00",
+    "1.28",
+    "-1.28",
+    "-1.29",
+    "327.67",
+    "327.68",
+    "-327.68",
+    "-327.69",
+    "1E+2",
+    "1.2",
+    "1.234",
+    "NaN",
+    "9" * 60 + ".99",
+]
+MOMENTS = [
+    dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, dt.timezone.utc), dt.datetime(1, 1, 1, tzinfo=dt.timezone.utc),
+    dt.datetime(9999, 12, 31, 23, 59, 59, 999_999, dt.timezone.utc), dt.datetime(2024, 5, 6, 7, 8, 9, 1_999, PLUS_ONE),
+    dt.datetime(2024, 5, 6),  # noqa: DTZ001 (taken as UTC)
+    dt.date(1969, 12, 31), dt.date(1, 1, 1), dt.time(23, 59, 59, 999_999), Instant(86_400_000), None, 5, "x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("config", [{}, {"decimal.format": "numeric"}], ids=["base64", "numeric"])
+@pytest.mark.parametrize(
+    ("schema", "values"),
+    [(decimal_schema(scale, optional=True), [*map(Decimal, DECIMALS), None, 5, 0.5]) for scale in (2, 0, -2, 400)]
+    + [(make(optional=True), MOMENTS) for make in (date_schema, time_schema, timestamp_schema)],
+)
+def test_logical_values_are_written_alike_by_both_ways(config: dict[str, str], schema: Schema, values: list[Any]) -> None:
+    writer = converter(config)._writer
+    plain, quick = writer.writer(schema), fast_writer(writer, schema)
+    for value in values:
+        assert outcome(lambda value=value: dumps(quick(value))) == outcome(lambda value=value: dumps(plain(value))), value
+
+
+def test_logical_values_are_written_as_connect_writes_them() -> None:
+    schema = Schema.struct({"d": decimal_schema(2), "at": timestamp_schema(), "on": date_schema(), "t": time_schema()})
+    moment = dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, dt.timezone.utc)
+    value = Struct(schema, {"d": Decimal("-1.29"), "at": moment, "on": dt.date(1969, 12, 31), "t": dt.time(0, 0, 1, 999)})
+    written = converter({"schemas.enable": "false"}).from_connect_data("t", schema, value)
+    assert written == b'{"d":"/38=","at":-1,"on":-1,"t":1000}'

@@ -1,4 +1,4 @@
-"""What every dialect says: names in SQL, tables and columns of the database, and column types for schemas."""
+"""What every dialect says: names in SQL, and the tables and columns that there are. Column types to create: ``sink_types``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sluiceway.connectors.jdbc.columns import Column, ColumnType
-from sluiceway.data import Schema, Type
-from sluiceway.data.logical import DECIMAL, decimal_scale
-from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.errors import ConfigError
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -33,10 +31,6 @@ class Dialect(abc.ABC):
     quote_character: ClassVar[str] = '"'
     marker: ClassVar[str] = "%s"
     """What stands for a parameter in the driver's SQL."""
-    plain_types: ClassVar[dict[Type, str]]
-    logical_types: ClassVar[dict[str, str]]
-    longest_key_text: ClassVar[str | None] = None
-    """The type of texts in a primary key, where it is another than elsewhere."""
 
     def __init__(self, *, quote: bool = True) -> None:
         self._quote = quote
@@ -91,37 +85,6 @@ class Dialect(abc.ABC):
     @abc.abstractmethod
     def column_type(self, text: str) -> ColumnType:
         """Return the type that the database calls this."""
-
-    # --- from schemas to tables ---
-
-    def sql_type(self, schema: Schema, *, key: bool = False) -> str:
-        """Return the column type for a field's values, ``key`` if it is part of the primary key.
-
-        Raises ConnectError for what no column can hold.
-        """
-        if schema.name == DECIMAL:
-            return self.decimal_type(decimal_scale(schema))
-        if schema.name is not None and schema.name in self.logical_types:
-            return self.logical_types[schema.name]
-        if key and schema.type in (Type.STRING, Type.BYTES) and self.longest_key_text is not None:
-            return self.longest_key_text if schema.type is Type.STRING else "VARBINARY(255)"
-        if schema.type is Type.ARRAY and schema.value_schema is not None:
-            return self.array_type(schema.value_schema)
-        found = self.plain_types.get(schema.type)
-        if found is None:
-            raise ConnectError(
-                f"A {self.name} table has no column for values of {schema}. Take the field out, or flatten it with the transform "
-                "Flatten$Value."
-            )
-        return found
-
-    def array_type(self, items: Schema) -> str:
-        """Return the column type for lists."""
-        raise ConnectError(f"A {self.name} table has no column for lists of {items}. Take the field out with ReplaceField$Value.")
-
-    @abc.abstractmethod
-    def decimal_type(self, scale: int) -> str:
-        """Return the column type for decimals with so many digits after the point."""
 
 
 def split_name(text: str, quote: str) -> list[str]:

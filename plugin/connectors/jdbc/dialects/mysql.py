@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from sluiceway.connectors.jdbc.columns import OTHER, TEXT, Column, ColumnType, Kind
 from sluiceway.connectors.jdbc.dialects.base import Dialect, TableId
-from sluiceway.data import Type
-from sluiceway.data.logical import DATE, TIME, TIMESTAMP
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -49,15 +47,6 @@ class MySqlDialect(Dialect):
 
     name = "mysql"
     quote_character = "`"
-    longest_key_text = "VARCHAR(255)"
-    plain_types = {
-        Type.INT8: "TINYINT", Type.INT16: "SMALLINT", Type.INT32: "INT", Type.INT64: "BIGINT", Type.FLOAT32: "FLOAT",
-        Type.FLOAT64: "DOUBLE", Type.BOOLEAN: "TINYINT(1)", Type.STRING: "LONGTEXT", Type.BYTES: "LONGBLOB",
-    }  # fmt: skip
-    logical_types = {DATE: "DATE", TIME: "TIME(3)", TIMESTAMP: "DATETIME(3)"}
-
-    def decimal_type(self, scale: int) -> str:
-        return f"DECIMAL(65,{scale})"
 
     def table_id(self, catalog: str | None, schema: str | None, table: str) -> TableId:
         return TableId(catalog or schema, None, table)

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from sluiceway.connectors.jdbc.columns import OTHER, TEXT, Column, ColumnType, Kind
 from sluiceway.connectors.jdbc.dialects.base import Dialect, TableId
-from sluiceway.data import Schema, Type
-from sluiceway.data.logical import DATE, TIME, TIMESTAMP
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -56,17 +54,6 @@ class PostgreSqlDialect(Dialect):
     """PostgreSQL. Types without a counterpart in Connect (uuid, json, interval, inet, ...) are texts."""
 
     name = "postgresql"
-    plain_types = {
-        Type.INT8: "SMALLINT", Type.INT16: "SMALLINT", Type.INT32: "INT", Type.INT64: "BIGINT", Type.FLOAT32: "REAL",
-        Type.FLOAT64: "DOUBLE PRECISION", Type.BOOLEAN: "BOOLEAN", Type.STRING: "TEXT", Type.BYTES: "BYTEA",
-    }  # fmt: skip
-    logical_types = {DATE: "DATE", TIME: "TIME", TIMESTAMP: "TIMESTAMP"}
-
-    def decimal_type(self, scale: int) -> str:
-        return "DECIMAL"
-
-    def array_type(self, items: Schema) -> str:
-        return f"{self.sql_type(items)}[]"
 
     def prepare(self, connection: Any) -> None:
         """Speak UTC, and in forms that do not depend on the server's settings."""

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from sluiceway.connectors.jdbc.columns import TEXT, Column, ColumnType, Kind
 from sluiceway.connectors.jdbc.dialects.base import Dialect, TableId
-from sluiceway.data import Type
-from sluiceway.data.logical import DATE, TIME, TIMESTAMP
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -32,14 +30,6 @@ class SqliteDialect(Dialect):
 
     name = "sqlite"
     marker = "?"
-    plain_types = {
-        Type.INT8: "TINYINT", Type.INT16: "SMALLINT", Type.INT32: "INTEGER", Type.INT64: "INTEGER", Type.FLOAT32: "REAL",
-        Type.FLOAT64: "REAL", Type.BOOLEAN: "BOOLEAN", Type.STRING: "TEXT", Type.BYTES: "BLOB",
-    }  # fmt: skip
-    logical_types = {DATE: "DATE", TIME: "TIME", TIMESTAMP: "TIMESTAMP"}
-
-    def decimal_type(self, scale: int) -> str:
-        return f"DECIMAL(65,{scale})"
 
     def table_id(self, catalog: str | None, schema: str | None, table: str) -> TableId:
         return TableId(None, None, table)

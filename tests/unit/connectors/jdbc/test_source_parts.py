@@ -12,8 +12,7 @@ from sluiceway.api import SourceRecord
 from sluiceway.connectors.jdbc.columns import Column, ColumnType, Kind, Mapping, NumericMapping, mapped
 from sluiceway.connectors.jdbc.dialects import dialect_of
 from sluiceway.connectors.jdbc.dialects.base import TableId
-from sluiceway.connectors.jdbc.source import JdbcSourceConnector
-from sluiceway.connectors.jdbc.source_assignment import Assignment
+from sluiceway.connectors.jdbc.source import Assignment, JdbcSourceConnector
 from sluiceway.connectors.jdbc.source_deletes import SeenKeys
 from sluiceway.connectors.jdbc.source_horizon import SafeNumbers, safe_time
 from sluiceway.connectors.jdbc.source_keys import source_config
@@ -113,6 +112,19 @@ def test_a_new_table_changes_one_task_only() -> None:
     assert [len(group) for group in before] == [2, 2, 1]
     assert [was == now for was, now in zip(before, after, strict=True)] == [True, True, False]
     assert assignment.shared([], 3) == []
+
+
+def test_tables_that_go_disturb_their_own_task_and_at_most_the_one_that_helps_out() -> None:
+    assignment, tables = Assignment(), [TableId(None, None, f"t{n}") for n in range(6)]
+    before = assignment.shared(tables, 3)
+    assert assignment.shared(tables[1:], 3)[1:] == before[1:]
+    assert assignment.shared(tables, 3)[1:] == before[1:]  # it came back
+    without_first_task = [table for table in tables if table not in before[0]]
+    after = assignment.shared(without_first_task, 3)
+    assert [len(group) for group in after] == [1, 1, 2]
+    assert after[2] == before[2]
+    assert assignment.shared([before[2][0]], 3) == [[before[2][0]]]
+    assert assignment.shared(tables, 3)[0][0] == before[2][0]
 
 
 # --- statements ---

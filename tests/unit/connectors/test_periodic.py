@@ -4,7 +4,7 @@ import logging
 import threading
 
 import pytest
-from sluiceway.connectors.mirror.periodic import Job, Periodic
+from sluiceway.connectors.periodic import Job, Periodic
 from sluiceway.errors import ConnectError
 
 

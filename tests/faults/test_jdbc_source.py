@@ -1,0 +1,99 @@
+# ruff: noqa: S608 (of a database of our own)
+"""The JDBC source on real drivers, exactly once, while its processes are killed and two sessions write to its table.
+
+The sessions commit in an order that is not the one of the rows' numbers: each number is taken while the other session's
+transaction is still open.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from faults.test_source_process import at_a_random_point, kill
+from support.databases import DatabaseForTest
+from support.eventually import eventually
+from support.faults.guarantee import Guarantee
+from support.faults.processes import Role
+from support.faults.rows import NewRow
+from support.faults.world import Progress, World, read
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+KILLS = 20
+TRANSACTION = 25  # rows
+PAUSE_SECONDS = 0.05
+COLUMN = {"postgresql": "id bigint generated always as identity primary key", "mysql": "id bigint auto_increment primary key"}
+
+
+@pytest.fixture
+def guarantee() -> Guarantee:
+    return Guarantee.EXACTLY_ONCE
+
+
+@contextmanager
+def two_writers(database: DatabaseForTest) -> Iterator[None]:
+    """Write to the table, in a thread, as long as this lasts."""
+    stopping = threading.Event()
+    insert = "insert into numbers (name) values " + ", ".join(["('x')"] * TRANSACTION)
+
+    def write() -> None:
+        with closing(database.connect(autocommit=False)) as one, closing(database.connect(autocommit=False)) as other:
+            while not stopping.wait(PAUSE_SECONDS):
+                for session in (one, other):
+                    with closing(session.cursor()) as cursor:
+                        cursor.execute(insert)
+                other.commit()
+                stopping.wait(PAUSE_SECONDS)
+                one.commit()
+
+    thread = threading.Thread(target=write, name="writers")
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join(30)
+
+
+def number_of(_key: bytes | None, value: bytes | None) -> int:
+    return int(json.loads(value or b"")["id"])
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
+def test_killed_twenty_times_each_row_is_in_the_topic_once(
+    request: pytest.FixtureRequest, place: World, kind: str, row: NewRow, chance: random.Random
+) -> None:
+    made = row(f"1-3, 5: JDBC source of {kind}, {KILLS} kills of random processes at random points", Guarantee.EXACTLY_ONCE.value)
+    database: DatabaseForTest = request.getfixturevalue(kind)
+    database.execute(f"create table numbers ({COLUMN[database.dialect]}, name varchar(10))")
+    topic = f"{place.name}-numbers"
+    AdminClient({"bootstrap.servers": place.address}).create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    place.herder.create(place.name, {
+        "connector.class": "JdbcSource", **database.config, "mode": "incrementing", "table.whitelist": "numbers",
+        "topic.prefix": f"{place.name}-", "poll.interval.ms": "50", "exactly.once.support": "required",
+        "sluiceway.horizon": "required",
+    })  # fmt: skip
+    with two_writers(database):
+        place.driver()
+        place.running()
+        progress = Progress(place.address, topic, number_of)
+        for _ in range(KILLS):
+            at_a_random_point(progress, chance)
+            kill(place, chance.choice(list(Role)), progress, made)
+        progress.close()
+    expected = [number for (number,) in database.execute("select id from numbers order by id")]
+    progress = Progress(place.address, topic, number_of)
+    eventually(lambda: progress.highest == expected[-1], within=60, what="the last row")
+    progress.close()
+    place.drivers[-1].stop(30)
+    found = [number_of(message.key, message.value) for message in read(place.address, topic)]
+    made.seen, made.lost, made.duplicated = f"{len(found)} records", len(set(expected) - set(found)), len(found) - len(set(found))
+    assert found == expected
