@@ -21,6 +21,7 @@ from support.jdbc_sink import JSON
 pytestmark = pytest.mark.kafka
 
 TYPES = {"postgresql": POSTGRESQL, "mariadb": MARIADB}
+NAMES = {"postgresql": "postgresql", "mysql": "mariadb"}  # fixtures by dialect
 # Connect's times have milliseconds, and no zones.
 ROUNDED = {".123456": ".123", "'23:00:00+02'": "'21:00:00+00'"}
 ROWS = 40  # so many that PostgreSQL's upserts go through a staging table
@@ -81,10 +82,10 @@ def test_a_table_of_all_types_is_copied_into_one_like_it(
     if origin.dialect == "postgresql":
         origin.execute("alter table target add primary key (id)")
     copied(origin, kafka_bootstrap, unique("copy") + "-", {"table.name.format": "target", **way})
-    names = ["id", *(f"c{place}" for place in range(len(TYPES["postgresql" if origin.dialect == "postgresql" else "mariadb"])))]
+    names = ["id", *(f"c{place}" for place in range(len(TYPES[NAMES[origin.dialect]])))]
     for name in names:  # as the database itself sees them
         text = f"{name}::text" if origin.dialect == "postgresql" else f"hex({name})"
-        columns = f"select id, {text} from {{}} order by id"
+        columns = f"select id, {text} from {{}} order by 1"
         assert (name, origin.execute(columns.format("target"))) == (name, origin.execute(columns.format("origin")))
 
 

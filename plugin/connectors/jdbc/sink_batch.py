@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 from sluiceway.api import SinkRecord
 from sluiceway.connectors.jdbc.dialects.base import TableId
-from sluiceway.connectors.jdbc.sink_columns import Layout, layout_of
+from sluiceway.connectors.jdbc.sink_columns import BinderOf, Layout, layout_of
 from sluiceway.connectors.jdbc.sink_keys import DELETE_ENABLED, SinkOptions
 from sluiceway.connectors.jdbc.sink_statements import Statements, table_of
 from sluiceway.connectors.jdbc.sink_steps import Item, Target
 from sluiceway.connectors.jdbc.sink_tables import Table, Tables
-from sluiceway.connectors.jdbc.sink_types import binder_of
+from sluiceway.connectors.jdbc.sink_types import binder_of, into_bits
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, DataError
 
@@ -96,10 +96,17 @@ class Planner:
                 f"The record has no value. Set {DELETE_ENABLED}=true to have it delete its row, or drop such records with a "
                 "transform (Filter with the predicate RecordIsTombstone)."
             )
-        layout = layout_of(options, self._binder_of, kind.key_schema, kind.value_schema, tombstone=kind.tombstone)
+        layout = self._layout(kind, self._binder_of)
         name = table_of(self._statements.dialect, options.table_format, kind.topic)
         table = self._tables.fit(name, layout, create=not (kind.tombstone and options.auto_create))
-        return None if table is None else self._as_target(name, table, layout, kind.tombstone)
+        if table is None:
+            return None
+        if table.bits:
+            layout = self._layout(kind, into_bits(self._binder_of, lambda field: table.column(field) in table.bits))
+        return self._as_target(name, table, layout, kind.tombstone)
+
+    def _layout(self, kind: _Kind, binder_of: BinderOf) -> Layout:
+        return layout_of(self._options, binder_of, kind.key_schema, kind.value_schema, tombstone=kind.tombstone)
 
     def _as_target(self, name: TableId, table: Table, layout: Layout, tombstone: bool) -> Target:
         columns = tuple(table.column(column) or column for column in layout.names)

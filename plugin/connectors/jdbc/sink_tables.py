@@ -25,7 +25,7 @@ from sluiceway.connectors.jdbc.sink_keys import (
 )  # fmt: skip
 from sluiceway.connectors.jdbc.sink_statements import Statements
 from sluiceway.connectors.jdbc.sink_types import column_definition
-from sluiceway.connectors.jdbc.url import MYSQL, SQLITE
+from sluiceway.connectors.jdbc.url import MYSQL, POSTGRESQL, SQLITE
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
@@ -38,12 +38,15 @@ _TRANSACTIONAL = frozenset({"innodb", "rocksdb", "tokudb", "ndbcluster", "xpand"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as it is in the database. ``engine`` is MySQL's, for how it stores it."""
+    """A table as it is in the database. ``engine`` is MySQL's, for how it stores it; ``bits`` are the columns of
+    PostgreSQL's bit(1), which takes no boolean.
+    """
 
     name: TableId
     columns: tuple[str, ...]
     view: bool = False
     engine: str | None = None
+    bits: frozenset[str] = frozenset()
 
     def column(self, name: str) -> str | None:
         """Return the column that a field belongs to: of the same name, else the only one that differs by letters' case alone."""
@@ -164,7 +167,8 @@ class Tables:
             if not columns:
                 return None
             kind, engine = self._kind(name)
-            return Table(name, tuple(column.name for column in columns), kind, engine)
+            bits = frozenset(column.name for column in columns if column.type_text == "bit(1)" and dialect.name == POSTGRESQL)
+            return Table(name, tuple(column.name for column in columns), kind, engine, bits)
         finally:
             self._end()
 

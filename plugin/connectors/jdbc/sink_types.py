@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sluiceway.connectors.jdbc.sink_columns import Binder
+from sluiceway.connectors.jdbc.sink_columns import Binder, BinderOf
 from sluiceway.connectors.jdbc.url import MYSQL, POSTGRESQL, SQLITE
 from sluiceway.data import Instant, Schema, Type, millis_of
 from sluiceway.data.instant import date_of, time_of, timestamp_of
@@ -113,6 +113,19 @@ def binder_of(dialect: str, zone: ZoneInfo, name: str, schema: Schema) -> Binder
     if dialect != SQLITE:
         return None
     return {DECIMAL: str}.get(schema.name or "") or ({Type.BOOLEAN: int}.get(schema.type))
+
+
+def into_bits(binder_of: BinderOf, is_bit: Callable[[str], bool]) -> BinderOf:
+    """Return what gives binders where some columns are bits: booleans for those become texts, which PostgreSQL reads."""
+
+    def binder(name: str, schema: Schema) -> Binder | None:
+        return _bit if schema.type is Type.BOOLEAN and is_bit(name) else binder_of(name, schema)
+
+    return binder
+
+
+def _bit(value: bool) -> str:
+    return "1" if value else "0"
 
 
 def _array(of_item: Binder | None) -> Binder:
