@@ -19,6 +19,7 @@ B = TypeVar("B")
 # Not entry points, since a copy of the package that is shipped to executors as a zip has none.
 _BUILT_IN = {
     "sluiceway.connectors": {
+        "DebeziumJdbcSink": "sluiceway.connectors.jdbc.debezium:DebeziumJdbcSinkConnector",
         "FileStreamSource": "sluiceway.connectors.file.source:FileStreamSourceConnector",
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
         "JdbcSink": "sluiceway.connectors.jdbc.sink:JdbcSinkConnector",

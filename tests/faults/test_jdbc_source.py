@@ -75,7 +75,8 @@ def test_killed_twenty_times_each_row_is_in_the_topic_once(
     database: DatabaseForTest = request.getfixturevalue(kind)
     database.execute(f"create table numbers ({COLUMN[database.dialect]}, name varchar(10))")
     topic = f"{place.name}-numbers"
-    AdminClient({"bootstrap.servers": place.address}).create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    admin = AdminClient({"bootstrap.servers": place.address})  # in a name, for its futures end with it
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
     place.herder.create(place.name, {
         "connector.class": "JdbcSource", **database.config, "mode": "incrementing", "table.whitelist": "numbers",
         "topic.prefix": f"{place.name}-", "poll.interval.ms": "50", "exactly.once.support": "required",

@@ -94,8 +94,12 @@ class JdbcSinkTask(SinkTask):
         for record in records:
             offsets[record.original_topic, record.original_kafka_partition] = record.original_kafka_offset + 1
         stored = {TopicPartition._make(place): offset for place, offset in offsets.items()}
-        self._open_session.write(records, stored, self._generations, self._refuse)
+        self._open_session.write(self.prepared(records), stored, self._generations, self._refuse)
         self._retries.succeeded()
+
+    def prepared(self, records: Sequence[SinkRecord]) -> Sequence[SinkRecord]:
+        """Return what is to be written of records whose offsets are stored: here just these."""
+        return records
 
     def _heed(self, error: FencedError) -> None:
         """Give the consumer group the chance to take partitions away; fail if it does not: then another group has them."""

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from sluiceway.connectors.jdbc.debezium_types import semantic_binder, semantic_type
 from sluiceway.connectors.jdbc.sink_columns import Binder, BinderOf
 from sluiceway.connectors.jdbc.url import MYSQL, POSTGRESQL, SQLITE
 from sluiceway.data import Instant, Schema, Type, millis_of
@@ -46,6 +47,8 @@ _PRECISION = "connect.decimal.precision"  # a parameter that sources give, besid
 def column_type(dialect: str, name: str, schema: Schema, *, key: bool = False) -> str:
     """Return the type of a column for values of a schema. Raises DataError if there is none."""
     types = _TYPES[dialect]
+    if (semantic := semantic_type(schema.name)) is not None:
+        return semantic.column_type(dialect)
     if schema.name == DECIMAL:
         return _decimal_type(dialect, schema)
     if schema.name in types:
@@ -102,6 +105,8 @@ def binder_of(dialect: str, zone: ZoneInfo, name: str, schema: Schema) -> Binder
     returned raises it for a value that no column can hold.
     """
     column_type(dialect, name, schema)
+    if (semantic := semantic_type(schema.name)) is not None:
+        return semantic_binder(semantic, dialect, _shift(zone), name)
     if schema.type is Type.ARRAY and schema.value_schema is not None:
         return _array(binder_of(dialect, zone, name, schema.value_schema))
     if schema.name == TIMESTAMP:

@@ -197,7 +197,8 @@ class SafeNumbers:
             waiting.append((highest, writers))
         self._waiting = waiting
         if done:
-            self._safe = max(done if self._safe is None else [*done, self._safe])
+            self._safe = safe = max(done if self._safe is None else [*done, self._safe])
+            self._waiting = [each for each in waiting if each[0] > safe]
         return self._safe
 
     @property

@@ -210,12 +210,11 @@ class TableReader:
             return Bounds(None, moment)
         [(_, highest)] = run(raw, shape.select.highest(shape.incrementing))
         raw.rollback()
-        if highest is None:
+        read = self.position.incrementing
+        if highest is None or (read is not None and highest <= read):
             return None
         safe = self._numbers.add(int(highest), self._horizon.writers(raw, self.table))
-        if safe is None or (self.position.incrementing is not None and safe <= self.position.incrementing):
-            return None
-        return Bounds(safe, None)
+        return None if safe is None or (read is not None and safe <= read) else Bounds(safe, None)
 
     def _begin_at(self, initial: int, now: Any) -> None:
         moment = now if initial == -1 else dt.datetime(1970, 1, 1, tzinfo=UTC) + dt.timedelta(milliseconds=initial)

@@ -212,6 +212,13 @@ def test_numbers_are_safe_once_those_who_wrote_then_have_ended() -> None:
     assert not numbers.held_back
 
 
+def test_nothing_waits_that_is_safe_already() -> None:
+    numbers = SafeNumbers()
+    assert numbers.add(5, frozenset({"a"})) is None
+    assert numbers.add(5, frozenset({"b"})) == 5
+    assert not numbers.held_back
+
+
 def test_times_are_safe_before_the_oldest_open_transaction_and_what_was_rounded_down() -> None:
     earlier, second = NOON - dt.timedelta(seconds=9), dt.timedelta(seconds=1)
     assert safe_time(NOON, None, fraction=6, coarse=False, delay=0) == NOON
