@@ -65,7 +65,7 @@ class HostServer:
         # Without an address, multiprocessing makes a socket in a folder of its own and removes both when the process ends.
         self._server = Manager(authkey=authkey).get_server()
         threading.Thread(target=self._serve, name="task-host", daemon=True).start()
-        self.services = HostServices(self._server.address, authkey)
+        self.services = HostServices(str(self._server.address), authkey)
 
     def _serve(self) -> None:
         try:

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
 import pytest
-from sluiceway.api import SourceRecord
+from sluiceway.api import Connector, SourceRecord
+from sluiceway.connectors.jdbc.debezium import DebeziumJdbcSinkConnector
+from sluiceway.connectors.jdbc.sink import JdbcSinkConnector
 from sluiceway.connectors.jdbc.source import JdbcSourceConnector
 from sluiceway.errors import ConnectError
 from sluiceway.testing import MemoryOffsets, run_source
@@ -309,8 +312,45 @@ def test_validation_lists_tables_and_finds_what_tables_lack(database: DatabaseFo
     assert "cannot be read" in found["query"].errors[0]
 
 
-def test_validation_shows_a_refused_login_at_the_keys_it_is_about(postgresql: DatabaseForTest) -> None:
-    config = {**config_of(postgresql, "bulk"), "connection.password": "wrong-one"}
-    found = JdbcSourceConnector.validate(config)
-    assert all("refuses" in found[key].errors[0] for key in ("connection.url", "connection.user", "connection.password"))
+@pytest.mark.parametrize(
+    ("more", "key", "message"),
+    [
+        ({"incrementing_column_name": "name", "validate_non_null": "false"}, "incrementing.column.name", "needs whole numbers"),
+        ({"timestamp_column_name": "name", "validate_non_null": "false"}, "timestamp.column.name", "needs timestamps"),
+        ({"timestamp_column_name": "later"}, "timestamp.column.name", "no column later in table"),
+    ],
+)
+def test_validation_finds_columns_of_no_use(database: DatabaseForTest, more: dict[str, str], key: str, message: str) -> None:
+    database.execute("create table people (id integer not null, name varchar(10))")
+    mode = "incrementing" if "incrementing_column_name" in more else "timestamp"
+    found = JdbcSourceConnector.validate(config_of(database, mode, **more))
+    assert message in found[key].errors[0]
+
+
+@pytest.mark.parametrize("name", ["postgresql", "mariadb"])
+@pytest.mark.parametrize("connector", [JdbcSourceConnector, JdbcSinkConnector, DebeziumJdbcSinkConnector])
+def test_validation_shows_a_refused_login_at_the_keys_it_is_about(
+    request: pytest.FixtureRequest, name: str, connector: type[Connector]
+) -> None:
+    database: DatabaseForTest = request.getfixturevalue(name)
+    user = "connection.username" if connector is DebeziumJdbcSinkConnector else "connection.user"
+    config = {**config_of(database, "bulk"), user: database.config["connection.user"], "name": "x", "topics": "t"}
+    assert not [each.errors for each in connector.validate(config).values() if each.errors]
+    found = connector.validate({**config, "connection.password": "wrong-one"})
+    assert all("refuses" in found[key].errors[0] for key in ("connection.url", user, "connection.password"))
     assert "wrong-one" not in repr(found)
+
+
+@pytest.mark.parametrize(("connector", "errors"), [(JdbcSourceConnector, 1), (JdbcSinkConnector, 0)])
+def test_a_database_that_is_away_fails_the_validation_of_who_reads_it(connector: type[Connector], errors: int) -> None:
+    url = "jdbc:postgresql://127.0.0.1:1/db"
+    config = {"name": "x", "topics": "t", "connection.url": url, "mode": "bulk", "topic.prefix": "t-"}
+    assert len(connector.validate(config)["connection.url"].errors) == errors
+
+
+def test_a_driver_that_is_missing_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pymysql", None)
+    config = {"connection.url": "jdbc:mysql://127.0.0.1:1/db", "mode": "bulk", "topic.prefix": "t-"}
+    [error] = JdbcSourceConnector.validate(config)["connection.url"].errors
+    assert "pip install 'sluiceway[jdbc]'" in error
+    assert "pymysql" in error

@@ -116,7 +116,7 @@ def reason_of(error: Exception) -> str:
     original = getattr(error, "orig", None) or error
     arguments: tuple[object, ...] = getattr(original, "args", ())
     text = str(arguments[1]) if len(arguments) > 1 and isinstance(arguments[0], int) else str(original)
-    return " ".join(text.split()).rstrip(".")
+    return " ".join(text.split()).rstrip(".?")
 
 
 def was_refused(error: Exception) -> bool:

@@ -7,9 +7,11 @@ from contextlib import closing
 
 from sluiceway.api import SinkConnector, TopicPartition
 from sluiceway.config.definition import ConfigDef, ValidatedValue
+from sluiceway.connectors.jdbc.connection_keys import CONNECTION_PASSWORD, CONNECTION_USER
 from sluiceway.connectors.jdbc.sink_keys import SINK, SinkOptions, add_clashes
 from sluiceway.connectors.jdbc.sink_session import Session
 from sluiceway.connectors.jdbc.sink_task import JdbcSinkTask
+from sluiceway.connectors.jdbc.url import CONNECTION_URL, SQLITE
 from sluiceway.errors import ConnectError
 
 
@@ -29,7 +31,16 @@ class JdbcSinkConnector(SinkConnector):
 
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        return add_clashes(SINK.validate(config))
+        """Beside the keys, the login to a server is checked; one that is away is waited for later, so that is no error."""
+        from sluiceway.connectors.jdbc.login_check import check_login
+
+        found = add_clashes(SINK.validate(config))
+        if any(each.errors for each in found.values()):
+            return found
+        connection = SinkOptions.of(config).connection
+        if connection.url.dialect != SQLITE:  # whose file is on the executors
+            check_login(connection, found, (CONNECTION_URL, CONNECTION_USER, CONNECTION_PASSWORD), may_be_away=True)
+        return found
 
     def start(self, config: Mapping[str, str]) -> None:
         SinkOptions.of(config)

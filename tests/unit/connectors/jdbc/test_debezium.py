@@ -18,7 +18,7 @@ from sluiceway.errors import DataError
 
 CONFIG = {
     "connector.class": "io.debezium.connector.jdbc.JdbcSinkConnector", "tasks.max": "1", "topics": "orders",
-    "connection.url": "jdbc:postgresql://localhost/db", "connection.username": "postgres", "connection.password": "hidden",
+    "connection.url": "jdbc:postgresql://127.0.0.1:1/db", "connection.username": "postgres", "connection.password": "hidden",
     "insert.mode": "upsert", "delete.enabled": "true", "primary.key.mode": "record_key", "schema.evolution": "basic",
     "use.time.zone": "UTC", "connection.pool.max_size": "8", "hibernate.show_sql": "true",
 }  # fmt: skip
