@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -39,15 +39,17 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 _LATER = timedelta(seconds=10)
+_LINGER_POLL_SECONDS = 0.5
 _APPEARS_SECONDS = 300.0  # a driver that was submitted to a cluster may have to wait for machines
 
 
 class ConnectorOperator(LineageMixin, DriverOperator):
     """Runs a connector until it is paused, stopped or deleted; in micro-batch mode until it has moved what is there.
 
-    When the DAG or the connector is paused the driver drains, and the task gives its slot back and waits for the resume
-    within the same DAG run. A driver that dies is started again by Airflow's retries; whatever else fails is retried too, ever
-    later, because in a DAG that runs continuously a failed run is followed by the next one at once.
+    When the DAG or the connector is paused the driver drains; the task waits some seconds for a resume (``[sluiceway]
+    pause_linger``), then gives its slot back and waits within the same DAG run. A driver that dies is started again by Airflow's
+    retries; whatever else fails is retried too, ever later, because in a DAG that runs continuously a failed run is followed by
+    the next one at once.
 
     In client mode the driver is the task's child and ends with it; a new one takes the connector's lease, so that an old one
     that still lingers cannot write any more. In cluster mode a driver outlives its task: a retry, or the next run, finds it by
@@ -101,7 +103,17 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         return self.connector
 
     def execute(self, context: Context) -> Any:
-        """Run the driver and decide from its end how the task goes on. Runs in the Airflow task's process."""
+        """Run the driver, another after each short pause, and decide from its end how the task goes on.
+
+        Runs in the Airflow task's process.
+        """
+        moved = None
+        while moved is None:
+            moved = self._drive(context)
+        return moved
+
+    def _drive(self, context: Context) -> dict[str, Any] | None:
+        """Run one driver; return what the task has moved, or None if it is to run another."""
         settings = self._settings()
         overrides = self._begin(settings)
         worker = settings.worker(self.worker_properties, overrides)
@@ -131,7 +143,10 @@ class ConnectorOperator(LineageMixin, DriverOperator):
             raise AirflowException(f"Connector {name}: the task was told to end.")
         moved = watch.moved(end.records)
         self.log.info("[%s|worker] Moved %s", name, moved)
-        self._go_on(context, link, name, end, bounded=bounded)
+        if self._go_on(
+            context, link, name, end, bounded=bounded, resumed=lambda: self._is_resumed(settings, link, is_paused, name)
+        ):
+            return None
         if backfill is not None:
             link.end_backfill(name)
         return self._done(context, worker, link, config, moved, bounded=bounded)
@@ -266,12 +281,33 @@ class ConnectorOperator(LineageMixin, DriverOperator):
 
     # After the driver.
 
-    def _go_on(self, context: Context, link: Link, name: str, end: End, *, bounded: bool) -> None:
-        """Return for success, or raise what tells Airflow how the task goes on."""
+    def _is_resumed(self, settings: Settings, link: Link, is_paused: Probe, name: str) -> bool:
+        """Wait in the slot for a resume, and say whether it came: on the way over the scheduler it takes seconds longer."""
+        deadline = time.monotonic() + settings.pause_linger
+        if settings.pause_linger:
+            self.log.info("[%s|worker] The driver has drained; waiting %g s for a resume", name, settings.pause_linger)
+        while time.monotonic() < deadline and not self._killed:
+            try:
+                if not is_paused() and before_start(dag_paused=False, entry=link.entry(name)) is Verdict.START:
+                    return True
+            except Exception as error:  # noqa: BLE001 (Airflow or Kafka is away, in whatever way: the scheduler's way is left)
+                self.log.warning("[%s|worker] Cannot see whether it is resumed: %s", name, error)
+                return False
+            time.sleep(min(settings.pause_poll_interval, _LINGER_POLL_SECONDS))
+        if self._killed:
+            raise AirflowException(f"Connector {name}: the task was told to end.")
+        return False
+
+    def _go_on(
+        self, context: Context, link: Link, name: str, end: End, *, bounded: bool, resumed: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Return for success, True if another driver is to run at once; or raise what tells Airflow how the task goes on."""
         if end.exit_code not in (0, EXIT_FENCED):
             link.mark_dead(name)
         verdict = after_end(exit_code=end.exit_code, bounded=bounded, dag_paused=end.dag_paused, entry=link.entry(name))
         if verdict is Verdict.WAIT:
+            if resumed():
+                return True
             self._reschedule(context, "The driver has drained; waiting for the resume")
         if verdict is Verdict.AGAIN:
             self._reschedule(context, "The driver has ended, but the connector is to run: starting it again")
@@ -287,6 +323,7 @@ class ConnectorOperator(LineageMixin, DriverOperator):
             ) from end.failure
         why = "all that was there has been moved" if bounded else "the connector was deleted"
         self.log.info("[%s|worker] Done: %s", name, why)
+        return False
 
     def _done(
         self, context: Context, worker: WorkerConfig, link: Link, config: Mapping[str, str], moved: Moved, *, bounded: bool

@@ -177,6 +177,7 @@ class DriverOperator(SparkSubmitOperator):
         self, context: Context, settings: Settings, hook: ConnectorSubmitHook, is_paused: Probe, on_pause: Callable[[], None]
     ) -> End:
         """Run the driver to its end."""
+        self._processes = None
         failure: Exception | None = None
         with DriverWatch(
             self.subject,

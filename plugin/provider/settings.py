@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,6 +40,9 @@ OPTIONS = (
            "Whether the API server keeps the DAGs' paused flags and the connectors' target states equal."),
     Option("mirror_interval", "0.5", "float", "Seconds between two looks of the mirror at the DAGs' paused flags."),
     Option("pause_poll_interval", "1.0", "float", "Seconds between two looks of a running task at its DAG's paused flag."),
+    Option("pause_linger", "20.0", "float",
+           "Seconds that a task keeps its slot after its driver has drained for a pause: a resume within that time starts the "
+           "driver at once, a later one waits for Airflow to start the task again. 0 gives the slot back at once."),
     Option("drain_timeout", "15.0", "float",
            "Seconds that a driver may take to drain by itself once its connector is paused, before it is sent SIGTERM, and again "
            "as long after that before it is killed."),
@@ -64,6 +68,7 @@ class Settings:
     mirror_enabled: bool = True
     mirror_interval: float = 0.5
     pause_poll_interval: float = 1.0
+    pause_linger: float = 20.0
     drain_timeout: float = 15.0
     progress_interval: float = 30.0
     sensor_interval: float = 5.0
@@ -83,6 +88,7 @@ class Settings:
             mirror_enabled=_boolean("mirror_enabled", texts["mirror_enabled"]),
             mirror_interval=_seconds("mirror_interval", texts["mirror_interval"]),
             pause_poll_interval=_seconds("pause_poll_interval", texts["pause_poll_interval"]),
+            pause_linger=_seconds("pause_linger", texts["pause_linger"], least=0.0),
             drain_timeout=_seconds("drain_timeout", texts["drain_timeout"]),
             progress_interval=_seconds("progress_interval", texts["progress_interval"]),
             sensor_interval=_seconds("sensor_interval", texts["sensor_interval"]),
@@ -149,11 +155,11 @@ def _boolean(name: str, text: str) -> bool:
     raise ConfigError(f"[{SECTION}] {name}", text, "must be True or False")
 
 
-def _seconds(name: str, text: str) -> float:
+def _seconds(name: str, text: str, least: float = sys.float_info.min) -> float:
     try:
         seconds = float(text)
     except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise ConfigError(f"[{SECTION}] {name}", text, "must be a number of seconds above 0")
+        seconds = -1.0
+    if not least <= seconds < float("inf"):
+        raise ConfigError(f"[{SECTION}] {name}", text, f"must be a number of seconds{', 0 or' if not least else ''} above 0")
     return seconds

@@ -177,7 +177,7 @@ def _settings(home: Path, ports: Mapping[str, int], secret: str) -> dict[str, st
         "SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "15",
         "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
         # A task that is to end, or has ended, is noticed when its next heartbeat is due; the default is 5 s.
-        "WORKERS__MIN_HEARTBEAT_INTERVAL": "2",
+        "WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
         "USAGE_DATA_COLLECTION__ENABLED": "False",
     }
     return {f"{_PREFIX}{key}": value for key, value in settings.items()}

@@ -13,6 +13,8 @@ import psutil
 from sluiceway.provider.driver_processes import is_python_of
 from sluiceway.rest.client import ConnectClient, RestError
 from sluiceway.stack import leftovers
+from sluiceway.stack.airflow import LocalAirflow
+from sluiceway.stack.process import BackgroundProcess
 from sluiceway.stack.up import Addresses, down, up
 
 from support.eventually import eventually
@@ -80,6 +82,16 @@ class RunningStack:
             client.close()
         down(_say, home=self.home)
         self._guard.communicate()
+
+    def airflow_environment(self) -> dict[str, str]:
+        """Return the variables with which a command of Airflow's belongs to this stack."""
+        home = self.home / "airflow"
+        return LocalAirflow(home, self.home, Path(self.addresses.worker_file), self.addresses.ports, self.settings).environment()
+
+    def await_class_archive(self) -> None:
+        """Wait until what makes drivers start sooner has been made."""
+        process = BackgroundProcess("class-archive", [], self.home)
+        eventually(lambda: not process.is_running(), within=600, what="the class archive")
 
     # Connectors.
 

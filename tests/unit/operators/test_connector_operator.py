@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import threading
 from collections.abc import Callable, Mapping
@@ -147,7 +148,10 @@ class Stage:
 
         class Staged(kind):  # type: ignore[misc, valid-type]
             def _settings(self) -> Settings:
-                return Settings(worker_properties=stage.worker, pause_poll_interval=0.01, drain_timeout=30, settle_time=4)
+                return Settings(
+                    worker_properties=stage.worker, pause_poll_interval=0.01, drain_timeout=30, settle_time=4,
+                    pause_linger=stage.linger,
+                )  # fmt: skip
 
             def _link(self, worker: object) -> Kafka:
                 return stage.kafka
@@ -157,6 +161,7 @@ class Stage:
                 return stage.hook
 
         self.started = False
+        self.linger = 0.0
         self.operator = Staged(task_id="run", **({"connector": "c"} | kwargs))
         self.worker = Path("/nowhere")
 
@@ -271,6 +276,53 @@ def test_a_pause_reaches_the_target_state_and_the_run_is_kept() -> None:
     assert 3 < _seconds_ahead(raised.value) <= 4, "when the scheduler has heard of it, and no later"
     assert kafka.dead == []
     assert stage.airflow.deleted_keys == ["spark_job_id"]
+
+
+def test_a_resume_that_comes_soon_starts_the_next_driver_in_the_same_try() -> None:
+    kafka, drives = Kafka(SOURCE), itertools.count()
+
+    def drive() -> int:
+        if next(drives) == 0:
+            kafka.target = TargetState.PAUSED
+            threading.Timer(0.2, setattr, (kafka, "target", TargetState.STARTED)).start()
+        else:
+            assert kafka.target is TargetState.STARTED
+            kafka.config = None
+        return 0
+
+    stage = Stage(kafka, drive)
+    stage.linger = 60.0
+    stage.run()
+    assert next(drives) == 2
+    assert stage.airflow.deleted_keys == [], "never rescheduled"
+
+
+def test_a_task_that_is_killed_while_it_waits_for_a_resume_ends_at_once() -> None:
+    stage = Stage(Kafka(SOURCE, TargetState.STARTED), lambda: 0)
+
+    def drive() -> int:
+        stage.kafka.target = TargetState.PAUSED
+        threading.Timer(0.2, stage.operator.on_kill).start()
+        return 0
+
+    stage.hook = SparkSubmit(drive)
+    stage.linger = 60.0
+    with pytest.raises(AirflowException, match="told to end"):
+        stage.run()
+
+
+def test_an_airflow_that_does_not_answer_during_a_pause_leaves_the_resume_to_the_scheduler() -> None:
+    stage = Stage(Kafka(SOURCE))
+
+    def drive() -> int:
+        stage.kafka.target = TargetState.PAUSED
+        stage.airflow.get_dag = lambda _dag_id: 1 / 0  # type: ignore[method-assign, assignment]
+        return 0
+
+    stage.hook = SparkSubmit(drive)
+    stage.linger = 60.0
+    with pytest.raises(AirflowRescheduleException):
+        stage.run()
 
 
 def test_a_pause_by_rest_keeps_the_run_too() -> None:
