@@ -4,21 +4,24 @@
 All read one table of the run's own PostgreSQL. Ours goes all the way into Kafka, with JsonConverter; the floor is
 ``COPY ... TO STDOUT`` of rows as JSON, read by a Python process that counts them; dlt (in a virtual environment of its own,
 made for the run) only extracts to files. Ours without Kafka, rows to JSON in memory, is what compares with that. A task's
-start does not count, its look for more rows at the end does. Then the memory of a task that reads 5 million rows is printed.
+start does not count, its look for more rows at the end does. Rounds alternate the order. Then the memory of a task that reads
+5 million rows is printed.
 
-Run: python tests/benchmarks/bench_jdbc_source.py [--rows N] [--memory-rows N] [--no-dlt]
+Run: python tests/benchmarks/bench_jdbc_source.py [--rows N] [--rounds N] [--memory-rows N] [--no-dlt]
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import multiprocessing
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -40,6 +43,7 @@ from support.engine import RunningTask
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 GIVE_UP_SECONDS = 900.0
+COPY, DLT = "COPY of JSON lines, nothing else", "dlt to files, default backend"
 
 _TABLE = """
 create table {name} as select i::bigint as id, i % 1000 as customer, 'customer number ' || i % 1000 as name,
@@ -138,33 +142,80 @@ def floor(server: DatabaseForTest, table: str, rows: int) -> float:
     return rows / (time.monotonic() - began)
 
 
-def dlt(server: DatabaseForTest, table: str, rows: int, folder: Path) -> dict[str, float]:
-    """Return dlt's rows a second by backend."""
+def dlt_python(folder: Path) -> Path:
+    """Make a virtual environment with dlt, and return its Python."""
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     python = folder / "venv" / "bin" / "python"
     subprocess.run(
         [python, "-m", "pip", "install", "-q", "dlt[filesystem]", "sqlalchemy<2.1", "psycopg2-binary", "pyarrow", "numpy"],
         check=True,
     )
-    script = folder / "extract.py"
-    script.write_text(_DLT)
+    (folder / "extract.py").write_text(_DLT)
+    return python
+
+
+def dlt(server: DatabaseForTest, table: str, rows: int, python: Path, backend: str) -> float:
+    """Return dlt's rows a second, extracting to files."""
+    folder = python.parents[2]
     url = f"postgresql+psycopg2://{server.user}:{server.password}@127.0.0.1:{server.port}/{server.name}"
-    found = {}
-    for backend in ("sqlalchemy", "pyarrow"):
-        out = subprocess.run(
-            [python, script, url, table, backend], check=False, capture_output=True, text=True, cwd=folder,
-            env={"DESTINATION__FILESYSTEM__BUCKET_URL": f"file://{folder}/out", "PATH": "/usr/bin:/bin", "HOME": str(folder),
-                 "RUNTIME__DLTHUB_TELEMETRY": "false"},
-        )  # fmt: skip
-        if out.returncode:
-            raise SystemExit(f"dlt failed:\n{out.stderr[-2000:]}")
-        found[backend] = rows / float(out.stdout.strip().splitlines()[-1])
+    out = subprocess.run(
+        [python, folder / "extract.py", url, table, backend], check=False, capture_output=True, text=True, cwd=folder,
+        env={"DESTINATION__FILESYSTEM__BUCKET_URL": f"file://{folder}/out", "PATH": "/usr/bin:/bin", "HOME": str(folder),
+             "RUNTIME__DLTHUB_TELEMETRY": "false"},
+    )  # fmt: skip
+    if out.returncode:
+        raise SystemExit(f"dlt failed:\n{out.stderr[-2000:]}")
+    return rows / float(out.stdout.strip().splitlines()[-1])
+
+
+def contestants(
+    server: DatabaseForTest, bootstrap: str, python: Path | None, rows: int, batch: int
+) -> dict[str, Callable[[], float]]:
+    """Return what is measured, by name; each gives rows a second."""
+
+    def kafka(mode: str, schemas: bool) -> Callable[[], float]:
+        return lambda: ours(server, "orders", bootstrap, rows, schemas=schemas, mode=mode, batch=batch)[0]
+
+    found: dict[str, Callable[[], float]] = {
+        COPY: lambda: floor(server, "orders", rows),
+        "ours, rows to JSON, without Kafka": lambda: lines(server, "orders", rows, batch),
+        "ours into Kafka, bulk": kafka("bulk", False),
+        "ours into Kafka, incrementing": kafka("incrementing", False),
+        "ours into Kafka, incrementing, schemas": kafka("incrementing", True),
+    }
+    if python is not None:
+        found[DLT] = functools.partial(dlt, server, "orders", rows, python, "sqlalchemy")
+        found["dlt to files, backend pyarrow"] = functools.partial(dlt, server, "orders", rows, python, "pyarrow")
     return found
+
+
+def compare(runs: dict[str, Callable[[], float]], rounds: int) -> None:
+    """Run all in turn, every other round backwards; print medians, and medians of the rounds' own ratios."""
+    rates: dict[str, list[float]] = {name: [] for name in runs}
+    for number in range(rounds):
+        for name in runs if number % 2 == 0 else reversed(runs):
+            rates[name].append(runs[name]())
+            print(f"round {number + 1}: {name}: {rates[name][-1]:,.0f}/s", flush=True)
+    print(f"\n{'rows/s, median [lowest-highest]':42}{'':28} {'of COPY':>8} {'of dlt':>7}")
+    for name, found in rates.items():
+        shares = [
+            f"{statistics.median(own / other for own, other in zip(found, rates[base], strict=True)):.2f}"
+            if base in rates
+            else "-"
+            for base in (COPY, DLT)
+        ]
+        spread = f"{statistics.median(found):,.0f} [{min(found):,.0f}-{max(found):,.0f}]"
+        print(f"{name:42}{spread:>28} {shares[0]:>8} {shares[1]:>7}")
+
+
+def ratio(mine: list[float], other: list[float]) -> str:
+    return f"{statistics.median(own / theirs for own, theirs in zip(mine, other, strict=True)):.2f}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=500_000)
+    parser.add_argument("--rows", type=int, default=300_000)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--memory-rows", type=int, default=5_000_000)
     parser.add_argument("--batch", type=int, default=2000)
     parser.add_argument("--no-dlt", action="store_true")
@@ -173,27 +224,12 @@ def main() -> None:
         broker = EmbeddedBroker(Path(name) / "broker")
         bootstrap = broker.start()
         try:
-            rows = options.rows
-            fill(server, "orders", rows)
-            lowest = floor(server, "orders", rows)
-            print(f"COPY as JSON lines, nothing else:          {lowest:10,.0f} rows/s")
-            print(
-                f"ours without Kafka, rows to JSON:          {lines(server, 'orders', rows, options.batch):10,.0f} rows/s",
-                flush=True,
-            )
-            for mode in ("bulk", "incrementing"):
-                for schemas in (False, True):
-                    rate, memory = ours(server, "orders", bootstrap, rows, schemas=schemas, mode=mode, batch=options.batch)
-                    what = f"{mode}, {'with' if schemas else 'without'} schemas"
-                    print(
-                        f"ours into Kafka, {what:<26}{rate:10,.0f} rows/s  {rate / lowest:5.2f} of COPY  {memory:4.0f} MB",
-                        flush=True,
-                    )
-            if not options.no_dlt:
-                for backend, rate in dlt(server, "orders", rows, Path(name)).items():
-                    print(f"dlt to files, {backend:<29}{rate:10,.0f} rows/s", flush=True)
-            if options.memory_rows:
+            if options.rounds:
+                fill(server, "orders", options.rows)
+                python = None if options.no_dlt else dlt_python(Path(name))
+                compare(contestants(server, bootstrap, python, options.rows, options.batch), options.rounds)
                 server.execute("drop table orders")
+            if options.memory_rows:
                 fill(server, "many", options.memory_rows)
                 rate, memory = ours(
                     server, "many", bootstrap, options.memory_rows, schemas=False, mode="incrementing", batch=options.batch

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from sluiceway.api import Connector, SourceRecord
+from sluiceway.connectors.jdbc import source_task
 from sluiceway.connectors.jdbc.debezium import DebeziumJdbcSinkConnector
 from sluiceway.connectors.jdbc.sink import JdbcSinkConnector
 from sluiceway.connectors.jdbc.source import JdbcSourceConnector
@@ -20,6 +21,12 @@ from sluiceway.testing.running import RunningSource
 from support.databases import DatabaseForTest
 
 STAMP = {"postgresql": "timestamp", "mysql": "datetime(6)", "sqlite": "timestamp"}
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks that have nothing to give say so soon, since these tests ask several of them in turn."""
+    monkeypatch.setattr(source_task, "_PATIENCE_SECONDS", 0.05)
 
 
 def config_of(database: DatabaseForTest, mode: str, **more: str) -> dict[str, str]:
