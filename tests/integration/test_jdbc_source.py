@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
@@ -136,9 +137,10 @@ def test_a_row_that_is_committed_late_is_not_lost(name: str, mode: str, request:
         cursor = late.cursor()
         cursor.execute(f"insert into people values (1, {now})")
         database.execute(f"insert into people values (2, {now})")
-        assert not [record for _ in range(5) for record in source.poll() if record.value["id"] == 2], (
-            "read past an open transaction"
-        )
+        # MariaDB's times are read a second behind the clock anyway.
+        patience = time.monotonic() + (1.5 if name == "mariadb" and "timestamp" in mode else 0.1)
+        while time.monotonic() < patience:
+            assert 2 not in ids(source.poll()), "read past an open transaction"
         late.commit()
         assert ids(until(source, lambda records: len(records) >= 2)) == [1, 2]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import logging
 import threading
@@ -88,6 +89,9 @@ class Database:
                 return self.engine.connect()
             except sqlalchemy.exc.DBAPIError as error:
                 reason = reason_of(error)
+                # Drivers' errors refer to themselves by their frames, and so to the batch that the caller of the attempt before
+                # wanted to write. Tasks collect garbage seldom.
+                gc.collect()
                 if was_refused(error):
                     raise ConnectError(
                         f"The database {self.url.place} refuses {self.url.user!r}: {reason}. Check connection.url, "
