@@ -6,8 +6,10 @@ import itertools
 import os
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from support.broker import SharedBroker, shared_bootstrap
 from support.databases import (  # noqa: F401 (fixtures)
@@ -29,12 +31,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_BROKER] = SharedBroker()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With ``--dist loadgroup`` a worker takes whole files, and one worker all that share the one Airflow."""
-    for item in items:
-        group = "airflow" if item.get_closest_marker("airflow") else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+class _TwoHalves(LoadScopeScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        return "airflow" if nodeid.startswith("tests/airflow/") else "rest"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """With ``--dist loadscope`` one worker takes Airflow's tests, whose stack has its own broker, the other all the rest."""
+    return _TwoHalves(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

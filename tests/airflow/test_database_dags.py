@@ -19,7 +19,7 @@ from support.eventually import eventually
 from support.jdbc_sink import fill, gone, person
 from support.stack import START, RunningStack
 
-pytestmark = pytest.mark.airflow
+pytestmark = [pytest.mark.airflow, pytest.mark.long]
 
 _DAG = """
 import os
