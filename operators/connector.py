@@ -143,9 +143,12 @@ class ConnectorOperator(LineageMixin, DriverOperator):
             raise AirflowException(f"Connector {name}: the task was told to end.")
         moved = watch.moved(end.records)
         self.log.info("[%s|worker] Moved %s", name, moved)
-        if self._go_on(
-            context, link, name, end, bounded=bounded, resumed=lambda: self._is_resumed(settings, link, is_paused, name)
-        ):
+
+        def resumed() -> bool:
+            return self._is_resumed(settings, link, is_paused, name)
+
+        since = entry.target_state_at if backfill is None else None
+        if self._go_on(context, link, name, end, bounded=bounded, resumed=resumed, since=since):
             return None
         if backfill is not None:
             link.end_backfill(name)
@@ -299,17 +302,32 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         return False
 
     def _go_on(
-        self, context: Context, link: Link, name: str, end: End, *, bounded: bool, resumed: Callable[[], bool] = lambda: False
+        self,
+        context: Context,
+        link: Link,
+        name: str,
+        end: End,
+        *,
+        bounded: bool,
+        resumed: Callable[[], bool] = lambda: False,
+        since: int | None = None,
     ) -> bool:
-        """Return for success, True if another driver is to run at once; or raise what tells Airflow how the task goes on."""
+        """Return for success, True if another driver is to run at once; or raise what tells Airflow how the task goes on.
+
+        ``resumed`` waits for a resume; ``since`` is when the target state was last set before the driver began.
+        """
         if end.exit_code not in (0, EXIT_FENCED):
             link.mark_dead(name)
-        verdict = after_end(exit_code=end.exit_code, bounded=bounded, dag_paused=end.dag_paused, entry=link.entry(name))
+        entry = link.entry(name)
+        verdict = after_end(exit_code=end.exit_code, bounded=bounded, dag_paused=end.dag_paused, entry=entry)
         if verdict is Verdict.WAIT:
             if resumed():
                 return True
             self._reschedule(context, "The driver has drained; waiting for the resume")
         if verdict is Verdict.AGAIN:
+            if entry is not None and since not in (None, entry.target_state_at):
+                self.log.info("[%s|worker] Resumed while the driver drained; starting it again", name)
+                return True
             self._reschedule(context, "The driver has ended, but the connector is to run: starting it again")
         if verdict is Verdict.FENCED:
             raise AirflowException(

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 
 from airflow.models.dag import DagModel
 from airflow.models.dagbag import DagPriorityParsingRequest
+from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
+from airflow.models.taskinstance import TaskInstance, clear_task_instances
 from airflow.utils.session import create_session
+from airflow.utils.state import TaskInstanceState
 from sluiceway.provider.mirror_rules import Toggle
 from sqlalchemy import or_, select, update
 
@@ -18,6 +21,7 @@ _OWNER = "sluiceway"
 # What the audit log calls it when a paused flag is set, and to what; None where the entry's extra says that. In order: the
 # REST API (and with it the UI), this module, and the command line.
 _TOGGLES = {"patch_dag": None, "pause": True, "unpause": False, "cli_dag_pause": True, "cli_dag_unpause": False}
+_DEAD = (TaskInstanceState.FAILED, TaskInstanceState.UP_FOR_RETRY)
 _LOOK_BACK = 20  # entries of patch_dag can be of other changes
 
 
@@ -60,6 +64,26 @@ class AirflowDatabase:
             session.execute(update(DagModel).where(DagModel.dag_id == dag_id).values(is_paused=paused))
             extra = json.dumps({"is_paused": paused, "why": why})
             session.add(Log(event="pause" if paused else "unpause", owner=_OWNER, dag_id=dag_id, extra=extra))
+
+    def run_again(self, dag_id: str, why: str) -> list[str]:
+        """Clear what has failed, or waits for its next try, of a DAG's newest run, and say so in the audit log; return the tasks.
+
+        A task that runs, or is about to, is left alone.
+        """
+        with create_session(scoped=False) as session:
+            newest = select(DagRun).where(DagRun.dag_id == dag_id).order_by(DagRun.run_after.desc(), DagRun.id.desc()).limit(1)
+            run = session.scalars(newest).first()
+            if run is None:
+                return []
+            query = select(TaskInstance).where(
+                TaskInstance.dag_id == dag_id, TaskInstance.run_id == run.run_id, TaskInstance.state.in_(_DEAD)
+            )
+            tasks = list(session.scalars(query))
+            if tasks:
+                clear_task_instances(tasks, session)
+                extra = json.dumps({"task_ids": [task.task_id for task in tasks], "why": why})
+                session.add(Log(event="clear", owner=_OWNER, dag_id=dag_id, run_id=run.run_id, extra=extra))
+            return [task.task_id for task in tasks]
 
     def request_parsing(self, bundle: str, files: Collection[str]) -> None:
         """Have the DAG processor refresh a bundle at once and parse these of its files first."""

@@ -12,7 +12,16 @@ from typing import Protocol
 
 from sluiceway.errors import ConnectError
 from sluiceway.provider.airflow_db import DagFlag
-from sluiceway.provider.mirror_rules import Decision, Toggle, changed, decide, generated, is_newer, targets_by_dag
+from sluiceway.provider.mirror_rules import (
+    Decision,
+    Toggle,
+    changed,
+    dags_to_run_again,
+    decide,
+    generated,
+    is_newer,
+    targets_by_dag,
+)
 from sluiceway.provider.naming import stub_file
 from sluiceway.storage.interfaces import ConfigStore
 from sluiceway.storage.model import TargetState
@@ -30,6 +39,8 @@ class Database(Protocol):
     def set_paused(self, dag_id: str, paused: bool, why: str) -> None: ...
 
     def request_parsing(self, bundle: str, files: Collection[str]) -> None: ...
+
+    def run_again(self, dag_id: str, why: str) -> Collection[str]: ...
 
 
 class Herd(Protocol):
@@ -101,6 +112,7 @@ class Mirror:
         flags = self._database.flags(list(dags), self._bundle)
         leads = self._leadership.held()
         self._see_to_dags(wanted, flags, leads)
+        restarts = self._config.take_restart_requests()  # taken by all, or a successor would find those of long ago
         there = {each: targets for each, targets in dags.items() if each in flags}
         toggles = self._database.toggles(there.keys() - self._agreed.keys())
         newer = {each: is_newer(toggles.get(each), flags[each].paused, state, targets) for each, targets in there.items()}
@@ -110,6 +122,8 @@ class Mirror:
         }
         self._agreed = {each: decision.agreed for each, decision in decisions.items() if decision.agreed is not None}
         if leads:
+            for dag in dags_to_run_again(restarts, there, flags):
+                self._run_again(dag)
             for each, decision in decisions.items():
                 if self._act(each, decision) and decision.paused_then is not None:
                     # At once, not at the next look: a person who toggles in between is to be heard.
@@ -127,6 +141,13 @@ class Mirror:
             log.info("Asking for bundle %s to be looked at: %s", self._bundle, ", ".join(files))
             self._database.request_parsing(self._bundle, files)
         self._generated = wanted
+
+    def _run_again(self, dag: str) -> None:
+        """A restart of a connector whose driver is gone is one of its run: nobody else is there who could do it."""
+        if tasks := self._database.run_again(dag, "a restart of its connector was asked for"):
+            log.info(
+                "DAG %s: %s of its last run, which had failed, are run again, as a restart was asked for", dag, ", ".join(tasks)
+            )
 
     def _act(self, dag: str, decision: Decision) -> bool:
         """Do what was decided; return whether all of it was done."""

@@ -10,11 +10,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from sluiceway.errors import ConfigError
 from sluiceway.provider.dag_keys import dag_of, inlined, is_generated
 from sluiceway.provider.naming import dag_id
-from sluiceway.storage.model import ClusterState, TargetState
+from sluiceway.storage.model import ClusterState, RestartRequest, TargetState
+
+
+class PausedFlag(Protocol):
+    """What counts here of an active DAG."""
+
+    @property
+    def paused(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,17 @@ def targets_by_dag(state: ClusterState) -> dict[str, dict[str, TargetState]]:
             with contextlib.suppress(ConfigError):
                 found.setdefault(dag_of(name, entry.config), {})[name] = entry.target_state
     return found
+
+
+def dags_to_run_again(
+    requests: Iterable[RestartRequest], dags: Mapping[str, Mapping[str, TargetState]], flags: Mapping[str, PausedFlag]
+) -> list[str]:
+    """Return the DAGs whose run is to be started again, should it have failed, as a restart of their connector was asked for.
+
+    Not one that is paused, and not one that runs several connectors: the others did not ask.
+    """
+    asked = {request.connector for request in requests}
+    return sorted(dag for dag, names in dags.items() if len(names) == 1 and asked >= names.keys() and not flags[dag].paused)
 
 
 def generated(state: ClusterState) -> dict[str, Mapping[str, str]]:

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import psutil
 import pytest
-from sluiceway.connectors.verifiable.checker import check
-from sluiceway.connectors.verifiable.numbering import TopicRecord, from_topic
-from sluiceway.provider.driver_processes import is_python_of
-from sluiceway.stack import leftovers
-from sluiceway.stack.airflow import airflow_process
 
 from support.airflow_home import isolate_airflow
 from support.eventually import eventually
-from support.faults.cluster import Cluster
-from support.faults.rows import NewRow, Row
-from support.faults.world import SOURCE, Progress
+from support.faults.airflow_job import AT_LEAST_ONCE, Job, gone, kill
+from support.faults.rows import NewRow
 from support.stack import START, RunningStack
 
 isolate_airflow()
 pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(900)]
 
-RATE = 100  # records per second: Airflow takes both processors
-FLUSH_SECONDS = 10.0  # the stack's offset.flush.interval.ms
-BATCH = int(RATE * (FLUSH_SECONDS + 5))
-AT_LEAST_ONCE = "0 lost, at most one batch repeated"
 GENTLE = "0 lost, 0 duplicated"
 HAND_WRITTEN = """
 from airflow.sdk import DAG  # an Airflow DAG
@@ -52,63 +40,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
         running.close()
 
 
-class Job:
-    """One verifiable source, its DAG and what it writes."""
-
-    def __init__(self, stack: RunningStack, name: str) -> None:
-        self.stack = stack
-        self.name = name
-        self.topic = f"{name}-numbers"
-        self.cluster = Cluster(stack.addresses.bootstrap)
-        self.cluster.create(self.topic)
-        self.config = {"name": name, "connector.class": SOURCE, "topic": self.topic, "throughput": str(RATE), "batch.size": "10"}
-        self.progress = Progress(stack.addresses.bootstrap, self.topic)
-
-    def start(self) -> None:
-        self.stack.connect.create(self.name, self.config)
-        self.running()
-
-    def running(self, within: float = 2 * START) -> None:
-        self.stack.await_states(self.name, "RUNNING", "RUNNING", within=within)
-
-    def more(self, seconds: float = 2, within: float = 2 * START) -> None:
-        self.progress.more(int(seconds * RATE), within=within)
-
-    def drivers(self) -> list[psutil.Process]:
-        found = []
-        for process in leftovers.marked(self.stack.home):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                if is_python_of(process, "driver_app.py") and self.name in process.cmdline():
-                    found.append(process)
-        return found
-
-    def driver(self) -> psutil.Process:
-        [found] = self.drivers()
-        return found
-
-    def run_id(self) -> str:
-        answer = self.stack.airflow.get(f"/dags/{self.name}/dagRuns", params={"order_by": "-run_after", "limit": 1})
-        return str(answer.json()["dag_runs"][0]["dag_run_id"])
-
-    def judge(self, row: Row, faults: int = 1) -> None:
-        """Pause, so that the stored offset is that of the last record, and judge the topic; ``faults`` may repeat a batch."""
-        self.stack.connect.pause(self.name)
-        self.stack.await_states(self.name, "PAUSED", "PAUSED", within=60)
-        eventually(lambda: not self.drivers(), within=40, what="the end of the driver")
-        records = self.cluster.messages(self.topic)
-        verdict = check(from_topic(TopicRecord(self.topic, each.partition, each.key, each.value) for each in records))
-        row.judge(verdict)
-        assert verdict.total > 0, verdict
-        assert verdict.lost == verdict.reordered == 0, verdict
-        assert verdict.duplicated <= faults * BATCH, verdict
-
-    def close(self) -> None:
-        self.progress.close()
-        with contextlib.suppress(Exception):
-            self.stack.connect.delete(self.name)
-        eventually(lambda: not self.drivers(), within=60, what="the end of the driver")
-
-
 @pytest.fixture
 def new_job(stack: RunningStack, unique: Callable[[str], str]) -> Iterator[Job]:
     made = Job(stack, unique("fault").replace("-", "_"))
@@ -122,24 +53,6 @@ def job(new_job: Job) -> Job:
     new_job.start()
     new_job.more()
     return new_job
-
-
-def kill(stack: RunningStack, component: str) -> None:
-    """End one of Airflow's components with SIGKILL, its children not."""
-    pid = airflow_process(component, stack.home).status().pid
-    assert pid is not None
-    process = psutil.Process(pid)
-    process.kill()
-    process.wait(30)
-
-
-def gone(process: psutil.Process, within: float) -> float:
-    """Wait for a process to end, and return the seconds that it took."""
-    started = time.monotonic()
-    eventually(
-        lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, within=within, what=f"the end of {process}"
-    )
-    return time.monotonic() - started
 
 
 @pytest.mark.matrix(11)

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from sluiceway.stack.process import BackgroundProcess, free_port
 
@@ -61,6 +62,13 @@ class PostgresServer:
             "DATABASE__SQL_ALCHEMY_CONN_ASYNC": f"postgresql+psycopg_async://{address}",
         }
 
+    def execute(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a query and return its rows."""
+        import psycopg
+
+        with psycopg.connect(host=HOST, port=self.port, user=USER, password=_PASSWORD, dbname="postgres") as connection:
+            return connection.execute(sql).fetchall()
+
     def close(self) -> None:
         end(self.folder)
 
@@ -68,8 +76,7 @@ class PostgresServer:
         import psycopg
 
         with contextlib.suppress(psycopg.OperationalError):
-            psycopg.connect(host=HOST, port=self.port, user=USER, password=_PASSWORD, dbname="postgres").close()
-            return True
+            return bool(self.execute("SELECT 1"))
         return False
 
 

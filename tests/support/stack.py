@@ -67,6 +67,12 @@ class RunningStack:
         hooks: Mapping[str, list[Callable[[httpx.Response], None]]] = {"response": [self._explain]}
         self.airflow = httpx.Client(base_url=f"{self.addresses.airflow}/api/v2", timeout=30, event_hooks=hooks)
 
+    @property
+    def database(self) -> PostgresServer:
+        """Airflow's database, where it is PostgreSQL."""
+        assert self._database is not None
+        return self._database
+
     def up(self) -> Addresses:
         self.addresses = up(None, _say, home=self.home, airflow=self.settings)
         return self.addresses

@@ -32,6 +32,7 @@ class Kafka:
     def __init__(self, config: Mapping[str, str] | None = None, target: TargetState = TargetState.STARTED) -> None:
         self.config = dict(config) if config is not None else None
         self.target = target
+        self.toggled_at = 0
         self.written: list[dict[str, str]] = []
         self.dead: list[str] = []
         self.refuses = False
@@ -41,7 +42,7 @@ class Kafka:
         self.backfills: list[tuple[str, str]] = []
 
     def entry(self, name: str) -> ConnectorEntry | None:
-        return None if self.config is None else ConnectorEntry(name, self.config, self.target)
+        return None if self.config is None else ConnectorEntry(name, self.config, self.target, target_state_at=self.toggled_at)
 
     def ensure_config(self, name: str, config: Mapping[str, str]) -> None:
         if self.refuses:
@@ -292,6 +293,22 @@ def test_a_resume_that_comes_soon_starts_the_next_driver_in_the_same_try() -> No
 
     stage = Stage(kafka, drive)
     stage.linger = 60.0
+    stage.run()
+    assert next(drives) == 2
+    assert stage.airflow.deleted_keys == [], "never rescheduled"
+
+
+def test_a_resume_that_comes_while_the_driver_drains_starts_the_next_one_in_the_same_try() -> None:
+    kafka, drives = Kafka(SOURCE), itertools.count()
+
+    def drive() -> int:
+        if next(drives) == 0:
+            kafka.toggled_at += 2  # paused and resumed
+        else:
+            kafka.config = None
+        return 0
+
+    stage = Stage(kafka, drive)
     stage.run()
     assert next(drives) == 2
     assert stage.airflow.deleted_keys == [], "never rescheduled"

@@ -31,6 +31,7 @@ class Airflow:
         self.audit: dict[str, Toggle] = {}
         self.asked: list[list[str]] = []
         self.down = False
+        self.again: list[str] = []
 
     def flags(self, dag_ids: Collection[str], bundle: str) -> dict[str, DagFlag]:
         if self.down:
@@ -51,6 +52,10 @@ class Airflow:
     def request_parsing(self, bundle: str, files: Collection[str]) -> None:
         assert bundle == BUNDLE
         self.requests.append(list(files))
+
+    def run_again(self, dag_id: str, why: str) -> list[str]:
+        self.again.append(dag_id)
+        return ["run"]
 
 
 class Lead:
@@ -305,6 +310,39 @@ def test_a_target_state_that_changes_while_the_mirror_acts_is_followed(world: Wo
     mirror.step()
     assert world.airflow.writes == [("c", True), ("c", False)]
     assert world.target("c") is TargetState.STARTED
+
+
+def test_a_restart_by_rest_runs_the_dag_again_once(world: World) -> None:
+    mirror = world.mirror()
+    mirror.step()
+    world.herder.restart("c")
+    mirror.step()
+    mirror.step()
+    assert world.airflow.again == ["c"]
+
+
+def test_a_restart_runs_no_dag_again_that_is_paused_or_has_other_connectors(world: World) -> None:
+    for name in ("a", "b"):
+        world.put(name, airflow_dag="both")
+    world.airflow.toggle("both", False, "dags-folder")
+    world.herder.pause("c")
+    mirror = world.mirror()
+    mirror.step()
+    for name in ("a", "c"):
+        world.herder.restart(name)
+    mirror.step()
+    assert world.airflow.again == []
+
+
+def test_only_the_leader_runs_a_dag_again_and_a_successor_forgets_old_restarts(world: World) -> None:
+    lead = Lead(leads=False)
+    mirror = world.mirror(lead)
+    mirror.step()
+    world.herder.restart("c")
+    mirror.step()
+    lead.leads = True
+    mirror.step()
+    assert world.airflow.again == []
 
 
 def test_an_outage_is_logged_once_and_outlived(world: World, caplog: pytest.LogCaptureFixture) -> None:

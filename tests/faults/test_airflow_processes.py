@@ -1,0 +1,226 @@
+"""Each of Airflow's processes killed in turn, on PostgreSQL and LocalExecutor; two API servers; runs restarted by REST.
+
+Whatever Airflow does not start again itself is started at once, as systemd or compose do: by ``sluiceway up``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+from sluiceway.stack.airflow import airflow_process
+from sluiceway.stack.process import BackgroundProcess, free_port
+
+from support.airflow_home import isolate_airflow
+from support.eventually import eventually
+from support.faults.airflow_job import AT_LEAST_ONCE, Job, gone
+from support.faults.rows import NewRow
+from support.stack import START, RunningStack
+
+isolate_airflow()
+pytestmark = [pytest.mark.airflow, pytest.mark.kafka, pytest.mark.timeout(900)]
+
+_DEAD_ONCE = """
+from airflow.sdk import DAG  # an Airflow DAG
+from sluiceway.operators import SourceConnectorOperator
+
+with DAG({dag!r}, schedule=None, is_paused_upon_creation=False):
+    SourceConnectorOperator(task_id="run", config={config!r}, retries=0)
+"""
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    running = RunningStack(tmp_path_factory.mktemp("stack"), postgres=True, settings={"API__WORKERS": "2"})
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+@pytest.fixture
+def new_job(stack: RunningStack, unique: Callable[[str], str]) -> Iterator[Job]:
+    made = Job(stack, unique("kill").replace("-", "_"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def job(new_job: Job) -> Job:
+    """A job under way."""
+    new_job.start()
+    new_job.more()
+    return new_job
+
+
+def _component(name: str) -> Callable[[Job], psutil.Process]:
+    return lambda job: psutil.Process(airflow_process(name, job.stack.home).status().pid)
+
+
+def _ancestor(generation: int) -> Callable[[Job], psutil.Process]:
+    return lambda job: job.driver().parents()[generation]
+
+
+#: How to find each, and whether the driver outlives it.
+_VICTIMS: Mapping[str, tuple[Callable[[Job], psutil.Process], bool]] = {
+    "task runner": (_ancestor(1), False),
+    "Airflow worker": (_ancestor(2), False),
+    "scheduler": (_component("scheduler"), False),
+    "API server": (_component("api-server"), True),
+    "triggerer": (_component("triggerer"), True),
+    "driver": (lambda job: job.driver(), False),
+}
+
+
+@pytest.mark.parametrize("victim", _VICTIMS)
+def test_whichever_process_is_killed_the_connector_runs_again_by_itself(job: Job, row: NewRow, victim: str) -> None:
+    find, outlived = _VICTIMS[victim]
+    made = row(f"{victim} killed (-9)", f"RUNNING without a hand; {AT_LEAST_ONCE}, never two drivers")
+    first, process = job.driver(), find(job)
+    process.kill()
+    killed = time.monotonic()
+    job.stack.up()
+    if not outlived:
+        gone(first, within=120)
+    seen = eventually(lambda: _steady(job), within=3 * START, what=f"a driver that runs, after {victim} was killed")
+    job.more()
+    made.recovered(time.monotonic() - killed)
+    assert (seen == first) is outlived
+    job.judge(made, faults=0 if outlived else 1)
+
+
+def _steady(job: Job) -> psutil.Process | None:
+    """Return the one driver, once the connector's and its task's status are from it and say RUNNING."""
+    drivers = job.drivers()
+    if len(drivers) != 1 or job.stack.states(job.name) != ("RUNNING", "RUNNING"):
+        return None
+    return drivers[0] if job.stack.worker_id(job.name).endswith(f":{drivers[0].pid}") else None
+
+
+# The mirror, in the four processes of two API servers.
+
+
+def test_one_of_four_processes_mirrors_and_another_takes_over_when_it_is_killed(job: Job, row: NewRow) -> None:
+    made = row("leading API server process killed (-9), of 2 x 2", "another mirrors within seconds; 0 lost, 0 duplicated")
+    stack = job.stack
+    with _second_api_server(stack):
+        eventually(lambda: len(_servers(stack)) >= 4, within=START, what="four API server processes")
+        leader = _leader(stack)
+        leader.kill()
+        killed = time.monotonic()
+        successor = eventually(lambda: _leader_or_none(stack), within=30, what="another leader")
+        made.recovered(time.monotonic() - killed)
+        assert successor != leader
+        before = _toggles(stack, job.name)
+        job.stack.set_paused(job.name, True)
+        stack.await_states(job.name, "PAUSED", "PAUSED", within=15)
+        stack.connect.resume(job.name)
+        eventually(lambda: stack.is_paused(job.name) is False, within=15, what="the DAG unpaused")
+        job.running()
+        _press(stack, job.name, "pause")
+        eventually(lambda: stack.is_paused(job.name), within=15, what="the DAG paused")
+        toggles = _toggles(stack, job.name)[len(before) :]
+    stack.up()
+    # Each toggle once in the audit log: the person's own by Airflow, what was asked of Connect by the one mirror.
+    assert toggles == [("patch_dag", "true"), ("unpause", "false"), ("pause", "true")]
+    stack.connect.resume(job.name)
+    job.running()
+    job.judge(made, faults=0)
+
+
+def test_a_restart_by_rest_runs_again_what_died(new_job: Job, row: NewRow) -> None:
+    made = row("driver killed (-9), task without retries, restarted by REST", f"RUNNING again; {AT_LEAST_ONCE}")
+    job, stack = new_job, new_job.stack
+    file = stack.home / "airflow" / "dags" / f"{job.name}.py"
+    file.write_text(_DEAD_ONCE.format(dag=job.name, config=job.config))
+    try:
+        eventually(lambda: stack.dag(job.name), within=60, what="the DAG")
+        stack.airflow.post(f"/dags/{job.name}/dagRuns", json={"logical_date": None}).raise_for_status()
+        job.running()
+        job.more()
+        job.driver().kill()
+        eventually(lambda: stack.task_states(job.name) == ["failed"], within=60, what="the task failed")
+        asked = time.monotonic()
+        stack.connect.restart(job.name, tasks=True)
+        eventually(lambda: _steady(job), within=START, what="another driver")
+        job.more()
+        made.recovered(time.monotonic() - asked)
+        job.judge(made)
+    finally:
+        file.unlink(missing_ok=True)
+
+
+class _second_api_server:  # noqa: N801 (reads as a statement)
+    """An API server beside the stack's, for the time of the block."""
+
+    def __init__(self, stack: RunningStack) -> None:
+        port = free_port()
+        environment = {**stack.airflow_environment(), "AIRFLOW__API__PORT": str(port)}
+        self._process = BackgroundProcess(
+            "airflow-api-server-2", [sys.executable, "-m", "airflow", "api-server"], stack.home, env=environment
+        )
+        self._url = f"http://127.0.0.1:{port}/api/v2/version"
+
+    def __enter__(self) -> None:
+        self._process.start()
+        self._process.wait_until(self._answers, START)
+
+    def __exit__(self, *_: object) -> None:
+        self._process.stop()
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(self._url, timeout=5).is_success
+        except httpx.HTTPError:
+            return False
+
+
+def _servers(stack: RunningStack) -> set[int]:
+    """Return the processes that serve, of all API servers."""
+    found = set()
+    for name in ("airflow-api-server", "airflow-api-server-2"):
+        pid = BackgroundProcess(name, [], stack.home).status().pid
+        if pid is not None:
+            found |= {child.pid for child in psutil.Process(pid).children(recursive=True) if _is_server(child)}
+    return found
+
+
+def _is_server(process: psutil.Process) -> bool:
+    return any(each.raddr and each.raddr.port for each in process.net_connections("tcp"))
+
+
+def _leader(stack: RunningStack) -> psutil.Process:
+    return eventually(lambda: _leader_or_none(stack), within=30, what="a leader")
+
+
+def _leader_or_none(stack: RunningStack) -> psutil.Process | None:
+    """Return the process that holds the mirror's lock: it is at the other end of that connection of PostgreSQL's."""
+    query = "SELECT client_port FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE locktype = 'advisory' AND granted"
+    ports = {port for (port,) in stack.database.execute(query)}
+    assert len(ports) <= 1, "two lead"
+    for connection in psutil.net_connections("tcp"):
+        if connection.laddr and connection.laddr.port in ports and connection.pid and connection.pid != os.getpid():
+            return psutil.Process(connection.pid)
+    return None
+
+
+def _press(stack: RunningStack, name: str, action: str) -> None:
+    """Do what a button of the page in Airflow's UI does."""
+    httpx.put(f"{stack.addresses.airflow}/sluiceway/connectors/{name}/{action}", timeout=30).raise_for_status()
+
+
+def _toggles(stack: RunningStack, dag_id: str) -> list[tuple[str, str]]:
+    """Return what the audit log says of a DAG's flag: event and value, the oldest first."""
+    answer = stack.airflow.get("/eventLogs", params={"dag_id": dag_id, "order_by": "id", "limit": 100}).json()
+    kinds = ("patch_dag", "pause", "unpause")
+    return [(each["event"], _value(each)) for each in answer["event_logs"] if each["event"] in kinds]
+
+
+def _value(entry: Mapping[str, Any]) -> str:
+    return "true" if '"is_paused": true' in str(entry["extra"]) else "false"
