@@ -17,7 +17,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -206,6 +206,14 @@ def postgresql_server() -> Iterator[DatabaseForTest]:
 @pytest.fixture(scope="session")
 def mariadb_server() -> Iterator[DatabaseForTest]:
     """A MariaDB server of this run's own, as its first database; the user may do everything."""
+    with mariadb_process() as server:
+        yield server
+    _clean()
+
+
+@contextmanager
+def mariadb_process(*, zone: str = "UTC0") -> Iterator[DatabaseForTest]:
+    """Run a MariaDB server whose machine's clock is in that zone, as TZ says it."""
     folder = _new_folder("mariadb")
     server_program, tables, base = _mariadb_programs()
     data, port = folder / "data", free_port()
@@ -230,12 +238,11 @@ def mariadb_server() -> Iterator[DatabaseForTest]:
         "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M", "--skip-log-bin", "--skip-name-resolve",
         f"--pid-file={folder / 'mariadb-own.pid'}", "--local-infile=1", "--max-connections=200",
     ]  # fmt: skip
-    process = BackgroundProcess("mariadb", command, state_dir=folder)
+    process = BackgroundProcess("mariadb", command, state_dir=folder, env={"TZ": zone})
     server = DatabaseForTest(MYSQL, "mysql", f"jdbc:mariadb://{_HOST}:{port}/mysql", port=port)
     with _Server(process, folder, port) as running:
         running.ready(lambda: server.execute("select 1"))
         yield server
-    _clean()
 
 
 def _clean() -> None:

@@ -78,7 +78,8 @@ class PostgreSqlHorizon(Horizon):
     def open_since(self, connection: Any) -> dt.datetime | None:
         found = _one(
             connection, "select min(xact_start) from pg_catalog.pg_stat_activity where datname = current_database() "
-            "and pid <> pg_backend_pid() and application_name <> %s and backend_type = 'client backend'", APPLICATION,
+            "and pid <> pg_backend_pid() and application_name <> %s "
+            "and backend_type not in ('autovacuum worker', 'parallel worker', 'walsender')", APPLICATION,
         )  # fmt: skip
         prepared = _one(connection, "select min(prepared) from pg_catalog.pg_prepared_xacts where database = current_database()")
         moments = [_moment(each) for each in (found, prepared) if each is not None]
@@ -130,8 +131,9 @@ class MySqlHorizon(Horizon):
             with connection.cursor() as cursor:
                 cursor.execute("start transaction with consistent snapshot")
                 for _ in range(_CACHE_TRIES):
-                    cursor.execute(
-                        "select trx_id, trx_started, trx_lock_structs > 0 or trx_rows_modified > 0, "
+                    cursor.execute(  # starts are shown in the zone of the server's machine, whatever the session's is
+                        "select trx_id, convert_tz(trx_started, 'SYSTEM', '+00:00'), "
+                        "trx_lock_structs > 0 or trx_rows_modified > 0, "
                         "trx_mysql_thread_id = connection_id(), trx_is_read_only from information_schema.innodb_trx"
                     )
                     rows = cursor.fetchall()
