@@ -36,3 +36,102 @@ def test_a_transaction_of_mariadb_begins_when_it_began_whatever_the_servers_zone
             since, now = horizon.open_since(connection), horizon.clock(connection)
         assert since is not None
         assert abs((now - since).total_seconds()) < 60
+
+
+def ids(records: list[Any]) -> list[int]:
+    return [int(record.value["id"]) for record in records]
+
+
+def test_rows_of_a_transaction_that_is_open_when_ranges_are_planned_are_not_lost(postgresql: DatabaseForTest) -> None:
+    postgresql.execute("create table people (id integer primary key, changed timestamptz not null default now())")
+    postgresql.execute("insert into people (id) select generate_series(1, 10)")
+    config = config_of(postgresql, "timestamp", timestamp_column_name="changed", sluiceway_snapshot_ranges="2")
+    with closing(postgresql.connect(autocommit=False)) as late:
+        late.execute("insert into people (id) values (11)")  # its time is the start of its transaction
+        with RunningSource(JdbcSourceConnector, config, tasks_max=2) as source:
+            assert sorted(ids(source.read(10, 10))) == list(range(1, 11))
+            late.commit()
+            assert ids(source.read(1, 10)) == [11]
+
+
+def test_ranges_that_nobody_began_are_read_after_a_restart(postgresql: DatabaseForTest) -> None:
+    """What comes later may be read and stored before any row of the ranges is."""
+    postgresql.execute("create table people (id integer primary key, changed timestamptz not null)")
+    postgresql.execute("insert into people select n, '2024-01-01' from generate_series(1, 10) n")
+    postgresql.execute("insert into people select 20, now() + interval '1 hour'")  # makes the last range an empty one
+    config = config_of(postgresql, "timestamp", timestamp_column_name="changed", sluiceway_snapshot_ranges="2")
+    offsets = MemoryOffsets()
+    with RunningSource(JdbcSourceConnector, config, tasks_max=2, offsets=offsets) as source:
+        postgresql.execute("insert into people values (30, now())")
+        later: list[Any] = []
+        while not later:
+            later = [record for record in source.poll() if record.value["id"] == 30]
+        source.acknowledge(later)
+    with RunningSource(JdbcSourceConnector, config, tasks_max=2, offsets=offsets) as source:
+        assert sorted(ids(source.read(10, 10))) == list(range(1, 11))
+
+
+@pytest.mark.parametrize("mapping", ["none", "best_fit"])
+def test_numbers_of_any_length_make_offsets_that_are_numbers(postgresql: DatabaseForTest, mapping: str) -> None:
+    postgresql.execute("create table people (id numeric primary key)")
+    postgresql.execute("insert into people values (1), (2)")
+    config = config_of(postgresql, "incrementing", incrementing_column_name="id", numeric_mapping=mapping)
+    offsets = MemoryOffsets()
+    with RunningSource(JdbcSourceConnector, config, offsets=offsets) as source:
+        found = source.read(2, 10)
+        source.acknowledge(found)
+    assert found[-1].source_offset == {"incrementing": 2}
+    postgresql.execute("insert into people values (3)")
+    with RunningSource(JdbcSourceConnector, config, offsets=offsets) as source:
+        assert [float(record.value["id"]) for record in source.read(1, 10)] == [3.0]
+
+
+@pytest.mark.parametrize(("type_", "value"), [("numeric", "1.5"), ("numeric(30)", str(1 << 63)), ("numeric(10,2)", "1.5")])
+def test_a_number_that_no_offset_can_hold_is_refused(postgresql: DatabaseForTest, type_: str, value: str) -> None:
+    postgresql.execute(f"create table people (id {type_} primary key)")
+    postgresql.execute(f"insert into people values ({value})")
+    config = config_of(postgresql, "incrementing", incrementing_column_name="id")
+    with RunningSource(JdbcSourceConnector, config) as source, pytest.raises(ConnectError, match=r"whole numbers? of 64 bits"):
+        source.read(1, 10)
+
+
+def test_rows_without_a_number_are_passed_over_where_that_is_allowed(postgresql: DatabaseForTest) -> None:
+    postgresql.execute("create table people (id integer, changed timestamptz not null)")
+    postgresql.execute("insert into people values (1, '2024-01-01'), (null, '2024-01-01'), (2, '2024-01-02')")
+    config = config_of(
+        postgresql, "timestamp+incrementing", timestamp_column_name="changed", incrementing_column_name="id",
+        validate_non_null="false",
+    )  # fmt: skip
+    with RunningSource(JdbcSourceConnector, config) as source:
+        assert ids(source.read(2, 10)) == [1, 2]
+
+
+@pytest.mark.parametrize("change", ["drop table people", "alter table people drop column name"])
+@pytest.mark.parametrize("name", ["postgresql", "mariadb", "sqlite"])
+def test_a_table_that_changes_right_after_it_was_looked_at_fails_nobody(
+    name: str, change: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database: DatabaseForTest = request.getfixturevalue(name)
+    for table in ("people", "places"):
+        database.execute(f"create table {table} (id integer not null primary key, name varchar(9))")
+        database.execute(f"insert into {table} values (1, 'a')")
+    config = config_of(database, "incrementing", incrementing_column_name="id")
+    usual, changes = source_reader.end_transaction, [change]
+
+    def change_then(connection: Any) -> None:
+        usual(connection)
+        if changes:
+            database.execute(changes.pop())
+
+    found: list[Any] = []
+    with RunningSource(JdbcSourceConnector, config) as source:
+        monkeypatch.setattr(source_reader, "end_transaction", change_then)
+        for _ in range(400):
+            try:
+                found += source.poll()
+            except RetriableError:
+                continue
+            if any(record.topic == "t-places" for record in found):
+                break
+    assert not changes
+    assert "t-places" in {record.topic for record in found}

@@ -126,12 +126,12 @@ def reason_of(error: Exception) -> str:
 def was_refused(error: Exception) -> bool:
     """Whether the database answered and will not let us in."""
     original = getattr(error, "orig", None) or error
+    number = original.args[0] if getattr(original, "args", ()) else None
+    if isinstance(number, int):  # MySQL's, whose SQLSTATE says too little
+        return number in _REFUSED_NUMBERS
     state = getattr(original, "sqlstate", None)
     if state:
         return str(state).startswith(_REFUSED_STATES)
-    number = original.args[0] if getattr(original, "args", ()) else None
-    if isinstance(number, int):
-        return number in _REFUSED_NUMBERS
     # libpq gives no code for what happens before a session exists.
     text = str(original)
     refused = ("authentication failed", "no password supplied", "no pg_hba.conf entry", "does not exist", "is not permitted")

@@ -46,8 +46,9 @@ def kind_of(error: BaseException) -> Kind:
         return Kind.RECORD if isinstance(error, DataError) else Kind.FATAL
     if isinstance(error, sqlite3.Error):
         return _sqlite(error)
+    numbered = bool(error.args) and isinstance(error.args[0], int)  # MySQL's, whose SQLSTATE says too little
     state = getattr(error, "sqlstate", None)
-    if isinstance(state, str):
+    if isinstance(state, str) and not numbered:
         return _of_state(state)
     names = {kind.__name__ for kind in type(error).__mro__}
     if "DatabaseError" in names or "InterfaceError" in names:

@@ -8,7 +8,7 @@ from sluiceway.connectors.jdbc.columns import Column, Kind
 from sluiceway.connectors.jdbc.source_keys import SourceConfig
 from sluiceway.errors import ConnectError
 
-_INTEGERS = (Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64, Kind.DECIMAL)
+_INTEGERS = (Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64)
 
 
 def found_column(names: Sequence[str], wanted: str, place: str) -> str:
@@ -60,8 +60,9 @@ def check_types(columns: Mapping[str, Column], incrementing: str, stamps: Sequen
             raise ConnectError(
                 f"Column {name} of {place} is of type {columns[name].type_text}, and timestamp.column.name needs timestamps."
             )
-    if incrementing and columns[incrementing].type.kind not in _INTEGERS:
+    number = columns[incrementing].type if incrementing else None
+    if number is not None and not (number.kind in _INTEGERS or (number.kind is Kind.DECIMAL and not number.scale)):
         raise ConnectError(
             f"Column {incrementing} of {place} is of type {columns[incrementing].type_text}, and incrementing.column.name "
-            "needs whole numbers."
+            "needs whole numbers of 64 bits."
         )

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from typing import Any
 
 from sluiceway.api import Offset, Partition
 from sluiceway.connectors.jdbc.dialects.base import TableId
 from sluiceway.data.instant import EPOCH, millis_of
-from sluiceway.errors import ConnectError
+from sluiceway.errors import ConnectError, DataError
 
 INCREMENTING_FIELD = "incrementing"
 TIMESTAMP_FIELD = "timestamp"
@@ -64,6 +65,14 @@ class Position:
         """Return what is stored."""
         found = {} if self.incrementing is None else {INCREMENTING_FIELD: self.incrementing}
         return found if self.timestamp is None else {**found, **timestamp_offset(self.timestamp)}
+
+
+def whole_number(value: Any) -> int:
+    """Return what a database counts with as an offset's number. Raises DataError for one that no offset can hold."""
+    number = int(value)
+    if number != value or not -(1 << 63) <= number < 1 << 63:
+        raise DataError(f"{value} is no whole number of 64 bits, as an incrementing column has to hold.")
+    return number
 
 
 def timestamp_offset(moment: dt.datetime) -> dict[str, int]:

@@ -47,8 +47,10 @@ def plan_for(config: SourceConfig, database: Database, connection: sa.Connection
         raise ConnectError(
             f"{place} has no primary key of one column to cut ranges by; name a column with sluiceway.snapshot.column."
         )
-    if columns[names.index(column)].type.kind not in _WHOLE:
-        raise ConnectError(f"Column {column} of {place} holds no whole numbers to cut ranges by; see sluiceway.snapshot.column.")
+    chosen = columns[names.index(column)]
+    if chosen.type.kind not in _WHOLE or chosen.nullable:
+        what = "may be null" if chosen.nullable else "holds no whole numbers"
+        raise ConnectError(f"Column {column} of {place} {what}, so ranges cannot be cut by it; see sluiceway.snapshot.column.")
     raw: Any = connection.connection.driver_connection
     horizon = chosen_horizon(config, database, raw)
     select = SelectBuilder(database.dialect, columns, table=table)

@@ -1,7 +1,8 @@
 """Cuts a table's first reading into ranges of keys, for several tasks to read at once. Pure.
 
-The plan is made by the connector and written into every offset of a range: whichever task comes later goes by the plan that
-was begun, not by a new one. What comes after the snapshot is read in the usual way by one task, from the plan's start on.
+The plan is made by the connector and written into every offset, of what comes after the snapshot, too: whichever task comes
+later goes by the plan that was begun, not by a new one. What comes after the snapshot is read in the usual way by one task,
+from the plan's start on.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ class Plan:
     until: dt.datetime | None = None
 
     @property
+    def count(self) -> int:
+        """How many ranges it has."""
+        return len(self.ends) + 1
+
+    @property
     def text(self) -> str:
         until = None if self.until is None else self.until.isoformat()
         return json.dumps([self.column, list(self.ends), self.highest, until], separators=(",", ":"))
@@ -53,8 +59,8 @@ class Plan:
 
     @property
     def follows(self) -> Position:
-        """Where reading goes on after the snapshot."""
-        return Position(timestamp=self.until) if self.until is not None else Position(self.highest)
+        """Where reading goes on after the snapshot: rows of the very moment ``until`` are not in it."""
+        return Position(timestamp=self.until - dt.timedelta(microseconds=1)) if self.until is not None else Position(self.highest)
 
 
 def plan_of(column: str, low: int | None, high: int | None, count: int, until: dt.datetime | None) -> Plan:

@@ -14,7 +14,7 @@ from sluiceway.connectors.jdbc.columns import Column
 from sluiceway.connectors.jdbc.dialects.base import TableId
 from sluiceway.connectors.jdbc.source_horizon import Horizon, SafeNumbers, safe_time
 from sluiceway.connectors.jdbc.source_keys import SourceConfig
-from sluiceway.connectors.jdbc.source_offsets import Position, timestamp_offset
+from sluiceway.connectors.jdbc.source_offsets import PLAN_FIELD, Position, timestamp_offset, whole_number
 from sluiceway.connectors.jdbc.source_rows import hold_back_equal_times
 from sluiceway.connectors.jdbc.source_shape import Row, Shape, Snapshot, shape_of
 from sluiceway.connectors.jdbc.source_sql import Bounds, KeyRange, Statement
@@ -49,6 +49,7 @@ class TableReader:
         table: TableId | None = None,
         position: Position = Position(),  # noqa: B008 (immutable)
         snapshot: Snapshot | None = None,
+        plan: str = "",
         seen: SeenKeys | None = None,
     ) -> None:
         self.config = config
@@ -60,16 +61,23 @@ class TableReader:
         self.due = 0.0
         self.gone = False
         self.finished = False
+        self.misses = 0
+        """How many looks in turn met a table that was not as it had been a moment before."""
         self._database = database
         self._horizon = horizon
         self._zone = zone_of(config.connection.timezone)
         self._numbers = SafeNumbers()
         self._shape: Shape | None = None
-        self._safe: dict[str, Any] | None = position.offset() or None
+        self._more = {PLAN_FIELD: plan} if plan else {}
+        self._safe: dict[str, Any] | None = self._offset()
 
     @property
     def name(self) -> str:
         return "the query" if self.table is None else f"table {self.table}"
+
+    def _offset(self) -> dict[str, Any] | None:
+        found = self.position.offset()
+        return {**self._more, **found} if found else None
 
     @property
     def held_back(self) -> bool:
@@ -126,7 +134,7 @@ class TableReader:
             number = None if shape.number is None else int(newest[shape.number])
             self.position = Position(number, None if shape.moment is None else shape.moment(newest))
             if shape.number is None and shape.moment is not None:
-                after = None if following is None else timestamp_offset(shape.moment(following))
+                after = None if following is None else {**self._more, **timestamp_offset(shape.moment(following))}
                 hold_back_equal_times(records, self._safe, after)
                 self._safe = dict(records[-1].source_offset or {}) or None
         if self.seen is not None:
@@ -154,7 +162,7 @@ class TableReader:
         key_schema = shape.key_schema
         types = [shape.columns[place].type for place in shape.keys]
         makers = [converter(self._database.dialect.name, each, self.config.mapping, self._zone) for each in types]
-        offset = self.position.offset() or None if shape.number is not None or shape.moment is None else self._safe
+        offset = self._offset() if shape.number is not None or shape.moment is None else self._safe
 
         def key_of(values: Row) -> Struct:
             changed = [value if make is None else make(value) for make, value in zip(makers, values, strict=True)]
@@ -183,7 +191,7 @@ class TableReader:
     def _make_shape(self, columns: Sequence[Column]) -> Shape:
         return shape_of(
             self.config, self._database.dialect, columns, self.partition,
-            table=self.table, place=self.name, zone=self._zone, snapshot=self.snapshot,
+            table=self.table, place=self.name, zone=self._zone, snapshot=self.snapshot, more=self._more,
         )  # fmt: skip
 
     # --- how far to read ---
@@ -213,13 +221,17 @@ class TableReader:
         read = self.position.incrementing
         if highest is None or (read is not None and highest <= read):
             return None
-        safe = self._numbers.add(int(highest), self._horizon.writers(raw, self.table))
+        try:
+            number = whole_number(highest)
+        except DataError as error:
+            raise DataError(f"The highest number of {self.name} cannot be taken: {error}") from error
+        safe = self._numbers.add(number, self._horizon.writers(raw, self.table))
         return None if safe is None or (read is not None and safe <= read) else Bounds(safe, None)
 
     def _begin_at(self, initial: int, now: Any) -> None:
         moment = now if initial == -1 else dt.datetime(1970, 1, 1, tzinfo=UTC) + dt.timedelta(milliseconds=initial)
         self.position = Position(self.position.incrementing, moment)
-        self._safe = self.position.offset()
+        self._safe = self._offset()
 
 
 def end_transaction(connection: sa.Connection) -> None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sluiceway.api import Partition, SourceRecord
-from sluiceway.connectors.jdbc.source_offsets import INCREMENTING_FIELD, NANOS_FIELD, TIMESTAMP_FIELD, timestamp_offset
+from sluiceway.connectors.jdbc.source_offsets import (
+    INCREMENTING_FIELD,
+    NANOS_FIELD,
+    TIMESTAMP_FIELD,
+    timestamp_offset,
+    whole_number,
+)
 from sluiceway.connectors.jdbc.source_values import Convert
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.generated import Code
+
+_WHOLE = (Type.INT8, Type.INT16, Type.INT32, Type.INT64)
 
 MakeRecords = Callable[[Sequence[Any]], list[SourceRecord]]
 
@@ -24,7 +32,7 @@ def records_function(
     incrementing: int | None = None,
     timestamp: tuple[int, Convert] | None = None,
     width: int | None = None,
-    more: dict[str, Any] | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> MakeRecords:
     """Return the function that makes records of rows.
 
@@ -43,7 +51,8 @@ def records_function(
         lines.append(f"t = {code.bind(timestamp_offset)}({code.bind(timestamp[1])}(v{timestamp[0]}))")
         fields += [f"{name!r}: t[{name!r}]" for name in (TIMESTAMP_FIELD, NANOS_FIELD)]
     if incrementing is not None:
-        number = values[incrementing] if schema.fields[incrementing].schema.type is not Type.BYTES else f"int(v{incrementing})"
+        whole = schema.fields[incrementing].schema.type in _WHOLE
+        number = values[incrementing] if whole else f"{code.bind(whole_number)}(v{incrementing})"
         fields.append(f"{INCREMENTING_FIELD!r}: {number}")
     lines += _struct("s", own, values)
     key_name, key_schema = "None", "None"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,6 @@ from sluiceway.connectors.jdbc.columns import Column, row_schema
 from sluiceway.connectors.jdbc.dialects.base import Dialect, TableId
 from sluiceway.connectors.jdbc.source_columns import check_not_null, check_types, found_column, incrementing_column
 from sluiceway.connectors.jdbc.source_keys import SourceConfig
-from sluiceway.connectors.jdbc.source_offsets import PLAN_FIELD
 from sluiceway.connectors.jdbc.source_rows import MakeRecords, records_function
 from sluiceway.connectors.jdbc.source_sql import Bounds, KeyRange, SelectBuilder
 from sluiceway.connectors.jdbc.source_values import UTC, converter, moment_of
@@ -59,8 +58,9 @@ def shape_of(
     place: str,
     zone: dt.tzinfo,
     snapshot: Snapshot | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Shape:
-    """Return the shape of a table with these columns; ``place`` is what messages call it.
+    """Return the shape of a table with these columns; ``place`` is what messages call it, ``more`` goes into each offset.
 
     Raises ConnectError where the columns that the config names are missing or of no use.
     """
@@ -91,7 +91,7 @@ def shape_of(
         incrementing=number,
         timestamp=(time, lambda value: instant(_time(value))) if time is not None and snapshot is None else None,
         width=len(columns) + bool(stamps),
-        more={PLAN_FIELD: snapshot.plan} if snapshot is not None else None,
+        more=more,
     )  # fmt: skip
     fraction = min((by_name[name].type.fraction for name in stamps), default=6)
     moment = None if time is None else lambda row: instant(_time(row[time]))

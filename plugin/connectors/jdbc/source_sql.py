@@ -62,6 +62,7 @@ class SelectBuilder:
         self._source = f"({query}) as q" if table is None else dialect.qualified(table)
         self._suffix = f" {suffix}" if suffix else ""
         self._incrementing = dialect.quote(incrementing) if incrementing else ""
+        self._may_lack_number = bool(incrementing) and self._columns[incrementing].nullable
         self._zoned = bool(timestamps) and self._columns[timestamps[0]].type.zoned
         self._timestamp = self._time_expression(timestamps) if timestamps else ""
         self._zone = zone
@@ -94,6 +95,8 @@ class SelectBuilder:
             add(f"{self._timestamp} < {_MARK}", self._time(bounds.timestamp))
         if self._incrementing and bounds.incrementing is not None:
             add(f"{self._incrementing} <= {_MARK}", bounds.incrementing)
+        elif self._may_lack_number:
+            add(f"{self._incrementing} is not null")
         where = f" where {' and '.join(conditions)}" if conditions else ""
         ordered = f" order by {', '.join(order)}" if order else ""
         fields = self._fields + (f", {self._timestamp} as sluiceway_time" if self._timestamp else "")

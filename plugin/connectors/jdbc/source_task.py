@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import SourceRecord, SourceTask
 from sluiceway.connectors.jdbc.connection import Database
+from sluiceway.connectors.jdbc.sink_errors import Kind, kind_of
 from sluiceway.connectors.jdbc.source_deletes import SeenKeys
 from sluiceway.connectors.jdbc.source_errors import explained
 from sluiceway.connectors.jdbc.source_horizon import APPLICATION, Horizon, chosen_horizon
@@ -29,6 +30,7 @@ from sluiceway.connectors.jdbc.source_reader import TableReader, end_transaction
 from sluiceway.connectors.jdbc.source_streams import use_own_types
 from sluiceway.connectors.jdbc.source_values import zone_of
 from sluiceway.connectors.jdbc.url import POSTGRESQL
+from sluiceway.errors import RetriableError
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 0.5  # the longest that poll waits
+_MISSES = 3  # looks in turn at a table that was not as it had been a moment before: more are no coincidence
 _HELD_BACK_SECONDS = 0.2  # between looks at a table whose rows only wait for open transactions
 
 
@@ -66,32 +69,48 @@ class JdbcSourceTask(SourceTask):
             return [TableReader(self._config, database, horizon, QUERY_PARTITION, position=self._position(stored))]
         if self._ranges.count > 1:
             return [each for table in self._tables for each in self._range_readers(database, horizon, table)]
+        return self._table_readers(database, horizon)
+
+    def _table_readers(self, database: Database, horizon: Horizon) -> list[TableReader]:
         partitions = [table_partition(table) for table in self._tables]
         old = [old_table_partition(table) for table in self._tables]
         offsets = self.context.offset_storage_reader.offsets([*partitions, *old])
         stored_by_table = zip(offsets[: len(old)], offsets[len(old) :], strict=True)
-        return [
-            TableReader(self._config, database, horizon, partition, table=table, position=self._position(new or earlier),
-                        seen=SeenKeys() if self._config.deletes_interval else None)
-            for table, partition, (new, earlier) in zip(self._tables, partitions, stored_by_table, strict=True)
-        ]  # fmt: skip
+        found: list[TableReader] = []
+        for table, partition, (new, earlier) in zip(self._tables, partitions, stored_by_table, strict=True):
+            if new and PLAN_FIELD in new:  # there were ranges once, and maybe not all of them are read
+                found += self._range_readers(database, horizon, table)
+                continue
+            found.append(TableReader(self._config, database, horizon, partition, table=table,
+                                     position=self._position(new or earlier), seen=self._seen()))  # fmt: skip
+        return found
+
+    def _seen(self) -> SeenKeys | None:
+        return SeenKeys() if self._config.deletes_interval else None
 
     def _range_readers(self, database: Database, horizon: Horizon, table: TableId) -> list[TableReader]:
-        """Return the readers of this task's ranges of a table; the one of the last range also reads what comes later."""
+        """Return the readers of this task's ranges of a table; the one of the last range also reads what comes later.
+
+        A plan that was begun counts, also where the config now asks for another number of ranges.
+        """
         count, reader = self._ranges.count, self.context.offset_storage_reader
-        partitions = [range_partition(table, number, count) for number in range(count)]
-        *stored, usual = reader.offsets([*partitions, table_partition(table)])
-        begun = next((str(offset[PLAN_FIELD]) for offset in stored if offset and PLAN_FIELD in offset), None)
+        usual = reader.offset(table_partition(table))
+        planned = [range_partition(table, number, count) for number in range(count)]
+        offsets = [usual, *reader.offsets(planned)]
+        begun = next((str(offset[PLAN_FIELD]) for offset in offsets if offset and PLAN_FIELD in offset), None)
         found: list[TableReader] = []
         plan = Plan.parse(begun or self._ranges.plans[str(table)])
         if self._config.mode == BULK or begun is not None or not usual:
-            for number in self._ranges.numbers:
+            partitions = [range_partition(table, number, plan.count) for number in range(plan.count)]
+            stored = reader.offsets(partitions)
+            for number in (each for each in range(plan.count) if each % count in self._ranges.numbers):
                 position = Position() if stored[number] is None else Position.of(stored[number])
                 found.append(TableReader(self._config, database, horizon, partitions[number], table=table, position=position,
-                                         snapshot=plan.snapshot(number)))  # fmt: skip
+                                         snapshot=plan.snapshot(number), plan=plan.text))  # fmt: skip
         if count - 1 in self._ranges.numbers and self._config.mode != BULK:
             position = self._position(usual) if usual else plan.follows
-            found.append(TableReader(self._config, database, horizon, table_partition(table), table=table, position=position))
+            found.append(TableReader(self._config, database, horizon, table_partition(table), table=table, position=position,
+                                     plan=plan.text if begun is not None or not usual else "", seen=self._seen()))  # fmt: skip
         return found
 
     def _position(self, stored: Mapping[str, Any] | None) -> Position:
@@ -109,9 +128,12 @@ class JdbcSourceTask(SourceTask):
         try:
             return self._next()
         except BaseException as error:
-            name = "the database" if self._current is None else self._current.name
+            reader = self._current
             self._break_off()
-            told = explained(error, self._database, name)
+            told = explained(error, self._database, "the database" if reader is None else reader.name)
+            if reader is not None and reader.table is not None and kind_of(error) is Kind.CHANGED and reader.misses < _MISSES:
+                reader.misses += 1
+                told = RetriableError(f"{reader.name} has changed since its columns were looked at: {told}")
             if told is error:
                 raise
             raise told from error
@@ -161,6 +183,7 @@ class JdbcSourceTask(SourceTask):
     def _end_look(self) -> None:
         reader, self._look, self._current = self._current, None, None
         assert self._readers is not None and reader is not None  # noqa: S101, PT018 (a look had begun)
+        reader.misses = 0
         if reader.gone:
             # The connector takes it away from this task, unless it is there again by then.
             log.info("%s is gone: it is looked for again in %g s", reader.name, self._config.table_poll_interval)
@@ -220,9 +243,9 @@ class Ranges:
 
     @classmethod
     def of(cls, config: Mapping[str, str]) -> Ranges:
-        numbers, _, count = (config.get(RANGE) or "").partition("/")
+        numbers, _, count = (config.get(RANGE) or "0/1").partition("/")
         return cls(
-            int(count or 1), [int(each) for each in numbers.split(",") if each], json.loads(config.get(RANGE_PLAN) or "{}")
+            int(count), [int(each) for each in numbers.split(",") if each], json.loads(config.get(RANGE_PLAN) or "{}")
         )
 
 

@@ -180,6 +180,12 @@ class OperationalError(DatabaseError): ...
 class IntegrityError(DatabaseError): ...
 
 
+def mysql(error: Exception, sqlstate: str) -> Exception:
+    """Return an error as newer drivers of MySQL's raise it."""
+    error.sqlstate = sqlstate  # type: ignore[attr-defined]
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
@@ -190,6 +196,10 @@ class IntegrityError(DatabaseError): ...
         (PgError("42501"), Kind.FATAL), (OperationalError("connection refused"), Kind.UNREACHABLE),
         (OperationalError(1213, "Deadlock"), Kind.AGAIN), (OperationalError(2013, "Lost"), Kind.UNREACHABLE),
         (OperationalError(1292, "Incorrect"), Kind.RECORD), (IntegrityError(1062, "Duplicate"), Kind.RECORD),
+        (mysql(OperationalError(1205, "Lock wait timeout"), "HY000"), Kind.AGAIN),
+        (mysql(OperationalError(1366, "Incorrect"), "22007"), Kind.RECORD),
+        (mysql(OperationalError(1364, "No default"), "HY000"), Kind.RECORD),
+        (mysql(OperationalError(1146, "No such table"), "42S02"), Kind.CHANGED),
         (OperationalError(1142, "denied"), Kind.FATAL), (sqlite3.OperationalError("database is locked"), Kind.AGAIN),
         (sqlite3.IntegrityError("UNIQUE"), Kind.RECORD), (sqlite3.OperationalError("no such table: x"), Kind.CHANGED),
         (ConnectionResetError(), Kind.UNREACHABLE), (RetriableError("away"), Kind.UNREACHABLE), (DataError("bad"), Kind.RECORD),
