@@ -74,10 +74,17 @@ class OffsetTable:
         for partition in sorted(partitions):  # in one order, so that two tasks cannot wait for each other
             place = (self._connector, *partition)
             self._writer.execute(upsert, place)
-            sql = f"SELECT next_offset, generation FROM {self._table} WHERE {self._where}"  # noqa: S608
-            [(offset, generation)] = self._writer.execute(sql, place)
-            claimed[partition] = (None if offset is None else int(offset), int(generation))
+            claimed[partition] = self._stored(partition)
         return claimed
+
+    def stored(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the next offsets of partitions that were claimed; 0 where none is stored."""
+        return {partition: self._stored(partition)[0] or 0 for partition in partitions}
+
+    def _stored(self, partition: TopicPartition) -> tuple[int | None, int]:
+        sql = f"SELECT next_offset, generation FROM {self._table} WHERE {self._where}"  # noqa: S608
+        [(offset, generation)] = self._writer.execute(sql, (self._connector, *partition))
+        return None if offset is None else int(offset), int(generation)
 
     def store(self, offsets: Mapping[TopicPartition, int | None], generations: Mapping[TopicPartition, int]) -> None:
         """Write the next offsets of partitions that are ours still. Raises FencedError if one is not."""

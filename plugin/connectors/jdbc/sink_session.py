@@ -57,6 +57,7 @@ class Session:
         self._writer: Writer | None = None
         self._offsets: OffsetTable | None = None
         self._planner: Planner | None = None
+        self._in_doubt = False  # whether the last commit was carried out: its answer was lost
 
     @property
     def place(self) -> str:
@@ -142,6 +143,8 @@ class Session:
     def _write(self, records: Sequence[SinkRecord], offsets: Mapping[TopicPartition, int],
                generations: Mapping[TopicPartition, int], refuse: Refuse) -> None:  # fmt: skip
         assert self._planner is not None  # noqa: S101 (connected)
+        if self._in_doubt:
+            records = self._not_applied(records, offsets)
         plan: BatchPlan = self._planner.plan(records)
         writer = self._begin()
         bad = plan.refused + self._apply(writer, plan.items)
@@ -152,7 +155,21 @@ class Session:
             refuse(record, error)
         if self._offsets is not None:
             self._offsets.store(offsets, generations)
+        self._in_doubt = True
         writer.connection.commit()
+        self._in_doubt = False
+
+    def _not_applied(self, records: Sequence[SinkRecord], partitions: Collection[TopicPartition]) -> Sequence[SinkRecord]:
+        """Leave out what the commit in doubt has applied after all, which its offsets tell."""
+        if self._offsets is None:
+            return records
+        writer = self._begin()
+        stored = self._offsets.stored(partitions)
+        writer.connection.commit()
+        return [
+            record for record in records
+            if record.original_kafka_offset >= stored[TopicPartition(record.original_topic, record.original_kafka_partition)]
+        ]  # fmt: skip
 
     def _apply(self, writer: Writer, items: Sequence[Item]) -> list[tuple[SinkRecord, Exception]]:
         """Write items; return the records that cannot be written, none mostly: only if there are some, they are looked for."""

@@ -148,16 +148,17 @@ class Tables:
         return table
 
     def _change(self, name: TableId, layout: Layout, statements: Sequence[str]) -> Table | None:
-        for sql in statements:
+        for number, sql in enumerate(statements):
             try:
                 self._execute(sql)
                 log.info("Changed the database: %s", sql)
             except Exception:
-                # Another task may have been quicker; then there is nothing left to do.
+                # Another task may have been quicker, with all of it or with some.
                 table = self._look(name)
-                if table is None or any(table.column(column.name) is None for column in layout.columns):
+                left = changes(self._options, self._statements, name, table, layout)
+                if left == list(statements[number:]):
                     raise
-                return table
+                return self._change(name, layout, left) if left else table
         return self._look(name)
 
     def _look(self, name: TableId) -> Table | None:

@@ -1,0 +1,84 @@
+"""The JDBC sink's task where things happen at the wrong moment: a commit whose answer is lost, tables that others change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sluiceway.connectors.jdbc.dialects.base import TableId
+from sluiceway.connectors.jdbc.sink_tables import Tables
+from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema
+from sluiceway.errors import FencedError, RetriableError
+
+from support.databases import DatabaseForTest
+from support.jdbc_sink import KEYED, person, record, sink
+
+PEOPLE = "select id, name from people order by id"
+
+
+class LostAnswer:
+    """A driver's connection whose next commit is carried out, and never answered."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self.armed = True
+
+    def commit(self) -> None:
+        self._connection.commit()
+        if self.armed:
+            raise ConnectionResetError("Connection reset by peer")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+
+def test_a_commit_whose_answer_is_lost_is_not_made_twice(database: DatabaseForTest) -> None:
+    with sink(database, pk_mode="none", auto_create="true") as made:
+        made.put(person(0, 1, "a"))
+        writer = made.task._session._writer  # type: ignore[union-attr]
+        assert writer is not None
+        writer.connection = LostAnswer(writer.connection)
+        batch = [person(1, 2, "b"), person(2, 3, "c")]
+        with pytest.raises(RetriableError):
+            made.put(*batch)
+        made.put(*batch, person(3, 4, "d"))
+        assert made.rows(PEOPLE) == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
+        made.put(person(4, 5, "e"))
+        assert made.rows("select next_offset from sluiceway_offsets") == [(5,)]
+
+
+def test_who_was_replaced_while_a_commits_answer_was_lost_writes_nothing(database: DatabaseForTest) -> None:
+    with sink(database, pk_mode="none", auto_create="true") as earlier:
+        earlier.put(person(0, 1, "a"))
+        writer = earlier.task._session._writer  # type: ignore[union-attr]
+        assert writer is not None
+        writer.connection = LostAnswer(writer.connection)
+        with pytest.raises(RetriableError):
+            earlier.put(person(1, 2, "b"))
+        with sink(database, pk_mode="none") as later:
+            later.put(person(2, 3, "c"))
+            with pytest.raises((RetriableError, FencedError)):
+                earlier.put(person(1, 2, "b"), person(2, 3, "c"))
+            assert later.rows(PEOPLE) == [(1, "a"), (2, "b"), (3, "c")]
+
+
+@pytest.mark.parametrize("name", ["postgresql", "mariadb"])
+def test_tasks_that_add_the_same_columns_at_once_do_not_fail_each_other(
+    name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database: DatabaseForTest = request.getfixturevalue(name)
+    wide = Schema.struct({"id": INT64_SCHEMA, **dict.fromkeys(("a", "b", "c"), OPTIONAL_STRING_SCHEMA)})
+    row = record(0, {"id": 1}, {"id": 1, "a": "x", "b": "y", "c": "z"}, schema=wide)
+    database.execute("create table people (id bigint not null primary key)")
+    steps = ["alter table people add column a text", "alter table people add column b text"]
+    usual = Tables._change
+
+    def change(self: Tables, table: TableId, *more: Any) -> Any:
+        if steps:
+            database.execute(steps.pop(0))  # another task is a statement ahead
+        return usual(self, table, *more)
+
+    monkeypatch.setattr(Tables, "_change", change)
+    with sink(database, **{**KEYED, "auto.evolve": "true"}) as made:
+        made.put(row)
+        assert made.rows("select a, b, c from people") == [("x", "y", "z")]
