@@ -36,7 +36,6 @@ APPLICATION = "sluiceway-jdbc-source"
 
 _CACHE_SECONDS = 0.11  # how long InnoDB's list of transactions is not renewed after somebody has read it
 _CACHE_TRIES = 50
-_LAG_SECONDS = 60.0  # a horizon that is older is worth a word
 
 
 class Horizon(abc.ABC):
@@ -204,8 +203,9 @@ class SafeNumbers:
         return self._safe
 
     @property
-    def held_back(self) -> bool:
-        return bool(self._waiting)
+    def oldest(self) -> int | None:
+        """The number that has waited longest, None if none waits."""
+        return self._waiting[0][0] if self._waiting else None
 
 
 def safe_time(now: dt.datetime, open_since: dt.datetime | None, *, fraction: int, coarse: bool, delay: float) -> dt.datetime:
@@ -214,8 +214,6 @@ def safe_time(now: dt.datetime, open_since: dt.datetime | None, *, fraction: int
     """
     margin = dt.timedelta(seconds=1 if coarse else 0 if fraction >= 6 else 10.0**-fraction)
     horizon = now if open_since is None else min(now, open_since)
-    if (now - horizon).total_seconds() > _LAG_SECONDS:
-        log.info("A transaction is open since %s: rows with later times wait until it ends", horizon.isoformat(" ", "seconds"))
     return min(horizon - margin, now - dt.timedelta(seconds=delay))
 
 

@@ -20,6 +20,7 @@ from sluiceway.connectors.jdbc.source_shape import Row, Shape, Snapshot, shape_o
 from sluiceway.connectors.jdbc.source_sql import Bounds, KeyRange, Statement
 from sluiceway.connectors.jdbc.source_streams import Rows, rows_of
 from sluiceway.connectors.jdbc.source_values import UTC, converter, zone_of
+from sluiceway.connectors.jdbc.source_waits import Wait
 from sluiceway.connectors.jdbc.url import POSTGRESQL
 from sluiceway.data import Struct
 from sluiceway.errors import DataError
@@ -67,6 +68,7 @@ class TableReader:
         self._horizon = horizon
         self._zone = zone_of(config.connection.timezone)
         self._numbers = SafeNumbers()
+        self._wait = Wait()
         self._shape: Shape | None = None
         self._more = {PLAN_FIELD: plan} if plan else {}
         self._safe: dict[str, Any] | None = self._offset()
@@ -80,9 +82,13 @@ class TableReader:
         return {**self._more, **found} if found else None
 
     @property
-    def held_back(self) -> bool:
-        """Whether there is something that only waits for open transactions."""
-        return self._numbers.held_back
+    def held_back(self) -> float | None:
+        """For how many seconds there has been something that only waits for open transactions; None if there is nothing."""
+        oldest = self._numbers.oldest
+        if oldest is None:
+            return None
+        return self._wait.note(oldest, f"Rows of {self.name} from number {oldest} on wait for transactions that may have written "
+                               "to it before and are open still")  # fmt: skip
 
     def look(self, connection: sa.Connection) -> Iterator[list[SourceRecord]]:
         """Read what is new; ``gone`` says afterwards whether there was no such table."""
@@ -203,6 +209,7 @@ class TableReader:
         moment = None
         if self.config.uses_timestamp:
             now, since = self._horizon.clock(raw), self._horizon.open_since(raw)
+            self._wait.note(since, f"Rows of {self.name} with times after {since} wait for a transaction open since then")
             moment = safe_time(
                 now,
                 since,
@@ -220,6 +227,7 @@ class TableReader:
         raw.rollback()
         read = self.position.incrementing
         if highest is None or (read is not None and highest <= read):
+            self._numbers = SafeNumbers()  # what waited has been deleted, if there was any
             return None
         try:
             number = whole_number(highest)

@@ -177,8 +177,7 @@ class JdbcSourceTask(SourceTask):
         if reader.seen is not None and not reader.gone and began >= self._deletes_due.get(id(reader), 0.0):
             yield from deleted_rows(reader, connection)
             self._deletes_due[id(reader)] = began + self._config.deletes_interval
-        interval = min(self._config.poll_interval, _HELD_BACK_SECONDS) if reader.held_back else self._config.poll_interval
-        reader.due = began + interval
+        reader.due = began + interval_of(self._config.poll_interval, reader.held_back)
 
     def _end_look(self) -> None:
         reader, self._look, self._current = self._current, None, None
@@ -224,6 +223,11 @@ class JdbcSourceTask(SourceTask):
                 reader.seen.close()
         self._database.dispose()
         self._readers = []
+
+
+def interval_of(usual: float, held_back: float | None) -> float:
+    """Return the seconds from one look at a table to the next: fewer where rows wait, but not for long. Pure."""
+    return usual if held_back is None else min(usual, max(_HELD_BACK_SECONDS, held_back / 10))
 
 
 def deleted_rows(reader: TableReader, connection: sa.Connection) -> Iterator[list[SourceRecord]]:

@@ -6,6 +6,7 @@ refused where leaving them out would change what the user gets.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
@@ -17,6 +18,7 @@ CONNECTION_URL = "connection.url"
 POSTGRESQL, MYSQL, SQLITE = "postgresql", "mysql", "sqlite"
 
 _FORMS = "jdbc:postgresql://host:5432/database, jdbc:mysql://host:3306/database, jdbc:mariadb://... or jdbc:sqlite:/path/file.db"
+_SCHEME = re.compile(r"(jdbc:)?\w+:")
 _PORTS = {POSTGRESQL: 5432, MYSQL: 3306}
 
 
@@ -45,7 +47,8 @@ def parse_url(url: str, user: str | None = None, password: str | None = None) ->
     """
     head, _, rest = url.strip().removeprefix("jdbc:").partition(":")
     if not url.strip().startswith("jdbc:") or head not in ("postgresql", "mysql", "mariadb", "sqlite"):
-        shown = url.strip().split("?")[0].rsplit("@", 1)[-1]
+        scheme = _SCHEME.match(url.strip())
+        shown = f"{scheme[0] if scheme else ''}..."  # where other databases' URLs have their passwords is not known
         raise ConfigError(CONNECTION_URL, shown, f"is not a JDBC URL of a database that is supported; write {_FORMS}")
     if head == "sqlite":
         return DatabaseUrl(SQLITE, database=rest.split("?")[0].removeprefix("file:") or ":memory:")
@@ -77,7 +80,9 @@ def _location(text: str, dialect: str) -> tuple[tuple[str | None, str | None], s
     elif ":" in address:
         host, _, port = address.partition(":")
     if port and not port.isdigit():
-        raise ConfigError(CONNECTION_URL, address, "has a port that is not a number")
+        # A password with a slash is taken for host and port, so nothing of it is shown.
+        reason = "has a port that is not a number (in a password of the URL, / ? and @ are written %2F %3F and %40)"
+        raise ConfigError(CONNECTION_URL, "//...", reason)
     found = (unquote(name) or None, unquote(secret) if secret else None)
     return found, host or "localhost", int(port or _PORTS[dialect]), unquote(database)
 

@@ -20,6 +20,8 @@ from sluiceway.connectors.jdbc.source_offsets import Position
 from sluiceway.connectors.jdbc.source_ranges import Plan, plan_of
 from sluiceway.connectors.jdbc.source_rows import hold_back_equal_times
 from sluiceway.connectors.jdbc.source_sql import Bounds, KeyRange, SelectBuilder
+from sluiceway.connectors.jdbc.source_task import interval_of
+from sluiceway.connectors.jdbc.source_waits import Wait
 from sluiceway.connectors.jdbc.tables import TableSelection
 from sluiceway.connectors.jdbc.url import parse_url
 from sluiceway.errors import ConfigError, ConnectError
@@ -85,10 +87,19 @@ def test_what_cannot_be_translated_is_refused(url: str, message: str) -> None:
         parse_url(url)
 
 
-def test_a_refused_url_does_not_show_its_password() -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "jdbc:oracle://user:hunter2@h/d?password=hunter2", "jdbc:sqlserver://h:1433;user=sa;password=hunter2",
+        "jdbc:oracle:thin:scott/hunter2@h:1521:x", "scott/hunter2", "jdbc:mysql://user:hunter2/@h/d",
+        "jdbc:postgresql://user:hunter2?@h/d",
+    ],
+)  # fmt: skip
+def test_a_refused_url_does_not_show_its_password(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        parse_url("jdbc:oracle://user:hunter2@h/d?password=hunter2")
+        parse_url(url)
     assert "hunter2" not in str(caught.value)
+    assert "hunter2" not in " ".join(JdbcSourceConnector.validate({"connection.url": url})["connection.url"].errors)
 
 
 # --- tables ---
@@ -205,19 +216,32 @@ def test_numbers_are_safe_once_those_who_wrote_then_have_ended() -> None:
     numbers = SafeNumbers()
     assert numbers.add(5, frozenset()) == 5
     assert numbers.add(9, frozenset({"a"})) == 5
-    assert numbers.held_back
+    assert numbers.oldest == 9
     assert numbers.add(12, frozenset({"a", "b"})) == 5
     assert numbers.add(15, frozenset({"b"})) == 9
     assert numbers.add(16, frozenset({"c"})) == 15
     assert numbers.add(20, frozenset()) == 20
-    assert not numbers.held_back
+    assert numbers.oldest is None
 
 
 def test_nothing_waits_that_is_safe_already() -> None:
     numbers = SafeNumbers()
     assert numbers.add(5, frozenset({"a"})) is None
     assert numbers.add(5, frozenset({"b"})) == 5
-    assert not numbers.held_back
+    assert numbers.oldest is None
+
+
+def test_a_long_wait_is_told_ever_more_seldom_and_a_new_one_anew(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    wait = Wait(lambda: now[0])
+    told = []
+    for moment, cause in ((0.0, 9), (59.0, 9), (61.0, 9), (100.0, 9), (130.0, 9), (200.0, 9), (201.0, 12), (262.0, 12)):
+        now[0] = moment
+        caplog.clear()
+        wait.note(cause, "Rows wait")
+        told += [now[0]] * len(caplog.records)
+    assert told == [61.0, 130.0, 262.0]
+    assert [interval_of(5, seconds) for seconds in (None, 0.0, 10.0, 3600.0)] == [5, 0.2, 1.0, 5]
 
 
 def test_times_are_safe_before_the_oldest_open_transaction_and_what_was_rounded_down() -> None:
