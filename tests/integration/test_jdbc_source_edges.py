@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from sluiceway.connectors.jdbc import source_reader
+from sluiceway.connectors.jdbc import source_reader, source_task
 from sluiceway.connectors.jdbc.source import JdbcSourceConnector
 from sluiceway.connectors.jdbc.source_horizon import MySqlHorizon
 from sluiceway.errors import ConnectError, RetriableError
@@ -16,6 +16,7 @@ from sluiceway.testing import MemoryOffsets
 from sluiceway.testing.running import RunningSource
 
 from support.databases import DatabaseForTest, mariadb_process
+from support.eventually import eventually
 
 UTC = dt.timezone.utc
 
@@ -135,3 +136,77 @@ def test_a_table_that_changes_right_after_it_was_looked_at_fails_nobody(
                 break
     assert not changes
     assert "t-places" in {record.topic for record in found}
+
+
+def polled(source: RunningSource, enough: Any) -> list[Any]:
+    """Poll as the runtime does, with errors that are to be tried again."""
+    found: list[Any] = []
+    for _ in range(400):
+        try:
+            found += source.poll()
+        except RetriableError:
+            continue
+        if enough(found):
+            return found
+    raise AssertionError(f"not enough: {ids(found)}")
+
+
+def test_rows_of_one_time_are_not_lost_with_the_connection(postgresql: DatabaseForTest) -> None:
+    postgresql.execute("create table people (id integer primary key, changed timestamptz not null)")
+    postgresql.execute("insert into people select n, '2024-01-01' from generate_series(1, 12) n")
+    config = config_of(postgresql, "timestamp", timestamp_column_name="changed", batch_max_rows="2")
+    with RunningSource(JdbcSourceConnector, config) as source:
+        found = source.read(2, 10)
+        postgresql.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluiceway-jdbc-source'"
+        )
+        found += polled(source, lambda records: 12 in ids(records))
+    assert set(ids(found)) == set(range(1, 13))
+
+
+def test_a_batch_is_not_lost_with_the_connection_before_it_was_given(
+    database: DatabaseForTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.execute("create table people (id integer not null primary key)")
+    database.execute("insert into people values (1), (2), (3)")
+    config = config_of(database, "incrementing", incrementing_column_name="id", batch_max_rows="2")
+    usual, calls = source_reader.end_transaction, []
+
+    def broken(connection: Any) -> None:
+        calls.append(connection)
+        usual(connection)
+        if len(calls) == 2:  # after the rows were read
+            raise RetriableError("the connection is lost")
+
+    monkeypatch.setattr(source_reader, "end_transaction", broken)
+    with RunningSource(JdbcSourceConnector, config) as source:
+        found = polled(source, lambda records: 3 in ids(records))
+    assert ids(found) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", ["postgresql", "mariadb"])
+@pytest.mark.parametrize("mode", ["incrementing", "timestamp"])
+def test_a_task_that_is_paused_in_the_middle_of_a_table_holds_no_transaction(
+    name: str, mode: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_task, "_IDLE_SECONDS", 0.5)
+    database: DatabaseForTest = request.getfixturevalue(name)
+    moment = "timestamptz" if name == "postgresql" else "datetime(6)"
+    database.execute(f"create table people (id integer not null primary key, changed {moment} not null)")
+    for number in range(1, 10):
+        database.execute(f"insert into people values ({number}, '2024-01-01')")
+    column = {"incrementing": "incrementing_column_name", "timestamp": "timestamp_column_name"}[mode]
+    named = {"incrementing": "id", "timestamp": "changed"}[mode]
+    config = config_of(database, mode, batch_max_rows="2", **{column: named})
+    ours = {
+        "postgresql": "select pid from pg_stat_activity where application_name = 'sluiceway-jdbc-source' "
+        "and datname = current_database() and xact_start is not null",
+        "mariadb": "select id from information_schema.processlist where db = database() and id <> connection_id()",
+    }[name]
+    with RunningSource(JdbcSourceConnector, config) as source:
+        found = source.read(2, 10)
+        assert database.execute(ours)
+        eventually(lambda: not database.execute(ours), within=20)
+        found += polled(source, lambda records: 9 in ids(records))
+    assert set(ids(found)) == set(range(1, 10))
+    assert mode == "timestamp" or len(found) == 9

@@ -13,7 +13,7 @@ from sluiceway.api import Partition, SourceRecord
 from sluiceway.connectors.jdbc.columns import Column
 from sluiceway.connectors.jdbc.dialects.base import TableId
 from sluiceway.connectors.jdbc.source_horizon import Horizon, SafeNumbers, safe_time
-from sluiceway.connectors.jdbc.source_keys import SourceConfig
+from sluiceway.connectors.jdbc.source_keys import TIMESTAMP, SourceConfig
 from sluiceway.connectors.jdbc.source_offsets import PLAN_FIELD, Position, timestamp_offset, whole_number
 from sluiceway.connectors.jdbc.source_rows import hold_back_equal_times
 from sluiceway.connectors.jdbc.source_shape import Row, Shape, Snapshot, shape_of
@@ -93,6 +93,8 @@ class TableReader:
     def look(self, connection: sa.Connection) -> Iterator[list[SourceRecord]]:
         """Read what is new; ``gone`` says afterwards whether there was no such table."""
         raw: Any = connection.connection.driver_connection
+        if self.config.mode == TIMESTAMP and self.snapshot is None:
+            self.position = Position.of(self._safe)  # a look that was broken off may have left rows of its last time
         shape = self._look_at_columns(connection)
         self.gone = shape is None
         if shape is None:
@@ -104,13 +106,19 @@ class TableReader:
             return
         key_range = None if self.snapshot is None else self._rest_of(self.snapshot)
         statement = shape.select.rows(self.position, bounds, key_range)
-        with rows_of(self._database.dialect.name, raw, statement) as rows, closing(self._batches(rows)) as batches:
-            newest: list[SourceRecord] = []
-            for batch, following in batches:
-                newest = self._records(shape, batch, following)
-                if following is not None:
-                    yield newest
-        end_transaction(connection)  # before the last batch is given, for the next call may be long in coming
+        newest: list[SourceRecord] = []
+        given = self.position, self._safe
+        try:
+            with rows_of(self._database.dialect.name, raw, statement) as rows, closing(self._batches(rows)) as batches:
+                for batch, following in batches:
+                    newest = self._records(shape, batch, following)
+                    if following is not None:
+                        given = self.position, self._safe
+                        yield newest
+            end_transaction(connection)  # before the last batch is given, for the next call may be long in coming
+        except BaseException:
+            self.position, self._safe = given
+            raise
         if newest:
             yield newest
         self.finished = self.snapshot is not None

@@ -16,6 +16,7 @@ from sluiceway.connectors.jdbc.sink_errors import Kind, kind_of
 from sluiceway.connectors.jdbc.source_deletes import SeenKeys
 from sluiceway.connectors.jdbc.source_errors import explained
 from sluiceway.connectors.jdbc.source_horizon import APPLICATION, Horizon, chosen_horizon
+from sluiceway.connectors.jdbc.source_idle import IdleGuard
 from sluiceway.connectors.jdbc.source_keys import BULK, RANGE, RANGE_PLAN, TABLES, source_config
 from sluiceway.connectors.jdbc.source_offsets import (
     PLAN_FIELD,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 0.5  # the longest that poll waits
+_IDLE_SECONDS = 60.0  # the longest that a transaction stays open while nobody polls
 _MISSES = 3  # looks in turn at a table that was not as it had been a moment before: more are no coincidence
 _HELD_BACK_SECONDS = 0.2  # between looks at a table whose rows only wait for open transactions
 
@@ -57,6 +59,7 @@ class JdbcSourceTask(SourceTask):
         self._database = Database(for_reading(settings.connection), self._stopping.wait)
         self._horizon: Horizon | None = None
         self._ranges = Ranges.of(config)
+        self._guard = IdleGuard(_IDLE_SECONDS, self._let_go)
         self._tables = [self._database.dialect.parse_table(name) for name in json.loads(config.get(TABLES) or "[]")]
         self._readers: list[TableReader] | None = None
         self._deletes_due: dict[int, float] = {}
@@ -125,12 +128,16 @@ class JdbcSourceTask(SourceTask):
     def poll(self) -> Sequence[SourceRecord] | None:
         if self._database is None or self._stopping.is_set():
             return None
+        with self._guard.busy():
+            return self._poll(self._database)
+
+    def _poll(self, database: Database) -> Sequence[SourceRecord] | None:
         try:
             return self._next()
         except BaseException as error:
             reader = self._current
             self._break_off()
-            told = explained(error, self._database, "the database" if reader is None else reader.name)
+            told = explained(error, database, "the database" if reader is None else reader.name)
             if reader is not None and reader.table is not None and kind_of(error) is Kind.CHANGED and reader.misses < _MISSES:
                 reader.misses += 1
                 told = RetriableError(f"{reader.name} has changed since its columns were looked at: {told}")
@@ -213,10 +220,17 @@ class JdbcSourceTask(SourceTask):
             except Exception as error:  # noqa: BLE001 (it is broken, or it is the end)
                 log.debug("Closing the connection: %s", error)
 
+    def _let_go(self, idle: float) -> None:
+        """Hold no transaction while nobody polls, unless all that was read would be read again. Called by the guard's thread."""
+        if self._look is not None and self._current is not None and (self._config.mode != BULK or self._ranges.count > 1):
+            log.info("Nobody has polled for %.0f s: reading %s is broken off, to go on later", idle, self._current.name)
+            self._break_off()
+
     def stop(self) -> None:
         if self._database is None:
             return
         self._stopping.set()
+        self._guard.stop()
         self._break_off()
         for reader in self._readers or ():
             if reader.seen is not None:
@@ -248,9 +262,7 @@ class Ranges:
     @classmethod
     def of(cls, config: Mapping[str, str]) -> Ranges:
         numbers, _, count = (config.get(RANGE) or "0/1").partition("/")
-        return cls(
-            int(count), [int(each) for each in numbers.split(",") if each], json.loads(config.get(RANGE_PLAN) or "{}")
-        )
+        return cls(int(count), [int(each) for each in numbers.split(",") if each], json.loads(config.get(RANGE_PLAN) or "{}"))
 
 
 def for_reading(settings: Any) -> Any:
