@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo down test lint format docs test-airflow faults bench clean
+.PHONY: help demo down test lint format docs test-airflow faults bench bench-airflow clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -43,6 +43,11 @@ faults: $(VENV)/.ready  ## the fault matrix: each fault for real, and a table of
 bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios; records per second through a chain of transforms
 	$(BIN)/python tests/benchmarks/bench_engine.py
 	$(BIN)/python tests/benchmarks/bench_chain.py
+
+bench-airflow: $(VENV)/.ready  ## seconds of a pause, of a resume and of a scheduled run; 50 scheduled connectors for 10 minutes (needs PostgreSQL)
+	$(BIN)/python tests/benchmarks/bench_airflow_pause.py
+	$(BIN)/python tests/benchmarks/bench_airflow_batch.py
+	$(BIN)/python tests/benchmarks/bench_airflow_many.py
 
 clean: down  ## end the stack and remove its data and the virtual environment
 	rm -rf .sluiceway build dist $(VENV)

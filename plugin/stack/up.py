@@ -175,6 +175,8 @@ class Stack:
             "worker-logs": airflow_process("scheduler", self.folder).is_running(),
             "trigger-logs": airflow_process("triggerer", self.folder).is_running(),
         }
+        if not running["api"]:
+            airflow_process("api-server", self.folder).stop(_STOP_SECONDS)  # workers of one that was killed hold its port
         ports: dict[str, int] = {}
         for name, runs in running.items():
             known = recorded.get(name)

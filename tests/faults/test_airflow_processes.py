@@ -85,6 +85,7 @@ def test_whichever_process_is_killed_the_connector_runs_again_by_itself(job: Job
     first, process = job.driver(), find(job)
     process.kill()
     killed = time.monotonic()
+    gone(process, within=30)
     job.stack.up()
     if not outlived:
         gone(first, within=120)

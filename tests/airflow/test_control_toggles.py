@@ -1,0 +1,26 @@
+"""A slice of ``make bench-airflow``: one pause and one resume of a connector that moves lines all the time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.flow import Flow
+from support.stack import START, RunningStack
+from support.toggles import PAUSE_LIMIT, play
+
+pytestmark = pytest.mark.airflow
+
+
+def test_a_pause_by_the_page_and_a_resume_by_airflow_lose_and_repeat_no_line(stack: RunningStack, folder: Path) -> None:
+    flow = Flow(stack.addresses.bootstrap, "toggled", folder)
+    try:
+        stack.connect.create(flow.name, flow.config)
+        stack.await_states(flow.name, "RUNNING", "RUNNING", within=2 * START)
+        seen = play(stack, flow, "button of the page", "PATCH /api/v2/dags")
+        assert seen.stopped <= PAUSE_LIMIT
+        assert flow.settle() == (0, 0), "lost, repeated"
+    finally:
+        stack.connect.delete(flow.name)
+        flow.close()

@@ -1,0 +1,132 @@
+"""What a scheduled micro-batch costs before it moves anything: from the start of the Airflow task to the first record.
+
+Run: python tests/benchmarks/bench_airflow_batch.py [--runs N] [--quiet LOAD]
+
+On a real stack with PostgreSQL and LocalExecutor: a file source into a topic and a file sink from it, run after run. Limit: 10 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from bench_airflow_pause import await_quiet
+
+from support.eventually import eventually
+from support.faults.cluster import Cluster
+from support.stack import START, RunningStack
+from support.toggles import table
+
+LIMIT = 10.0  # seconds
+LINES = 100  # of each run
+HEADINGS = ("run", "connector", "s queued to start", "s to first record", "s of the task", "records", "load")
+
+
+class FirstSeen:
+    """Notes when a condition first holds, in seconds since the epoch, in a thread."""
+
+    def __init__(self, condition: Callable[[], bool]) -> None:
+        self.at: float | None = None
+        self._condition = condition
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="first-seen", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._end.wait(0.1):
+            if self._condition():
+                self.at = time.time()
+                return
+
+    def close(self) -> None:
+        self._end.set()
+        self._thread.join(10)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--quiet", type=float, default=0.0, help="wait up to 10 min for a load average below this before a run")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="sluiceway-batch-") as folder:
+        stack = RunningStack(Path(folder) / "stack", postgres=True)
+        try:
+            rows = measure(stack, Path(folder), options.runs, options.quiet)
+        finally:
+            stack.close()
+    print(table(HEADINGS, [row[:-1] for row in rows]))
+    longest = max(float(row[3]) for row in rows)
+    whole = all(row[-1] == "whole" for row in rows)
+    print(f"\ntask start to first record: longest {longest:.1f} s, limit {LIMIT:g} s; every run moved its lines once: {whole}")
+    return 0 if longest <= LIMIT and whole else 1
+
+
+def measure(stack: RunningStack, folder: Path, runs: int, quiet: float) -> list[list[str]]:
+    source, copy = folder / "batch.txt", folder / "batch.copy"
+    source.touch()
+    cluster = Cluster(stack.addresses.bootstrap)
+    cluster.create("batch")
+    batch = {"airflow.mode": "micro-batch"}
+    stack.connect.create("batch-in", {**batch, "connector.class": "FileStreamSource", "file": str(source), "topic": "batch"})
+    stack.connect.create("batch-out", {**batch, "connector.class": "FileStreamSink", "file": str(copy), "topics": "batch"})
+    for name in ("batch-in", "batch-out"):
+        eventually(lambda name=name: stack.dag(name), within=START, what=f"DAG {name}")  # type: ignore[misc]
+    stack.await_class_archive()
+    rows = []
+    for run in range(1, runs + 1):
+        with source.open("a") as file:
+            file.writelines(f"{run} {number}\n" for number in range(LINES))
+        end, size = cluster.end("batch"), copy.stat().st_size if copy.exists() else 0
+        watched: dict[str, Callable[[], bool]] = {
+            "batch-in": lambda end=end: cluster.end("batch") > end,  # type: ignore[misc]
+            "batch-out": lambda size=size: copy.exists() and copy.stat().st_size > size,  # type: ignore[misc]
+        }
+        for name, condition in watched.items():
+            await_quiet(quiet)
+            rows.append(_one(stack, name, run, condition))
+            moved = cluster.end("batch") if name == "batch-in" else len(copy.read_text().splitlines())
+            rows[-1].append("whole" if moved == run * LINES else "not whole")
+            print("  ".join(rows[-1]), file=sys.stderr, flush=True)
+    return rows
+
+
+def _one(stack: RunningStack, name: str, run: int, condition: Callable[[], bool]) -> list[str]:
+    """Trigger a run, wait for its end, and return its line of the table."""
+    load = os.getloadavg()[0]
+    seen = FirstSeen(condition)
+    try:
+        stack.airflow.post(f"/dags/{name}/dagRuns", json={"logical_date": None}).raise_for_status()
+        eventually(lambda: _tasks(stack, name, "success") == run, within=3 * START, what=f"run {run} of {name}")
+    finally:
+        seen.close()
+    task = _newest(stack, name)
+    started, ended, queued = (_seconds(task[key]) for key in ("start_date", "end_date", "queued_when"))
+    first = "-" if seen.at is None else f"{seen.at - started:.1f}"
+    return [str(run), name, f"{started - queued:.1f}", first, f"{ended - started:.1f}", str(LINES), f"{load:.1f}"]
+
+
+def _tasks(stack: RunningStack, name: str, state: str) -> int:
+    return sum(each == state for each in stack.task_states(name))
+
+
+def _newest(stack: RunningStack, name: str) -> Mapping[str, Any]:
+    answer = stack.airflow.get(f"/dags/{name}/dagRuns/~/taskInstances", params={"order_by": "-run_after", "limit": 1})
+    return dict(answer.json()["task_instances"][0])
+
+
+def _seconds(moment: str) -> float:
+    return datetime.fromisoformat(moment.replace("Z", "+00:00")).timestamp()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
