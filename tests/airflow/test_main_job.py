@@ -84,7 +84,8 @@ def test_pausing_the_dag_stops_the_connector_within_five_seconds_and_resuming_by
     stack.await_states(SOURCE, "PAUSED", "PAUSED", within=5)
     running.write(500)
     eventually(lambda: stack.driver(SOURCE) is None, within=20, what="the end of the driver")
-    eventually(lambda: stack.task_states(SOURCE)[-1] == "up_for_reschedule", within=10, what="the slot given back")
+    # The task keeps its slot for a while ([sluiceway] pause_linger, 20 s), so that a resume need not wait for the scheduler.
+    eventually(lambda: stack.task_states(SOURCE)[-1] == "up_for_reschedule", within=30, what="the slot given back")
     assert len(running.lines()) == running.written - 500
     stack.connect.resume(SOURCE)
     eventually(lambda: stack.is_paused(SOURCE) is False, within=5, what="the DAG unpaused")
