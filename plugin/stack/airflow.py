@@ -112,11 +112,16 @@ class LocalAirflow:
 
     def _health(self) -> dict[str, Any] | None:
         try:
-            with urllib.request.urlopen(f"{self.url}/api/v2/monitor/health", timeout=5) as answer:  # noqa: S310 (our own)
-                document = json.load(answer)
+            # Tasks ask this one. Its first answer takes the API server seconds, which the first task would have to wait for.
+            self._ask("/execution/health")
+            document = self._ask("/api/v2/monitor/health")
         except (OSError, ValueError, urllib.error.URLError):
             return None
         return document if isinstance(document, dict) else None
+
+    def _ask(self, path: str) -> Any:
+        with urllib.request.urlopen(f"{self.url}{path}", timeout=5) as answer:  # noqa: S310 (our own)
+            return json.load(answer)
 
     def _secret(self) -> str:
         path = self.home / "jwt-secret"

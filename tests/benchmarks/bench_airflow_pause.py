@@ -1,8 +1,9 @@
 """How soon a running connector stops when it is paused, and flows again when it is resumed, by each way there is to ask for it.
 
-Run: python tests/benchmarks/bench_airflow_pause.py [--rounds N] [--quiet LOAD]
+Run: python tests/benchmarks/bench_airflow_pause.py [--rounds N] [--quiet LOAD] [--api-workers N]
 
-On a real stack: Airflow with PostgreSQL and LocalExecutor, a broker, and a file source to which lines are written all the time.
+On a real stack: Airflow with PostgreSQL, LocalExecutor and several API-server workers, a broker, and a file source to which lines
+are written all the time.
 Limits: the last record at most 3 s after the pause, the first at most 10 s after the resume, no line lost or repeated.
 """
 
@@ -31,9 +32,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--quiet", type=float, default=0.0, help="wait up to 10 min for a load average below this before a round")
+    parser.add_argument("--api-workers", type=int, default=2, help="processes of the API server, of which one mirrors")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sluiceway-pause-") as folder:
-        stack = RunningStack(Path(folder) / "stack", postgres=True)
+        stack = RunningStack(Path(folder) / "stack", postgres=True, settings={"API__WORKERS": str(options.api_workers)})
         try:
             return measure(stack, Path(folder), options.rounds, options.quiet)
         finally:
