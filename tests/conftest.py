@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from support.broker import SharedBroker, shared_bootstrap
+from support.broker import SharedBrokers, shared_bootstrap
 from support.databases import (  # noqa: F401 (fixtures)
     database,
     mariadb,
@@ -21,36 +21,36 @@ from support.databases import (  # noqa: F401 (fixtures)
     sqlite,
 )
 
-_BROKER = pytest.StashKey[SharedBroker]()
+_BROKERS = pytest.StashKey[SharedBrokers]()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the shared broker's folder in the controlling process, before xdist starts its workers."""
+    """Make the shared brokers' folder in the controlling process, before xdist starts its workers."""
     if not hasattr(config, "workerinput") and not config.option.collectonly:
-        config.stash[_BROKER] = SharedBroker()
+        config.stash[_BROKERS] = SharedBrokers()
 
 
-class _TwoHalves(LoadScopeScheduling):
+class _Modules(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
-        return "airflow" if nodeid.startswith("tests/airflow/") else "rest"
+        return "tests/airflow" if nodeid.startswith("tests/airflow/") else nodeid.partition("::")[0]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
-    """With ``--dist loadscope`` one worker takes Airflow's tests, whose stack has its own broker, the other all the rest."""
-    return _TwoHalves(config, log) if config.getvalue("dist") == "loadscope" else None
+    """With ``--dist loadscope`` a module at a time goes to whichever worker is free; Airflow's tests, on one stack, go to one."""
+    return _Modules(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the shared broker; called at the end of every run, also after Ctrl-C and after failures."""
-    broker = config.stash.get(_BROKER, None)
-    if broker is not None:
-        broker.close()
+    """Stop the shared brokers; called at the end of every run, also after Ctrl-C and after failures."""
+    brokers = config.stash.get(_BROKERS, None)
+    if brokers is not None:
+        brokers.close()
 
 
 @pytest.fixture(scope="session")
 def kafka_bootstrap() -> str:
-    """The address of the one real broker of this test run, started when the first test asks for it."""
+    """The address of this worker's one real broker, started when the first test asks for it."""
     return shared_bootstrap()
 
 

@@ -1,7 +1,7 @@
-"""One embedded broker for a whole pytest run, shared by all xdist workers.
+"""An embedded broker for a whole pytest run, one for each xdist worker: tests of two workers may use the same names.
 
-The run's controlling process owns it: it makes the folder before any worker starts and stops the broker when the session ends,
-however it ends. A process that does nothing but wait stops the broker when the controlling process was killed.
+The run's controlling process owns them: it makes the folder before any worker starts and stops the brokers when the session ends,
+however it ends. A process that does nothing but wait stops them when the controlling process was killed.
 """
 
 from __future__ import annotations
@@ -15,43 +15,46 @@ from pathlib import Path
 
 from sluiceway.stack.broker import EmbeddedBroker
 
-#: Names the run's folder to xdist workers, which inherit the environment.
+#: Names the run's folder to xdist workers, which inherit the environment. Each broker has a folder in it.
 FOLDER_VARIABLE = "SLUICEWAY_TEST_BROKER_DIR"
 
-# Sees its standard input close when the test run is gone, even by SIGKILL; then stops the broker and removes the folder.
+# Sees its standard input close when the test run is gone, even by SIGKILL; then stops the brokers and removes the folder.
 _GUARD = """
-import shutil, signal, sys
+import signal, sys
 from pathlib import Path
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)
 sys.stdin.read()
-from sluiceway.stack.broker import EmbeddedBroker
-folder = Path(sys.argv[1])
-if folder.exists():
-    EmbeddedBroker(folder).stop()
-    shutil.rmtree(folder, ignore_errors=True)
+sys.path.append(sys.argv[2])
+from support.broker import stop_all
+stop_all(Path(sys.argv[1]))
 """
 
 
-class SharedBroker:
+class SharedBrokers:
     """The controlling process's side: knows the folder, and cleans up."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="sluiceway-tests-"))
         os.environ[FOLDER_VARIABLE] = str(self.folder)
-        self._guard = subprocess.Popen(
-            [sys.executable, "-c", _GUARD, str(self.folder)], stdin=subprocess.PIPE, start_new_session=True
-        )
+        command = [sys.executable, "-c", _GUARD, str(self.folder), str(Path(__file__).parent.parent)]
+        self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
     def close(self) -> None:
-        """Stop the broker, if any test started it, and remove its files."""
+        """Stop what brokers tests have started, and remove their files."""
         os.environ.pop(FOLDER_VARIABLE, None)
-        if self.folder.exists():
-            EmbeddedBroker(self.folder).stop()
-            shutil.rmtree(self.folder, ignore_errors=True)
+        stop_all(self.folder)
         self._guard.communicate()  # closes its standard input, and it ends
 
 
+def stop_all(folder: Path) -> None:
+    """Stop the brokers of a run and remove the run's folder."""
+    for each in folder.glob("*"):
+        EmbeddedBroker(each).stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def shared_bootstrap() -> str:
-    """Return the run's broker's address, starting it if this is the first process to ask. Called in any worker."""
-    return EmbeddedBroker(Path(os.environ[FOLDER_VARIABLE])).start(progress=lambda line: print(line, file=sys.stderr))
+    """Return the address of this worker's broker, starting it if this is the first test to ask."""
+    folder = Path(os.environ[FOLDER_VARIABLE], os.environ.get("PYTEST_XDIST_WORKER", "main"))
+    return EmbeddedBroker(folder).start(progress=lambda line: print(line, file=sys.stderr))
