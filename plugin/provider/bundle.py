@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
 from pathlib import Path
@@ -70,15 +71,24 @@ class ConnectorDagBundle(BaseDagBundle):
             self._rest_until = time.monotonic() + min(_PATIENCE * 2**self._failures, _LONGEST_REST)
 
     def _update(self, patience: float) -> bool:
+        try:
+            return self._write(patience)
+        finally:
+            # The DAG processor forks next. A Kafka client that is garbage has to go before: collected in the new process, it
+            # waits for threads that are not there, and the file's processor hangs until it is killed.
+            gc.collect()
+
+    def _write(self, patience: float) -> bool:
         """With Kafka out of reach, the stubs of before stay: running connectors must not lose their DAGs."""
         self.path.mkdir(parents=True, exist_ok=True)
         try:
             with file_lock(self.base_dir / "lock"):
                 changed = write_stubs(self.path, self._read(patience))
         except ConnectError as error:
-            if str(error) != self._problem:
-                log.warning("The DAGs of bundle %s stay as they are until this is over: %s", self.name, error)
-            self._problem = str(error)
+            problem = str(error)  # the error itself holds what it was raised in, clients and all
+            if problem != self._problem:
+                log.warning("The DAGs of bundle %s stay as they are until this is over: %s", self.name, problem)
+            self._problem = problem
             return False
         if self._problem is not None:
             log.info("The DAGs of bundle %s follow the config topic again", self.name)
@@ -95,7 +105,7 @@ class ConnectorDagBundle(BaseDagBundle):
         worker = read_settings().worker(self._worker_properties)
         with mapped_errors(f"reach Kafka at {worker.bootstrap_servers}"):
             admin_client(worker).list_topics(timeout=patience)
-        # Opened for each refresh: the DAG processor forks, and a Kafka client does not live through a fork.
+        # Opened for each refresh: a Kafka client does not live through a fork.
         store = KafkaConfigStore(worker)
         store.start()
         try:
