@@ -32,7 +32,7 @@ def broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
 
 
 def produce(bootstrap: str, topic: str, values: list[bytes]) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "message.timeout.ms": 20_000})
+    producer = Producer({"bootstrap.servers": bootstrap, "message.timeout.ms": 20_000, "enable.idempotence": True})
     for value in values:
         producer.produce(topic, value)
     assert producer.flush(20) == 0
