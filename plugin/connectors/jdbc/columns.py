@@ -28,6 +28,9 @@ class Kind(enum.Enum):
     TIMESTAMP = "timestamp"
 
 
+WHOLE_NUMBERS = (Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64)
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnType:
     """A column's type. ``precision`` and ``scale`` are a decimal's, None where it has no bounds; ``fraction`` is how many

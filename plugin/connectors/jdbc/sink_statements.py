@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sluiceway.connectors.jdbc.dialects.base import Dialect, TableId
+from sluiceway.connectors.jdbc.dialects.base import MARK, Dialect, TableId
 from sluiceway.connectors.jdbc.sink_keys import TABLE_NAME_FORMAT, TOPIC_PLACEHOLDER
-from sluiceway.connectors.jdbc.url import MYSQL, SQLITE
+from sluiceway.connectors.jdbc.url import MYSQL
 from sluiceway.errors import ConfigError
-
-_MARK = "\x00"  # a parameter's place, until it is known how the driver marks it
 
 
 def table_of(dialect: Dialect, table_format: str, topic: str) -> TableId:
@@ -36,11 +34,11 @@ class Statements:
 
     def insert(self, table: str, columns: Sequence[str]) -> str:
         """Return the statement that adds a row."""
-        return self._with_parameters(self._insert(table, columns))
+        return self.dialect.with_parameters(self._insert(table, columns))
 
     def upsert(self, table: str, columns: Sequence[str], keys: int) -> str:
         """Return the statement that adds a row or changes the one with the same key; the first ``keys`` columns are the key."""
-        return self._with_parameters(f"{self._insert(table, columns)} {self.on_conflict(columns, keys)}")
+        return self.dialect.with_parameters(f"{self._insert(table, columns)} {self.on_conflict(columns, keys)}")
 
     def on_conflict(self, columns: Sequence[str], keys: int) -> str:
         """Return the end of an INSERT that changes the rows whose keys are there already."""
@@ -54,18 +52,18 @@ class Statements:
 
     def update(self, table: str, columns: Sequence[str], keys: int) -> str:
         """Return the statement that changes the row with a key; its parameters are the other columns' values, then the key's."""
-        changes = ", ".join(f"{self.dialect.quote(name)} = {_MARK}" for name in columns[keys:])
-        return self._with_parameters(f"UPDATE {table} SET {changes} WHERE {self._matches(columns[:keys])}")  # noqa: S608
+        changes = ", ".join(f"{self.dialect.quote(name)} = {MARK}" for name in columns[keys:])
+        return self.dialect.with_parameters(f"UPDATE {table} SET {changes} WHERE {self._matches(columns[:keys])}")  # noqa: S608
 
     def delete(self, table: str, keys: Sequence[str]) -> str:
         """Return the statement that deletes the row with a key."""
-        return self._with_parameters(f"DELETE FROM {table} WHERE {self._matches(keys)}")  # noqa: S608
+        return self.dialect.with_parameters(f"DELETE FROM {table} WHERE {self._matches(keys)}")  # noqa: S608
 
     def delete_many(self, table: str, keys: Sequence[str], count: int) -> str:
         """Return the statement that deletes the rows with so many keys; its parameters are their values, one after another."""
-        one = ", ".join([_MARK] * len(keys))
+        one = ", ".join([MARK] * len(keys))
         marks, names = (one, self.names(keys)) if len(keys) == 1 else (f"({one})", f"({self.names(keys)})")
-        return self._with_parameters(f"DELETE FROM {table} WHERE {names} IN ({', '.join([marks] * count)})")  # noqa: S608
+        return self.dialect.with_parameters(f"DELETE FROM {table} WHERE {names} IN ({', '.join([marks] * count)})")  # noqa: S608
 
     def create(self, table: str, columns: Sequence[tuple[str, str]], keys: Sequence[str]) -> str:
         """Return the statement that creates a table; each column is a name and its definition."""
@@ -78,11 +76,7 @@ class Statements:
         return f"ALTER TABLE {table} ADD COLUMN {self.dialect.quote(name)} {definition}"
 
     def _insert(self, table: str, columns: Sequence[str]) -> str:
-        return f"INSERT INTO {table} ({self.names(columns)}) VALUES ({', '.join([_MARK] * len(columns))})"  # noqa: S608
+        return f"INSERT INTO {table} ({self.names(columns)}) VALUES ({', '.join([MARK] * len(columns))})"  # noqa: S608
 
     def _matches(self, keys: Sequence[str]) -> str:
-        return " AND ".join(f"{self.dialect.quote(name)} = {_MARK}" for name in keys)
-
-    def _with_parameters(self, sql: str) -> str:
-        """Return SQL as the driver wants it where there are parameters: one that marks them by %s takes no other %."""
-        return sql.replace(_MARK, "?") if self.dialect.name == SQLITE else sql.replace("%", "%%").replace(_MARK, "%s")
+        return " AND ".join(f"{self.dialect.quote(name)} = {MARK}" for name in keys)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sluiceway.connectors.jdbc.columns import Column, Kind
+from sluiceway.connectors.jdbc.columns import WHOLE_NUMBERS, Column, Kind
 from sluiceway.connectors.jdbc.source_keys import SourceConfig
 from sluiceway.errors import ConnectError
-
-_INTEGERS = (Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64)
 
 
 def found_column(names: Sequence[str], wanted: str, place: str) -> str:
@@ -61,7 +59,7 @@ def check_types(columns: Mapping[str, Column], incrementing: str, stamps: Sequen
                 f"Column {name} of {place} is of type {columns[name].type_text}, and timestamp.column.name needs timestamps."
             )
     number = columns[incrementing].type if incrementing else None
-    if number is not None and not (number.kind in _INTEGERS or (number.kind is Kind.DECIMAL and not number.scale)):
+    if number is not None and not (number.kind in WHOLE_NUMBERS or (number.kind is Kind.DECIMAL and not number.scale)):
         raise ConnectError(
             f"Column {incrementing} of {place} is of type {columns[incrementing].type_text}, and incrementing.column.name "
             "needs whole numbers of 64 bits."

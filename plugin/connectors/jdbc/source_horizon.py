@@ -43,6 +43,8 @@ class Horizon(abc.ABC):
 
     hint = ""
     """What to do where the user may not see other sessions."""
+    coarse = True
+    """Whether starts of transactions are told in whole seconds."""
 
     def may_see(self, connection: Any) -> bool:
         """Whether this user is shown all open transactions."""
@@ -63,6 +65,7 @@ class Horizon(abc.ABC):
 
 class PostgreSqlHorizon(Horizon):
     hint = "GRANT pg_read_all_stats TO the user"
+    coarse = False
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -163,6 +166,7 @@ class NoHorizon(Horizon):
 
     def __init__(self, other: Horizon) -> None:
         self.clock = other.clock  # type: ignore[method-assign]
+        self.coarse = other.coarse
 
     def clock(self, connection: Any) -> dt.datetime:
         raise NotImplementedError

@@ -6,7 +6,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.connectors.jdbc.columns import Kind
+from sluiceway.connectors.jdbc.columns import WHOLE_NUMBERS
 from sluiceway.connectors.jdbc.dialects.base import TableId
 from sluiceway.connectors.jdbc.source_columns import found_column, incrementing_column
 from sluiceway.connectors.jdbc.source_horizon import SafeNumbers, chosen_horizon, safe_time
@@ -15,7 +15,6 @@ from sluiceway.connectors.jdbc.source_ranges import Plan, plan_of
 from sluiceway.connectors.jdbc.source_reader import run
 from sluiceway.connectors.jdbc.source_sql import SelectBuilder
 from sluiceway.connectors.jdbc.tables import columns_of
-from sluiceway.connectors.jdbc.url import POSTGRESQL
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _WAIT_SECONDS = 60.0
-_WHOLE = (Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64)
 
 
 def plan_for(config: SourceConfig, database: Database, connection: sa.Connection, table: TableId) -> Plan:
@@ -48,7 +46,7 @@ def plan_for(config: SourceConfig, database: Database, connection: sa.Connection
             f"{place} has no primary key of one column to cut ranges by; name a column with sluiceway.snapshot.column."
         )
     chosen = columns[names.index(column)]
-    if chosen.type.kind not in _WHOLE or chosen.nullable:
+    if chosen.type.kind not in WHOLE_NUMBERS or chosen.nullable:
         what = "may be null" if chosen.nullable else "holds no whole numbers"
         raise ConnectError(f"Column {column} of {place} {what}, so ranges cannot be cut by it; see sluiceway.snapshot.column.")
     raw: Any = connection.connection.driver_connection
@@ -59,7 +57,7 @@ def plan_for(config: SourceConfig, database: Database, connection: sa.Connection
     if config.uses_timestamp:
         fraction = min(columns[names.index(found_column(names, name, place))].type.fraction for name in config.timestamp_columns)
         until = safe_time(horizon.clock(raw), horizon.open_since(raw), fraction=fraction,
-                          coarse=database.dialect.name != POSTGRESQL, delay=config.timestamp_delay)  # fmt: skip
+                          coarse=horizon.coarse, delay=config.timestamp_delay)  # fmt: skip
     while True:
         [(low, high)] = run(raw, select.highest(column))
         raw.rollback()

@@ -21,7 +21,6 @@ from sluiceway.connectors.jdbc.source_sql import Bounds, KeyRange, Statement
 from sluiceway.connectors.jdbc.source_streams import Rows, rows_of
 from sluiceway.connectors.jdbc.source_values import UTC, converter, zone_of
 from sluiceway.connectors.jdbc.source_waits import Wait
-from sluiceway.connectors.jdbc.url import POSTGRESQL
 from sluiceway.data import Struct
 from sluiceway.errors import DataError
 
@@ -222,7 +221,7 @@ class TableReader:
                 now,
                 since,
                 fraction=shape.fraction,
-                coarse=self._database.dialect.name != POSTGRESQL,
+                coarse=self._horizon.coarse,
                 delay=self.config.timestamp_delay,
             )
             if self.position.timestamp is None and self.config.timestamp_initial is not None:

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sluiceway.connectors.jdbc.columns import Column, Kind
-from sluiceway.connectors.jdbc.dialects.base import Dialect, TableId
+from sluiceway.connectors.jdbc.dialects.base import MARK, Dialect, TableId
 from sluiceway.connectors.jdbc.source_offsets import Position
 from sluiceway.connectors.jdbc.source_values import UTC
 from sluiceway.connectors.jdbc.url import POSTGRESQL, SQLITE
-
-_MARK = "\0"  # stands for a parameter until the statement is whole; no SQL has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +82,17 @@ class SelectBuilder:
             column = self._dialect.quote(key_range.column)
             order = [column]
             if key_range.low is not None:
-                add(f"{column} > {_MARK}", key_range.low)
+                add(f"{column} > {MARK}", key_range.low)
             if key_range.high is not None:
-                add(f"{column} <= {_MARK}", key_range.high)
+                add(f"{column} <= {MARK}", key_range.high)
         elif self._timestamp:
             self._after_time(position, add)
         elif self._incrementing and position.incrementing is not None:
-            add(f"{self._incrementing} > {_MARK}", position.incrementing)
+            add(f"{self._incrementing} > {MARK}", position.incrementing)
         if self._timestamp and bounds.timestamp is not None:
-            add(f"{self._timestamp} < {_MARK}", self._time(bounds.timestamp))
+            add(f"{self._timestamp} < {MARK}", self._time(bounds.timestamp))
         if self._incrementing and bounds.incrementing is not None:
-            add(f"{self._incrementing} <= {_MARK}", bounds.incrementing)
+            add(f"{self._incrementing} <= {MARK}", bounds.incrementing)
         elif self._may_lack_number:
             add(f"{self._incrementing} is not null")
         where = f" where {' and '.join(conditions)}" if conditions else ""
@@ -108,12 +106,12 @@ class SelectBuilder:
             return
         moment = self._time(position.timestamp)
         if not self._incrementing:
-            add(f"{self._timestamp} > {_MARK}", moment)
+            add(f"{self._timestamp} > {MARK}", moment)
         elif position.incrementing is None:
-            add(f"{self._timestamp} >= {_MARK}", moment)
+            add(f"{self._timestamp} >= {MARK}", moment)
         else:  # in a form that an index on both serves
-            add(f"{self._timestamp} >= {_MARK}", moment)
-            add(f"({self._timestamp} > {_MARK} or {self._incrementing} > {_MARK})", moment, position.incrementing)
+            add(f"{self._timestamp} >= {MARK}", moment)
+            add(f"({self._timestamp} > {MARK} or {self._incrementing} > {MARK})", moment, position.incrementing)
 
     def highest(self, column: str) -> Statement:
         """Return the statement for the lowest and the highest number of a column."""
@@ -126,9 +124,7 @@ class SelectBuilder:
         return self._statement(f"select {fields} from {self._source}", [])
 
     def _statement(self, sql: str, parameters: Sequence[Any]) -> Statement:
-        if self._dialect.marker != "?":  # the driver takes per cent signs for its own
-            sql = sql.replace("%", "%%")
-        return Statement(sql.replace(_MARK, self._dialect.marker), tuple(parameters))
+        return Statement(self._dialect.with_parameters(sql), tuple(parameters))
 
     def _field(self, column: Column) -> str:
         name = self._dialect.quote(column.name)

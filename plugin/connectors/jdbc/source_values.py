@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sluiceway.connectors.jdbc.columns import ColumnType, Granularity, Kind, Mapping, mapped
+from sluiceway.connectors.jdbc.columns import WHOLE_NUMBERS, ColumnType, Granularity, Kind, Mapping, mapped
 from sluiceway.connectors.jdbc.url import MYSQL, POSTGRESQL, SQLITE
 from sluiceway.data.instant import EPOCH
 from sluiceway.errors import DataError
@@ -156,6 +156,6 @@ def _sqlite_number(convert: Callable[[Any], Any]) -> Convert:
 _SQLITE: dict[Kind, Convert] = {
     Kind.BOOLEAN: bool, Kind.STRING: _sqlite_text, Kind.BYTES: _sqlite_bytes, Kind.DATE: _sqlite_date, Kind.TIME: _sqlite_time,
     Kind.TIMESTAMP: _sqlite_timestamp, Kind.DECIMAL: _sqlite_number(lambda value: Decimal(str(value))),
-    **dict.fromkeys((Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64), _sqlite_number(int)),
+    **dict.fromkeys(WHOLE_NUMBERS, _sqlite_number(int)),
     **dict.fromkeys((Kind.FLOAT32, Kind.FLOAT64), _sqlite_number(float)),
 }  # fmt: skip

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 
+MARK = "\0"
+"""A parameter's place in SQL that is not whole yet; no SQL has one."""
+
+
 class TableId(NamedTuple):
     """A table's full name. A part is None where the database has none, or where its default is meant."""
 
@@ -47,6 +51,12 @@ class Dialect(abc.ABC):
     def qualified(self, table: TableId) -> str:
         """Return a table's name as it is written in SQL."""
         return ".".join(self.quote(part) for part in table if part)
+
+    def with_parameters(self, sql: str) -> str:
+        """Return SQL as the driver wants it, its ``MARK`` made into parameters: one that writes them as %s takes no other %."""
+        if self.marker != "?":
+            sql = sql.replace("%", "%%")
+        return sql.replace(MARK, self.marker)
 
     def parse_table(self, text: str) -> TableId:
         """Return the table that ``table``, ``schema.table`` or ``catalog.schema.table`` means; parts may be quoted.
