@@ -110,7 +110,7 @@ def _one(stack: RunningStack, name: str, run: int, condition: Callable[[], bool]
     finally:
         seen.close()
     task = _newest(stack, name)
-    started, ended, queued = (_seconds(task[key]) for key in ("start_date", "end_date", "queued_when"))
+    started, ended, queued = (seconds(task[key]) for key in ("start_date", "end_date", "queued_when"))
     first = "-" if seen.at is None else f"{seen.at - started:.1f}"
     return [str(run), name, f"{started - queued:.1f}", first, f"{ended - started:.1f}", str(LINES), f"{load:.1f}"]
 
@@ -124,7 +124,8 @@ def _newest(stack: RunningStack, name: str) -> Mapping[str, Any]:
     return dict(answer.json()["task_instances"][0])
 
 
-def _seconds(moment: str) -> float:
+def seconds(moment: str) -> float:
+    """Return a moment as Airflow's REST API tells it, in seconds since the epoch."""
     return datetime.fromisoformat(moment.replace("Z", "+00:00")).timestamp()
 
 

@@ -22,7 +22,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import httpx
 import orjson
+from bench_airflow_batch import seconds
 from sluiceway.stack import leftovers
 
 from support.eventually import eventually
@@ -85,7 +85,7 @@ class Watcher:
         if seen.drivers[-1] and time.monotonic() - self._busy > _LINGER_SECONDS:
             seen.stray += 1
         beat = self._client.get("/monitor/health").json()["scheduler"]["latest_scheduler_heartbeat"]
-        seen.heartbeats.append(time.time() - _seconds(beat))
+        seen.heartbeats.append(time.time() - seconds(beat))
 
     def close(self) -> None:
         self._end.set()
@@ -180,13 +180,13 @@ def _report(stack: RunningStack, files: Files, names: list[str], seen: Watch, dr
     for name, times in zip(names, files.written, strict=True):
         if not ended[name]:
             continue
-        last = max(_seconds(task["start_date"]) for task in ended[name])
+        last = max(seconds(task["start_date"]) for task in ended[name])
         lines = [orjson.loads(each.value or b"")["payload"] for each in cluster.messages(name)]
         due = sum(1 for each in times if each < last)
         missed += len({str(number) for number in range(due)} - set(lines))
         repeated += len(lines) - len(set(lines)) + (0 if lines == sorted(lines, key=int) else 1)
-    durations = [_seconds(task["end_date"]) - _seconds(task["start_date"]) for task in tasks if task["state"] == "success"]
-    waits = [_seconds(task["start_date"]) - _seconds(task["run_after"]) for task in tasks if task["start_date"]]
+    durations = [seconds(task["end_date"]) - seconds(task["start_date"]) for task in tasks if task["state"] == "success"]
+    waits = [seconds(task["start_date"]) - seconds(task["run_after"]) for task in tasks if task["start_date"]]
     states = {state: sum(task["state"] == state for task in tasks) for state in sorted({str(task["state"]) for task in tasks})}
     never = sum(not each for each in ended.values())
     rows = [
@@ -239,10 +239,6 @@ def _tasks(stack: RunningStack) -> Iterator[Mapping[str, Any]]:
 
 def _spread(values: list[float]) -> str:
     return f"{statistics.median(values):.1f}, {max(values):.1f}" if values else "-"
-
-
-def _seconds(moment: str) -> float:
-    return datetime.fromisoformat(moment.replace("Z", "+00:00")).timestamp()
 
 
 if __name__ == "__main__":

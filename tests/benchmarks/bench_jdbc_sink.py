@@ -42,9 +42,10 @@ from sluiceway.data.instant import timestamp_of
 from sluiceway.stack import maven
 from sluiceway.stack.broker import EmbeddedBroker
 
-from support.databases import DatabaseForTest, postgresql_server
+from support.database import DatabaseForTest
 from support.jdbc_sink import JSON, TaskProcess, fill
 from support.peer import PeerStandalone, delete_connector, get_status, put_config
+from support.postgres import PostgresServer
 
 DEBEZIUM = "io.debezium:debezium-connector-jdbc:3.3.0.Final"
 DRIVER = "org.postgresql:postgresql:42.7.7"
@@ -169,9 +170,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="sluiceway-bench-") as temporary:
         folder = Path(temporary)
         broker = EmbeddedBroker(folder / "broker")
-        server = postgresql_server.__wrapped__()  # the fixture, used as the generator that it is
+        server = PostgresServer()
         try:
-            bootstrap, database = broker.start(), next(server)
+            server.start()
+            bootstrap, database = broker.start(), server.first
             plugins = folder / "plugins" / "debezium"
             plugins.mkdir(parents=True)
             jars = maven.resolve([DEBEZIUM, DRIVER], exclude=THE_WORKERS, title="Debezium's JDBC sink")

@@ -21,8 +21,8 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -37,9 +37,9 @@ from sluiceway.storage.model import State
 from sluiceway.testing import MemoryOffsets
 from sluiceway.testing.contexts import MemorySourceContext
 
-from support import databases
-from support.databases import DatabaseForTest
+from support.database import DatabaseForTest
 from support.engine import RunningTask
+from support.postgres import PostgresServer
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 GIVE_UP_SECONDS = 900.0
@@ -63,12 +63,6 @@ began = time.monotonic()
 pipeline.extract(source)
 print(time.monotonic() - began)
 """
-
-
-@contextmanager
-def postgresql() -> Iterator[DatabaseForTest]:
-    """The server that the tests have, outside of pytest."""
-    yield from databases.postgresql_server.__wrapped__()  # type: ignore[attr-defined]
 
 
 def fill(server: DatabaseForTest, name: str, rows: int) -> None:
@@ -220,7 +214,8 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=2000)
     parser.add_argument("--no-dlt", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="sluiceway-bench-") as name, postgresql() as server:
+    with tempfile.TemporaryDirectory(prefix="sluiceway-bench-") as name, PostgresServer() as started:
+        server = started.first
         broker = EmbeddedBroker(Path(name) / "broker")
         bootstrap = broker.start()
         try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +16,10 @@ from support.faults.cluster import Cluster
 from support.faults.guarantee import Guarantee
 from support.faults.rows import NewRow, Row, table, without_a_line, without_a_test
 from support.faults.world import World, world
+
+if TYPE_CHECKING:
+    from support.faults.airflow_job import Job
+    from support.stack import RunningStack
 
 _ROWS = pytest.StashKey[list[Row]]()
 _TESTED = pytest.StashKey[list[tuple[int, ...]]]()
@@ -106,6 +111,24 @@ def place(broker: FaultyBroker, guarantee: Guarantee, tmp_path: Path) -> Iterato
 def cluster(broker: FaultyBroker) -> Cluster:
     """The broker's topics and groups, seen from outside."""
     return Cluster(broker.address)
+
+
+@pytest.fixture
+def new_job(stack: RunningStack, unique: Callable[[str], str]) -> Iterator[Job]:
+    """A source on the module's stack, not started yet."""
+    from support.faults.airflow_job import Job
+
+    made = Job(stack, unique("fault").replace("-", "_"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def job(new_job: Job) -> Job:
+    """A job under way."""
+    new_job.start()
+    new_job.more()
+    return new_job
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -38,21 +38,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
         yield running
     finally:
         running.close()
-
-
-@pytest.fixture
-def new_job(stack: RunningStack, unique: Callable[[str], str]) -> Iterator[Job]:
-    made = Job(stack, unique("fault").replace("-", "_"))
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def job(new_job: Job) -> Job:
-    """A job under way."""
-    new_job.start()
-    new_job.more()
-    return new_job
 
 
 @pytest.mark.matrix(11)

@@ -45,21 +45,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
         running.close()
 
 
-@pytest.fixture
-def new_job(stack: RunningStack, unique: Callable[[str], str]) -> Iterator[Job]:
-    made = Job(stack, unique("kill").replace("-", "_"))
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def job(new_job: Job) -> Job:
-    """A job under way."""
-    new_job.start()
-    new_job.more()
-    return new_job
-
-
 def _component(name: str) -> Callable[[Job], psutil.Process]:
     return lambda job: psutil.Process(airflow_process(name, job.stack.home).status().pid)
 

@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from sluiceway.api import SinkRecord
 
-from support.databases import DatabaseForTest
+from support.database import DatabaseForTest
 from support.eventually import eventually
 from support.faults.length import lasting
 from support.faults.proxy import TcpProxy

@@ -17,7 +17,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from faults.test_source_process import at_a_random_point, kill
-from support.databases import DatabaseForTest
+from support.database import DatabaseForTest
 from support.eventually import eventually
 from support.faults.guarantee import Guarantee
 from support.faults.processes import Role

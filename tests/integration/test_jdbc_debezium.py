@@ -12,7 +12,7 @@ from sluiceway.api import SinkRecord
 from sluiceway.connectors.jdbc.debezium import DebeziumJdbcSinkConnector
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 
-from support.databases import DatabaseForTest
+from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.jdbc_sink import JSON, fill
 

@@ -12,7 +12,7 @@ from sluiceway.connectors.jdbc.dialects.base import TableId
 from sluiceway.connectors.jdbc.tables import TableSelection, columns_of, find_tables
 from sluiceway.errors import ConnectError, RetriableError
 
-from support.databases import PASSWORD, DatabaseForTest
+from support.database import PASSWORD, DatabaseForTest
 
 
 def opened(database: DatabaseForTest, **changes: str) -> Database:

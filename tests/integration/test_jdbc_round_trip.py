@@ -14,7 +14,7 @@ from sluiceway.testing import run_source
 from sluiceway.testing.contexts import MemoryConnectorContext
 
 from integration.test_jdbc_source_types import MARIADB, POSTGRESQL
-from support.databases import DatabaseForTest
+from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.jdbc_sink import JSON
 

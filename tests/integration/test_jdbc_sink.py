@@ -30,7 +30,7 @@ from sluiceway.data import (
 from sluiceway.errors import ConnectError, FencedError, RetriableError
 from sluiceway.testing import SinkConnectorContract
 
-from support.databases import DatabaseForTest
+from support.database import DatabaseForTest
 from support.jdbc_sink import KEYED, UPSERT, VALUE, gone, person, record, sink
 
 PEOPLE = "select id, name from people order by id"

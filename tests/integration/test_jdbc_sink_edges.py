@@ -10,7 +10,7 @@ from sluiceway.connectors.jdbc.sink_tables import Tables
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema
 from sluiceway.errors import FencedError, RetriableError
 
-from support.databases import DatabaseForTest
+from support.database import DatabaseForTest
 from support.jdbc_sink import KEYED, person, record, sink
 
 PEOPLE = "select id, name from people order by id"

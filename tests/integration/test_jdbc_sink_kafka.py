@@ -13,7 +13,7 @@ from sluiceway.errors import ConnectError
 
 from integration.test_engine import Kafka
 from integration.test_jdbc_sink import ALL_TYPES, as_read
-from support.databases import DatabaseForTest
+from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.eventually import eventually
 from support.faults.proxy import TcpProxy

@@ -19,7 +19,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.testing import MemoryOffsets, run_source
 from sluiceway.testing.running import RunningSource
 
-from support.databases import DatabaseForTest
+from support.database import DatabaseForTest
 
 STAMP = {"postgresql": "timestamp", "mysql": "datetime(6)", "sqlite": "timestamp"}
 

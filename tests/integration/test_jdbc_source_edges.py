@@ -15,8 +15,9 @@ from sluiceway.errors import ConnectError, RetriableError
 from sluiceway.testing import MemoryOffsets
 from sluiceway.testing.running import RunningSource
 
-from support.databases import DatabaseForTest, mariadb_process
+from support.database import DatabaseForTest
 from support.eventually import eventually
+from support.mariadb import MariaDbServer
 
 UTC = dt.timezone.utc
 
@@ -28,12 +29,12 @@ def config_of(database: DatabaseForTest, mode: str, **more: str) -> dict[str, st
 
 @pytest.mark.parametrize("zone", ["EST5", "CET-1"])
 def test_a_transaction_of_mariadb_begins_when_it_began_whatever_the_servers_zone(zone: str) -> None:
-    with mariadb_process(zone=zone) as server, closing(server.connect(autocommit=False)) as late:
+    with MariaDbServer(zone) as mariadb, closing(mariadb.first.connect(autocommit=False)) as late:
         late.cursor().execute("start transaction with consistent snapshot")
         late.cursor().execute("create temporary table t (id integer)")
         late.cursor().execute("select * from mysql.innodb_table_stats for update")
-        with closing(server.connect()) as connection:
-            horizon = MySqlHorizon(server.connect)
+        with closing(mariadb.first.connect()) as connection:
+            horizon = MySqlHorizon(mariadb.first.connect)
             since, now = horizon.open_since(connection), horizon.clock(connection)
         assert since is not None
         assert abs((now - since).total_seconds()) < 60

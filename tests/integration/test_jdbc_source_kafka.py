@@ -15,7 +15,7 @@ from sluiceway.spark.launcher import ThreadLauncher
 from sluiceway.testing.contexts import MemoryConnectorContext
 
 from integration.test_engine import Kafka
-from support.databases import DatabaseForTest
+from support.database import DatabaseForTest
 from support.driver_bench import open_bench
 from support.engine import Offsets, RunningTask
 from support.eventually import eventually

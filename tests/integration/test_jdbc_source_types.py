@@ -30,7 +30,7 @@ from sluiceway.data import (
 )
 from sluiceway.testing import run_source
 
-from support.databases import DatabaseForTest
+from support.database import DatabaseForTest
 
 UTC = dt.timezone.utc
 MOMENT = dt.datetime(2024, 5, 6, 7, 8, 9, 123456, UTC)

@@ -1,34 +1,23 @@
 """An embedded broker for a whole pytest run, one for each xdist worker: tests of two workers may use the same names.
 
 The run's controlling process owns them: it makes the folder before any worker starts and stops the brokers when the session ends,
-however it ends. A process that does nothing but wait stops them when the controlling process was killed.
+however it ends.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from sluiceway.stack.broker import EmbeddedBroker
 
+from support.guard import Guard
+
 #: Names the run's folder to xdist workers, which inherit the environment. Each broker has a folder in it.
 FOLDER_VARIABLE = "SLUICEWAY_TEST_BROKER_DIR"
-
-# Sees its standard input close when the test run is gone, even by SIGKILL; then stops the brokers and removes the folder.
-_GUARD = """
-import signal, sys
-from pathlib import Path
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-    signal.signal(number, signal.SIG_IGN)
-sys.stdin.read()
-sys.path.append(sys.argv[2])
-from support.broker import stop_all
-stop_all(Path(sys.argv[1]))
-"""
 
 
 class SharedBrokers:
@@ -37,19 +26,18 @@ class SharedBrokers:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="sluiceway-tests-"))
         os.environ[FOLDER_VARIABLE] = str(self.folder)
-        command = [sys.executable, "-c", _GUARD, str(self.folder), str(Path(__file__).parent.parent)]
-        self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+        self._guard = Guard(stop_all, self.folder)
 
     def close(self) -> None:
         """Stop what brokers tests have started, and remove their files."""
         os.environ.pop(FOLDER_VARIABLE, None)
         stop_all(self.folder)
-        self._guard.communicate()  # closes its standard input, and it ends
+        self._guard.close()
 
 
-def stop_all(folder: Path) -> None:
+def stop_all(folder: str | Path) -> None:
     """Stop the brokers of a run and remove the run's folder."""
-    for each in folder.glob("*"):
+    for each in Path(folder).glob("*"):
         EmbeddedBroker(each).stop()
     shutil.rmtree(folder, ignore_errors=True)
 

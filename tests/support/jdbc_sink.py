@@ -16,7 +16,7 @@ from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema, Struct
 from sluiceway.testing import MemorySinkContext
 
-from support.databases import DatabaseForTest
+from support.database import DatabaseForTest
 from support.engine import RunningTask
 
 KEY = Schema.struct({"id": INT64_SCHEMA})

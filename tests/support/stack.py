@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,25 +17,11 @@ from sluiceway.stack.process import BackgroundProcess
 from sluiceway.stack.up import Addresses, down, up
 
 from support.eventually import eventually
+from support.guard import Guard
 from support.postgres import PostgresServer
 
 #: How long a Spark application and its DAG may take to get going on a small busy machine, in seconds.
 START = 120.0
-
-# Sees its standard input close when the test run is gone, even by SIGKILL, and ends the stack.
-_GUARD = """
-import signal, sys
-from pathlib import Path
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-    signal.signal(number, signal.SIG_IGN)
-sys.stdin.read()
-from sluiceway.stack.up import down
-down(lambda line: None, home=Path(sys.argv[1]))
-if len(sys.argv) > 2:
-    sys.path.append(sys.argv[3])
-    from support.postgres import end
-    end(Path(sys.argv[2]))
-"""
 
 
 class RunningStack:
@@ -52,15 +37,13 @@ class RunningStack:
         self.home = home
         self._database = PostgresServer() if postgres else None
         self.settings = {**(self._database.airflow() if self._database else {}), **(settings or {})}
-        more = [str(self._database.folder), str(Path(__file__).parent.parent)] if self._database else []
-        command = [sys.executable, "-c", _GUARD, str(home), *more]
-        self._guard = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+        self._guard = Guard(end, home)
         try:
             if self._database is not None:
                 self._database.start()
             self.addresses = self.up()
         except BaseException:
-            self._guard.communicate()
+            self._end()
             raise
         self.connect = ConnectClient(self.addresses.rest)
         self.mounted = ConnectClient(f"{self.addresses.airflow}/sluiceway")
@@ -87,7 +70,12 @@ class RunningStack:
         for client in (self.connect, self.mounted, self.airflow):
             client.close()
         down(_say, home=self.home)
-        self._guard.communicate()
+        self._end()
+
+    def _end(self) -> None:
+        self._guard.close()
+        if self._database is not None:
+            self._database.close()
 
     def airflow_environment(self) -> dict[str, str]:
         """Return the variables with which a command of Airflow's belongs to this stack."""
@@ -147,3 +135,8 @@ class RunningStack:
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
+
+
+def end(home: str) -> None:
+    """End a stack, from any process."""
+    down(lambda line: None, home=Path(home))

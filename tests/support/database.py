@@ -1,0 +1,56 @@
+"""A database as tests see it, of whichever kind."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from sluiceway.connectors.jdbc.url import MYSQL, POSTGRESQL, SQLITE
+
+HOST = "127.0.0.1"
+USER = "sluiceway"
+PASSWORD = "open-sesame"  # of servers that this machine alone reaches, for as long as the test runs
+
+
+@dataclass(frozen=True)
+class DatabaseForTest:
+    """One empty database. ``connect`` gives autocommitting connections of the Python driver, to be closed by the caller."""
+
+    dialect: str
+    name: str
+    jdbc_url: str
+    user: str = USER
+    password: str = PASSWORD
+    port: int = 0
+
+    @property
+    def config(self) -> dict[str, str]:
+        """The connection's keys in a connector's config."""
+        if self.dialect == SQLITE:
+            return {"connection.url": self.jdbc_url}
+        return {"connection.url": self.jdbc_url, "connection.user": self.user, "connection.password": self.password}
+
+    def connect(self, *, autocommit: bool = True) -> Any:
+        if self.dialect == POSTGRESQL:
+            import psycopg
+
+            return psycopg.connect(
+                host=HOST, port=self.port, user=self.user, password=self.password, dbname=self.name, autocommit=autocommit
+            )
+        if self.dialect == MYSQL:
+            import pymysql
+
+            return pymysql.connect(
+                host=HOST, port=self.port, user=self.user, password=self.password, database=self.name, autocommit=autocommit,
+                local_infile=True,
+            )  # fmt: skip
+        import sqlite3
+
+        return sqlite3.connect(self.name, isolation_level=None if autocommit else "", timeout=30)
+
+    def execute(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """Run one statement, commit it, and return its rows."""
+        with closing(self.connect()) as connection, closing(connection.cursor()) as cursor:
+            cursor.execute(sql, parameters or ()) if parameters or self.dialect == SQLITE else cursor.execute(sql)
+            return [tuple(row) for row in cursor.fetchall()] if cursor.description else []

