@@ -44,7 +44,7 @@ bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios;
 	$(BIN)/python tests/benchmarks/bench_engine.py
 	$(BIN)/python tests/benchmarks/bench_chain.py
 
-bench-airflow: $(VENV)/.ready  ## seconds of a pause, of a resume and of a scheduled run; 50 scheduled connectors for 10 minutes (needs PostgreSQL)
+bench-airflow: $(VENV)/.ready  ## seconds of a pause, of a resume and of a scheduled run; 50 scheduled connectors for 10 minutes
 	$(BIN)/python tests/benchmarks/bench_airflow_pause.py
 	$(BIN)/python tests/benchmarks/bench_airflow_batch.py
 	$(BIN)/python tests/benchmarks/bench_airflow_many.py
