@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,8 @@ from sluiceway.cli.common import Subparsers, add_server, client, say
 from sluiceway.cli.output import table
 
 if TYPE_CHECKING:
-    from sluiceway.cli.top_table import Look, Places
+    from sluiceway.cli.top_table import Look
+    from sluiceway.kafka.lag import Offsets
     from sluiceway.rest.client import ConnectClient
 
 # Offsets are committed now and then, by default once a minute: rates from one look to the next would be 0 or enormous.
@@ -56,12 +58,34 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _look(api: ConnectClient, ends: _Ends) -> Look:
-    from sluiceway.cli.top_table import Look, kafka_places
+    from sluiceway.cli.top_table import Look, committed
 
     statuses = api.statuses()
     offsets = {name: _offsets(api, name) for name in statuses}
-    sinks = {place for each in offsets.values() for place in kafka_places(each)}
-    return Look(time.monotonic(), statuses, offsets, ends.of(sinks))
+    if not ends.known:
+        return Look(time.monotonic(), statuses, offsets)
+    topics = _topics(api, {name for name, status in statuses.items() if status["type"] == "sink"})
+    begins, found = ends.of([(topics.get(name, ()), committed(each)) for name, each in offsets.items()])
+    return Look(time.monotonic(), statuses, offsets, topics, begins, found)
+
+
+def _topics(api: ConnectClient, sinks: set[str]) -> dict[str, tuple[str, ...]]:
+    """Return the topics that each sink reads."""
+    from sluiceway.config.connector import TOPICS_REGEX, sink_topics
+
+    configs = {name: info["config"] for name, info in api.infos().items() if name in sinks}
+    return {name: sink_topics(config, _seen(api, name) if config.get(TOPICS_REGEX) else ()) for name, config in configs.items()}
+
+
+def _seen(api: ConnectClient, name: str) -> list[str]:
+    from sluiceway.rest.client import RestError
+
+    try:
+        return api.topics(name)
+    except RestError as error:
+        if error.status:
+            return []  # topic.tracking.enable=false
+        raise
 
 
 def _offsets(api: ConnectClient, name: str) -> list[dict[str, Any]]:
@@ -76,7 +100,7 @@ def _offsets(api: ConnectClient, name: str) -> list[dict[str, Any]]:
 
 
 class _Ends:
-    """Asks Kafka for the ends of partitions; knows none without a worker's file, or while Kafka does not answer."""
+    """Asks Kafka where partitions begin and end; knows neither without a worker's file, or while Kafka does not answer."""
 
     def __init__(self, worker_file: Path | None) -> None:
         from sluiceway.folders import state_home
@@ -85,21 +109,34 @@ class _Ends:
         self._file = worker_file or (made if made.exists() else None)
         self._admin: Any = None
 
-    def of(self, places: set[tuple[str, int]]) -> Places:
-        if self._file is None or not places:
-            return {}
-        from sluiceway.api.task import TopicPartition
-        from sluiceway.cli.common import worker
+    @property
+    def known(self) -> bool:
+        """Whether there is a cluster to ask."""
+        return self._file is not None
+
+    def of(self, sinks: Sequence[tuple[Sequence[str], Offsets]]) -> tuple[Offsets, Offsets]:
+        """Return the first offsets of partitions without a commit and the ends of all, given each sink's topics and commits."""
         from sluiceway.errors import InternalTopicError, KafkaClientError
-        from sluiceway.kafka.admin import end_offsets
+        from sluiceway.kafka.admin import begin_offsets, end_offsets, partition_counts
+        from sluiceway.kafka.lag import existing, partitions_of
+
+        if self._file is None or not any(topics or committed for topics, committed in sinks):
+            return {}, {}
+        admin = self._client(self._file)
+        try:
+            counts = partition_counts(admin)
+            fresh = {each for topics, committed in sinks for each in partitions_of(topics, counts) if each not in committed}
+            read = existing({each for _, committed in sinks for each in committed}, counts)
+            return begin_offsets(admin, fresh), end_offsets(admin, fresh | read)
+        except (KafkaClientError, InternalTopicError):
+            return {}, {}
+
+    def _client(self, file: Path) -> Any:
+        from sluiceway.cli.common import worker
         from sluiceway.kafka.clients import admin_client
 
-        self._admin = self._admin or admin_client(worker(self._file))
-        try:
-            found = end_offsets(self._admin, [TopicPartition(*place) for place in places])
-        except (KafkaClientError, InternalTopicError):
-            return {}
-        return {(place.topic, place.partition): offset for place, offset in found.items()}
+        self._admin = self._admin or admin_client(worker(file))
+        return self._admin
 
 
 def _live(head: str, lines: str) -> str:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sluiceway.api.task import TopicPartition
 from sluiceway.cli.output import counts
-
-Places = dict[tuple[str, int], int]
+from sluiceway.kafka.lag import Lag, Offsets, group_lag
 
 _HEAD = ("NAME", "TYPE", "STATE", "TASKS", "OFFSETS/S", "LAG")
 
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen at a time (seconds, any clock): statuses, offsets by connector, and the ends of the sinks' partitions."""
+    """What was seen at a time (seconds, any clock).
+
+    ``statuses`` and ``offsets`` as REST shows them, and ``topics`` that sinks read, all by connector. ``begins`` and ``ends`` of
+    the sinks' partitions; empty if Kafka was not asked or did not answer.
+    """
 
     at: float
     statuses: Mapping[str, Mapping[str, Any]]
     offsets: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
-    ends: Places = field(default_factory=dict)
+    topics: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    begins: Offsets = field(default_factory=dict)
+    ends: Offsets = field(default_factory=dict)
 
 
 def rows(now: Look, before: Look | None) -> list[tuple[str, ...]]:
@@ -28,17 +34,19 @@ def rows(now: Look, before: Look | None) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = [_HEAD]
     for name, status in sorted(now.statuses.items()):
         rate = None if before is None else _rate(name, now, before)
-        lag = _lag(now.offsets.get(name, []), now.ends)
+        lag = _lag(name, now).total
         state = status["connector"]["state"]
         shown = ("-" if rate is None else f"{rate:,.1f}", "-" if lag is None else f"{lag:,}")
         found.append((name, status["type"], state, counts(dict(status)), *shown))
     return found
 
 
-def kafka_places(offsets: list[dict[str, Any]]) -> Places:
-    """Return a sink's committed offsets by topic and partition."""
+def committed(offsets: list[dict[str, Any]]) -> dict[TopicPartition, int]:
+    """Return a sink's committed offsets."""
     return {
-        (each["partition"]["kafka_topic"], int(each["partition"]["kafka_partition"])): int(each["offset"]["kafka_offset"])
+        TopicPartition(each["partition"]["kafka_topic"], int(each["partition"]["kafka_partition"])): int(
+            each["offset"]["kafka_offset"]
+        )
         for each in offsets
         if "kafka_topic" in each["partition"] and "kafka_offset" in (each["offset"] or {})
     }
@@ -64,6 +72,5 @@ def _numbers(offsets: list[dict[str, Any]]) -> dict[str, float]:
     return found
 
 
-def _lag(offsets: list[dict[str, Any]], ends: Places) -> int | None:
-    places = {place: offset for place, offset in kafka_places(offsets).items() if place in ends}
-    return sum(max(0, ends[place] - offset) for place, offset in places.items()) if places else None
+def _lag(name: str, look: Look) -> Lag:
+    return group_lag(look.topics.get(name, ()), committed(look.offsets.get(name, [])), look.begins, look.ends)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sluiceway.config.common_keys import (
     CONNECTOR,
@@ -22,11 +22,12 @@ from sluiceway.config.restarts import RESTARTS
 from sluiceway.config.sink_keys import DLQ_TOPIC, SINK, TOPICS, TOPICS_REGEX
 from sluiceway.config.source_keys import SOURCE
 from sluiceway.config.validators import OneOf, OrNull, Range
+from sluiceway.config.variables import referring_keys
 
 __all__ = [
     "CONNECTOR", "CONNECTOR_CLASS", "CONNECTOR_VERSION", "DLQ_TOPIC", "HEADER_CONVERTER", "KEY_CONVERTER", "NAME", "OWN",
     "PREDICATES", "SINK", "SOURCE", "TASKS_MAX", "TASKS_MAX_ENFORCE", "TASK_CLASS", "TOPICS", "TOPICS_REGEX", "TRANSFORMS",
-    "VALUE_CONVERTER", "java_regex", "overrides",
+    "VALUE_CONVERTER", "java_regex", "overrides", "sink_topics",
 ]  # fmt: skip
 
 TASK_CLASS = "task.class"
@@ -57,6 +58,15 @@ def overrides(config: Mapping[str, str], client: str) -> dict[str, str]:
     """Return a connector's client overrides: ``overrides(config, "producer")`` for ``producer.override.*``."""
     prefix = f"{client}.override."
     return {key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix)}
+
+
+def sink_topics(config: Mapping[str, str], seen: Iterable[str]) -> tuple[str, ...]:
+    """Return the topics that a sink reads: those of ``topics``, else (``topics.regex``) those it was seen to use.
+
+    A topic that is still a reference (``${provider:path:key}``) is not known and left out.
+    """
+    named = [topic.strip() for topic in config.get(TOPICS, "").split(",") if topic.strip()]
+    return tuple(topic for topic in named if not referring_keys({TOPICS: topic})) or tuple(seen)
 
 
 def java_regex(pattern: str) -> str:

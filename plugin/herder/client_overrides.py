@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from sluiceway.config.client_keys import CLIENT_KEYS
 from sluiceway.config.connector import DLQ_TOPIC, NAME
+from sluiceway.config.consumer_group import GROUP, sink_group
 from sluiceway.config.definition import ConfigKey, ConfigValue, ValidatedValue, parse_value
+from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.config_infos import ConfigInfo, ConfigKeyInfo, ConfigValueInfo
 from sluiceway.herder.enrichment import Config
 from sluiceway.herder.override_policy import OverridePolicy
 
-GROUP = "consumer.override.group.id"
 _TOPIC_CREATION = "topic.creation."
 
 
@@ -23,17 +24,17 @@ def override_infos(config: Config, policy: OverridePolicy, *, sink: bool) -> lis
     return [info for client in _clients(config, sink=sink) for info in _infos(client, config, policy)]
 
 
-def check_group(config: Config, found: dict[str, ValidatedValue], worker_group: str) -> None:
+def check_group(config: Config, found: dict[str, ValidatedValue], worker: WorkerConfig) -> None:
     """Add a finding if a sink's consumers would join the group of the workers."""
-    own, name = config.get(GROUP), config.get(NAME)
-    if own is not None:
-        if own == worker_group:
-            finding = found.setdefault(GROUP, ValidatedValue(GROUP, own))
-            finding.errors.append(f"Consumer group {own} conflicts with Connect worker group {worker_group}")
-    elif f"connect-{name}" == worker_group:
-        found[NAME].errors.append(
-            f"Consumer group for sink connector named {name} conflicts with Connect worker group {worker_group}"
-        )
+    name = config.get(NAME)
+    group = sink_group(worker, str(name), config)
+    if group != worker.group_id:
+        return
+    if config.get(GROUP):
+        finding = found.setdefault(GROUP, ValidatedValue(GROUP, group))
+        finding.errors.append(f"Consumer group {group} conflicts with Connect worker group {group}")
+    else:
+        found[NAME].errors.append(f"Consumer group for sink connector named {name} conflicts with Connect worker group {group}")
 
 
 def _clients(config: Config, *, sink: bool) -> list[str]:

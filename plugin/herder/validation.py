@@ -102,7 +102,7 @@ def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
     found = framework.validate(config)
     if sink:
         _check_topics(config, found)
-        check_group(config, found, worker.group_id)
+        check_group(config, found, worker)
     elif issubclass(connector, SourceConnector):
         check_exactly_once(connector, {key: value for key, value in config.items() if value is not None}, worker, found)
     for key in (key for key, value in config.items() if value is None):

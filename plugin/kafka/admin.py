@@ -30,6 +30,7 @@ from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors, to_connect_erro
 log = logging.getLogger(__name__)
 
 _REQUEST_SECONDS = 30.0
+_LIST_SECONDS = 10.0
 _LEADER_SECONDS = 15.0
 # What is answered while a topic is new, its leader moves or the brokers restart, and for how many seconds that is believed.
 _TRANSIENT = {
@@ -97,6 +98,13 @@ def partition_count(admin: AdminClient, topic: str) -> int | None:
     """Return a topic's number of partitions, or None if it does not exist. Never creates it."""
     description = _describe(admin, topic)
     return None if description is None else len(description.partitions)
+
+
+def partition_counts(admin: AdminClient) -> dict[str, int]:
+    """Return the number of partitions of every topic that may be described. Raises KafkaClientError."""
+    with mapped_errors("list the topics of the Kafka cluster"):
+        topics = admin.list_topics(timeout=_LIST_SECONDS).topics
+    return {name: len(topic.partitions) for name, topic in topics.items() if topic.error is None}
 
 
 def topic_id(admin: AdminClient, topic: str) -> str | None:

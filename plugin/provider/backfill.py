@@ -7,18 +7,19 @@ name of its own touches nothing of the live one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sluiceway.config.connector import NAME
+from sluiceway.config.consumer_group import GROUP, default_group, sink_group
 from sluiceway.config.variables import references
+from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.provider.dag_keys import APPLICATION, DAG, MICRO_BATCH, MODE, is_sink_config
 from sluiceway.provider.run_variables import RUN
 
 _WINDOW = "sluicewayWindow"
-_GROUP = "consumer.override.group.id"
 # What says where a backfill has got to must not be shared with the live connector.
-_NOT_ITS_OWN = (_GROUP, APPLICATION)
+_NOT_ITS_OWN = (GROUP, APPLICATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,20 @@ class Backfill:
         if sink:
             own = _windowed(own, start, end)
         return cls(name, connector, sink, int(start), own)
+
+    def for_worker(self, worker: WorkerConfig) -> Backfill:
+        """Return the backfill with a consumer group of its own, even if the worker's ``consumer.group.id`` is set.
+
+        In the group of that key it would move the offsets of every other sink, and delete them at its end.
+        """
+        if not self.sink or has_own_group(worker, self.name, self.config):
+            return self
+        return replace(self, config={**self.config, GROUP: default_group(self.name)})
+
+
+def has_own_group(worker: WorkerConfig, name: str, config: Mapping[str, str]) -> bool:
+    """Whether no other connector reads in the consumer group of a backfill's sink."""
+    return sink_group(worker, name, config) == default_group(name)
 
 
 def _windowed(config: Mapping[str, str], start: str, end: str) -> dict[str, str]:

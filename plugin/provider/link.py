@@ -13,8 +13,9 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import NotFoundError
 from sluiceway.herder.offset_edits import as_edits
 from sluiceway.herder.plugin_path import use_plugin_path
-from sluiceway.provider.backfill import Backfill
+from sluiceway.provider.backfill import Backfill, has_own_group
 from sluiceway.provider.cluster_view import DriverSeen, open_view
+from sluiceway.provider.dag_keys import is_sink_config
 from sluiceway.provider.meter import Meter
 from sluiceway.provider.movement import Position
 from sluiceway.storage.interfaces import ConfigStore, StatusStore
@@ -147,6 +148,7 @@ class KafkaLink:
         from sluiceway.herder import Herder
         from sluiceway.storage.factory import open_stores
 
+        backfill = backfill.for_worker(self._worker)
         with open_stores(self._worker) as stores:
             herder = Herder(self._worker, stores.config, stores.status, stores.offsets)
             entry = stores.config.snapshot().entry(backfill.name)
@@ -169,11 +171,14 @@ class KafkaLink:
         from sluiceway.storage.factory import open_stores
 
         with open_stores(self._worker) as stores:
-            if stores.config.snapshot().entry(name) is None:
+            entry = stores.config.snapshot().entry(name)
+            if entry is None:
                 return
             herder = Herder(self._worker, stores.config, stores.status, stores.offsets)
             herder.stop(name)
-            if herder.offsets(name):
+            config = entry.config or {}
+            shared = is_sink_config(config) and not has_own_group(self._worker, name, config)
+            if not shared and herder.offsets(name):
                 herder.reset_offsets(name)
             herder.delete(name)
 

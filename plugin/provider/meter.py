@@ -6,9 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sluiceway.api.task import TopicPartition
-from sluiceway.config.connector import TOPICS, overrides
+from sluiceway.config.connector import TOPICS, overrides, sink_topics
+from sluiceway.config.consumer_group import sink_group
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.offset_edits import as_edits
+from sluiceway.kafka.lag import group_lag
 from sluiceway.provider.dag_keys import is_sink_config
 from sluiceway.provider.movement import Edit, Position
 
@@ -43,10 +45,10 @@ class Meter:
     def __init__(self, worker: WorkerConfig, name: str, config: Mapping[str, str], admins: Admins | None = None) -> None:
         from sluiceway.config.variables import resolver
 
-        meant = resolver(worker).resolve({key: value for key, value in config.items() if ".override." in key})
+        meant = resolver(worker).resolve({key: value for key, value in config.items() if ".override." in key or key == TOPICS})
         self.is_sink = is_sink_config(config)
-        self._topics = [topic.strip() for topic in config.get(TOPICS, "").split(",") if topic.strip()]
-        self._group = overrides(meant, "consumer").get("group.id") or f"connect-{name}"
+        self._config = meant
+        self._group = sink_group(worker, name, meant)
         self._admin = (admins or Admins(worker)).client(overrides(meant, "admin"))
 
     def read(self, topics: Collection[str] = (), offsets: Sequence[Edit] = ()) -> Position:
@@ -57,21 +59,22 @@ class Meter:
         """Return the first offset from a time on (milliseconds since the epoch), the end where there is none, by partition."""
         from sluiceway.kafka.admin import end_offsets, offsets_at
 
-        places = self._places({*self._topics, *topics} if self.is_sink else topics)
+        places = self._places(sink_topics(self._config, topics) if self.is_sink else topics)
         ends = end_offsets(self._admin, places)
         found = offsets_at(self._admin, places, milliseconds)
         return {place: found[place] if found[place] >= 0 else ends[place] for place in places}
 
-    def _sink(self, topics: Collection[str]) -> Position:
+    def _sink(self, seen: Collection[str]) -> Position:
         from sluiceway.kafka.admin import begin_offsets, end_offsets, group_offsets
 
-        committed = group_offsets(self._admin, self._group)
-        places = {*committed, *self._places({*self._topics, *topics})}
+        offsets = group_offsets(self._admin, self._group)
+        topics = sink_topics(self._config, seen)
+        places = self._places({*topics, *(place.topic for place in offsets)})
+        committed = {place: offset for place, offset in offsets.items() if place in places}  # a topic may have been deleted
+        places = {place for place in places if place.topic in topics or place in committed}
         begins = begin_offsets(self._admin, places - committed.keys())
-        ends = end_offsets(self._admin, places)
-        reached = {place: committed[place] if place in committed else begins[place] for place in places}
-        lag = sum(max(0, ends[place] - reached[place]) for place in places)
-        return Position(as_edits(committed), sum(reached.values()), lag)
+        lag = group_lag(topics, committed, begins, end_offsets(self._admin, places))
+        return Position(as_edits(offsets), sum({**begins, **committed}.values()), lag.total or 0)
 
     def _source(self, topics: Collection[str], offsets: Sequence[Edit]) -> Position:
         from sluiceway.kafka.admin import end_offsets

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from sluiceway.api import TopicPartition
 from sluiceway.config.connector import overrides
+from sluiceway.config.consumer_group import sink_group
 from sluiceway.errors import ConnectError
 from sluiceway.kafka import clients
 from sluiceway.kafka.clients import Message, consumer_config
@@ -50,7 +51,8 @@ def sink_consumer(spec: TaskSpec) -> tuple[dict[str, str], int]:
     most = int(own.get("max.poll.records") or spec.worker.raw.get("consumer.max.poll.records") or _BATCH_SIZE)
     # Java's consumer creates a missing topic, too; a partition's end is only told where it ends the task.
     defaults = {"allow.auto.create.topics": "true", "enable.partition.eof": str(spec.bounded).lower()}
-    settings = consumer_config(spec.worker, f"connector-consumer-{spec.id}", f"connect-{spec.id.connector}", {**defaults, **own})
+    group = sink_group(spec.worker, spec.id.connector, spec.config)
+    settings = consumer_config(spec.worker, f"connector-consumer-{spec.id}", group, {**defaults, **own})
     if settings.get("group.protocol", "").strip().lower() != "consumer":  # there the brokers say how long
         settings.setdefault("session.timeout.ms", str(_session_ms(settings)))
     if settings["auto.offset.reset"] == "none":

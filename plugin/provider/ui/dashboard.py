@@ -38,7 +38,7 @@ class Dashboard:
         self._herder = herder
         self._config = config
         spread = worker.number("offset.flush.interval.ms") / 1000 + _COMMIT_SLACK
-        self.sampler = Sampler(lambda: subjects(config.snapshot(), herder.topics), probe.read, spread=spread)
+        self.sampler = Sampler(lambda: subjects(config.snapshot(), worker, herder.topics), probe.read, spread=spread)
 
     def start(self) -> None:
         self.sampler.start()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sluiceway.api.task import TopicPartition
+from sluiceway.kafka.lag import Offsets, PartitionLag, group_lag
 from sluiceway.provider.ui.subjects import Subject
-
-Offsets = Mapping[TopicPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +24,6 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class SinkPartition:
-    """A partition that a sink reads; ``offset`` None: it has committed none, so all of the partition is before it."""
-
-    place: TopicPartition
-    offset: int | None
-    end: int
-    lag: int
-
-
-@dataclass(frozen=True, slots=True)
 class Measure:
     """How far a connector is. None is what nobody can tell from outside.
 
@@ -45,12 +33,7 @@ class Measure:
     positions: Offsets | None = None
     lag: int | None = None
     dead_letters: int | None = None
-    partitions: tuple[SinkPartition, ...] = ()
-
-
-def places_of(topics: Iterable[str], partitions: Mapping[str, int]) -> list[TopicPartition]:
-    """Return the partitions of those topics that exist."""
-    return [TopicPartition(topic, number) for topic in topics for number in range(partitions.get(topic, 0))]
+    partitions: tuple[PartitionLag, ...] = ()
 
 
 def measure(subject: Subject, reading: Reading) -> Measure:
@@ -58,24 +41,14 @@ def measure(subject: Subject, reading: Reading) -> Measure:
     letters = _count(subject.dead_letters, reading)
     if subject.group is not None:
         committed = reading.committed.get(subject.group)
-        return Measure(dead_letters=letters) if committed is None else _sink(subject, committed, reading, letters)
+        if committed is None:
+            return Measure(dead_letters=letters)
+        lag = group_lag(subject.topics, committed, reading.begins, reading.ends)
+        return Measure(committed, lag.total, letters, lag.partitions)
     if not subject.topics:
         return Measure(dead_letters=letters)
     topics = set(subject.topics)
     return Measure({place: end for place, end in reading.ends.items() if place.topic in topics}, None, letters)
-
-
-def _sink(subject: Subject, committed: Offsets, reading: Reading, letters: int | None) -> Measure:
-    places = {place for place in reading.ends if place.topic in subject.topics} | (committed.keys() & reading.ends.keys())
-    partitions = tuple(_partition(place, committed.get(place), reading) for place in sorted(places))
-    lag = sum(each.lag for each in partitions) if partitions else None
-    return Measure(committed, lag, letters, partitions)
-
-
-def _partition(place: TopicPartition, offset: int | None, reading: Reading) -> SinkPartition:
-    end = reading.ends[place]
-    start = reading.begins.get(place, 0) if offset is None else offset
-    return SinkPartition(place, offset, end, max(0, end - start))
 
 
 def _count(topic: str | None, reading: Reading) -> int | None:

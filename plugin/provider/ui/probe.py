@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import KafkaClientError
-from sluiceway.provider.ui.measures import Offsets, Reading, places_of
+from sluiceway.kafka.lag import Offsets, existing, partitions_of
+from sluiceway.provider.ui.measures import Reading
 from sluiceway.provider.ui.subjects import Subject
 
 log = logging.getLogger(__name__)
 
-_SECONDS = 10.0
 _AT_ONCE = 8  # groups asked at the same time
 
 
@@ -30,25 +30,22 @@ class KafkaProbe:
 
     def read(self, subjects: Sequence[Subject]) -> Reading:
         """Ask about these connectors. Raises KafkaClientError, InternalTopicError (a topic went away meanwhile)."""
-        from sluiceway.kafka.admin import begin_offsets, end_offsets
-        from sluiceway.kafka.errors import mapped_errors
+        from sluiceway.kafka.admin import begin_offsets, end_offsets, partition_counts
 
         at = time.time()
-        with mapped_errors("list the topics of the Kafka cluster"):
-            found = self._admin.list_topics(timeout=_SECONDS).topics
-        partitions = {name: len(topic.partitions) for name, topic in found.items() if topic.error is None}
+        counts = partition_counts(self._admin)
         groups = sorted({each.group for each in subjects if each.group is not None})
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="sluiceway-ui-groups") as pool:
             asked = zip(groups, pool.map(self._committed, groups), strict=True)
             committed = {group: offsets for group, offsets in asked if offsets is not None}
-        letters = set(places_of({each.dead_letters for each in subjects if each.dead_letters}, partitions))
-        named = set(places_of({topic for each in subjects for topic in each.topics}, partitions))
-        read = {place for offsets in committed.values() for place in offsets if place.partition < partitions.get(place.topic, 0)}
+        letters = set(partitions_of({each.dead_letters for each in subjects if each.dead_letters}, counts))
+        named = set(partitions_of({topic for each in subjects for topic in each.topics}, counts))
+        read = existing({place for offsets in committed.values() for place in offsets}, counts)
         fresh = {
             place
             for each in subjects
             if each.group in committed
-            for place in places_of(each.topics, partitions)
+            for place in partitions_of(each.topics, counts)
             if place not in committed[each.group]
         }
         begins = self._ask(begin_offsets, letters | fresh)

@@ -11,7 +11,7 @@ from collections import deque
 from itertools import pairwise
 from typing import NamedTuple
 
-from sluiceway.provider.ui.measures import Offsets
+from sluiceway.kafka.lag import Offsets
 
 HOUR = 3600.0
 MINUTE = 60.0

@@ -69,7 +69,7 @@ def details(
             for number, task in sorted(status.tasks.items())
         ],
         "topics": list(topics),
-        "partitions": [{**each.place._asdict(), "offset": each.offset, "end": each.end, "lag": each.lag} for each in known],
+        "partitions": [{**each.partition._asdict(), "offset": each.offset, "end": each.end, "lag": each.lag} for each in known],
         "more_partitions": len(measure.partitions) - len(known),
         "config": dict(sorted(masked(entry.config or {}, passwords).items())),
     }

@@ -348,6 +348,33 @@ def test_top_prints_tables_one_below_the_other_into_a_pipe(api: PretendClient, c
     assert main(["top", "-n", "1"]) == 5
 
 
+@pytest.mark.parametrize("config", [{"topics": "t"}, {"topics.regex": "t.*"}])
+def test_the_lag_that_top_shows_counts_partitions_without_a_commit(
+    config: dict[str, str], api: PretendClient, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    api.configs = {"s": {"name": "s", "connector.class": "FileStreamSink", **config}}
+    committed = [(0, 70), (5, 9)]  # partition 5 does not exist any more
+    offsets = [
+        {"partition": {"kafka_topic": "t", "kafka_partition": partition}, "offset": {"kafka_offset": offset}}
+        for partition, offset in committed
+    ]
+    monkeypatch.setattr(api, "answer_statuses", lambda: {"s": STATUS | {"name": "s", "type": "sink"}})
+    monkeypatch.setattr(api, "answer_offsets", lambda _name: offsets)
+    begins, ends = {0: 5, 1: 30}, {0: 100, 1: 50}
+    monkeypatch.setattr("sluiceway.kafka.clients.admin_client", lambda _worker: object())
+    monkeypatch.setattr("sluiceway.kafka.admin.partition_counts", lambda _admin: {"t": 2}, raising=False)
+    for name, known in (("begin_offsets", begins), ("end_offsets", ends)):
+        monkeypatch.setattr(
+            f"sluiceway.kafka.admin.{name}",
+            lambda _admin, places, known=known: {place: known[place.partition] for place in places if place.partition in known},
+        )
+    worker = tmp_path / "worker.properties"
+    worker.write_text("bootstrap.servers=b:9092\n")
+    assert main(["top", "-n", "1", "--worker", str(worker)]) == 0
+    assert out(capsys)[1].split()[-1] == "50"
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_shell_code(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0

@@ -74,3 +74,11 @@ def test_a_sink_whose_own_group_would_be_that_of_the_workers_is_refused_by_its_n
     found = findings(SINK, group__id="connect-a")
     assert found == {"name": ("Consumer group for sink connector named a conflicts with Connect worker group connect-a",)}
     assert findings(SINK | {"consumer.override.group.id": "mine"}, group__id="connect-a") == {}
+
+
+def test_the_workers_consumer_group_counts_as_a_sinks_group() -> None:
+    conflict = ("Consumer group for sink connector named a conflicts with Connect worker group workers",)
+    assert findings(SINK, group__id="workers", consumer__group__id="workers") == {"name": conflict}
+    assert findings(SINK, group__id="connect-a", consumer__group__id="others") == {}
+    own = SINK | {"consumer.override.group.id": "mine"}
+    assert findings(own, group__id="workers", consumer__group__id="workers") == {}

@@ -8,6 +8,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, ConnectError, FencedError, KafkaClientError
 from sluiceway.kafka.clients import (
     admin_client,
+    consumer_config,
     internal_consumer_config,
     internal_producer_config,
     producer,
@@ -37,6 +38,11 @@ def test_clients_of_internal_topics_take_security_but_not_the_connectors_client_
     assert writing["client.id"] == reading["client.id"] == "g-configs"
     assert (writing["acks"], writing["linger.ms"], writing["partitioner"]) == ("all", "0", "murmur2_random")
     assert (reading["isolation.level"], reading["auto.offset.reset"]) == ("read_committed", "error")
+
+
+def test_the_callers_group_wins_over_all_other_settings_of_a_consumer() -> None:
+    worker = WorkerConfig.of({"group.id": "workers", "consumer.group.id": "shared"})
+    assert consumer_config(worker, "c", "own", {"group.id": "override"})["group.id"] == "own"
 
 
 def test_a_refused_client_config_is_a_kafka_client_error_naming_the_key() -> None:

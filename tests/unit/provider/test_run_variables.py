@@ -84,6 +84,16 @@ def test_a_sinks_backfill_has_a_name_a_group_and_a_window_of_its_own() -> None:
     assert config["predicates.sluicewayWindow.to.ms"] == "1714608000000"
 
 
+def test_a_sinks_backfill_has_a_group_of_its_own_even_if_the_workers_consumers_have_one() -> None:
+    backfill = Backfill.plan("c", {"topics": "t"}, WINDOW)
+    shared = WorkerConfig.of({"consumer.group.id": "shared"})
+    own = backfill.for_worker(shared)
+    assert own.config == {**backfill.config, "consumer.override.group.id": f"connect-{backfill.name}"}
+    assert backfill.for_worker(WorkerConfig.of({})) == backfill
+    source = Backfill.plan("c", {"query": "where day = '${airflow:run:ds}'"}, WINDOW)
+    assert source.for_worker(shared) == source
+
+
 def test_a_sources_backfill_is_bounded_by_its_own_config() -> None:
     backfill = Backfill.plan("c", {"query": "where day = '${airflow:run:ds}'"}, WINDOW)
     assert "transforms" not in backfill.config
