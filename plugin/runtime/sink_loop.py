@@ -286,6 +286,7 @@ class _SinkLoop:
         log.error("Task threw an uncaught and unrecoverable exception", exc_info=error)
         self._result.failed, self._result.trace = True, trace_of(error)
         try:
+            _quietly("Reading the task's orders", check_abandoned, self._control)
             self._close(commit=not isinstance(error, FencedError))
         except Abandoned:  # the task's status is a newer driver's by now
             log.warning("Abandoned: stopping without a commit")

@@ -18,7 +18,7 @@ from sluiceway.runtime.converters import Converters, task_converters
 from sluiceway.runtime.delivery import Delivery, ExactlyOnce, TransactionLostError
 from sluiceway.runtime.error_handling import task_tolerance, waiting_for
 from sluiceway.runtime.garbage import collect_seldom
-from sluiceway.runtime.interrupts import Abandoned, Interrupted
+from sluiceway.runtime.interrupts import Abandoned, Interrupted, check_abandoned
 from sluiceway.runtime.offsets import StoredOffsets
 from sluiceway.runtime.outgoing import Outgoing
 from sluiceway.runtime.producing import RecordSender, place_of
@@ -212,6 +212,7 @@ class _SourceLoop:
         log.error("Task threw an uncaught and unrecoverable exception", exc_info=error)
         self._result.failed, self._result.trace = True, trace_of(error)
         try:
+            _quietly("Reading the task's orders", lambda: check_abandoned(self._control))
             if self._delivery is not None:
                 self._committed(self._delivery.give_up(error))
         except Abandoned:  # the task's status is a newer driver's by now

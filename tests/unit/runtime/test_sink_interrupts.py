@@ -163,3 +163,18 @@ def test_an_except_exception_in_put_does_not_swallow_the_stop(order: Order, capl
     assert not result.failed
     assert (task.reports.states, failures(caplog)) == ([State.RUNNING], [])
     assert FakeConsumer.made[-1].commits == []
+
+
+def test_a_task_that_fails_once_it_is_abandoned_reports_nothing() -> None:
+    def failing(_task: Any, records: Any) -> None:
+        if records:
+            task.orders.give(Order.ABANDON)
+            raise ValueError("disk full")
+
+    made = script("snk", on_put=failing)
+    task = RunningTask(CONFIG, WORKER)
+    with task:
+        assert task.join().failed
+    assert task.reports.states == [State.RUNNING]
+    assert FakeConsumer.made[-1].commits == []
+    assert made.names()[-2:] == ["close", "stop"]

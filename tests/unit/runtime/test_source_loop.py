@@ -252,6 +252,18 @@ def test_a_task_that_is_abandoned_during_its_last_commit_reports_nothing(
     assert made.names() == ["start", "stop"]
 
 
+def test_a_task_that_fails_once_it_is_abandoned_reports_nothing() -> None:
+    def failing(_task: Any) -> None:
+        task.orders.give(Order.ABANDON)
+        raise ValueError("broken pipe")
+
+    script("src", on_start=failing)
+    task = RunningTask(config(), worker())
+    with task:
+        assert task.join().failed
+    assert task.reports.states == []
+
+
 def test_a_task_with_commit_record_hears_of_every_record() -> None:
     made, task = run_to_the_end([record("a", 1), record("b", 2)], connector=ACKNOWLEDGED_SOURCE)
     heard = [call[1:] for call in made.calls if call[0] == "commit_record"]
