@@ -64,6 +64,9 @@ class ErrantRecordReporter(Protocol):
         """Send a record to where bad records go, by the connector's ``errors.*`` settings.
 
         The answer is done once the record is safe there; offsets are not committed before, so nobody has to wait for it.
+
+        While it waits for room in the dead letter queue's buffer, the task may be stopped. It then raises what derives from
+        BaseException but not from Exception: let it pass, and release resources in ``finally``.
         """
 
 

@@ -9,6 +9,7 @@ from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.errors import java_text_of
 from sluiceway.runtime.chain_config import Stage, close, stages_of
 from sluiceway.runtime.chain_plan import JoinedSegment, SingleSegment, segments_of
+from sluiceway.runtime.interrupts import Interrupted
 
 R = TypeVar("R", SourceRecord, SinkRecord)
 
@@ -30,13 +31,13 @@ class Transformed(NamedTuple, Generic[R]):
     """What a chain makes of a batch.
 
     ``origins`` has the input's index for each record; None where there is one for each input, in order. ``failure`` is
-    what ``refuse`` raised: then the records are those made of the first ``taken`` inputs.
+    what ``refuse`` raised, Interrupted included: then the records are those made of the first ``taken`` inputs.
     """
 
     records: Sequence[R]
     taken: int
     origins: Sequence[int] | None = None
-    failure: Exception | None = None
+    failure: Exception | Interrupted | None = None
 
 
 Refuse = Callable[[R, StageError], None]
@@ -55,7 +56,7 @@ class Chain(Generic[R]):
         self._segments = list(segments_of(self.stages, in_place=in_place))
 
     def __call__(self, records: Sequence[R], refuse: Refuse[R]) -> Transformed[R]:
-        """Transform a batch. Only what ``refuse`` raises is kept for the caller in the answer; nothing else is raised."""
+        """Transform a batch. What ``refuse`` raises is in the answer; only Abandoned is raised."""
         if not self._segments:
             return Transformed(records, len(records))
         return _BatchRun(self, records, refuse).run(self._only_join())
@@ -137,7 +138,7 @@ class _BatchRun(Generic[R]):
             except StageError as error:
                 try:
                     self._refuse(self._records[position], error)
-                except Exception as failure:  # noqa: BLE001 (it is the caller's own)
+                except (Exception, Interrupted) as failure:  # noqa: BLE001 (it is the caller's own)
                     return Transformed(self._done, position, self._origins, failure)
                 self._take(position, ())
             position += 1

@@ -15,6 +15,7 @@ from sluiceway.kafka import clients
 from sluiceway.kafka.clients import Message, consumer_config
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.runtime.bounded import within
+from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.positions import Positions
 from sluiceway.runtime.task import TaskSpec
 
@@ -250,7 +251,7 @@ class TaskConsumer:
             assign(positions)
             if paused := partitions if self._paused else partitions & self._held:
                 self._apply_pause(paused)
-        except Exception as error:  # noqa: BLE001 (raised again by poll; librdkafka's thread of calls is no place for it)
+        except (Exception, Interrupted, Abandoned) as error:  # noqa: BLE001 (poll raises it; librdkafka's callbacks must not)
             self._failure = error
 
     def _on_revoke(self, _consumer: Any, positions: list[Any]) -> None:
@@ -266,7 +267,7 @@ class TaskConsumer:
         self._giving_up = True
         try:
             tell(partitions)
-        except Exception as error:  # noqa: BLE001 (raised again by poll)
+        except (Exception, Interrupted, Abandoned) as error:  # noqa: BLE001 (raised again by poll)
             self._failure = error
         finally:
             self._giving_up = False

@@ -10,6 +10,7 @@ from sluiceway.errors import DataError
 from sluiceway.runtime.chain import Transformed
 from sluiceway.runtime.converters import Converters
 from sluiceway.runtime.failures import Consumed, Failure, Stage
+from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.tolerance import Tolerance
 
 
@@ -49,13 +50,14 @@ class ErrantRecords:
     def __init__(self, tolerance: Tolerance, converters: Converters) -> None:
         self._tolerance = tolerance
         self._converters = converters
-        self._refusal: Exception | None = None
+        self._refusal: Exception | Interrupted | Abandoned | None = None
 
     def report(self, record: SinkRecord, error: BaseException) -> Future[None]:
         """Log a record and send it to the dead letter topic, as the connector's ``errors.*`` keys say.
 
         The future is done once the dead letter is in Kafka; offsets are not committed before. Raises ConnectError if no
-        error is tolerated: the task fails then, even if it goes on as if nothing had been raised.
+        error is tolerated: the task fails then, even if it goes on as if nothing had been raised. Raises Interrupted or
+        Abandoned if the task must stop while the dead letter queue's buffer is full.
         """
         original = record.message if isinstance(record, MessageRecord) else self._converted(record)
         place = f"{original.topic}-{original.partition}"
@@ -63,7 +65,7 @@ class ErrantRecords:
         try:
             what = f"the record at offset {original.offset} of {place} could not be written"
             return self._tolerance.report(what, problem, Failure(Stage.TASK_PUT, SinkTask, original))
-        except Exception as refusal:
+        except (Exception, Interrupted, Abandoned) as refusal:  # a task may swallow even these, or call from another thread
             self._refusal = self._refusal or refusal
             raise
 

@@ -1,16 +1,20 @@
-"""Orders that end a loop wherever it is waiting. Raised inside the loops, never out of them."""
+"""Commands that end a task's wait. Raised inside the task loops, never out of them.
+
+Both derive from BaseException, as asyncio.CancelledError does: an ``except Exception`` that handles failures, be it the
+runtime's or a connector's, must not take a command for a failure. Clean-up belongs in ``finally`` or ``except BaseException``.
+"""
 
 from __future__ import annotations
 
 from sluiceway.runtime.task import Order, TaskControl
 
 
-class Interrupted(Exception):  # noqa: N818 (not an error)
-    """The task is to do something else than moving records."""
+class Interrupted(BaseException):
+    """The task must pause or stop."""
 
 
-class Abandoned(Exception):  # noqa: N818 (not an error)
-    """The task is to stop at once and commit nothing."""
+class Abandoned(BaseException):
+    """The task must stop at once, commit nothing and report nothing."""
 
 
 def check_abandoned(control: TaskControl) -> None:

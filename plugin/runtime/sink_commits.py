@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from sluiceway.api import SinkTask, TopicPartition
 from sluiceway.runtime.consuming import TaskConsumer
 from sluiceway.runtime.contexts import SinkContext
+from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.sink_records import Batch
 
 log = logging.getLogger(__name__)
@@ -59,31 +60,50 @@ class SinkCommits:
             self.commit()
 
     def commit(self) -> None:
-        """Commit without waiting for Kafka. A task that fails to flush reads again from what was committed last."""
+        """Commit without waiting for Kafka. A task that fails to flush reads again from what was committed last.
+
+        So does one that is interrupted while it reports a record: a later commit must not skip that record. Raises Interrupted.
+        """
         self._due = time.monotonic() + self._interval
         self._context.commit_requested = False
         try:
-            safe = self._task.pre_commit(dict(self.taken)) if self.taken else {}
-        except Exception as error:  # the task may do better with the same records
-            known = self._consumer.committed
-            committed = {partition: known[partition] for partition in self.taken if partition in known}
-            log.error("Offset commit failed, rewinding to the last committed offsets %s", _text(committed), exc_info=error)
-            self._consumer.seek(committed)
-            self.taken.update(committed)
-            return
-        if self._settled(self._patience):
+            try:
+                safe = self._task.pre_commit(dict(self.taken)) if self.taken else {}
+            except Exception as error:  # the task may do better with the same records
+                committed = self._committed()
+                log.error("Offset commit failed, rewinding to the last committed offsets %s", _text(committed), exc_info=error)
+                self._rewind(committed)
+                return
+            settled = self._settled(self._patience)
+        except Interrupted:
+            self._rewind(self._committed())
+            raise
+        if settled:
             self._consumer.commit(self._new(safe))
+
+    def _committed(self) -> dict[TopicPartition, int]:
+        known = self._consumer.committed
+        return {partition: known[partition] for partition in self.taken if partition in known}
+
+    def _rewind(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self._consumer.seek(offsets)
+        self.taken.update(offsets)
 
     def commit_finally(self, partitions: frozenset[TopicPartition] | None = None) -> bool:
         """Commit and wait, before partitions (all if None) are given up or the task pauses. False if it cannot be."""
         current = {key: offset for key, offset in self.taken.items() if partitions is None or key in partitions}
         self._due = time.monotonic() + self._interval
         try:
-            safe = self._task.pre_commit(dict(current)) if current else {}
-        except Exception:  # the records will be read again by whoever has the partitions next
-            log.exception("The task could not flush; offsets stay as they were committed last")
+            try:
+                safe = self._task.pre_commit(dict(current)) if current else {}
+            except Exception:  # the records will be read again by whoever has the partitions next
+                log.exception("The task could not flush; offsets stay as they were committed last")
+                return False
+            settled = self._settled(self._last_patience)
+        except Interrupted:
+            log.warning("Offsets stay as they were committed last: the task was stopped while it reported a record")
             return False
-        if not self._settled(self._last_patience):
+        if not settled:
             log.error("Offsets stay as they were committed last: dead letters are not in Kafka yet")
             return False
         self._consumer.commit(self._new(safe), wait=self._last_patience)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from sluiceway import discovery
 from sluiceway.api import SinkRecord, SinkTask, TopicPartition
@@ -64,17 +65,15 @@ class _SinkLoop:
 
     def run(self) -> TaskResult:
         try:
-            self._start()
-            self._move()
+            with suppress(Interrupted):  # told to stop while the task waited
+                self._start()
+                self._move()
             self._close(commit=True)
         except Abandoned:
             log.warning("Abandoned: stopping without a commit")
             self._close(commit=False)
-        except Exception as error:
-            log.error("Task threw an uncaught and unrecoverable exception", exc_info=error)
-            self._result.failed, self._result.trace = True, trace_of(error)
-            self._close(commit=not isinstance(error, FencedError))
-            self._reporter.report(State.FAILED, self._result.trace)
+        except Exception as error:  # noqa: BLE001 (the task's outermost boundary)
+            self._fail(error)
         return self._result
 
     def _start(self) -> None:
@@ -108,30 +107,48 @@ class _SinkLoop:
 
     def _move(self) -> None:
         """Move records until the order is STOP, or the end is reached."""
+        while True:
+            try:
+                if not self._obey() or (self._spec.bounded and self._at_targets()):
+                    return
+                self._move_batch()
+            except Interrupted:  # the next turn obeys the order that came
+                continue
+
+    def _move_batch(self) -> None:
         assert self._consumer is not None and self._tolerance is not None  # noqa: S101, PT018 (start made them)
         consumer, tolerance, commits = self._consumer, self._tolerance, self._commits
-        while self._obey() and not (self._spec.bounded and self._at_targets()):
-            messages = consumer.poll(self._context.take_timeout(_POLL_SECONDS), self._batch_size.size)
-            self._gone = frozenset()
-            try:
-                batch = self._reader.read(messages)
-                batch.transform(self._chain, tolerance)
-                if isinstance(batch.failure, (Interrupted, Abandoned)):
-                    raise batch.failure
-                self._drop_gone(batch)
-                consumer.positions.read(batch.starts, batch.ends)
-                self._put(batch)
-            except Interrupted:  # by another order, while something was waited for: all of it is read again
-                consumer.seek(starts_of(messages))
-                continue
-            commits.took(batch)
-            self._result.records += len(batch.records)
-            self._rewind(self._context.take_rewinds())
+        messages = consumer.poll(self._context.take_timeout(_POLL_SECONDS), self._batch_size.size)
+        self._gone = frozenset()
+        try:
+            batch = self._reader.read(messages)
+            batch.transform(self._chain, tolerance)
+            if isinstance(batch.failure, Interrupted):
+                raise batch.failure
+            self._drop_gone(batch)
+            consumer.positions.read(batch.starts, batch.ends)
+            self._put(batch)
+        except Interrupted:  # by another order, while something was waited for: all of it is read again
+            consumer.seek(starts_of(messages))
+            raise
+        commits.took(batch)
+        self._result.records += len(batch.records)
+        self._rewind(self._context.take_rewinds())
+        with self._task_call():  # the callbacks of its reports are called here, too
             tolerance.serve()
             if batch.failure is not None:
                 raise batch.failure
             commits.commit_if_due()
-            self._subscription.refresh_if_due(consumer)
+        self._subscription.refresh_if_due(consumer)
+
+    @contextmanager
+    def _task_call(self) -> Iterator[None]:
+        """Mark that the task is inside one of its own calls: see ``_wait``. Only STOP interrupts it there, never PAUSE."""
+        before, self._in_task = self._in_task, True
+        try:
+            yield
+        finally:
+            self._in_task = before
 
     def _put(self, batch: Batch) -> None:
         """Give a batch to the task until it takes it. Raises Interrupted if another order comes first."""
@@ -139,17 +156,15 @@ class _SinkLoop:
         default = _BACKOFF_SECONDS[0]
         while True:
             started = time.monotonic()
-            self._in_task = True
             try:
-                self._task.put(batch.records)
+                with self._task_call():
+                    self._task.put(batch.records)
                 self._check_reported()
                 self._batch_size.took(len(batch.records), time.monotonic() - started)
                 return
             except RetriableError as error:
                 seconds = self._context.take_timeout(default)
                 log.warning("put of %d records failed and is tried again in %.1f s: %s", len(batch.records), seconds, error)
-            finally:
-                self._in_task = False
             default = min(default * 2, _BACKOFF_SECONDS[1])
             self._wait(seconds)
             self._drop_gone(batch)
@@ -230,7 +245,8 @@ class _SinkLoop:
     def _pause(self) -> None:
         """Commit, and wait for another order; the group membership is kept."""
         assert self._consumer is not None  # noqa: S101 (start made it)
-        self._commits.commit_finally()
+        with self._task_call():
+            self._commits.commit_finally()
         self._consumer.pause()
         self._reporter.report(State.PAUSED)
         self._running = False
@@ -243,7 +259,8 @@ class _SinkLoop:
         if self._task is None or not partitions:
             return {}
         log.info("Assigned %s", _names(partitions))
-        self._task.open(partitions)
+        with self._task_call():
+            self._task.open(partitions)
         rewinds = self._context.take_rewinds()
         self._commits.rewound({partition: offset for partition, offset in rewinds.items() if partition in partitions})
         return rewinds
@@ -251,7 +268,8 @@ class _SinkLoop:
     def revoked(self, partitions: frozenset[TopicPartition]) -> None:
         """See ``Rebalances``."""
         if partitions:
-            self._commits.commit_finally(partitions)
+            with self._task_call():
+                self._commits.commit_finally(partitions)
             self.lost(partitions)
 
     def lost(self, partitions: frozenset[TopicPartition]) -> None:
@@ -261,17 +279,34 @@ class _SinkLoop:
         log.info("Giving up %s", _names(partitions))
         self._gone |= partitions
         self._commits.forget(partitions)
-        self._task.close(partitions)
+        with self._task_call():
+            self._task.close(partitions)
+
+    def _fail(self, error: Exception) -> None:
+        log.error("Task threw an uncaught and unrecoverable exception", exc_info=error)
+        self._result.failed, self._result.trace = True, trace_of(error)
+        try:
+            _quietly("Reading the task's orders", check_abandoned, self._control)
+            self._close(commit=not isinstance(error, FencedError))
+        except Abandoned:  # the task's status is a newer driver's by now
+            log.warning("Abandoned: stopping without a commit")
+            self._close(commit=False)
+        else:
+            self._reporter.report(State.FAILED, self._result.trace)
 
     def _close(self, *, commit: bool) -> None:
-        """Commit, close partitions, stop the task, leave the group; each whatever happened before."""
+        """Commit, close partitions, stop the task, leave the group; each whatever happened before.
+
+        Raises Abandoned if that comes during the commit; call it again then, without one.
+        """
+        self._in_task = True
         if self._task is not None and self._consumer is not None:
             open_partitions = self._consumer.assignment
             if commit:
                 _quietly("The last commit", self._commits.commit_finally)
             if open_partitions:
-                _quietly("The task's close()", self._task.close, open_partitions)
-            _quietly("The task's stop()", self._task.stop)
+                _uninterrupted("The task's close()", self._task.close, open_partitions)
+            _uninterrupted("The task's stop()", self._task.stop)
         self._chain.close()
         if self._converters is not None:
             _quietly("Closing the converters", self._converters.close)
@@ -284,8 +319,16 @@ class _SinkLoop:
 def _quietly(what: str, call: Callable[..., object], *arguments: object) -> None:
     try:
         call(*arguments)
-    except Exception:  # the rest of the closing has to be done all the same (Abandoned is one, too)
+    except Exception:  # the rest of the closing has to be done all the same
         log.exception("%s failed", what)
+
+
+def _uninterrupted(what: str, call: Callable[..., object], *arguments: object) -> None:
+    """Call a method of the task that may report records: a full dead letter queue interrupts it, and closing goes on."""
+    try:
+        _quietly(what, call, *arguments)
+    except (Interrupted, Abandoned):
+        log.warning("%s was interrupted while it reported a record", what)
 
 
 def _names(partitions: frozenset[TopicPartition]) -> str:

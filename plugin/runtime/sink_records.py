@@ -15,6 +15,7 @@ from sluiceway.runtime.chain import Chain
 from sluiceway.runtime.converters import Converters
 from sluiceway.runtime.errant_records import MessageRecord, consumed, with_messages
 from sluiceway.runtime.failures import Consumed, Failure, Stage
+from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.tolerance import Tolerance
 from sluiceway.runtime.transforming import transformed
 
@@ -34,7 +35,7 @@ class Batch:
     records: Sequence[SinkRecord] = ()
     starts: dict[TopicPartition, int] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
-    failure: Exception | None = None
+    failure: Exception | Interrupted | None = None
 
     def transform(self, chain: Chain[SinkRecord], tolerance: Tolerance) -> None:
         """Put what the chain makes of the records in their place. Offsets go by where they were read from (KIP-793)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from sluiceway import discovery
@@ -17,7 +18,7 @@ from sluiceway.runtime.converters import Converters, task_converters
 from sluiceway.runtime.delivery import Delivery, ExactlyOnce, TransactionLostError
 from sluiceway.runtime.error_handling import task_tolerance, waiting_for
 from sluiceway.runtime.garbage import collect_seldom
-from sluiceway.runtime.interrupts import Abandoned, Interrupted
+from sluiceway.runtime.interrupts import Abandoned, Interrupted, check_abandoned
 from sluiceway.runtime.offsets import StoredOffsets
 from sluiceway.runtime.outgoing import Outgoing
 from sluiceway.runtime.producing import RecordSender, place_of
@@ -73,14 +74,12 @@ class _SourceLoop:
     def run(self) -> TaskResult:
         try:
             delivery = self._start()
-            self._move(delivery)
+            with suppress(Interrupted):  # told to stop while something was waited for
+                self._move(delivery)
             self._committed(delivery.finish())
             self._stop_task()
         except Abandoned:
-            log.warning("Abandoned: stopping without a commit")
-            if self._sender is not None:
-                self._sender.discard()
-            self._stop_task()
+            self._abandon()
         except TransactionLostError as error:
             self._lose(error)
         except Exception as error:  # noqa: BLE001 (the task's outermost boundary)
@@ -111,17 +110,14 @@ class _SourceLoop:
         return made.delivery
 
     def _move(self, delivery: Delivery) -> None:
-        """Move records until the order is STOP, or the end is reached."""
+        """Move records until the order is STOP, or the end is reached. Raises Interrupted if STOP comes during a wait."""
         assert self._task is not None and self._sender is not None and self._tolerance is not None  # noqa: S101, PT018 (start made them)
         empty = 0
         while self._obey(delivery) and not (self._spec.bounded and empty >= _POLLS_AT_THE_END):
             polled = self._poll(self._task)
             if polled.records:
                 empty = 0
-                try:
-                    self._send_batch(delivery, polled.records)
-                except Interrupted:  # told to stop while the producer's buffer was full
-                    return
+                self._send_batch(delivery, polled.records)
                 self._result.records += len(polled.records)
                 self._tolerance.serve()
             else:
@@ -141,8 +137,6 @@ class _SourceLoop:
         """Transform and produce records. One that fails ends it: those before it are safe where the delivery lets them be."""
         assert self._tolerance is not None  # noqa: S101 (start made it)
         made = transformed(self._chain, records, self._tolerance, place=place_of, original=lambda record: record)
-        if isinstance(made.failure, Abandoned):
-            raise made.failure
         taken = records if made.failure is None else records[: made.taken]
         batch = Outgoing(made.records, taken, made.origins)
         if made.failure is not None:
@@ -208,16 +202,24 @@ class _SourceLoop:
             self._sender.discard()
         self._stop_task()
 
+    def _abandon(self) -> None:
+        log.warning("Abandoned: stopping without a commit")
+        if self._sender is not None:
+            self._sender.discard()
+        self._stop_task()
+
     def _fail(self, error: Exception) -> None:
         log.error("Task threw an uncaught and unrecoverable exception", exc_info=error)
         self._result.failed, self._result.trace = True, trace_of(error)
         try:
+            _quietly("Reading the task's orders", lambda: check_abandoned(self._control))
             if self._delivery is not None:
                 self._committed(self._delivery.give_up(error))
+        except Abandoned:  # the task's status is a newer driver's by now
+            self._abandon()
+            return
         except Exception:  # the first failure is the one to report
             log.exception("The last commit of offsets failed")
-        except Abandoned:
-            pass
         self._stop_task()
         self._reporter.report(State.FAILED, self._result.trace)
 

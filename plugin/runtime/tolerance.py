@@ -15,7 +15,6 @@ from sluiceway.runtime.dead_letter_queue import DeadLetterQueue
 from sluiceway.runtime.dead_letters import dead_letter
 from sluiceway.runtime.error_settings import ErrorSettings
 from sluiceway.runtime.failures import Failure, log_text
-from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.retries import Retries, Wait
 from sluiceway.storage.model import TaskId
 
@@ -86,8 +85,6 @@ class Tolerance:
         self._count_failure()
         try:
             return self._retries.again(operation, what, error)
-        except (Interrupted, Abandoned):
-            raise
         except Exception as last:  # noqa: BLE001 (a converter or transform may raise anything)
             self._give_up(what, last, failure)
             return None

@@ -226,6 +226,9 @@ class Session:
             if kind in (Kind.FATAL, Kind.RECORD):
                 raise ConnectError(f"{message} ({type(error).__name__})") from error
             raise WriteError(message, kind is Kind.UNREACHABLE) from error
+        except BaseException:  # the task is stopped while it reports a record: leave no transaction open
+            self.close()
+            raise
 
 
 def _named(item: Item, error: Exception) -> DataError:

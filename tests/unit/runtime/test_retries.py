@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from sluiceway.errors import DataError, RetriableError
-from sluiceway.runtime.interrupts import Interrupted
+from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.retries import Retries, delay
 
 
@@ -28,7 +28,7 @@ class Clock:
 class Flaky:
     """Raises these errors, then answers."""
 
-    def __init__(self, *errors: Exception) -> None:
+    def __init__(self, *errors: BaseException) -> None:
         self._errors: Iterator[Any] = iter(errors)
         self.calls = 0
 
@@ -112,3 +112,12 @@ def test_another_order_ends_the_waiting_at_once() -> None:
     with pytest.raises(Interrupted):
         made.again(operation, "it", RetriableError("1"))
     assert operation.calls == 2
+
+
+@pytest.mark.parametrize("command", [Interrupted, Abandoned])
+def test_a_command_during_an_attempt_is_no_failure_of_it(command: type[BaseException]) -> None:
+    made, told = retries(Clock(), 10.0)
+    operation = Flaky(command())
+    with pytest.raises(command):
+        made.again(operation, "it", RetriableError("1"))
+    assert (operation.calls, told) == (1, ["retried"])

@@ -11,7 +11,7 @@ from sluiceway.data import INT8_SCHEMA, STRING_SCHEMA, Header
 from sluiceway.errors import RetriableError
 from sluiceway.runtime.converters import task_converters
 from sluiceway.runtime.errant_records import consumed
-from sluiceway.runtime.interrupts import Interrupted
+from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.sink_records import RecordReader
 from sluiceway.runtime.tolerance import Tolerance
 from sluiceway.runtime.transforming import transformed
@@ -164,6 +164,20 @@ def test_another_order_while_a_converter_is_not_ready_leaves_the_batch() -> None
         read.read([message(0, b"v")])
     assert (tolerance.skipped, Unready.left) == (0, 99)
     Unready.left = 0
+
+
+@pytest.mark.parametrize("command", [Interrupted, Abandoned])
+def test_a_command_inside_a_conversion_is_no_failure_of_the_record(command: type[BaseException]) -> None:
+    read, _ = reader(errors_tolerance="all", errors_retry_timeout="-1")
+
+    def interrupted(_value: bytes | None) -> Any:
+        raise command
+
+    read._decoders["t"] = (interrupted, interrupted)
+    with pytest.raises(command):
+        read.read([message(0, b"v")])
+    counts = read._tolerance.counts
+    assert (counts.record_failures, counts.record_errors, counts.retries) == (0, 0, 0)
 
 
 HOIST = {"type": "HoistField$Value", "field": "f"}

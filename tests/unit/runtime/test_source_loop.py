@@ -226,6 +226,44 @@ def test_abandon_commits_nothing() -> None:
     assert task.reports.states == [State.RUNNING]
 
 
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_task_that_is_abandoned_during_its_last_commit_reports_nothing(
+    fails: bool, producers: list[FakeProducer], caplog: pytest.LogCaptureFixture
+) -> None:
+    def unacknowledged(_task: Any) -> None:
+        producers[-1].deaf = True
+
+    made = script("src", [record("a", 1)], *([ValueError("broken pipe")] if fails else []), on_start=unacknowledged)
+    with RunningTask(config(), worker(offset_flush_timeout_ms="60000")) as task:
+        eventually(lambda: producers and values() == [b"a"])
+        if fails:
+            eventually(lambda: "uncaught and unrecoverable" in caplog.text)
+        else:
+            task.orders.give(Order.STOP)
+            asked = task.orders._asked
+            eventually(lambda: task.orders._asked > asked + 5)  # the last commit waits for Kafka
+        result = task.stop(Order.ABANDON)
+    assert result.failed is fails
+    assert task.reports.states == [State.RUNNING]
+    assert "Abandoned: stopping without a commit" in caplog.text
+    assert "last commit" not in caplog.text
+    assert task.offsets.puts == []
+    assert producers[-1].purged
+    assert made.names() == ["start", "stop"]
+
+
+def test_a_task_that_fails_once_it_is_abandoned_reports_nothing() -> None:
+    def failing(_task: Any) -> None:
+        task.orders.give(Order.ABANDON)
+        raise ValueError("broken pipe")
+
+    script("src", on_start=failing)
+    task = RunningTask(config(), worker())
+    with task:
+        assert task.join().failed
+    assert task.reports.states == []
+
+
 def test_a_task_with_commit_record_hears_of_every_record() -> None:
     made, task = run_to_the_end([record("a", 1), record("b", 2)], connector=ACKNOWLEDGED_SOURCE)
     heard = [call[1:] for call in made.calls if call[0] == "commit_record"]

@@ -17,7 +17,7 @@ from sluiceway.runtime import dead_letter_queue
 from sluiceway.runtime.dead_letter_queue import DeadLetterQueue
 from sluiceway.runtime.dead_letters import dead_letter
 from sluiceway.runtime.failures import Consumed, Failure, Stage
-from sluiceway.runtime.interrupts import Interrupted
+from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.tolerance import ErrorCounts, Tolerance
 from sluiceway.storage.model import TaskId
 
@@ -266,3 +266,18 @@ def test_a_task_may_wait_for_its_report_without_anybody_else_at_work(producers: 
 def test_a_record_that_no_dead_letter_is_asked_for_is_reported_at_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         assert tolerance({**ALL, "errors.log.enable": "true"}).report("it", DataError("bad"), FAILURE).done()
+
+
+@pytest.mark.parametrize("command", [Interrupted, Abandoned])
+def test_a_command_inside_an_operation_is_neither_tolerated_nor_retried_nor_counted(command: type[BaseException]) -> None:
+    made = tolerance({**ALL, "errors.retry.timeout": "-1"})
+    calls: list[int] = []
+
+    def operation() -> None:
+        calls.append(1)
+        raise command
+
+    with pytest.raises(command):
+        made.recover(operation, "the record", RetriableError("not yet"), FAILURE)
+    assert len(calls) == 1
+    assert (made.counts.record_failures, made.counts.record_errors, made.skipped) == (1, 0, 0), "the RetriableError alone"
