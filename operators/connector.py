@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.exceptions import AirflowException
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException
+from sluiceway import exit_codes
 from sluiceway.config.connector import CONNECTOR_CLASS, NAME
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConfigError
@@ -32,7 +33,7 @@ from sluiceway.provider.openlineage import LineageMixin
 from sluiceway.provider.run_variables import is_backfill, run_variables
 from sluiceway.provider.settings import Settings
 from sluiceway.provider.submission import Submission
-from sluiceway.provider.verdict import EXIT_FENCED, Verdict, after_end, before_start
+from sluiceway.provider.verdict import Verdict, after_end, before_start
 from sluiceway.storage.model import ConnectorEntry
 
 if TYPE_CHECKING:
@@ -316,7 +317,7 @@ class ConnectorOperator(LineageMixin, DriverOperator):
 
         ``resumed`` waits for a resume; ``since`` is when the target state was last set before the driver began.
         """
-        if end.exit_code not in (0, EXIT_FENCED):
+        if end.exit_code not in (exit_codes.DONE, exit_codes.FENCED):
             link.mark_dead(name)
         entry = link.entry(name)
         verdict = after_end(exit_code=end.exit_code, bounded=bounded, dag_paused=end.dag_paused, entry=entry)

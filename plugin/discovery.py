@@ -12,6 +12,7 @@ from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from sluiceway.api import Connector, Converter, HeaderConverter, Predicate, SinkConnector, SourceConnector, Transform
+from sluiceway.config.providers.built_in import BUILT_IN, CONFIG_PROVIDERS
 from sluiceway.errors import ConfigError, NotFoundError
 
 B = TypeVar("B")
@@ -81,12 +82,18 @@ _BUILT_IN = {
     "sluiceway.header_converters": {
         "SimpleHeaderConverter": "sluiceway.converters.simple_header_converter:SimpleHeaderConverter",
     },
-    "sluiceway.config_providers": {
-        "FileConfigProvider": "sluiceway.config.providers.file:FileConfigProvider",
-        "EnvVarConfigProvider": "sluiceway.config.providers.env:EnvVarConfigProvider",
-        "DirectoryConfigProvider": "sluiceway.config.providers.directory:DirectoryConfigProvider",
-        "AirflowConfigProvider": "sluiceway.provider.config_provider:AirflowConfigProvider",
-    },
+    CONFIG_PROVIDERS: BUILT_IN,
+}
+
+
+# What Connect leaves off the name of a class for its alias.
+_SUFFIXES = {
+    "sluiceway.connectors": "Connector",
+    "sluiceway.transforms": "Transformation",
+    "sluiceway.predicates": "Predicate",
+    "sluiceway.converters": "Converter",
+    "sluiceway.header_converters": "HeaderConverter",
+    CONFIG_PROVIDERS: "ConfigProvider",
 }
 
 
@@ -118,24 +125,43 @@ def plugins(group: str) -> dict[str, type]:
     return found
 
 
-def _find(group: str, name: str, suffix: str, base: type[B]) -> type[B]:
-    for alias, cls in plugins(group).items():
-        java_class = getattr(cls, "java_class", None) or ""
-        simple = java_class.rpartition(".")[2]
-        names = {alias, alias.removesuffix(suffix), cls.__name__, cls.__name__.removesuffix(suffix),
-                 f"{cls.__module__}.{cls.__qualname__}", java_class,
-                 "" if "$" in simple else simple}  # fmt: skip
-        if name and name in names and issubclass(cls, base):
-            return cls
-    found = load(name)
+def plugin_named(group: str, name: str) -> type | None:
+    """Return the plugin of an entry point group that a config names by an alias or its full name, None if there is none.
+
+    Two plugins may stand in for Java classes of the same simple name: the more exact kind of name wins, whichever plugin is
+    listed first.
+    """
+    found = [
+        (rank, cls)
+        for alias, cls in plugins(group).items()
+        for rank, names in enumerate(_names(alias, cls, _SUFFIXES[group]))
+        if name and name in names
+    ]
+    return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _names(alias: str, cls: type, suffix: str) -> tuple[set[str], ...]:
+    """Return what a config may call a plugin, the most exact names first: Java's nested classes only by their full name."""
+    java_class = getattr(cls, "java_class", None) or ""
+    simple = java_class.rpartition(".")[2]
+    return (
+        {java_class, f"{cls.__module__}.{cls.__qualname__}"},
+        {alias, alias.removesuffix(suffix)},
+        {cls.__name__, cls.__name__.removesuffix(suffix)},
+        set() if "$" in simple else {simple, simple.removesuffix(suffix)},
+    )
+
+
+def _find(group: str, name: str, base: type[B]) -> type[B]:
+    found = plugin_named(group, name) or load(name)
     if not (isinstance(found, type) and issubclass(found, base)):
         raise NotFoundError(f"{name} is not a {base.__name__}.")
     return found
 
 
-def _class_of(group: str, name: str, suffix: str, base: type[B]) -> type[B]:
+def _class_of(group: str, name: str, base: type[B]) -> type[B]:
     try:
-        return _find(group, name, suffix, base)
+        return _find(group, name, base)
     except NotFoundError as error:
         raise ConfigError(f"Class {name} could not be found.") from error
 
@@ -143,7 +169,7 @@ def _class_of(group: str, name: str, suffix: str, base: type[B]) -> type[B]:
 def connector_class(name: str) -> type[Connector]:
     """Return the connector class that ``connector.class`` names; raises NotFoundError with those that exist."""
     try:
-        return _find("sluiceway.connectors", name, "Connector", Connector)  # type: ignore[type-abstract]
+        return _find("sluiceway.connectors", name, Connector)  # type: ignore[type-abstract]
     except NotFoundError as error:
         available = ", ".join(sorted(plugins("sluiceway.connectors")))
         raise NotFoundError(
@@ -154,25 +180,25 @@ def connector_class(name: str) -> type[Connector]:
 
 def converter_class(name: str) -> type[Converter]:
     """Return the converter class that ``key.converter`` or ``value.converter`` names; raises ConfigError."""
-    return _class_of("sluiceway.converters", name, "Converter", Converter)  # type: ignore[type-abstract]
+    return _class_of("sluiceway.converters", name, Converter)  # type: ignore[type-abstract]
 
 
 def header_converter_class(name: str) -> type[HeaderConverter]:
     """Return the header converter class that ``header.converter`` names, which may be any converter's; raises ConfigError."""
     try:
-        return _find("sluiceway.header_converters", name, "HeaderConverter", HeaderConverter)  # type: ignore[type-abstract]
+        return _find("sluiceway.header_converters", name, HeaderConverter)  # type: ignore[type-abstract]
     except NotFoundError:
         return converter_class(name)
 
 
 def transform_class(name: str) -> type[Transform]:
     """Return the transform class that ``transforms.<alias>.type`` names; raises ConfigError."""
-    return _class_of("sluiceway.transforms", name, "Transformation", Transform)  # type: ignore[type-abstract]
+    return _class_of("sluiceway.transforms", name, Transform)  # type: ignore[type-abstract]
 
 
 def predicate_class(name: str) -> type[Predicate]:
     """Return the predicate class that ``predicates.<alias>.type`` names; raises ConfigError."""
-    return _class_of("sluiceway.predicates", name, "Predicate", Predicate)  # type: ignore[type-abstract]
+    return _class_of("sluiceway.predicates", name, Predicate)  # type: ignore[type-abstract]
 
 
 def is_sink(connector: type[Connector]) -> bool:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sluiceway.cli import exit_codes
+from sluiceway import exit_codes
 from sluiceway.cli.common import Subparsers, add_server, client, say
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from sluiceway import __version__
+from sluiceway import __version__, exit_codes
 from sluiceway.cli import (
     apply,
     broker,
@@ -18,7 +18,6 @@ from sluiceway.cli import (
     demo,
     describe,
     dlq,
-    exit_codes,
     get,
     loggers,
     logs,

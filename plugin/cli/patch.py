@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from sluiceway.cli import exit_codes
+from sluiceway import exit_codes
 from sluiceway.cli.common import Subparsers, add_names, add_server, client, names_of, say
 from sluiceway.errors import ConfigError
 

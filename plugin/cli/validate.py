@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from sluiceway.cli import exit_codes
+from sluiceway import exit_codes
 from sluiceway.cli.apply import add_files
 from sluiceway.cli.common import Subparsers, add_server, client, say
 from sluiceway.cli.output import add_output, text

@@ -11,6 +11,7 @@ from decimal import Decimal
 
 from sluiceway.config.password import HIDDEN, Password
 from sluiceway.errors import ConfigError
+from sluiceway.java_blanks import trim
 
 
 class Type(enum.Enum):
@@ -45,9 +46,6 @@ class PluginClass:
 ConfigValue = bool | str | int | float | list[str] | Password | PluginClass | None
 Loader = Callable[[str], PluginClass]
 
-JAVA_BLANKS = "".join(map(chr, range(0x21)))
-"""What Java's ``String.trim`` takes away; other blanks of Unicode stay."""
-
 _COMMA = re.compile(r"\s*,\s*", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)[fd]?", re.ASCII | re.IGNORECASE)
 _HEX_NUMBER = re.compile(r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?\d+[fd]?", re.ASCII | re.IGNORECASE)
@@ -75,7 +73,7 @@ def parse_value(name: str, value: object, type_: Type, loader: Loader | None = N
     """
     if value is None:
         return None
-    trimmed = value.strip(JAVA_BLANKS) if isinstance(value, str) else value
+    trimmed = trim(value) if isinstance(value, str) else value
     try:
         return _parse_class(trimmed, loader) if type_ is Type.CLASS else _PARSERS[type_](trimmed, type_)
     except ConfigError as error:  # of the class's loader

@@ -16,6 +16,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, NamedTuple
 
 from sluiceway.config.password import Password
+from sluiceway.config.providers.built_in import BUILT_IN, CONFIG_PROVIDERS
 from sluiceway.config.providers.provider import ConfigData, ConfigProvider
 from sluiceway.errors import ConfigError
 
@@ -31,14 +32,6 @@ WORKER_OVERRIDE = "worker::"
 """Before the names of worker properties among those values: they win over the worker's file."""
 
 _REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
-_GROUP = "sluiceway.config_providers"
-_PACKAGE = "sluiceway.config.providers"
-_BUILT_IN = {
-    "FileConfigProvider": f"{_PACKAGE}.file:FileConfigProvider",
-    "EnvVarConfigProvider": f"{_PACKAGE}.env:EnvVarConfigProvider",
-    "DirectoryConfigProvider": f"{_PACKAGE}.directory:DirectoryConfigProvider",
-    "AirflowConfigProvider": "sluiceway.provider.config_provider:AirflowConfigProvider",
-}
 _JAVA_PACKAGE = "org.apache.kafka.common.config.provider."
 
 
@@ -188,7 +181,7 @@ def _provider(name: str, properties: Mapping[str, str]) -> ConfigProvider:
 
 
 def _provider_class(key: str, name: str) -> type[ConfigProvider]:
-    paths = {each.name: each.value for each in entry_points(group=_GROUP)} | _BUILT_IN
+    paths = {each.name: each.value for each in entry_points(group=CONFIG_PROVIDERS)} | BUILT_IN
     alias = name.removeprefix(_JAVA_PACKAGE)
     path = paths.get(alias) or paths.get(f"{alias}ConfigProvider") or name
     module, _, attribute = path.replace(":", ".").rpartition(".")

@@ -9,13 +9,13 @@ from decimal import Decimal
 from fractions import Fraction
 
 from sluiceway.data.numbers import wrap
+from sluiceway.java_blanks import trim
 
 _FLOATING = re.compile(
     r"[+-]?(?:NaN|Infinity|(?P<decimal>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?"
     r"|0[xX](?P<hex>(?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)"
 )
 _DECIMAL = re.compile(r"([+-]?)(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
-_JAVA_BLANKS = "".join(map(chr, range(33)))
 _MANY_DIGITS = 4000  # beyond any width, leading zeros and all; Python reads no more in one go
 _INT_MAX, _INT_MIN = (1 << 31) - 1, -(1 << 31)
 
@@ -53,7 +53,7 @@ def parse_float32(text: str) -> float:
 
 def _magnitude(text: str) -> tuple[float, Fraction | float]:
     """Return the sign and the exact magnitude, or the float where it is not finite, zero, or beyond both widths."""
-    trimmed = text.strip(_JAVA_BLANKS)
+    trimmed = trim(text)
     found = _FLOATING.fullmatch(trimmed)
     if found is None:
         raise ValueError(f'For input string: "{trimmed}"' if trimmed else "empty String")

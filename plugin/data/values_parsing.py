@@ -25,8 +25,9 @@ from sluiceway.data.schema import (
 from sluiceway.data.values_converting import convert
 from sluiceway.data.values_schemas import merged
 from sluiceway.data.values_text import DATE_FORMAT, TIME_FORMAT, TIMESTAMP_FORMAT
-from sluiceway.data.values_tokens import Tokens, is_blank, trimmed
+from sluiceway.data.values_tokens import Tokens
 from sluiceway.errors import DataError
+from sluiceway.java_blanks import is_blank, trim
 
 
 class Parsed(NamedTuple):
@@ -83,7 +84,7 @@ def _parse(tokens: Tokens, *, embedded: bool) -> Parsed:
     except DataError:
         tokens.position = start
     token = tokens.take()
-    return Parsed(STRING_SCHEMA, token) if is_blank(token) else _literal(tokens, trimmed(token), embedded=embedded)
+    return Parsed(STRING_SCHEMA, token) if is_blank(token) else _literal(tokens, trim(token), embedded=embedded)
 
 
 def _literal(tokens: Tokens, token: str, *, embedded: bool) -> Parsed:

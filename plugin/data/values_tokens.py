@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from sluiceway.java_blanks import is_blank, trim
+
 # A backslash takes the meaning from whatever follows it.
 _TOKEN = re.compile(r'[:,\[\]{}"]|(?:\\[:,\[\]{}"\\]|\\(?![:,\[\]{}"\\])|[^\\:,\[\]{}"])+', re.DOTALL)
 
@@ -30,7 +32,7 @@ class Tokens:
         """Take the next token if it is this one, blanks around it apart. Blank tokens before others are passed over anyhow."""
         while self.position + 1 < len(self._tokens) and is_blank(self._tokens[self.position]):
             self.position += 1
-        if self.more() and trimmed(self._tokens[self.position]) == wanted:
+        if self.more() and trim(self._tokens[self.position]) == wanted:
             self.position += 1
             return True
         return False
@@ -43,16 +45,3 @@ class Tokens:
     @property
     def previous(self) -> str:
         return str(self._tokens[self.position - 1]) if self.position else ""
-
-
-_BLANKS = "".join(map(chr, range(33)))
-
-
-def trimmed(text: str) -> str:
-    """Return ``String.trim()``."""
-    return text.strip(_BLANKS)
-
-
-def is_blank(text: str) -> bool:
-    """Whether ``String.trim()`` leaves nothing."""
-    return not trimmed(text)

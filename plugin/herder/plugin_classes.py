@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sluiceway import __version__
 from sluiceway.api import Converter, HeaderConverter, Predicate, SinkConnector, SourceConnector, Transform
 from sluiceway.config.definition import PluginClass
-from sluiceway.discovery import load, plugins
+from sluiceway.discovery import load, plugin_named, plugins
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.herder.version_range import VersionRange
 
@@ -32,15 +32,14 @@ class Kind:
     type: str
     group: str
     interface: str
-    suffix: str
 
 
-SOURCE = Kind(SourceConnector, "source", "sluiceway.connectors", "Connector", "Connector")
-SINK = Kind(SinkConnector, "sink", "sluiceway.connectors", "Connector", "Connector")
-CONVERTER = Kind(Converter, "converter", "sluiceway.converters", "Converter", "Converter")
-HEADER_CONVERTER = Kind(HeaderConverter, "header_converter", "sluiceway.header_converters", "HeaderConverter", "HeaderConverter")
-TRANSFORMATION = Kind(Transform, "transformation", "sluiceway.transforms", "Transformation", "Transformation")
-PREDICATE = Kind(Predicate, "predicate", "sluiceway.predicates", "Predicate", "Predicate")
+SOURCE = Kind(SourceConnector, "source", "sluiceway.connectors", "Connector")
+SINK = Kind(SinkConnector, "sink", "sluiceway.connectors", "Connector")
+CONVERTER = Kind(Converter, "converter", "sluiceway.converters", "Converter")
+HEADER_CONVERTER = Kind(HeaderConverter, "header_converter", "sluiceway.header_converters", "HeaderConverter")
+TRANSFORMATION = Kind(Transform, "transformation", "sluiceway.transforms", "Transformation")
+PREDICATE = Kind(Predicate, "predicate", "sluiceway.predicates", "Predicate")
 
 KINDS = (CONVERTER, HEADER_CONVERTER, PREDICATE, SINK, SOURCE, TRANSFORMATION)
 """In the order in which REST lists plugins."""
@@ -81,9 +80,8 @@ def plugin_class(name: str) -> PluginClass:
     Connect to say what was meant.
     """
     for kind in KINDS:
-        for alias, cls in plugins(kind.group).items():
-            if name in _names(alias, cls, kind):
-                return PluginClass(java_name(cls), cls)
+        if cls := plugin_named(kind.group, name):
+            return PluginClass(java_name(cls), cls)
     if name in _INTERFACES:
         return PluginClass(name, _INTERFACES[name])
     variants = sorted(java for java in map(java_name, listed(TRANSFORMATION)) if name and java.startswith(f"{name}$"))
@@ -124,13 +122,3 @@ def versions(cls: type) -> list[str]:
 
 def _groups(kind: Kind) -> tuple[str, ...]:
     return (CONVERTER.group, HEADER_CONVERTER.group) if kind is HEADER_CONVERTER else (kind.group,)
-
-
-def _names(alias: str, cls: type, kind: Kind) -> set[str]:
-    """Return by which names a config may call a plugin: Java's nested classes only by their full name, as in Connect."""
-    java = java_name(cls)
-    simple = java.rpartition(".")[2]
-    names = {java, f"{cls.__module__}.{cls.__qualname__}", alias, alias.removesuffix(kind.suffix)}
-    if "$" not in simple:
-        names |= {simple, simple.removesuffix(kind.suffix)}
-    return names - {""}

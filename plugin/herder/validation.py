@@ -37,6 +37,7 @@ from sluiceway.herder.override_policy import OverridePolicy
 from sluiceway.herder.plugin_classes import is_a, java_name, listed, no_such_version, plugin_class, version_of
 from sluiceway.herder.references import References
 from sluiceway.herder.version_range import VersionRange
+from sluiceway.java_blanks import trim
 from sluiceway.transforms.java_regex import compile_java
 
 _CONVERTER_TYPE = ConfigKey(
@@ -46,13 +47,12 @@ _CONVERTER_TYPE = ConfigKey(
 
 # Shown in messages about a config whose class, and with it the knowledge of which keys are secret, is missing.
 _HARMLESS = {*(key.name for key in (*CONNECTOR, *SINK, *SOURCE)), "topic", "file", "batch.size"}
-_JAVA_BLANKS = "".join(map(chr, range(0x21)))
 _AIRFLOW = "airflow."
 
 
 def trimmed(name: str | None) -> str:
     """Return a name as Connect takes it from a request: without blanks and control characters around it."""
-    return (name or "").strip(_JAVA_BLANKS)
+    return trim(name or "")
 
 
 def named(name: str, config: Config) -> dict[str, str | None]:

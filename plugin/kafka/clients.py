@@ -18,7 +18,7 @@ from sluiceway.kafka.errors import mapped_errors
 from sluiceway.kafka.java_keys import to_librdkafka
 
 __all__ = [
-    "AdminClient", "Consumer", "Message", "Producer", "TopicPartition",
+    "CLIENT_DEFAULTS", "CONSUMER_DEFAULTS", "AdminClient", "Consumer", "Message", "Producer", "TopicPartition",
     "admin_client", "consumer", "consumer_config", "internal_consumer_config", "internal_producer_config", "producer",
     "producer_config", "to_librdkafka", "transactional_producer_config",
 ]  # fmt: skip
@@ -61,7 +61,21 @@ _CLIENT_KEYS = ("security.", "sasl.", "ssl.", "client.dns.lookup", "request.time
 # librdkafka's 10 s would keep the stores blind that long after a broker's restart.
 # For its 30 s a topic that is deleted would be taken for one that is about to be there.
 _INTERNAL = {"reconnect.backoff.max.ms": "1000", "topic.metadata.propagation.max.ms": "5000"}
-_SHARED_DEFAULTS = {"log.connection.close": "false", "topic.metadata.refresh.interval.ms": "60000"}
+CLIENT_DEFAULTS = {"log.connection.close": "false", "topic.metadata.refresh.interval.ms": "60000"}
+"""What every client has unless it is configured otherwise, whichever cluster it talks to."""
+
+CONSUMER_DEFAULTS = {
+    "enable.auto.commit": "false",
+    "auto.offset.reset": "earliest",
+    "isolation.level": "read_uncommitted",  # Java's default, and so Connect's
+    "fetch.wait.max.ms": "100",
+    "queued.max.messages.kbytes": "65536",
+    "queued.min.messages": "200000",
+    "fetch.queue.backoff.ms": "10",  # the default pauses a partition for a second each time its queue was full
+    "fetch.message.max.bytes": "1048576",
+}
+"""What every consumer of records has besides. With librdkafka's defaults one consumer stops at about 195,000 small records a
+second, with these at 900,000."""
 
 
 def _config(
@@ -74,7 +88,7 @@ def _config(
         java |= layer
     if group is not None:
         java["group.id"] = group
-    return {**_SHARED_DEFAULTS, **defaults, **to_librdkafka(java)}
+    return {**CLIENT_DEFAULTS, **defaults, **to_librdkafka(java)}
 
 
 def producer_config(worker: WorkerConfig, client_id: str, overrides: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -135,20 +149,8 @@ def consumer_config(
 
     ``group`` wins over the ``group.id`` of the worker's ``consumer.*`` keys and of ``overrides``: the caller commits in that
     group and asks for its offsets elsewhere, so both must be the same. For a sink, ``sink_group`` returns it.
-
-    With librdkafka's defaults one consumer stops at about 195,000 small records a second, with these at 900,000.
     """
-    defaults = {
-        "enable.auto.commit": "false",
-        "auto.offset.reset": "earliest",
-        "isolation.level": "read_uncommitted",  # Java's default, and so Connect's
-        "fetch.wait.max.ms": "100",
-        "queued.max.messages.kbytes": "65536",
-        "queued.min.messages": "200000",
-        "fetch.queue.backoff.ms": "10",  # the default pauses a partition for a second each time its queue was full
-        "fetch.message.max.bytes": "1048576",
-    }
-    return _config(worker, client_id, defaults, worker.with_prefix("consumer."), overrides or {}, group=group)
+    return _config(worker, client_id, CONSUMER_DEFAULTS, worker.with_prefix("consumer."), overrides or {}, group=group)
 
 
 def internal_producer_config(worker: WorkerConfig, client_id: str, **settings: str) -> dict[str, str]:

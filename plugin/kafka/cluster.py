@@ -24,7 +24,7 @@ from confluent_kafka.admin import (
 )
 from sluiceway.errors import KafkaClientError
 from sluiceway.kafka.admin import create_topic
-from sluiceway.kafka.clients import log, to_librdkafka
+from sluiceway.kafka.clients import CLIENT_DEFAULTS, log, to_librdkafka
 from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors, to_connect_error
 
 
@@ -66,7 +66,7 @@ class Cluster:
 
     def __init__(self, properties: Mapping[str, str], timeout: float = 60.0) -> None:
         with mapped_errors("create a Kafka admin client"):
-            self._admin = AdminClient({"log.connection.close": "false", **to_librdkafka(properties)}, logger=log)
+            self._admin = AdminClient({**CLIENT_DEFAULTS, **to_librdkafka(properties)}, logger=log)
         self._timeout = timeout
         self._where = properties.get("bootstrap.servers", "")
 

@@ -1,4 +1,4 @@
-"""Java's own key store format, JKS, which keytool wrote by default up to Java 8. Pure.
+"""Reads and writes Java's own key store format, JKS, which keytool wrote by default up to Java 8. No I/O.
 
 The format is described by what Java's ``KeyStore`` of type JKS reads: big-endian numbers, a SHA-1 digest at the end, and
 private keys hidden by a stream of SHA-1 digests of the password (a protection that is weak, and that nobody should rely on).
@@ -7,13 +7,15 @@ private keys hidden by a stream of SHA-1 digests of the password (a protection t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 MAGIC = b"\xfe\xed\xfe\xed"
 _SALT = b"Mighty Aphrodite"  # part of the format
 _DIGEST_BYTES = 20
 _PRIVATE_KEY, _TRUSTED = 1, 2
+_VERSION = 2
 _SEQUENCE, _OCTETS = 0x30, 0x04
 
 
@@ -50,7 +52,7 @@ class Jks:
 def read_jks(content: bytes, password: str | None) -> Jks:
     """Read a store; without a password it is not checked. Raises ValueError if it is damaged or the password another."""
     body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
-    if password is not None and _sha1(password.encode("utf-16-be") + _SALT + body) != digest:
+    if password is not None and _digest(body, password) != digest:
         raise ValueError("digest")
     reader = _Reader(body)
     _magic, version, count = reader.number(), reader.number(), reader.number()
@@ -68,6 +70,20 @@ def read_jks(content: bytes, password: str | None) -> Jks:
         else:
             raise ValueError("tag")
     return Jks(tuple(trusted), tuple(keys))
+
+
+def write_truststore(certificates: Mapping[str, bytes], password: str) -> bytes:
+    """Return a store of trusted certificates (DER) by alias; aliases are ASCII. Its entries have no time of creation."""
+    body = bytearray(MAGIC + struct.pack(">II", _VERSION, len(certificates)))
+    for alias, certificate in certificates.items():
+        body += struct.pack(">I", _TRUSTED) + _text(alias) + struct.pack(">Q", 0)
+        body += _text("X.509") + struct.pack(">I", len(certificate)) + certificate
+    return bytes(body) + _digest(bytes(body), password)
+
+
+def _text(value: str) -> bytes:
+    encoded = value.encode("ascii")
+    return struct.pack(">H", len(encoded)) + encoded
 
 
 class _Reader:
@@ -92,6 +108,10 @@ class _Reader:
         if version > 1:
             self.text()  # its type, which is X.509
         return self.take(self.number())
+
+
+def _digest(body: bytes, password: str) -> bytes:
+    return _sha1(password.encode("utf-16-be") + _SALT + body)
 
 
 def _sha1(data: bytes) -> bytes:

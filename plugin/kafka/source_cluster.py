@@ -8,25 +8,16 @@ from collections.abc import Mapping
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from sluiceway.api.task import TopicPartition as Place
 from sluiceway.errors import ConfigError
-from sluiceway.kafka.clients import consumer, producer, to_librdkafka
+from sluiceway.kafka.clients import CLIENT_DEFAULTS, CONSUMER_DEFAULTS, consumer, producer, to_librdkafka
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 
 log = logging.getLogger(__name__)
 
 _BATCH = 2000
 _STARTS = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}
-_READER = {
-    "auto.offset.reset": "earliest",
-    "isolation.level": "read_uncommitted",  # Java's default
-    "fetch.wait.max.ms": "100",
-    "queued.max.messages.kbytes": "65536",
-    "queued.min.messages": "100000",
-    "fetch.queue.backoff.ms": "10",  # the default pauses a partition for a second each time its queue was full
-    "fetch.message.max.bytes": "1048576",
-    "log.connection.close": "false",
-}
+_READER = {**CLIENT_DEFAULTS, **CONSUMER_DEFAULTS}
 # One request after the other: the newest record of a key has to stay the last one.
-_NOTES = {"log.connection.close": "false", "max.in.flight.requests.per.connection": "1"}
+_NOTES = {**CLIENT_DEFAULTS, "max.in.flight.requests.per.connection": "1"}
 _ALWAYS = {"enable.auto.commit": "false", "enable.auto.offset.store": "false"}
 
 

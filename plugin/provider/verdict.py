@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from sluiceway import exit_codes
 from sluiceway.storage.model import ConnectorEntry, TargetState
-
-EXIT_FENCED = 3  # as sluiceway.spark.driver_app says; not imported from there, since that module starts a driver
 
 
 class Verdict(enum.Enum):
@@ -29,12 +28,12 @@ def before_start(*, dag_paused: bool, entry: ConnectorEntry | None) -> Verdict:
 
 def after_end(*, exit_code: int, bounded: bool, dag_paused: bool, entry: ConnectorEntry | None) -> Verdict:
     """Decide how to go on after the driver ended; ``bounded`` says that it was to end by itself (a micro-batch)."""
-    if exit_code == EXIT_FENCED:
+    if exit_code == exit_codes.FENCED:
         return Verdict.FENCED
     if entry is None:  # deleted: however the driver ended, there is nothing to start again
         return Verdict.DONE
     if dag_paused or entry.target_state is not TargetState.STARTED:
         return Verdict.WAIT
-    if exit_code != 0:
+    if exit_code != exit_codes.DONE:
         return Verdict.DIED
     return Verdict.DONE if bounded else Verdict.AGAIN

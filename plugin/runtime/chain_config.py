@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from sluiceway.api import Predicate, Transform
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, parse_value
-from sluiceway.config.parsing import JAVA_BLANKS
 from sluiceway.discovery import plugins, predicate_class, transform_class
 from sluiceway.errors import ConfigError, ConnectError, java_text_of
+from sluiceway.java_blanks import trim
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ def _type_name(prefix: str, kind: str, config: Mapping[str, str]) -> str:
     name = config.get(prefix + TYPE)
     if name is None:
         raise ConfigError(prefix + TYPE, None, f"Not a {kind}")
-    if name != name.strip(JAVA_BLANKS):  # Connect trims it where it checks that it is a class, but not where it looks into that
+    if name != trim(name):  # Connect trims it where it checks that it is a class, but not where it looks into that
         raise ConfigError(prefix + TYPE, name, f"Error getting config definition from {kind}: {name}")
     return name
 

@@ -16,6 +16,7 @@ from pathlib import Path
 if sys.path and Path(sys.path[0]) == Path(__file__).parent:
     del sys.path[0]  # spark-submit puts this folder there; its modules must not shadow others
 
+from sluiceway import exit_codes
 from sluiceway.config.properties import read_properties
 from sluiceway.config.variables import worker_overrides
 from sluiceway.config.worker import WorkerConfig
@@ -28,7 +29,7 @@ from sluiceway.spark.executor import log_to_stderr
 from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.kafka_port import KafkaPort
 from sluiceway.spark.launcher import SparkLauncher
-from sluiceway.spark.parent_watch import EXIT_FAILED, stop_with_parent
+from sluiceway.spark.parent_watch import stop_with_parent
 from sluiceway.spark.runner import ConnectorRunner, Outcome
 from sluiceway.spark.session import spark_context
 from sluiceway.spark.unpacked import without_archives
@@ -36,7 +37,6 @@ from sluiceway.storage.factory import open_stores
 from sluiceway.storage.interfaces import ConfigStore
 from sluiceway.storage.model import ConnectorEntry
 
-EXIT_FENCED = 3
 _APPLICATION = "sluiceway.application"
 
 _LAST_WORDS_SECONDS = 20.0  # that a driver may take, beside its tasks, to drain
@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> int:
         return _run(options)
     except ConnectError as error:
         log.error("%s: %s", options.connector or options.application, error)
-        return EXIT_FAILED
+        return exit_codes.FAILED
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -104,10 +104,10 @@ def _run(options: argparse.Namespace) -> int:
     if os.getppid() == jvm and not shutdown:  # else Spark is gone already, or going
         context.stop()
     if options.application is not None:
-        return 0  # told to stop; what became of single connectors is in their statuses
+        return exit_codes.DONE  # told to stop; what became of single connectors is in their statuses
     if Outcome.FENCED in outcomes:
-        return EXIT_FENCED
-    return EXIT_FAILED if Outcome.FAILED in outcomes else 0
+        return exit_codes.FENCED
+    return exit_codes.FAILED if Outcome.FAILED in outcomes else exit_codes.DONE
 
 
 def _shares(entry: ConnectorEntry | None, application: str) -> bool:

@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sluiceway import exit_codes
 from sluiceway.spark.driver import Driver
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
 log = logging.getLogger(__name__)
-
-EXIT_FAILED = 1
 
 _LOOK_SECONDS = 0.5
 _DRAIN_SECONDS = 60.0  # more than tasks may take to stop; what hangs then, hangs for good
@@ -65,7 +64,7 @@ class Orphaned:
         pause.wait(_DRAIN_SECONDS)
         log.error("Ending without a clean stop: %s, and the connectors have not drained within %g s", self.reason, _DRAIN_SECONDS)
         sys.stderr.flush()
-        self._end(EXIT_FAILED)
+        self._end(exit_codes.FAILED)
 
 
 def _start_time(process: int) -> str | None:

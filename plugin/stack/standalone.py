@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from sluiceway import exit_codes
 from sluiceway.config.properties import read_connector_file, read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, ConnectError
@@ -15,15 +16,12 @@ from sluiceway.spark.driver import Driver, stop_on_signals
 from sluiceway.spark.executor import log_to_stderr
 from sluiceway.spark.host import HostServer, TaskHost
 from sluiceway.spark.launcher import SparkLauncher
-from sluiceway.spark.parent_watch import EXIT_FAILED, stop_with_jvm
+from sluiceway.spark.parent_watch import stop_with_jvm
 from sluiceway.spark.port import HostPort
 from sluiceway.spark.runner import ConnectorRunner
 from sluiceway.spark.session import local_context
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.offsets_file import FileOffsetStore
-
-EXIT_REFUSED = 3
-"""Kafka's own exit code when a connector file is refused."""
 
 log = logging.getLogger("sluiceway.standalone")
 
@@ -70,9 +68,9 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
         offsets.stop()
     if orphaned:
         log.error("Sluiceway ended: %s. See above for why, and start it again.", orphaned.reason)
-        return EXIT_FAILED
+        return exit_codes.FAILED
     log.info("Sluiceway stopped")
-    return EXIT_REFUSED if refused else 0
+    return exit_codes.REFUSED if refused else exit_codes.DONE
 
 
 def _create(herder: Herder, files: Sequence[Path]) -> bool:

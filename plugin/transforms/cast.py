@@ -8,12 +8,12 @@ from typing import Any
 from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance
 from sluiceway.config.definition import Type as ConfigType
-from sluiceway.config.parsing import JAVA_BLANKS
 from sluiceway.config.validators import Check
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.java_maps import hash_map_order
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
 from sluiceway.errors import ConfigError, SchemaBuilderError
+from sluiceway.java_blanks import trim
 from sluiceway.transforms.casting import TARGETS, cast_of_schema, names, same, schemaless_casts
 from sluiceway.transforms.field_transform import FieldTransform
 from sluiceway.transforms.mappings import COLON_PAIRS, parse_mappings
@@ -28,7 +28,7 @@ def parse_spec(value: ConfigValue) -> dict[str | None, Type]:
     """Return target types by field name out of a list of ``field:type``; by None for a single type. Raises ConfigError."""
     casts: dict[str | None, Type] = {}
     for name, type_ in parse_mappings(value, allow_single=True):
-        casts[None if type_ is None else name.strip(JAVA_BLANKS)] = _target(name if type_ is None else type_)
+        casts[None if type_ is None else trim(name)] = _target(name if type_ is None else type_)
     if None in casts and isinstance(value, list) and len(value) > 1:
         raise ConfigError(
             "Cast transformations that specify a type to cast the entire value to may only specify a single cast in their spec"
@@ -37,12 +37,10 @@ def parse_spec(value: ConfigValue) -> dict[str | None, Type]:
 
 
 def _target(text: str) -> Type:
-    name = text.strip(JAVA_BLANKS).upper()
+    name = trim(text).upper()
     if name not in Type.__members__:
         reason = f"java.lang.IllegalArgumentException: No enum constant org.apache.kafka.connect.data.Schema.Type.{name}"
-        raise ConfigError(
-            f"Invalid value {reason} for configuration Invalid type found in casting spec: {text.strip(JAVA_BLANKS)}"
-        )
+        raise ConfigError(f"Invalid value {reason} for configuration Invalid type found in casting spec: {trim(text)}")
     type_ = Type[name]
     if type_ not in TARGETS:
         raise ConfigError(f"Cast transformation does not support casting to {type_.name}; supported types are {names(TARGETS)}")

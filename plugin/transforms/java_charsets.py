@@ -8,6 +8,8 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable
 
+from sluiceway.java_blanks import has_white_space_property, is_whitespace
+
 Ranges = tuple[tuple[int, int], ...]
 """Code points from first to last, both included; sorted, and no two touch."""
 
@@ -95,7 +97,7 @@ _BINARY: dict[str, Callable[[str], bool]] = {
     "UPPERCASE": str.isupper,
     "TITLECASE": str.istitle,
     "DIGIT": str.isdecimal,
-    "WHITE_SPACE": str.isspace,
+    "WHITE_SPACE": has_white_space_property,
     "PUNCTUATION": lambda c: unicodedata.category(c)[0] == "P",
     "CONTROL": lambda c: unicodedata.category(c) == "Cc",
     "ASSIGNED": lambda c: unicodedata.category(c) != "Cn",
@@ -108,7 +110,7 @@ _JAVA: dict[str, Callable[[str], bool]] = {
     "Letter": str.isalpha,
     "LetterOrDigit": lambda c: c.isalpha() or c.isdecimal(),
     "Alphabetic": _BINARY["ALPHABETIC"],
-    "Whitespace": lambda c: c.isspace() and c not in "\xa0\u2007\u202f\x85",
+    "Whitespace": is_whitespace,
     "SpaceChar": lambda c: unicodedata.category(c)[0] == "Z",
 }
 _SCRIPTS = {

@@ -8,12 +8,12 @@ from typing import Any
 
 from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
-from sluiceway.config.parsing import JAVA_BLANKS
 from sluiceway.config.validators import OneOf
 from sluiceway.data import Schema, Struct
 from sluiceway.data import Type as SchemaType
 from sluiceway.data.date_format import SimpleDateFormat
 from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.java_blanks import is_blank
 from sluiceway.transforms.field_transform import FieldTransform
 from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
 from sluiceway.transforms.requirements import require_map
@@ -138,7 +138,7 @@ def _raise(error: ConnectError, _value: Any) -> Any:
 
 
 def _date_format(pattern: str, target: str) -> SimpleDateFormat | None:
-    if not pattern.strip(JAVA_BLANKS):
+    if is_blank(pattern):
         if target == "string":
             raise ConfigError("TimestampConverter requires format option to be specified when using string timestamps")
         return None

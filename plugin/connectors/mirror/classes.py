@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TypeVar
 
 from sluiceway.config.definition import PluginClass
@@ -13,7 +13,7 @@ from sluiceway.connectors.mirror.filters import (
     TopicFilter,
 )
 from sluiceway.connectors.mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy
-from sluiceway.discovery import load, plugins
+from sluiceway.discovery import load, plugin_named
 from sluiceway.errors import ConfigError, NotFoundError
 
 T = TypeVar("T", ReplicationPolicy, TopicFilter, ConfigPropertyFilter)
@@ -39,13 +39,13 @@ _KAFKAS = {
 }  # fmt: skip
 
 
-_PLUGINS = {
-    "sluiceway.connectors": "Connector",
-    "sluiceway.converters": "Converter",
-    "sluiceway.header_converters": "Converter",
-    "sluiceway.predicates": "Predicate",
-    "sluiceway.transforms": "Transformation",
-}
+_GROUPS = (
+    "sluiceway.connectors",
+    "sluiceway.converters",
+    "sluiceway.header_converters",
+    "sluiceway.predicates",
+    "sluiceway.transforms",
+)
 
 
 def known_class(name: str) -> PluginClass:
@@ -57,7 +57,7 @@ def known_class(name: str) -> PluginClass:
         return PluginClass(name, _OURS[name])
     if name in _KAFKAS:
         return PluginClass(name, None)
-    found = next((plugin for plugin in _plugins() if name in _names(plugin)), None)
+    found = next(filter(None, (plugin_named(group, name) for group in _GROUPS)), None)
     if found is None:
         try:
             found = load(name)
@@ -77,17 +77,3 @@ def configured(base: type[T], key: str, value: object, config: Mapping[str, str]
     made: T = cls()
     made.configure(config)
     return made
-
-
-def _plugins() -> Iterator[type]:
-    for group in _PLUGINS:
-        yield from plugins(group).values()
-
-
-def _names(plugin: type) -> set[str]:
-    """Return what a plugin that stands in for one of Connect's may be called: nested classes only by their full name."""
-    java_class = getattr(plugin, "java_class", None) or ""
-    simple = java_class.rpartition(".")[2]
-    if not simple or "$" in simple:
-        return {java_class} - {""}
-    return {java_class, simple, *(simple.removesuffix(suffix) for suffix in _PLUGINS.values())}

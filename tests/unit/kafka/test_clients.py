@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from unittest.mock import Mock
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -16,6 +17,7 @@ from sluiceway.kafka.clients import (
     transactional_producer_config,
 )
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
+from sluiceway.kafka.source_cluster import PartitionReader
 
 WORKER = WorkerConfig.of(
     {
@@ -123,3 +125,11 @@ def test_an_admin_client_takes_the_connectors_overrides_over_the_workers_and_the
         ("connector-adminclient-c-0", "3", "2000"),
     ]
     assert not any(key.startswith("listeners") for each in made for key in each)
+
+
+def test_records_of_another_cluster_are_read_with_a_consumers_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[dict[str, str]] = []
+    monkeypatch.setattr("sluiceway.kafka.source_cluster.consumer", lambda config: made.append(config) or Mock())
+    PartitionReader({"client.id": "c", "bootstrap.servers": "b:9092"}, {})
+    wanted = consumer_config(WorkerConfig.of({"bootstrap.servers": "b:9092"}), "c", "c")
+    assert made == [{**wanted, "enable.auto.offset.store": "false"}]

@@ -1,11 +1,16 @@
-"""What the command's exit code tells a script."""
+"""The exit codes of the processes: of a driver, of standalone mode and of the ``sluiceway`` command."""
 
 from __future__ import annotations
 
 from sluiceway.errors import ConnectError, InvalidConfigError
 
 DONE = 0
+"""A driver: drained, because the connector was paused, stopped or deleted, or its micro-batch is done."""
 FAILED = 1
+FENCED = 3
+"""Only a driver: a newer one has taken over."""
+
+# The other codes are only the command's; standalone mode ends with REFUSED too.
 USAGE = 2
 REFUSED = 3
 """The server refuses what was asked, such as a config with errors; also Kafka's own code for a refused connector file."""
@@ -21,7 +26,7 @@ _OF_STATUS = {0: UNREACHABLE, 400: REFUSED, 401: NOT_ALLOWED, 403: NOT_ALLOWED, 
 
 
 def exit_code(error: ConnectError) -> int:
-    """Return the exit code for an error."""
+    """Return the command's exit code for an error."""
     if isinstance(error, InvalidConfigError):
         return REFUSED
     # Looked up by attribute, so that an error does not cost the import of the HTTP client.
