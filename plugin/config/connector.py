@@ -26,7 +26,7 @@ from sluiceway.config.validators import OneOf, OrNull, Range
 __all__ = [
     "CONNECTOR", "CONNECTOR_CLASS", "CONNECTOR_VERSION", "DLQ_TOPIC", "HEADER_CONVERTER", "KEY_CONVERTER", "NAME", "OWN",
     "PREDICATES", "SINK", "SOURCE", "TASKS_MAX", "TASKS_MAX_ENFORCE", "TASK_CLASS", "TOPICS", "TOPICS_REGEX", "TRANSFORMS",
-    "VALUE_CONVERTER", "java_regex", "overrides",
+    "VALUE_CONVERTER", "overrides", "sink_group",
 ]  # fmt: skip
 
 TASK_CLASS = "task.class"
@@ -59,6 +59,6 @@ def overrides(config: Mapping[str, str], client: str) -> dict[str, str]:
     return {key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix)}
 
 
-def java_regex(pattern: str) -> str:
-    """Return a Java regular expression as librdkafka and Python take it: matching whole names."""
-    return f"^(?:{pattern})$"
+def sink_group(name: str, config: Mapping[str, str]) -> str:
+    """Return the id of a sink connector's consumer group; in Connect it may be overridden."""
+    return overrides(config, "consumer").get("group.id") or f"connect-{name}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from sluiceway.api import SinkConnector, SourceConnector, TopicPartition
-from sluiceway.config.connector import CONNECTOR_CLASS, overrides
+from sluiceway.config.connector import CONNECTOR_CLASS, overrides, sink_group
 from sluiceway.config.variables import referring_keys, resolver
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
@@ -117,7 +117,7 @@ class ConnectorOffsets:
 
     @property
     def _group(self) -> str:
-        return overrides(self._config, "consumer").get("group.id") or f"connect-{self._entry.name}"
+        return sink_group(self._entry.name, self._config)
 
     def _groups(self) -> Groups:
         return self._open_groups(self._worker, overrides(self._config, "admin"))

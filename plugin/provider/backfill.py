@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from sluiceway.config.connector import NAME
 from sluiceway.config.variables import references
 from sluiceway.errors import ConfigError
+from sluiceway.herder.client_overrides import GROUP
 from sluiceway.provider.dag_keys import APPLICATION, DAG, MICRO_BATCH, MODE, is_sink_config
 from sluiceway.provider.run_variables import RUN
 
 _WINDOW = "sluicewayWindow"
-_GROUP = "consumer.override.group.id"
 # What says where a backfill has got to must not be shared with the live connector.
-_NOT_ITS_OWN = (_GROUP, APPLICATION)
+_NOT_ITS_OWN = (GROUP, APPLICATION)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sluiceway.api.task import TopicPartition
-from sluiceway.config.connector import TOPICS, overrides
+from sluiceway.config.connector import TOPICS, overrides, sink_group
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.offset_edits import as_edits
 from sluiceway.provider.dag_keys import is_sink_config
@@ -46,7 +46,7 @@ class Meter:
         meant = resolver(worker).resolve({key: value for key, value in config.items() if ".override." in key})
         self.is_sink = is_sink_config(config)
         self._topics = [topic.strip() for topic in config.get(TOPICS, "").split(",") if topic.strip()]
-        self._group = overrides(meant, "consumer").get("group.id") or f"connect-{name}"
+        self._group = sink_group(name, meant)
         self._admin = (admins or Admins(worker)).client(overrides(meant, "admin"))
 
     def read(self, topics: Collection[str] = (), offsets: Sequence[Edit] = ()) -> Position:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from sluiceway.config.connector import DLQ_TOPIC, TOPICS, overrides
+from sluiceway.config.connector import DLQ_TOPIC, TOPICS, overrides, sink_group
 from sluiceway.config.variables import referring_keys
 from sluiceway.provider.dag_keys import is_sink_config
 from sluiceway.storage.model import ClusterState, ConnectorEntry
 
-_GROUP = "consumer.override.group.id"
 _BOOTSTRAP = "bootstrap.servers"
 
 
@@ -41,7 +40,7 @@ def subject(entry: ConnectorEntry, topics_seen: Callable[[str], Iterable[str]]) 
     config = entry.config or {}
     dead_letters = _plain(config.get(DLQ_TOPIC, "").strip()) or None
     if is_sink_config(config):
-        group = _plain(config.get(_GROUP) or f"connect-{entry.name}")
+        group = _plain(sink_group(entry.name, config))
         if group is None or _BOOTSTRAP in overrides(config, "consumer"):
             return Subject(entry.name, dead_letters=dead_letters)
         named = tuple(topic.strip() for topic in config.get(TOPICS, "").split(",") if _plain(topic.strip()))
