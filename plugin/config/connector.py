@@ -24,13 +24,14 @@ from sluiceway.config.source_keys import SOURCE
 from sluiceway.config.validators import OneOf, OrNull, Range
 
 __all__ = [
-    "CONNECTOR", "CONNECTOR_CLASS", "CONNECTOR_VERSION", "DLQ_TOPIC", "HEADER_CONVERTER", "KEY_CONVERTER", "NAME", "OWN",
-    "PREDICATES", "SINK", "SOURCE", "TASKS_MAX", "TASKS_MAX_ENFORCE", "TASK_CLASS", "TOPICS", "TOPICS_REGEX", "TRANSFORMS",
-    "VALUE_CONVERTER", "overrides", "sink_group",
+    "APPLICATION", "CONNECTOR", "CONNECTOR_CLASS", "CONNECTOR_VERSION", "DLQ_TOPIC", "HEADER_CONVERTER", "KEY_CONVERTER",
+    "NAME", "OWN", "PREDICATES", "SINK", "SOURCE", "TASKS_MAX", "TASKS_MAX_ENFORCE", "TASK_CLASS", "TOPICS", "TOPICS_REGEX",
+    "TRANSFORMS", "VALUE_CONVERTER", "overrides", "sink_group",
 ]  # fmt: skip
 
 TASK_CLASS = "task.class"
-
+APPLICATION = "sluiceway.application"
+"""Connectors with the same value share a driver."""
 
 OWN = ConfigDef(
     [

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sluiceway.config.connector import NAME
+from sluiceway.config.connector import APPLICATION, NAME
 from sluiceway.config.variables import references
 from sluiceway.errors import ConfigError
 from sluiceway.herder.client_overrides import GROUP
-from sluiceway.provider.dag_keys import APPLICATION, DAG, MICRO_BATCH, MODE, is_sink_config
+from sluiceway.provider.dag_keys import DAG, MICRO_BATCH, MODE, is_sink_config
 from sluiceway.provider.run_variables import RUN
 
 _WINDOW = "sluicewayWindow"
