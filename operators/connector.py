@@ -11,7 +11,7 @@ from airflow.exceptions import AirflowException
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException
 from sluiceway import exit_codes
-from sluiceway.config.connector import CONNECTOR_CLASS, NAME
+from sluiceway.config.connector import APPLICATION, CONNECTOR_CLASS, NAME
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConfigError
 from sluiceway.operators.driver_operator import DriverOperator, End, Probe, paused_probe, report_folder, with_report
@@ -21,7 +21,7 @@ from sluiceway.provider.backfill import Backfill
 from sluiceway.provider.cluster_view import DriverSeen
 from sluiceway.provider.conditions import RestCondition
 from sluiceway.provider.connection_hook import kafka_overrides
-from sluiceway.provider.dag_keys import APPLICATION, DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of, is_sink_config
+from sluiceway.provider.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of, is_sink_config
 from sluiceway.provider.extra_links import ConnectorRestLink, publish
 from sluiceway.provider.hook import ConnectorSubmitHook
 from sluiceway.provider.lineage import Lineage, lineage

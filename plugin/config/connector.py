@@ -25,13 +25,14 @@ from sluiceway.config.validators import OneOf, OrNull, Range
 from sluiceway.config.variables import referring_keys
 
 __all__ = [
-    "CONNECTOR", "CONNECTOR_CLASS", "CONNECTOR_VERSION", "DLQ_TOPIC", "HEADER_CONVERTER", "KEY_CONVERTER", "NAME", "OWN",
+    "APPLICATION", "CONNECTOR", "CONNECTOR_CLASS", "CONNECTOR_VERSION", "DLQ_TOPIC", "HEADER_CONVERTER", "KEY_CONVERTER", "NAME", "OWN",
     "PREDICATES", "SINK", "SOURCE", "TASKS_MAX", "TASKS_MAX_ENFORCE", "TASK_CLASS", "TOPICS", "TOPICS_REGEX", "TRANSFORMS",
-    "VALUE_CONVERTER", "java_regex", "overrides", "sink_topics",
+    "VALUE_CONVERTER", "overrides", "sink_topics",
 ]  # fmt: skip
 
 TASK_CLASS = "task.class"
-
+APPLICATION = "sluiceway.application"
+"""Connectors with the same value share a driver."""
 
 OWN = ConfigDef(
     [
@@ -67,8 +68,3 @@ def sink_topics(config: Mapping[str, str], seen: Iterable[str]) -> tuple[str, ..
     """
     named = [topic.strip() for topic in config.get(TOPICS, "").split(",") if topic.strip()]
     return tuple(topic for topic in named if not referring_keys({TOPICS: topic})) or tuple(seen)
-
-
-def java_regex(pattern: str) -> str:
-    """Return a Java regular expression as librdkafka and Python take it: matching whole names."""
-    return f"^(?:{pattern})$"

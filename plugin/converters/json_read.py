@@ -14,13 +14,12 @@ from sluiceway.converters.json_parse import MISSING
 from sluiceway.data.java_numbers import parse_float32
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, TO_LOGICAL, decimal_from_bytes
 from sluiceway.data.numbers import wrap
-from sluiceway.data.schema import Schema, Type
+from sluiceway.data.schema import INTEGER_BITS, Schema, Type
 from sluiceway.data.struct import Struct, validate_value
 from sluiceway.errors import DataError
 
 Read = Callable[[Any], Any]
 
-_BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _TOO_MANY_ZEROS = 64  # 10**64 and its multiples have 64 low bits of zeros
 
 
@@ -66,8 +65,8 @@ def _value_reader(schema: Schema, use_defaults: bool) -> Read:
     logical = _LOGICAL.get(schema.name or "")
     if logical is not None:
         return lambda node: logical(schema, node)
-    if schema.type in _BITS:
-        bits = _BITS[schema.type]
+    if schema.type in INTEGER_BITS:
+        bits = INTEGER_BITS[schema.type]
         return lambda node: wrap(_whole(node), bits)
     if schema.type in _SCALARS:
         return _SCALARS[schema.type]

@@ -16,11 +16,10 @@ from sluiceway.converters.base64_text import from_base64
 from sluiceway.data.generated import DEEPEST_EXPRESSION, Code
 from sluiceway.data.logical import DECIMAL, TIMESTAMP, TO_LOGICAL, decimal_from_bytes
 from sluiceway.data.numbers import to_float32
-from sluiceway.data.schema import Schema, Type
+from sluiceway.data.schema import INTEGER_BITS, Schema, Type
 from sluiceway.data.struct import Struct
 from sluiceway.errors import DataError
 
-_BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _DOUBLE_DIGITS = 53
 
 
@@ -65,8 +64,8 @@ class _Emitter:
         """Return when a node is plainly of its type, and its value then."""
         if schema.name in TO_LOGICAL:
             return self._logical(schema, node)
-        if schema.type in _BITS:
-            return _integer(node, _BITS[schema.type]), node
+        if schema.type in INTEGER_BITS:
+            return _integer(node, INTEGER_BITS[schema.type]), node
         if schema.type is Type.FLOAT64:  # adding zero makes floats of integers, and zero of its negative
             return f"type({node}) is float or type({node}) is int", f"{node} + 0.0"
         if schema.type is Type.FLOAT32:

@@ -25,11 +25,9 @@ from sluiceway.data.logical import (
     unscaled,
     unscaled_bytes,
 )
-from sluiceway.data.schema import Schema, Type
+from sluiceway.data.schema import INTEGER_BITS, Schema, Type
 from sluiceway.data.struct import Struct
 from sluiceway.errors import DataError
-
-_BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 
 
 def fast_writer(writer: JsonWriter, schema: Schema) -> Callable[[Any], Any]:
@@ -67,8 +65,8 @@ class _Emitter:
             return self._decimal(schema, value)
         if schema.name in FROM_LOGICAL:
             return _moment(schema.name, value)
-        if schema.type in _BITS:
-            half = 1 << (_BITS[schema.type] - 1)
+        if schema.type in INTEGER_BITS:
+            half = 1 << (INTEGER_BITS[schema.type] - 1)
             return f"type({value}) is int and {-half} <= {value} <= {half - 1}", value
         if schema.type is Type.FLOAT64:  # in this range Java and orjson print alike
             return f"type({value}) is float and 0.001 <= {value} < 10000000.0", value

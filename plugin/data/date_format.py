@@ -10,9 +10,9 @@ from sluiceway.data.calendar_fields import CalendarFields, offset_of_utc
 from sluiceway.data.date_parsing import Parse, parser
 from sluiceway.data.date_printing import LETTERS, Moment, Print, printer
 from sluiceway.data.date_strict import strict_parser
+from sluiceway.data.hybrid_calendar import DAY_MS
 
 _UNITS = {"S": 1, "s": 1000, "m": 60_000, "H": 3_600_000, "k": 3_600_000, "K": 3_600_000, "h": 3_600_000, "a": 3_600_000}
-_DAY_MS = 86_400_000
 
 
 class _Part(NamedTuple):
@@ -36,7 +36,7 @@ class SimpleDateFormat:
         self._parsers = [_parser(part, follower) for part, follower in zip(parts, [*parts, None][1:], strict=True)]
         self._strict = strict_parser(parts, utc=zone is dt.timezone.utc)
         # Moments within this many milliseconds print alike, and records in a row are often that near.
-        self._unit = min((_UNITS.get(part.text, _DAY_MS) for part in parts if part.times), default=_DAY_MS)
+        self._unit = min((_UNITS.get(part.text, DAY_MS) for part in parts if part.times), default=DAY_MS)
         if zone is not dt.timezone.utc:
             self._unit = min(self._unit, 1000)
         self._last: tuple[int, str] | None = None

@@ -7,10 +7,10 @@ import functools
 from typing import Any
 
 from sluiceway.data.date_format import SimpleDateFormat
+from sluiceway.data.hybrid_calendar import DAY_MS
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 EPOCH_DAY = EPOCH.toordinal()
-_DAY_MS = 86_400_000
 _MILLISECOND = dt.timedelta(milliseconds=1)
 _EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
 
@@ -67,7 +67,7 @@ def millis_of(value: Any) -> int:
     if isinstance(value, Instant):
         return value.millis
     if isinstance(value, dt.date):
-        return (value.toordinal() - EPOCH_DAY) * _DAY_MS
+        return (value.toordinal() - EPOCH_DAY) * DAY_MS
     if isinstance(value, dt.time):
         return ((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000
     raise TypeError(f"{type(value).__name__} is no moment")
@@ -80,13 +80,13 @@ def timestamp_of(millis: int) -> dt.datetime | Instant:
 
 def date_of(millis: int) -> dt.date | Instant:
     """Return the date of milliseconds since the epoch; an Instant if they are not a midnight."""
-    days, rest = divmod(millis, _DAY_MS)
+    days, rest = divmod(millis, DAY_MS)
     return Instant(millis) if rest or not _EARLIEST <= millis <= _LATEST else dt.date.fromordinal(EPOCH_DAY + days)
 
 
 def time_of(millis: int) -> dt.time | Instant:
     """Return the time of day of milliseconds since midnight; an Instant if there are more of them than a day has."""
-    return (EPOCH + millis * _MILLISECOND).time() if 0 <= millis < _DAY_MS else Instant(millis)
+    return (EPOCH + millis * _MILLISECOND).time() if 0 <= millis < DAY_MS else Instant(millis)
 
 
 _DATE_TEXT = SimpleDateFormat("EEE MMM dd HH:mm:ss zzz yyyy")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from typing import Any
 
+from sluiceway.data.hybrid_calendar import DAY_MS
 from sluiceway.data.instant import EPOCH_DAY, MOMENT_TYPES, Instant, date_of, millis_of, time_of, timestamp_of
 from sluiceway.data.schema import Schema, Type
 from sluiceway.errors import DataError
@@ -23,7 +24,6 @@ TIMESTAMP = "org.apache.kafka.connect.data.Timestamp"
 
 SCALE = "scale"
 
-_DAY_MS = 24 * 60 * 60 * 1000
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
@@ -95,26 +95,26 @@ def date_to_days(_schema: Schema, value: Any) -> int:
     """Return the days since the epoch."""
     if type(value) is dt.date:
         return value.toordinal() - EPOCH_DAY
-    days, rest = divmod(_millis("Date", value), _DAY_MS)
+    days, rest = divmod(_millis("Date", value), DAY_MS)
     if rest:
         raise DataError("Kafka Connect Date type should not have any time fields set to non-zero values.")
     return days
 
 
 def date_from_days(_schema: Schema, value: int) -> dt.date | Instant:
-    return date_of(value * _DAY_MS)
+    return date_of(value * DAY_MS)
 
 
 def time_to_millis(_schema: Schema, value: Any) -> int:
     """Return the milliseconds since midnight."""
     millis = _millis("Time", value)
-    if not 0 <= millis <= _DAY_MS:
+    if not 0 <= millis <= DAY_MS:
         raise DataError("Kafka Connect Time type should not have any date fields set to non-zero values.")
     return millis
 
 
 def time_from_millis(_schema: Schema, value: int) -> dt.time | Instant:
-    if not 0 <= value <= _DAY_MS:
+    if not 0 <= value <= DAY_MS:
         raise DataError("Time values must use number of milliseconds greater than 0 and less than 86400000")
     return time_of(value)
 

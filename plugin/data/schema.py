@@ -31,6 +31,8 @@ class Type(enum.Enum):
         return self not in (Type.ARRAY, Type.MAP, Type.STRUCT)
 
 
+INTEGER_BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
+
 _EXACT_TYPES: dict[Type, type] = {Type.STRING: str, Type.BOOLEAN: bool, Type.FLOAT64: float, Type.BYTES: bytes}
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from sluiceway.data.hybrid_calendar import DAY_MS
 from sluiceway.data.instant import MOMENT_TYPES, date_of, millis_of, time_of, timestamp_of
 from sluiceway.data.java_classes import java_class
 from sluiceway.data.java_numbers import double_to_integer, java_double, parse_decimal
@@ -20,7 +21,6 @@ from sluiceway.data.text import java_text
 from sluiceway.data.values_text import value_text
 from sluiceway.errors import DataError
 
-_DAY_MS = 86_400_000
 _BYTES = (bytes, bytearray, memoryview)
 
 
@@ -155,7 +155,7 @@ def _to_date(target: Schema, source: Schema | None, value: Any) -> Any:
         if source is None or source.name == DATE:
             return date_of(millis_of(value))
         if source.name == TIMESTAMP:
-            return TO_LOGICAL[DATE](target, wrap(_quotient(millis_of(value), _DAY_MS), 32))
+            return TO_LOGICAL[DATE](target, wrap(_quotient(millis_of(value), DAY_MS), 32))
     return TO_LOGICAL[DATE](target, wrap(_as_long(value, source), 32))
 
 
@@ -165,7 +165,7 @@ def _to_time(target: Schema, source: Schema | None, value: Any) -> Any:
         if source is None or source.name == TIME:
             return time_of(millis_of(value))
         if source.name == TIMESTAMP:
-            return TO_LOGICAL[TIME](target, millis_of(value) % _DAY_MS)
+            return TO_LOGICAL[TIME](target, millis_of(value) % DAY_MS)
     return TO_LOGICAL[TIME](target, wrap(_as_long(value, source), 32))
 
 
@@ -173,7 +173,7 @@ def _to_timestamp(target: Schema, source: Schema | None, value: Any) -> Any:
     value = _parsed(value)
     if isinstance(value, MOMENT_TYPES) and source is None:
         return timestamp_of(millis_of(value))
-    factor = _DAY_MS if isinstance(value, MOMENT_TYPES) and source is not None and source.name == DATE else 1
+    factor = DAY_MS if isinstance(value, MOMENT_TYPES) and source is not None and source.name == DATE else 1
     return timestamp_of(_as_long(value, source) * factor)
 
 

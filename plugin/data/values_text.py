@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sluiceway.data.date_format import SimpleDateFormat
+from sluiceway.data.hybrid_calendar import DAY_MS
 from sluiceway.data.instant import MOMENT_TYPES, millis_of
 from sluiceway.data.java_classes import java_class
 from sluiceway.data.schema import Schema
 from sluiceway.data.struct import Struct
 from sluiceway.data.text import java_text
 from sluiceway.errors import DataError
-
-_DAY_MS = 86_400_000
 
 DATE_FORMAT = SimpleDateFormat("yyyy-MM-dd")
 TIME_FORMAT = SimpleDateFormat("HH:mm:ss.SSS'Z'")
@@ -23,9 +22,9 @@ TIMESTAMP_FORMAT = SimpleDateFormat("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
 
 def date_format_for(millis: int) -> SimpleDateFormat:
     """Return the format for a moment: of a time on and before 1 January 1970, of a date at a midnight, else of a timestamp."""
-    if millis < _DAY_MS:
+    if millis < DAY_MS:
         return TIME_FORMAT
-    return TIMESTAMP_FORMAT if millis % _DAY_MS else DATE_FORMAT
+    return TIMESTAMP_FORMAT if millis % DAY_MS else DATE_FORMAT
 
 
 def value_text(value: Any, schema: Schema | None, *, embedded: bool = False) -> str:

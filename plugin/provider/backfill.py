@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from sluiceway.config.connector import NAME
+from sluiceway.config.connector import APPLICATION, NAME
 from sluiceway.config.consumer_group import GROUP, default_group, sink_group
 from sluiceway.config.variables import references
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
-from sluiceway.provider.dag_keys import APPLICATION, DAG, MICRO_BATCH, MODE, is_sink_config
+from sluiceway.provider.dag_keys import DAG, MICRO_BATCH, MODE, is_sink_config
 from sluiceway.provider.run_variables import RUN
 
 _WINDOW = "sluicewayWindow"

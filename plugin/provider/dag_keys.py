@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from sluiceway.config.connector import CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
+from sluiceway.config.connector import APPLICATION, CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
 from sluiceway.config.masking import masked
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
@@ -23,7 +23,6 @@ CALLBACKS = ("airflow.on.failure.callback", "airflow.on.success.callback", "airf
 """Each names functions that Airflow calls with the task's context, as ``module.function``, separated by commas."""
 DAG = "airflow.dag"
 """Names the hand-written DAG that runs the connector; none is generated then."""
-APPLICATION = "sluiceway.application"
 """Names the Spark application that the connector shares with others."""
 
 LONG_RUNNING = "long-running"

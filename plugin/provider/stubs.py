@@ -7,9 +7,10 @@ import pprint
 from collections.abc import Mapping
 from pathlib import Path
 
+from sluiceway.config.connector import APPLICATION
 from sluiceway.errors import ConfigError
 from sluiceway.folders import write_atomically
-from sluiceway.provider.dag_keys import APPLICATION, inlined, is_generated
+from sluiceway.provider.dag_keys import inlined, is_generated
 from sluiceway.provider.naming import application_dag_id, dag_id, is_stub_file, stub_file
 from sluiceway.storage.model import ClusterState
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sluiceway.api import Predicate, Transform
+from sluiceway.config.common_keys import PREDICATES, TRANSFORMS
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, parse_value
 from sluiceway.discovery import plugins, predicate_class, transform_class
 from sluiceway.errors import ConfigError, ConnectError, java_text_of
@@ -14,8 +15,6 @@ from sluiceway.java_blanks import trim
 
 log = logging.getLogger(__name__)
 
-TRANSFORMS = "transforms"
-PREDICATES = "predicates"
 TYPE = "type"
 PREDICATE = "predicate"
 NEGATE = "negate"

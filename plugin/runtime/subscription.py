@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Mapping
 
 from sluiceway.config.connector import TOPICS, TOPICS_REGEX
 from sluiceway.errors import ConfigError
 from sluiceway.runtime.consuming import TaskConsumer
+from sluiceway.transforms.java_regex import compile_java, valid_regex
 
 log = logging.getLogger(__name__)
 
@@ -27,10 +27,8 @@ class Subscription:
         pattern = config.get(TOPICS_REGEX, "").strip()
         if bool(self._fixed) == bool(pattern):
             raise ConfigError(f"Must configure one of {TOPICS} or {TOPICS_REGEX}, and not both.")
-        try:
-            self._pattern = re.compile(pattern)
-        except re.error as error:
-            raise ConfigError(TOPICS_REGEX, pattern, f"is not a regular expression: {error}") from error
+        valid_regex(TOPICS_REGEX, pattern)
+        self._pattern = compile_java(pattern)
         self._next_look = 0.0
         self.topics: list[str] = []
 
@@ -55,6 +53,6 @@ class Subscription:
             consumer.subscribe(topics)
 
     def _matching(self, consumer: TaskConsumer) -> list[str]:
-        found = sorted(topic for topic in consumer.topics() if topic not in _INTERNAL and self._pattern.fullmatch(topic))
+        found = sorted(topic for topic in consumer.topics() if topic not in _INTERNAL and self._pattern.matches(topic))
         self._next_look = time.monotonic() + (_LOOK_SECONDS if found else _LOOK_SECONDS_WITHOUT_TOPICS)
         return found

@@ -17,6 +17,7 @@ if sys.path and Path(sys.path[0]) == Path(__file__).parent:
     del sys.path[0]  # spark-submit puts this folder there; its modules must not shadow others
 
 from sluiceway import exit_codes
+from sluiceway.config.connector import APPLICATION
 from sluiceway.config.properties import read_properties
 from sluiceway.config.variables import worker_overrides
 from sluiceway.config.worker import WorkerConfig
@@ -36,8 +37,6 @@ from sluiceway.spark.unpacked import without_archives
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.interfaces import ConfigStore
 from sluiceway.storage.model import ConnectorEntry
-
-_APPLICATION = "sluiceway.application"
 
 _LAST_WORDS_SECONDS = 20.0  # that a driver may take, beside its tasks, to drain
 
@@ -111,7 +110,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _shares(entry: ConnectorEntry | None, application: str) -> bool:
-    return entry is not None and (entry.config or {}).get(_APPLICATION) == application
+    return entry is not None and (entry.config or {}).get(APPLICATION) == application
 
 
 def _stop_when_unused(driver: Driver, store: ConfigStore, application: str) -> None:

@@ -13,11 +13,12 @@ from decimal import Decimal
 from typing import Any
 
 from sluiceway.data import Schema, Struct, Type, java_text
-from sluiceway.data.date_format import SimpleDateFormat
 from sluiceway.data.instant import Instant, millis_of
 from sluiceway.data.java_numbers import decimal_text, double_to_integer, parse_double, parse_float32, parse_integer
 from sluiceway.data.logical import DATE, TIME, TIMESTAMP, date_to_days, time_to_millis, timestamp_to_millis
 from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32, to_float32, wrap
+from sluiceway.data.schema import INTEGER_BITS
+from sluiceway.data.values_text import date_format_for
 from sluiceway.errors import DataError
 from sluiceway.transforms.requirements import java_class
 
@@ -26,9 +27,7 @@ Function = Callable[[Any], Any]
 TARGETS = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64, Type.BOOLEAN, Type.STRING)
 SOURCES = (*TARGETS, Type.BYTES)
 
-_DAY_MS = 24 * 60 * 60 * 1000
 _EXACT = 1 << 53
-_BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _ENCODERS: dict[str, Callable[[Schema, Any], int]] = {
     DATE: date_to_days, TIME: time_to_millis, TIMESTAMP: timestamp_to_millis,
 }  # fmt: skip
@@ -66,7 +65,12 @@ def cast_of_schema(schema: Schema, target: Type) -> Function:
     if schema.type is Type.FLOAT32 and schema.name is None:
         cast = casts[Float32]
         return lambda value: cast(Float32(value))
-    if schema.type in _BITS and target in _BITS and schema.name is None and _BITS[schema.type] <= _BITS[target]:
+    if (
+        schema.type in INTEGER_BITS
+        and target in INTEGER_BITS
+        and schema.name is None
+        and INTEGER_BITS[schema.type] <= INTEGER_BITS[target]
+    ):
         return same
     if schema.name is None:
         return casts[_CLASSES[schema.type]]
@@ -157,17 +161,11 @@ def _bytes_text(value: Any) -> str:
 
 def _moment_text(value: Any) -> str:
     millis = millis_of(value)
-    if millis < _DAY_MS:
-        return _TIME_TEXT.format(millis)
-    return (_TIMESTAMP_TEXT if millis % _DAY_MS else _DATE_TEXT).format(millis)
+    return date_format_for(millis).format(millis)
 
-
-_TIME_TEXT = SimpleDateFormat("HH:mm:ss.SSS'Z'")
-_DATE_TEXT = SimpleDateFormat("yyyy-MM-dd")
-_TIMESTAMP_TEXT = SimpleDateFormat("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
 
 _FUNCTIONS: dict[Type, dict[type, Function]] = {
-    **{type_: _to_integers(bits) for type_, bits in _BITS.items()},
+    **{type_: _to_integers(bits) for type_, bits in INTEGER_BITS.items()},
     Type.FLOAT32: {
         int: _int_to_float32, Int8: float, Int16: float, Int32: to_float32, bool: float, float: to_float32, Float32: float,
         str: _reading(parse_float32), Decimal: lambda value: parse_float32(str(value)),

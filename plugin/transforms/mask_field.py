@@ -17,6 +17,7 @@ from sluiceway.data.instant import Instant
 from sluiceway.data.java_maps import hash_map_order
 from sluiceway.data.java_numbers import parse_decimal
 from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32, to_float32
+from sluiceway.data.schema import INTEGER_BITS
 from sluiceway.errors import DataError
 from sluiceway.transforms.casting import decimal_to_integer
 from sluiceway.transforms.field_transform import FieldTransform
@@ -46,7 +47,6 @@ _BLANKS: dict[type, Callable[[], Any]] = {
     dt.datetime: lambda: _EPOCH, dt.date: lambda: dt.date(1970, 1, 1), dt.time: dt.time, Instant: lambda: _EPOCH,
 }  # fmt: skip
 
-_INTEGER_BITS = {SchemaType.INT8: 8, SchemaType.INT16: 16, SchemaType.INT32: 32, SchemaType.INT64: 64}
 _NARROW = {Int8: 8, Int16: 16, Int32: 32, int: 64}
 
 
@@ -126,7 +126,7 @@ def _replaced(value: Any, schema: Schema | None, replacement: str) -> Any:
         return number
     if isinstance(value, int):
         if schema is not None:
-            return decimal_to_integer(number, _INTEGER_BITS.get(schema.type, 64))
+            return decimal_to_integer(number, INTEGER_BITS.get(schema.type, 64))
         kind = type(value)
         return kind(decimal_to_integer(number, _NARROW.get(kind, 64)))
     if isinstance(value, Float32):

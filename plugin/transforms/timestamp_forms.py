@@ -10,6 +10,7 @@ from typing import Any
 
 from sluiceway.data import Schema, Type
 from sluiceway.data.date_format import SimpleDateFormat
+from sluiceway.data.hybrid_calendar import DAY_MS
 from sluiceway.data.instant import MOMENT_TYPES, date_of, millis_of, time_of, timestamp_of
 from sluiceway.data.logical import DATE, TIME, TIMESTAMP, date_schema, time_schema, timestamp_schema
 from sluiceway.data.numbers import wrap
@@ -24,7 +25,6 @@ PRECISIONS = ("nanoseconds", "microseconds", "milliseconds", "seconds")
 
 _NAMED = {TIMESTAMP: "Timestamp", DATE: "Date", TIME: "Time"}
 _PER_MILLI = {"nanoseconds": 1_000_000, "microseconds": 1_000}
-_DAY_MS = 24 * 60 * 60 * 1000
 _LONG_MAX, _LONG_MIN = (1 << 63) - 1, -(1 << 63)
 
 
@@ -84,9 +84,9 @@ def writer(form: str, date_format: SimpleDateFormat | None, precision: str) -> W
     if form == "unix":
         return _unix_writer(precision)
     if form == "Date":
-        return lambda millis: date_of(wrap(millis - millis % _DAY_MS, 64))
+        return lambda millis: date_of(wrap(millis - millis % DAY_MS, 64))
     if form == "Time":
-        return lambda millis: time_of(millis % _DAY_MS)
+        return lambda millis: time_of(millis % DAY_MS)
     return timestamp_of
 
 

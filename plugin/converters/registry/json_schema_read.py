@@ -16,6 +16,7 @@ from sluiceway.converters.registry.json_schema_write import ENUM, ENUM_PREFIX, K
 from sluiceway.data import STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import DECIMAL, TO_LOGICAL
 from sluiceway.data.numbers import to_float32, wrap
+from sluiceway.data.schema import INTEGER_BITS
 from sluiceway.errors import DataError
 
 Convert = Callable[[Any], Any]
@@ -24,7 +25,6 @@ _NUMBERS = {
     "int8": Type.INT8, "int16": Type.INT16, "int32": Type.INT32, "int64": Type.INT64, "float32": Type.FLOAT32,
     "float64": Type.FLOAT64, "bytes": Type.BYTES,
 }  # fmt: skip
-_BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _FLOATS = (Type.FLOAT32, Type.FLOAT64)
 _NULL = {"type": "null"}
 
@@ -179,8 +179,8 @@ def _converter(schema: Schema) -> Convert:
         return lambda value: _decimal(schema, value)
     if schema.name in TO_LOGICAL:
         return _logical(schema)
-    if schema.type in _BITS:
-        bits = _BITS[schema.type]
+    if schema.type in INTEGER_BITS:
+        bits = INTEGER_BITS[schema.type]
         return lambda value: wrap(int(_number(value)), bits)
     if schema.type in _FLOATS:
         narrow = schema.type is Type.FLOAT32
@@ -280,7 +280,7 @@ def _one_of(schema: Schema) -> Convert:
 
 
 def _is_instance(schema: Schema, value: Any) -> bool:
-    if schema.type in _BITS:
+    if schema.type in INTEGER_BITS:
         return type(value) is int
     if schema.type in _FLOATS:
         return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
