@@ -11,9 +11,9 @@ from airflow.sdk import BaseSensorOperator
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException
 from sluiceway.errors import InternalTopicError, KafkaClientError
-from sluiceway.provider.cluster_view import open_view
-from sluiceway.provider.conditions import Answer, Condition
-from sluiceway.provider.connection_hook import kafka_overrides
+from sluiceway.provider.progress.cluster_view import open_view
+from sluiceway.provider.triggers.conditions import Answer, Condition
+from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.settings import read_settings
 
 if TYPE_CHECKING:

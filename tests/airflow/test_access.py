@@ -14,7 +14,7 @@ from airflow.utils.db import initdb
 from fastapi import HTTPException
 from fastapi.testclient import TestClient
 from sluiceway.errors import NotFoundError
-from sluiceway.provider import access
+from sluiceway.provider.api import access
 
 pytestmark = pytest.mark.airflow
 

@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, BrowserContext, FrameLocator, Locator, 
 from sluiceway.api import TopicPartition
 from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
-from sluiceway.provider import api
+from sluiceway.provider.api import app as api
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.storage.model import State, TargetState
 
@@ -42,7 +42,7 @@ HOSTILE = "<img src=x onerror=\"document.title='hacked'\">"
 
 
 class Backend:
-    """Stands in for ``sluiceway.provider.api.Backend``; each test puts connectors of its own behind it."""
+    """Stands in for ``sluiceway.provider.api.app.Backend``; each test puts connectors of its own behind it."""
 
     connectors = MemoryConnectors()
 

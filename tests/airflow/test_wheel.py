@@ -79,9 +79,9 @@ def test_airflow_lists_provider_connection_type_and_options(installed: Installed
     [provider] = [row for row in installed.rows("providers", "list") if row["package_name"] == "sluiceway"]
     assert provider["version"] == sluiceway.__version__
     [hook] = [row for row in installed.rows("providers", "hooks") if row["connection_type"] == "kafka_connect"]
-    assert hook["class"] == "sluiceway.provider.connection_hook.KafkaConnectHook"
+    assert hook["class"] == "sluiceway.provider.hooks.kafka_connect.KafkaConnectHook"
     links = "".join(str(row) for row in installed.rows("providers", "links"))
-    assert "sluiceway.provider.extra_links.SparkUiLink" in links
+    assert "sluiceway.provider.links.SparkUiLink" in links
     assert installed.airflow("config", "get-value", "sluiceway", "pause_poll_interval").strip().endswith("1.0")
 
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 
 from sluiceway.api import SinkRecord
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.runtime.chain import Chain, StageError, chain_of
-from sluiceway.runtime.converters import task_converters
+from sluiceway.runtime.transforms.transformation_chain import Chain, StageError, chain_of
+from sluiceway.runtime.task_converters import task_converters
 from sluiceway.runtime.garbage import collect_seldom
 
 TOPIC = "orders"

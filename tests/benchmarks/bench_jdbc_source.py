@@ -29,7 +29,7 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from sluiceway.connectors.jdbc.source_task import JdbcSourceTask
+from sluiceway.connectors.jdbc.source.task import JdbcSourceTask
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.runtime.garbage import collect_seldom
 from sluiceway.stack.broker import EmbeddedBroker

@@ -24,8 +24,8 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import Header
 from sluiceway.errors import java_name
 from sluiceway.herder import validation
-from sluiceway.runtime.chain import Chain, StageError, chain_of
-from sluiceway.runtime.converters import task_converters
+from sluiceway.runtime.transforms.transformation_chain import Chain, StageError, chain_of
+from sluiceway.runtime.task_converters import task_converters
 
 from conformance import vector_data as form
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from sluiceway.data import Schema, Struct, Type, validate_value
 from sluiceway.data.instant import Instant
-from sluiceway.data.java_maps import grown_table_size, string_hash
-from sluiceway.data.java_numbers import java_float
+from sluiceway.java.hash_map import grown_table_size, string_hash
+from sluiceway.java.numbers import java_float
 from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32, to_float32, wrap
 from sluiceway.errors import DataError
 

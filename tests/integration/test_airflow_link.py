@@ -12,9 +12,9 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.kafka.admin import create_topic
 from sluiceway.kafka.clients import admin_client
-from sluiceway.provider.backfill import Backfill
-from sluiceway.provider.cluster_view import open_view
-from sluiceway.provider.link import KafkaLink
+from sluiceway.provider.driver.backfill import Backfill
+from sluiceway.provider.progress.cluster_view import open_view
+from sluiceway.provider.driver.internal_topics import KafkaLink
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TargetState
 

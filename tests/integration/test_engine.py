@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from sluiceway.errors import RetriableError
-from sluiceway.runtime import subscription
+from sluiceway.runtime.sink import subscription
 from sluiceway.runtime.task import Order
 from sluiceway.storage.model import State
 

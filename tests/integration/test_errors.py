@@ -17,10 +17,10 @@ from sluiceway.api import Converter, SchemaAndValue, Transform
 from sluiceway.cli.main import main
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import RetriableError
-from sluiceway.runtime import error_handling
+from sluiceway.runtime.errors import error_handling
 from sluiceway.runtime.task import Order
-from sluiceway.runtime.tolerance import ErrorCounts, Tolerance
-from sluiceway.storage.config_store import KafkaConfigStore
+from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, Tolerance
+from sluiceway.storage.config_backing_store import KafkaConfigStore
 from sluiceway.storage.model import State
 
 from integration.test_engine import Kafka, dotted, scripted_sink

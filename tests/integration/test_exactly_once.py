@@ -18,15 +18,15 @@ from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import FencedError
 from sluiceway.kafka.admin import create_topic, end_offsets, partition_count
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.transactions import TransactionalWriter
+from sluiceway.kafka.fenced_writer import TransactionalWriter
 from sluiceway.runtime.interrupts import Abandoned
 from sluiceway.runtime.task import Order
-from sluiceway.spark.fencing import fence_earlier_tasks
-from sluiceway.storage.config_store import KafkaConfigStore
+from sluiceway.worker.zombie_fencing import fence_earlier_tasks
+from sluiceway.storage.config_backing_store import KafkaConfigStore
 from sluiceway.storage.connector_offsets import ConnectorOffsetStore
 from sluiceway.storage.factory import open_source_offsets
 from sluiceway.storage.model import State
-from sluiceway.storage.offset_store import KafkaOffsetStore
+from sluiceway.storage.offset_backing_store import KafkaOffsetStore
 
 from support.engine import RunningTask
 from support.engine_connectors import ACKNOWLEDGED_SOURCE, SOURCE, Script, script

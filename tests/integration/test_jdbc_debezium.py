@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from sluiceway.api import SinkRecord
-from sluiceway.connectors.jdbc.debezium import DebeziumJdbcSinkConnector
+from sluiceway.connectors.jdbc.debezium.connector import DebeziumJdbcSinkConnector
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 
 from support.database import DatabaseForTest

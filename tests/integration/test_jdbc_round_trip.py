@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from sluiceway.connectors.jdbc.source import JdbcSourceConnector
+from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.testing import run_source
 from sluiceway.testing.contexts import MemoryConnectorContext
 

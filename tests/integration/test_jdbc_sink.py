@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from sluiceway.api import SinkRecord, TopicPartition
-from sluiceway.connectors.jdbc.sink import JdbcSinkConnector
+from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
 from sluiceway.data import (
     BOOLEAN_SCHEMA,
     BYTES_SCHEMA,

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from sluiceway.api import Connector, SourceRecord
-from sluiceway.connectors.jdbc import source_task
-from sluiceway.connectors.jdbc.debezium import DebeziumJdbcSinkConnector
-from sluiceway.connectors.jdbc.sink import JdbcSinkConnector
-from sluiceway.connectors.jdbc.source import JdbcSourceConnector
+from sluiceway.connectors.jdbc.source import task as source_task
+from sluiceway.connectors.jdbc.debezium.connector import DebeziumJdbcSinkConnector
+from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
+from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.errors import ConnectError
 from sluiceway.testing import MemoryOffsets, run_source
 from sluiceway.testing.running import RunningSource

@@ -8,9 +8,9 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
-from sluiceway.connectors.jdbc.source import JdbcSourceConnector
+from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.runtime.task import TaskResult
-from sluiceway.spark.executor import Assignment
+from sluiceway.worker.executor import Assignment
 from sluiceway.spark.launcher import ThreadLauncher
 from sluiceway.testing.contexts import MemoryConnectorContext
 

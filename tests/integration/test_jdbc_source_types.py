@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
-from sluiceway.connectors.jdbc.source import JdbcSourceConnector
+from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import (
     OPTIONAL_BOOLEAN_SCHEMA,

@@ -14,10 +14,10 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import FencedError
 from sluiceway.kafka.admin import end_offsets, topic_settings
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.log import CompactedTopic, LogRecord
-from sluiceway.kafka.writer import RecordWriter
-from sluiceway.spark.kafka_port import KafkaPort
-from sluiceway.spark.runner import Outcome
+from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
+from sluiceway.kafka.topic_writer import RecordWriter
+from sluiceway.worker.kafka_channel import KafkaPort
+from sluiceway.worker.connector_runner import Outcome
 from sluiceway.storage.codec import encode_commit, encode_connector, encode_task
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import State, TaskId

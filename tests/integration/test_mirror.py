@@ -26,10 +26,10 @@ from confluent_kafka.admin import (
 )
 from sluiceway.connectors.mirror.connector import MirrorSourceConnector
 from sluiceway.herder import Herder
-from sluiceway.spark.driver import Driver
-from sluiceway.spark.kafka_port import KafkaPort
+from sluiceway.worker.driver import Driver
+from sluiceway.worker.kafka_channel import KafkaPort
 from sluiceway.spark.launcher import ThreadLauncher
-from sluiceway.spark.runner import ConnectorRunner, Outcome
+from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.testing import SourceConnectorContract

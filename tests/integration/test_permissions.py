@@ -22,7 +22,7 @@ from sluiceway.data import STRING_SCHEMA
 from sluiceway.runtime.task import Order, TaskResult, TaskServices
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.process import free_port
-from sluiceway.storage.offset_store import KafkaOffsetStore
+from sluiceway.storage.offset_backing_store import KafkaOffsetStore
 
 from support.engine import Orders, Reports, RunningTask, spec_of
 from support.engine_connectors import SOURCE, script
@@ -138,7 +138,7 @@ def exactly_once(guarded: Guarded, unique: Names, config: dict[str, str], group:
     store = KafkaOffsetStore(WorkerConfig.of(worker))
     store.start()
     try:
-        from sluiceway.runtime.source_loop import run_source
+        from sluiceway.runtime.source.worker_source_task import run_source
 
         orders = Orders(lambda asked: Order.STOP if asked > 10_000 else None)
         return first_line(run_source(spec_of(config, worker), TaskServices(orders, Reports(), store)))

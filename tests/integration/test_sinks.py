@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewPartitions
 from sluiceway.errors import RetriableError
 from sluiceway.kafka import clients
-from sluiceway.runtime.consuming import sink_consumer
+from sluiceway.runtime.sink.task_consumer import sink_consumer
 
 from integration.test_engine import Kafka, scripted_sink
 from support.engine import RunningTask, spec_of

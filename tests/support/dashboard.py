@@ -10,8 +10,8 @@ from sluiceway.api import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.provider.ui.dashboard import Dashboard
-from sluiceway.provider.ui.measures import Reading
-from sluiceway.provider.ui.subjects import Subject
+from sluiceway.provider.progress.measures import Reading
+from sluiceway.provider.progress.subjects import Subject
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 

@@ -8,10 +8,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from sluiceway.herder import Herder
-from sluiceway.spark.driver import Driver
-from sluiceway.spark.kafka_port import KafkaPort
+from sluiceway.worker.driver import Driver
+from sluiceway.worker.kafka_channel import KafkaPort
 from sluiceway.spark.launcher import ThreadLauncher
-from sluiceway.spark.runner import ConnectorRunner, Outcome
+from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.storage.factory import Stores, open_stores
 
 from support.driver import worker_of, worker_properties

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 from confluent_kafka import Producer
 from sluiceway.api import SinkRecord, TopicPartition
-from sluiceway.connectors.jdbc.sink_task import JdbcSinkTask
+from sluiceway.connectors.jdbc.sink.task import JdbcSinkTask
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema, Struct
 from sluiceway.testing import MemorySinkContext

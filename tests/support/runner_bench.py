@@ -14,8 +14,8 @@ from sluiceway.config.definition import ConfigDef
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import FencedError
 from sluiceway.runtime.task import TaskResult
-from sluiceway.spark.executor import Assignment
-from sluiceway.spark.runner import ConnectorRunner
+from sluiceway.worker.executor import Assignment
+from sluiceway.worker.connector_runner import ConnectorRunner
 from sluiceway.storage.memory import MemoryConfigStore
 from sluiceway.storage.model import RestartRequest, State, TargetState
 

@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from sluiceway.java import find_java
+from sluiceway.java_runtime import find_java
 from sluiceway.stack.process import BackgroundProcess, free_port, port_is_open
 
 

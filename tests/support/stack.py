@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import psutil
-from sluiceway.provider.driver_processes import is_python_of
+from sluiceway.provider.driver.processes import is_python_of
 from sluiceway.rest.client import ConnectClient, RestError
 from sluiceway.stack import leftovers
 from sluiceway.stack.airflow import LocalAirflow

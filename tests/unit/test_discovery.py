@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sluiceway.config.providers.provider import ConfigProvider
 from sluiceway.config.variables import Resolver
-from sluiceway.connectors.jdbc.debezium import DebeziumJdbcSinkConnector
-from sluiceway.connectors.jdbc.sink import JdbcSinkConnector
+from sluiceway.connectors.jdbc.debezium.connector import DebeziumJdbcSinkConnector
+from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
 from sluiceway.connectors.mirror.classes import known_class
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.converters.simple_header_converter import SimpleHeaderConverter
@@ -22,7 +22,7 @@ CONNECTORS = {
     "DebeziumJdbcSink": DebeziumJdbcSinkConnector,
     "DebeziumJdbcSinkConnector": DebeziumJdbcSinkConnector,
     "io.debezium.connector.jdbc.JdbcSinkConnector": DebeziumJdbcSinkConnector,
-    "sluiceway.connectors.jdbc.debezium.DebeziumJdbcSinkConnector": DebeziumJdbcSinkConnector,
+    "sluiceway.connectors.jdbc.debezium.connector.DebeziumJdbcSinkConnector": DebeziumJdbcSinkConnector,
 }
 
 

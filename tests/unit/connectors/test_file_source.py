@@ -11,7 +11,7 @@ from sluiceway.connectors.file.source import FileStreamSourceConnector, FileStre
 from sluiceway.connectors.file.tail import FileTail
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import ConfigError, ConnectError
-from sluiceway.runtime.offsets import StoredOffsets
+from sluiceway.runtime.source.offset_storage import StoredOffsets
 from sluiceway.testing import MemorySourceContext
 
 from support.engine import Offsets

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from sluiceway.api import TopicPartition
 from sluiceway.connectors.mirror.connector import MirrorSourceConnector
-from sluiceway.connectors.mirror.places import assigned, assignment_text, dealt_out, position_after, source_partition
+from sluiceway.connectors.mirror.topic_partitions import assigned, assignment_text, dealt_out, position_after, source_partition
 from sluiceway.errors import ConfigError, ConnectError
 
 

@@ -12,7 +12,7 @@ from sluiceway.converters.string_converter import StringConverter
 from sluiceway.data import INT32_SCHEMA, Header
 from sluiceway.discovery import converter_class, header_converter_class
 from sluiceway.errors import ConfigError
-from sluiceway.runtime.converters import Converters, task_converters
+from sluiceway.runtime.task_converters import Converters, task_converters
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sluiceway.data.java_maps import hash_map_order
+from sluiceway.java.hash_map import hash_map_order
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sluiceway.data.java_numbers import (
+from sluiceway.java.numbers import (
     decimal_text,
     double_to_integer,
     java_double,

@@ -22,7 +22,7 @@ from sluiceway.cli.main import parser
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.config.worker_keys import unknown_keys
-from sluiceway.java import find_java
+from sluiceway.java_runtime import find_java
 from sluiceway.provider.settings import OPTIONS, SECTION, airflow_settings
 from sluiceway.stack.broker import KAFKA_VERSION
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Message
-from sluiceway.kafka.dead_letters import Letter
+from sluiceway.kafka.dead_letter_headers import Letter
 
 
 def letter(*headers: tuple[str, bytes | None], **more: Any) -> Letter:

@@ -9,7 +9,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.kafka import clients
 from sluiceway.kafka.clients import consumer, consumer_config, producer, producer_config, to_librdkafka
-from sluiceway.kafka.java_keys import REFUSED
+from sluiceway.kafka.client_properties import REFUSED
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SASL = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from sluiceway.errors import ConfigError
-from sluiceway.kafka.jaas import parse_jaas
-from sluiceway.kafka.java_keys import to_librdkafka
+from sluiceway.java.jaas import parse_jaas
+from sluiceway.kafka.client_properties import to_librdkafka
 
 PACKAGE = "org.apache.kafka.common.security"
 PLAIN = f"{PACKAGE}.plain.PlainLoginModule"

@@ -9,8 +9,8 @@ from confluent_kafka import KafkaError
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, InternalTopicError
-from sluiceway.kafka import log as log_module
-from sluiceway.kafka.log import CompactedTopic, LogRecord, TopicTail
+from sluiceway.kafka import kafka_based_log as log_module
+from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord, TopicTail
 
 
 class Message:

@@ -8,8 +8,8 @@ from confluent_kafka import KafkaError, KafkaException
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import KafkaClientError
-from sluiceway.kafka import writer
-from sluiceway.kafka.writer import RecordWriter
+from sluiceway.kafka import topic_writer as writer
+from sluiceway.kafka.topic_writer import RecordWriter
 
 
 class Producer:

@@ -16,10 +16,10 @@ from airflow.exceptions import AirflowException
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, TaskDeferred
 from sluiceway.errors import InvalidConfigError
 from sluiceway.operators import ConnectorOperator, SinkConnectorOperator, SourceConnectorOperator
-from sluiceway.provider.backfill import Backfill
-from sluiceway.provider.cluster_view import DriverSeen
-from sluiceway.provider.extra_links import ConnectorRestLink
-from sluiceway.provider.movement import Position
+from sluiceway.provider.driver.backfill import Backfill
+from sluiceway.provider.progress.cluster_view import DriverSeen
+from sluiceway.provider.links import ConnectorRestLink
+from sluiceway.provider.progress.position import Position
 from sluiceway.provider.settings import Settings
 from sluiceway.storage.model import ConnectorEntry, TargetState
 

@@ -10,8 +10,8 @@ from airflow.providers_manager import ProvidersManager
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.kafka.clients import producer_config
-from sluiceway.kafka.jaas import parse_jaas
-from sluiceway.provider.connection import CONN_TYPE, FORM_FIELDS, ConnectConnection
+from sluiceway.java.jaas import parse_jaas
+from sluiceway.provider.hooks.connection_type import CONN_TYPE, FORM_FIELDS, ConnectConnection
 
 
 def _parse(host: str | None = None, **extra: object) -> ConnectConnection:

@@ -13,9 +13,9 @@ from airflow.sdk import AssetAll, AssetAny
 from sluiceway.errors import ConfigError
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
 from sluiceway.operators.application import ApplicationOperator
-from sluiceway.provider.assets import connector_uri, topic_uri, written_uris
-from sluiceway.provider.connector_dag import application_dag, connector_dag
-from sluiceway.provider.stubs import stubs, write_stubs
+from sluiceway.provider.lineage.assets import connector_uri, topic_uri, written_uris
+from sluiceway.provider.dag_bundle.connector_dag import application_dag, connector_dag
+from sluiceway.provider.dag_bundle.stubs import stubs, write_stubs
 from sluiceway.storage.model import ClusterState, ConnectorEntry
 
 SOURCE = {"connector.class": "FileStreamSource", "file": "/in", "topic": "t"}

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 from sluiceway.errors import ConfigError
-from sluiceway.provider.dag_keys import DagKeys, dag_of, inlined, is_generated, is_sink_config
+from sluiceway.provider.dag_bundle.dag_keys import DagKeys, dag_of, inlined, is_generated, is_sink_config
 
 
 def test_without_keys_a_connector_runs_for_ever() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from sluiceway.provider.driver_processes import DriverProcesses
+from sluiceway.provider.driver.processes import DriverProcesses
 
 from support.eventually import eventually
 

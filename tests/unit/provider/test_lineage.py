@@ -11,7 +11,7 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
-from sluiceway.provider.lineage import DataSet, lineage
+from sluiceway.provider.lineage.datasets import DataSet, lineage
 from sluiceway.provider.settings import Settings
 from sluiceway.storage.model import ConnectorEntry, TargetState
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.provider.backfill import Backfill
-from sluiceway.provider.link import KafkaLink, write_dead
+from sluiceway.provider.driver.backfill import Backfill
+from sluiceway.provider.driver.internal_topics import KafkaLink, write_dead
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 
@@ -60,7 +60,7 @@ def test_a_pause_is_asked_for_only_if_it_is_still_wanted_once_kafka_is_reached(
 ) -> None:
     topic = _Topic()
     topic.put_connector("c", {"topic": "t"}, target)
-    monkeypatch.setattr("sluiceway.storage.config_store.KafkaConfigStore", lambda worker: topic)
+    monkeypatch.setattr("sluiceway.storage.config_backing_store.KafkaConfigStore", lambda worker: topic)
     done = KafkaLink(WorkerConfig.of({})).ensure_paused("c", lambda: still_wanted)
     entry = topic.snapshot().entry("c")
     assert entry is not None

@@ -8,8 +8,8 @@ import pytest
 from sluiceway.api import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import InternalTopicError
-from sluiceway.provider.conditions import LagCondition
-from sluiceway.provider.meter import Admins, Meter
+from sluiceway.provider.triggers.conditions import LagCondition
+from sluiceway.provider.progress.meter import Admins, Meter
 
 
 def test_connectors_share_an_admin_client_unless_they_log_in_as_others(monkeypatch: pytest.MonkeyPatch) -> None:

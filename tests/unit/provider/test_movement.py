@@ -6,8 +6,8 @@ import json
 
 import pytest
 from sluiceway.errors import ConnectError
-from sluiceway.provider.movement import LONGEST, Moved, Position, progress_line
-from sluiceway.provider.movement_watch import MovementWatch
+from sluiceway.provider.progress.position import LONGEST, Moved, Position, progress_line
+from sluiceway.provider.progress.progress_log import MovementWatch
 
 from support.eventually import eventually
 

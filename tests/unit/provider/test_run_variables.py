@@ -10,9 +10,9 @@ import pytest
 from sluiceway.config.variables import HANDED_OVER, resolver, worker_overrides
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
-from sluiceway.provider.backfill import Backfill
+from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.config_provider import environment
-from sluiceway.provider.run_variables import NAMES, is_backfill, run_variables
+from sluiceway.provider.driver.run_variables import NAMES, is_backfill, run_variables
 
 PROPERTIES = {"config.providers": "airflow", "config.providers.airflow.class": "AirflowConfigProvider"}
 START, END = datetime(2024, 5, 1, tzinfo=timezone.utc), datetime(2024, 5, 2, tzinfo=timezone.utc)

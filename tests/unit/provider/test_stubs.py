@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from sluiceway.provider.stubs import stub, stubs, write_stubs
+from sluiceway.provider.dag_bundle.stubs import stub, stubs, write_stubs
 from sluiceway.storage.model import ClusterState, ConnectorEntry
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from sluiceway.errors import ConnectError
 from sluiceway.provider import triggers
-from sluiceway.provider.cluster_view import Cluster, DriverSeen, SharedViews
-from sluiceway.provider.conditions import LagCondition, StateCondition, to_dict
-from sluiceway.provider.movement import Position
+from sluiceway.provider.progress.cluster_view import Cluster, DriverSeen, SharedViews
+from sluiceway.provider.triggers.conditions import LagCondition, StateCondition, to_dict
+from sluiceway.provider.progress.position import Position
 from sluiceway.provider.triggers import ConditionTrigger, LagTrigger
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
@@ -140,7 +140,7 @@ def test_a_shared_view_is_closed_by_its_last_user(monkeypatch: pytest.MonkeyPatc
         def stop(self) -> None:
             log.append("stop")
 
-    monkeypatch.setattr("sluiceway.provider.cluster_view.open_stores", lambda worker: Stores())
+    monkeypatch.setattr("sluiceway.provider.progress.cluster_view.open_stores", lambda worker: Stores())
     views = SharedViews()
     cluster, other = Cluster(str(tmp_path / "w")), Cluster(str(tmp_path / "w"), "broker")
     for each in (cluster, cluster, other):
@@ -170,7 +170,7 @@ def test_a_connection_is_looked_up_when_its_view_is_opened_and_wins_over_the_fil
         return {"bootstrap.servers": f"{conn_id}:9092"}
 
     asked: list[str | None] = []
-    monkeypatch.setattr("sluiceway.provider.cluster_view.open_stores", open_stores)
+    monkeypatch.setattr("sluiceway.provider.progress.cluster_view.open_stores", open_stores)
     views, cluster = SharedViews(), Cluster(str(tmp_path / "w"), "broker")
     views.take(cluster)
     with pytest.raises(ConnectError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from sluiceway.exit_codes import FENCED
-from sluiceway.provider.verdict import Verdict, after_end, before_start
+from sluiceway.provider.driver.outcome import Verdict, after_end, before_start
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 RUNS = ConnectorEntry("c", {}, TargetState.STARTED)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sluiceway.api import Predicate, SinkRecord, SourceRecord, Transform
 from sluiceway.api.transform import ConnectRecord, R
-from sluiceway.runtime.chain import Chain, StageError, Transformed, chain_of
+from sluiceway.runtime.transforms.transformation_chain import Chain, StageError, Transformed, chain_of
 
 JAVA = "org.apache.kafka.connect.transforms."
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Header, Schema, Struct
 from sluiceway.errors import ConnectError, DataError
-from sluiceway.runtime.chain import Chain, StageError
+from sluiceway.runtime.transforms.transformation_chain import Chain, StageError
 
 from unit.runtime.chains import Broken, Closing, chain, run, shape, sink, values
 

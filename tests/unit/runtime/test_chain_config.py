@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from sluiceway.errors import ConfigError, ConnectError
-from sluiceway.runtime.chain import chain_of
+from sluiceway.runtime.transforms.transformation_chain import chain_of
 
 from unit.runtime.chains import JAVA, chain_config
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.data import Header, Schema, Struct, Type
 from sluiceway.data.logical import date_schema, decimal_schema, timestamp_schema
-from sluiceway.runtime.chain import Chain, StageError
+from sluiceway.runtime.transforms.transformation_chain import Chain, StageError
 
 from unit.runtime.chains import chain, shape
 

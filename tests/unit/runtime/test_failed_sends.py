@@ -10,12 +10,12 @@ import pytest
 from confluent_kafka import KafkaError
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, KafkaClientError
-from sluiceway.runtime import producing
-from sluiceway.runtime.converters import task_converters
-from sluiceway.runtime.offsets import OffsetWriter
-from sluiceway.runtime.outgoing import Outgoing
-from sluiceway.runtime.producing import RecordSender
-from sluiceway.runtime.tolerance import Tolerance
+from sluiceway.runtime.source import record_sender as producing
+from sluiceway.runtime.task_converters import task_converters
+from sluiceway.runtime.source.offset_storage import OffsetWriter
+from sluiceway.runtime.source.submitted_records import Outgoing
+from sluiceway.runtime.source.record_sender import RecordSender
+from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
 
 from support.engine import Offsets, RunningTask
 from support.engine_connectors import ACKNOWLEDGED_SOURCE, SOURCE, Script, script

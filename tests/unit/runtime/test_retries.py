@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sluiceway.errors import DataError, RetriableError
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
-from sluiceway.runtime.retries import Retries, delay
+from sluiceway.runtime.errors.retries import Retries, delay
 
 
 class Clock:

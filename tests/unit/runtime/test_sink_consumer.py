@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.runtime.consuming import sink_consumer
+from sluiceway.runtime.sink.task_consumer import sink_consumer
 from sluiceway.runtime.task import TaskSpec
 from sluiceway.storage.model import TaskId
 

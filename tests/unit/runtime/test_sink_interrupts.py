@@ -10,7 +10,8 @@ import pytest
 from confluent_kafka import Message
 from sluiceway.errors import DataError
 from sluiceway.kafka import clients
-from sluiceway.runtime import dead_letter_queue, error_handling
+from sluiceway.runtime.errors import dead_letter_queue
+from sluiceway.runtime.errors import error_handling
 from sluiceway.runtime.task import Order
 from sluiceway.storage.model import State
 

@@ -9,12 +9,12 @@ from sluiceway.api import Converter, SchemaAndValue, SinkRecord, TopicPartition,
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import INT8_SCHEMA, STRING_SCHEMA, Header
 from sluiceway.errors import RetriableError
-from sluiceway.runtime.converters import task_converters
-from sluiceway.runtime.errant_records import consumed
+from sluiceway.runtime.task_converters import task_converters
+from sluiceway.runtime.errors.errant_record_reporter import consumed
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
-from sluiceway.runtime.sink_records import RecordReader
-from sluiceway.runtime.tolerance import Tolerance
-from sluiceway.runtime.transforming import transformed
+from sluiceway.runtime.sink.sink_records import RecordReader
+from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.transforms.batch_transform import transformed
 
 from unit.runtime.chains import chain, sink, values
 

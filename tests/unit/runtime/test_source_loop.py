@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError
 from sluiceway.api import SourceRecord, Transform
 from sluiceway.data import STRING_SCHEMA, Header
 from sluiceway.errors import ConnectError, FencedError, RetriableError
-from sluiceway.runtime import producing
+from sluiceway.runtime.source import record_sender as producing
 from sluiceway.runtime.task import Order
 from sluiceway.storage.model import State
 

@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 from sluiceway.errors import ConfigError
-from sluiceway.runtime.consuming import TaskConsumer
-from sluiceway.runtime.subscription import Subscription
+from sluiceway.runtime.sink.task_consumer import TaskConsumer
+from sluiceway.runtime.sink.subscription import Subscription
 
 
 class Topics:

@@ -12,13 +12,13 @@ from sluiceway.api import SinkTask, SourceRecord
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Header
 from sluiceway.errors import ConfigError, ConnectError, DataError, RetriableError
-from sluiceway.kafka.dead_letters import CONTEXT_PREFIX
-from sluiceway.runtime import dead_letter_queue
-from sluiceway.runtime.dead_letter_queue import DeadLetterQueue
-from sluiceway.runtime.dead_letters import dead_letter
-from sluiceway.runtime.failures import Consumed, Failure, Stage
+from sluiceway.kafka.dead_letter_headers import CONTEXT_PREFIX
+from sluiceway.runtime.errors import dead_letter_queue
+from sluiceway.runtime.errors.dead_letter_queue import DeadLetterQueue
+from sluiceway.runtime.errors.dead_letter_record import dead_letter
+from sluiceway.runtime.errors.processing_context import Consumed, Failure, Stage
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
-from sluiceway.runtime.tolerance import ErrorCounts, Tolerance
+from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, Tolerance
 from sluiceway.storage.model import TaskId
 
 from unit.runtime.fake_clients import FakeProducer

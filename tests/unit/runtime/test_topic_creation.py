@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, ConnectError, KafkaClientError
-from sluiceway.runtime import topic_creation
-from sluiceway.runtime.topic_creation import TopicCreation, TopicGroup, topic_groups
+from sluiceway.runtime.source import topic_creation
+from sluiceway.runtime.source.topic_creation import TopicCreation, TopicGroup, topic_groups
 from sluiceway.storage.model import TaskId
 
 DEFAULT = {"topic.creation.default.partitions": "2", "topic.creation.default.replication.factor": "-1"}

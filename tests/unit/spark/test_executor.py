@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.runtime.task import TaskResult, TaskSpec
-from sluiceway.spark import executor
-from sluiceway.spark.executor import Assignment, run_partition
+from sluiceway.worker import executor
+from sluiceway.worker.executor import Assignment, run_partition
 from sluiceway.storage.model import TaskId
 
 

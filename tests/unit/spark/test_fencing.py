@@ -5,8 +5,8 @@ import threading
 import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, ConnectError, FencedError, KafkaClientError
-from sluiceway.spark import fencing
-from sluiceway.spark.fencing import fence_earlier_tasks, fence_source_tasks
+from sluiceway.worker import zombie_fencing as fencing
+from sluiceway.worker.zombie_fencing import fence_earlier_tasks, fence_source_tasks
 from sluiceway.storage.memory import MemoryConfigStore
 from sluiceway.storage.model import ConnectorEntry
 

@@ -9,15 +9,15 @@ import pytest
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import FencedError, InternalTopicError, KafkaClientError
-from sluiceway.kafka.log import LogRecord
+from sluiceway.kafka.kafka_based_log import LogRecord
 from sluiceway.runtime.task import Order, TaskSpec
-from sluiceway.spark import kafka_port
-from sluiceway.spark.kafka_port import KafkaControl, KafkaPort
+from sluiceway.worker import kafka_channel as kafka_port
+from sluiceway.worker.kafka_channel import KafkaControl, KafkaPort
 from sluiceway.storage.codec import encode_logger_level
 from sluiceway.storage.factory import Stores
 from sluiceway.storage.memory import MemoryConfigStore
 from sluiceway.storage.model import State, Status, TaskId
-from sluiceway.storage.status_store import KafkaStatusStore
+from sluiceway.storage.status_backing_store import KafkaStatusStore
 
 WORKER = WorkerConfig.of({"group.id": "g"})
 

@@ -7,8 +7,11 @@ from collections.abc import Callable, Collection, Iterator
 import pytest
 from sluiceway.config.providers import ConfigData, ConfigProvider
 from sluiceway.errors import ConnectError
-from sluiceway.spark import connector_life, hosted, runner, task_table
-from sluiceway.spark.runner import Outcome
+from sluiceway.worker import worker_connector as connector_life
+from sluiceway.worker import connector_thread as hosted
+from sluiceway.worker import connector_runner as runner
+from sluiceway.worker import task_table
+from sluiceway.worker.connector_runner import Outcome
 from sluiceway.storage.model import State, TargetState
 
 from support.runner_bench import NAME, RunnerBench, Script

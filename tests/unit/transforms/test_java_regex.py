@@ -7,8 +7,8 @@ import re
 import pytest
 from sluiceway.config.definition import ConfigValue
 from sluiceway.errors import ConfigError
-from sluiceway.transforms import java_regex_parser
-from sluiceway.transforms.java_regex import RegexError, compile_java, valid_regex
+from sluiceway.java.regex import parser as java_regex_parser
+from sluiceway.java.regex import RegexError, compile_java, valid_regex
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from sluiceway.api import SinkRecord
-from sluiceway.connectors.jdbc.debezium import DebeziumJdbcSinkConnector, translated
-from sluiceway.connectors.jdbc.debezium_events import Events, FieldFilter
-from sluiceway.connectors.jdbc.sink_keys import InsertMode, PkMode, SinkOptions
-from sluiceway.connectors.jdbc.sink_types import binder_of, column_type
+from sluiceway.connectors.jdbc.debezium.connector import DebeziumJdbcSinkConnector, translated
+from sluiceway.connectors.jdbc.debezium.events import Events, FieldFilter
+from sluiceway.connectors.jdbc.sink.config import InsertMode, PkMode, SinkOptions
+from sluiceway.connectors.jdbc.sink.types import binder_of, column_type
 from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.discovery import connector_class
 from sluiceway.errors import DataError

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from sluiceway.api import SinkRecord
 from sluiceway.config.definition import ConfigValue
-from sluiceway.connectors.jdbc.sink import JdbcSinkConnector
-from sluiceway.connectors.jdbc.sink_columns import Layout, layout_of
-from sluiceway.connectors.jdbc.sink_keys import SinkOptions
-from sluiceway.connectors.jdbc.sink_types import binder_of, column_definition, column_type
+from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
+from sluiceway.connectors.jdbc.sink.columns import Layout, layout_of
+from sluiceway.connectors.jdbc.sink.config import SinkOptions
+from sluiceway.connectors.jdbc.sink.types import binder_of, column_definition, column_type
 from sluiceway.data import (
     INT32_SCHEMA,
     INT64_SCHEMA,

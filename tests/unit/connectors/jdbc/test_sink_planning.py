@@ -11,14 +11,14 @@ import pytest
 from sluiceway.api import SinkRecord
 from sluiceway.connectors.jdbc.dialects import dialect_of
 from sluiceway.connectors.jdbc.dialects.base import TableId
-from sluiceway.connectors.jdbc.sink_columns import Column, Layout
-from sluiceway.connectors.jdbc.sink_errors import Kind, kind_of
-from sluiceway.connectors.jdbc.sink_keys import SinkOptions
-from sluiceway.connectors.jdbc.sink_session import WriteError
-from sluiceway.connectors.jdbc.sink_statements import Statements, table_of
-from sluiceway.connectors.jdbc.sink_steps import Item, Target, in_order, last_of_each_key
-from sluiceway.connectors.jdbc.sink_tables import Table, changes
-from sluiceway.connectors.jdbc.sink_task import SinkRetries
+from sluiceway.connectors.jdbc.sink.columns import Column, Layout
+from sluiceway.connectors.jdbc.sink.errors import Kind, kind_of
+from sluiceway.connectors.jdbc.sink.config import SinkOptions
+from sluiceway.connectors.jdbc.sink.session import WriteError
+from sluiceway.connectors.jdbc.sink.statements import Statements, table_of
+from sluiceway.connectors.jdbc.sink.steps import Item, Target, in_order, last_of_each_key
+from sluiceway.connectors.jdbc.sink.tables import Table, changes
+from sluiceway.connectors.jdbc.sink.task import SinkRetries
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA
 from sluiceway.errors import ConfigError, ConnectError, DataError, RetriableError
 

@@ -12,16 +12,16 @@ from sluiceway.api import SourceRecord
 from sluiceway.connectors.jdbc.columns import Column, ColumnType, Kind, Mapping, NumericMapping, mapped
 from sluiceway.connectors.jdbc.dialects import dialect_of
 from sluiceway.connectors.jdbc.dialects.base import TableId
-from sluiceway.connectors.jdbc.source import Assignment, JdbcSourceConnector
-from sluiceway.connectors.jdbc.source_deletes import SeenKeys
-from sluiceway.connectors.jdbc.source_horizon import SafeNumbers, safe_time
-from sluiceway.connectors.jdbc.source_keys import source_config
-from sluiceway.connectors.jdbc.source_offsets import Position
-from sluiceway.connectors.jdbc.source_ranges import Plan, plan_of
-from sluiceway.connectors.jdbc.source_rows import hold_back_equal_times
-from sluiceway.connectors.jdbc.source_sql import Bounds, KeyRange, SelectBuilder
-from sluiceway.connectors.jdbc.source_task import interval_of
-from sluiceway.connectors.jdbc.source_waits import Wait
+from sluiceway.connectors.jdbc.source.connector import Assignment, JdbcSourceConnector
+from sluiceway.connectors.jdbc.source.deletes import SeenKeys
+from sluiceway.connectors.jdbc.source.horizon import SafeNumbers, safe_time
+from sluiceway.connectors.jdbc.source.config import source_config
+from sluiceway.connectors.jdbc.source.offsets import Position
+from sluiceway.connectors.jdbc.source.key_ranges import Plan, plan_of
+from sluiceway.connectors.jdbc.source.rows import hold_back_equal_times
+from sluiceway.connectors.jdbc.source.sql import Bounds, KeyRange, SelectBuilder
+from sluiceway.connectors.jdbc.source.task import interval_of
+from sluiceway.connectors.jdbc.source.wait_log import Wait
 from sluiceway.connectors.jdbc.tables import TableSelection
 from sluiceway.connectors.jdbc.url import parse_url
 from sluiceway.errors import ConfigError, ConnectError

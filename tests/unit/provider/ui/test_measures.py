@@ -6,8 +6,8 @@ import pytest
 from sluiceway.api import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka.lag import PartitionLag
-from sluiceway.provider.ui.measures import Measure, Reading, measure
-from sluiceway.provider.ui.subjects import Subject, subject
+from sluiceway.provider.progress.measures import Measure, Reading, measure
+from sluiceway.provider.progress.subjects import Subject, subject
 from sluiceway.storage.model import ConnectorEntry
 
 A0, A1, DEAD = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("dead", 0)

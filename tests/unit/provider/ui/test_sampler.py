@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sluiceway.api import TopicPartition
 from sluiceway.errors import ConnectError
-from sluiceway.provider.ui.measures import Reading
+from sluiceway.provider.progress.measures import Reading
 from sluiceway.provider.ui.sampler import Sampler
-from sluiceway.provider.ui.subjects import Subject
+from sluiceway.provider.progress.subjects import Subject
 
 from support.eventually import eventually
 

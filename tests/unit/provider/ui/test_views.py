@@ -6,7 +6,7 @@ import orjson
 import pytest
 from sluiceway.api import TopicPartition
 from sluiceway.errors import NotFoundError
-from sluiceway.kafka.dead_letters import Letter
+from sluiceway.kafka.dead_letter_headers import Letter
 from sluiceway.provider.plugin import external_views
 from sluiceway.provider.ui import views
 from sluiceway.provider.ui.dashboard import password_keys

@@ -1,0 +1,1 @@
+"""JdbcSink: writes topics into tables."""

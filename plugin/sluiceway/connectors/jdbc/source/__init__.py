@@ -1,0 +1,1 @@
+"""JdbcSource: reads tables and queries into topics."""
