@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.exceptions import AirflowException
 from airflow.sdk import BaseOperator
+
 from sluiceway.config.connector import NAME
 from sluiceway.errors import BadRequestError, NotFoundError
 from sluiceway.herder import Herder

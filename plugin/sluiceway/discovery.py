@@ -20,11 +20,11 @@ B = TypeVar("B")
 # Not entry points, since a copy of the package that is shipped to executors as a zip has none.
 _BUILT_IN = {
     "sluiceway.connectors": {
-        "DebeziumJdbcSink": "sluiceway.connectors.jdbc.debezium.connector:DebeziumJdbcSinkConnector",
+        "DebeziumJdbcSink": "sluiceway.connectors.jdbc.debezium:DebeziumJdbcSinkConnector",
         "FileStreamSource": "sluiceway.connectors.file.source:FileStreamSourceConnector",
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
-        "JdbcSink": "sluiceway.connectors.jdbc.sink.connector:JdbcSinkConnector",
-        "JdbcSource": "sluiceway.connectors.jdbc.source.connector:JdbcSourceConnector",
+        "JdbcSink": "sluiceway.connectors.jdbc.sink:JdbcSinkConnector",
+        "JdbcSource": "sluiceway.connectors.jdbc.source:JdbcSourceConnector",
         "MirrorSource": "sluiceway.connectors.mirror.connector:MirrorSourceConnector",
         "VerifiableSource": "sluiceway.connectors.verifiable.source:VerifiableSourceConnector",
         "VerifiableSink": "sluiceway.connectors.verifiable.sink:VerifiableSinkConnector",

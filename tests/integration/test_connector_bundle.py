@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
+
 from sluiceway.provider.dag_bundle.bundle import ConnectorDagBundle
 
 pytestmark = pytest.mark.kafka

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import AlreadyExistsError, ConnectError, FencedError, InternalTopicError, NotFoundError
 from sluiceway.kafka.admin import create_topic, end_offsets, group_offsets, partition_count
 from sluiceway.kafka.clients import TopicPartition as ClientPartition
 from sluiceway.kafka.clients import admin_client, consumer, consumer_config, producer, producer_config
-from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
 from sluiceway.kafka.fenced_writer import TransactionalWriter
+from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
 from sluiceway.kafka.topic_writer import RecordWriter
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage import codec

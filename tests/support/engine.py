@@ -12,7 +12,6 @@ from sluiceway.runtime.sink.worker_sink_task import run_sink
 from sluiceway.runtime.source.worker_source_task import run_source
 from sluiceway.runtime.task import Order, TaskResult, TaskServices, TaskSpec
 from sluiceway.storage.model import State, TaskId
-
 from support.eventually import eventually
 
 

@@ -50,11 +50,24 @@ class SparkCluster:
         )
         self._worker = BackgroundProcess(
             "spark-worker",
-            [*launch, "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--webui-port", "0", "--cores", str(cores),
-             "--memory", memory, "--work-dir", str(self.work), self.url],
+            [
+                *launch,
+                "org.apache.spark.deploy.worker.Worker",
+                "--host",
+                "127.0.0.1",
+                "--webui-port",
+                "0",
+                "--cores",
+                str(cores),
+                "--memory",
+                memory,
+                "--work-dir",
+                str(self.work),
+                self.url,
+            ],
             folder,
             env=env,
-        )  # fmt: skip
+        )
 
     def start(self) -> None:
         self._master.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.config.providers.provider import ConfigProvider
 from sluiceway.config.variables import Resolver
 from sluiceway.connectors.jdbc.debezium.connector import DebeziumJdbcSinkConnector

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from sluiceway.errors import MissingToolError
 from sluiceway.java_runtime import find_java
 

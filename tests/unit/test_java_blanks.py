@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.config.parsing import Type, parse_value
-from sluiceway.java.numbers import parse_double
 from sluiceway.herder.validation import trimmed
 from sluiceway.java.blanks import has_white_space_property, is_blank, is_whitespace, trim
+from sluiceway.java.numbers import parse_double
 from sluiceway.java.regex import compile_java
 
 # What each of Java's rules says of a character: String.trim, Character.isWhitespace, Unicode's White_Space.

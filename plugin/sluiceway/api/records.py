@@ -23,9 +23,17 @@ class SourceRecord:
     """
 
     __slots__ = (
-        "headers", "kafka_partition", "key", "key_schema", "source_offset", "source_partition", "timestamp", "topic",
-        "value", "value_schema",
-    )  # fmt: skip
+        "headers",
+        "kafka_partition",
+        "key",
+        "key_schema",
+        "source_offset",
+        "source_partition",
+        "timestamp",
+        "topic",
+        "value",
+        "value_schema",
+    )
 
     def __init__(
         self,
@@ -102,9 +110,20 @@ class SinkRecord:
     """
 
     __slots__ = (
-        "headers", "kafka_offset", "kafka_partition", "key", "key_schema", "original_kafka_offset",
-        "original_kafka_partition", "original_topic", "timestamp", "timestamp_type", "topic", "value", "value_schema",
-    )  # fmt: skip
+        "headers",
+        "kafka_offset",
+        "kafka_partition",
+        "key",
+        "key_schema",
+        "original_kafka_offset",
+        "original_kafka_partition",
+        "original_topic",
+        "timestamp",
+        "timestamp_type",
+        "topic",
+        "value",
+        "value_schema",
+    )
 
     def __init__(
         self,

@@ -47,6 +47,7 @@ def run(options: argparse.Namespace) -> None:
 def _server() -> str | None:
     """Return the API server's address; None where the environment or a context in use names another REST API."""
     from airflow.configuration import conf
+
     from sluiceway.cli import context_file
     from sluiceway.cli.common import CONTEXT_VARIABLE, SERVER_VARIABLE
 

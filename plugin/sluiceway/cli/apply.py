@@ -33,9 +33,16 @@ def register(subparsers: Subparsers) -> None:
 def add_files(parser: argparse.ArgumentParser) -> None:
     """Add the option that names files of connectors."""
     parser.add_argument(
-        "-f", "--file", type=Path, action="extend", nargs="+", required=True, metavar="FILE", dest="files",
+        "-f",
+        "--file",
+        type=Path,
+        action="extend",
+        nargs="+",
+        required=True,
+        metavar="FILE",
+        dest="files",
         help=".properties, JSON as for the REST API, YAML, folders of such files, or - for stdin; may be repeated",
-    )  # fmt: skip
+    )
 
 
 def run(options: argparse.Namespace) -> int:

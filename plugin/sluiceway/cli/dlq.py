@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sluiceway.config.worker import WorkerConfig
-    from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
     from sluiceway.kafka.dead_letter_headers import Letter
+    from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
 
 
 def register(subparsers: Subparsers) -> None:
@@ -150,10 +150,14 @@ def _group(name: str) -> str:
 
 def _document(letter: Letter) -> dict[str, Any]:
     return {
-        "partition": letter.partition, "offset": letter.offset, "timestamp": letter.timestamp, "replayed": letter.replayed,
-        "key": _readable(letter.key), "value": _readable(letter.value),
+        "partition": letter.partition,
+        "offset": letter.offset,
+        "timestamp": letter.timestamp,
+        "replayed": letter.replayed,
+        "key": _readable(letter.key),
+        "value": _readable(letter.value),
         "headers": [{"key": key, "value": _readable(value)} for key, value in letter.headers],
-    }  # fmt: skip
+    }
 
 
 def _readable(data: bytes | None) -> Any:

@@ -131,18 +131,32 @@ def _tasks(api: ConnectClient, options: argparse.Namespace) -> list[dict[str, An
 
 _KINDS = {
     "connectors": _Kind("all connectors and their states", lambda api, _: api.statuses(), lambda found, _: connector_rows(found)),
-    "status": _Kind("a connector and its tasks, with the errors of those that failed",
-                    lambda api, options: api.status(options.name), lambda found, _: status_rows(found), True),
-    "config": _Kind("a connector's config, without secrets", _config,
-                    lambda found, _: [("KEY", "VALUE"), *sorted(found.items())], True),
+    "status": _Kind(
+        "a connector and its tasks, with the errors of those that failed",
+        lambda api, options: api.status(options.name),
+        lambda found, _: status_rows(found),
+        True,
+    ),
+    "config": _Kind(
+        "a connector's config, without secrets", _config, lambda found, _: [("KEY", "VALUE"), *sorted(found.items())], True
+    ),
     "tasks": _Kind("a connector's tasks and their configs", _tasks, _task_rows, True),
-    "topics": _Kind("the topics that a connector has used", lambda api, options: api.topics(options.name),
-                    lambda found, _: [("TOPIC",), *((topic,) for topic in found)], True),
-    "offsets": _Kind("a connector's offsets", lambda api, options: api.offsets(options.name),
-                     lambda found, _: offset_rows(found), True),
-    "plugins": _Kind("the plugins that there are", lambda api, options: api.plugins(connectors_only=not options.all),
-                     lambda found, _: plugin_rows(found)),
-    "plugin": _Kind("the keys of a plugin's config", lambda api, options: api.plugin_config(options.name),
-                    lambda found, _: key_rows(found)),
+    "topics": _Kind(
+        "the topics that a connector has used",
+        lambda api, options: api.topics(options.name),
+        lambda found, _: [("TOPIC",), *((topic,) for topic in found)],
+        True,
+    ),
+    "offsets": _Kind(
+        "a connector's offsets", lambda api, options: api.offsets(options.name), lambda found, _: offset_rows(found), True
+    ),
+    "plugins": _Kind(
+        "the plugins that there are",
+        lambda api, options: api.plugins(connectors_only=not options.all),
+        lambda found, _: plugin_rows(found),
+    ),
+    "plugin": _Kind(
+        "the keys of a plugin's config", lambda api, options: api.plugin_config(options.name), lambda found, _: key_rows(found)
+    ),
     "loggers": _Kind("log levels", lambda api, _: api.loggers(), lambda found, _: logger_rows(found)),
-}  # fmt: skip
+}

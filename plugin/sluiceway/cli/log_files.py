@@ -13,9 +13,19 @@ from sluiceway.errors import NotFoundError
 _POLL_SECONDS = 0.3
 # In each line the same, or of use to nobody who reads.
 _LEFT_OUT = {
-    "timestamp", "level", "event", "logger", "filename", "lineno",
-    "try_number", "ti_id", "run_id", "task_id", "dag_id", "map_index",
-}  # fmt: skip
+    "timestamp",
+    "level",
+    "event",
+    "logger",
+    "filename",
+    "lineno",
+    "try_number",
+    "ti_id",
+    "run_id",
+    "task_id",
+    "dag_id",
+    "map_index",
+}
 
 
 def process_logs(home: Path) -> dict[str, Path]:

@@ -29,9 +29,11 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("-i", "--interval", type=_seconds, default=2.0, metavar="SECONDS", help="default: 2")
     parser.add_argument("-n", "--count", type=int, metavar="N", help="end after so many tables (1 shows no rates)")
     parser.add_argument(
-        "--worker", type=Path, metavar="WORKER.properties",
+        "--worker",
+        type=Path,
+        metavar="WORKER.properties",
         help="the worker's file, to ask Kafka for the ends of topics, which lags are counted from (default: that of up)",
-    )  # fmt: skip
+    )
     add_server(parser)
     parser.set_defaults(run=run)
 

@@ -25,10 +25,28 @@ from sluiceway.config.validators import OneOf, OrNull, Range
 from sluiceway.config.variables import referring_keys
 
 __all__ = [
-    "APPLICATION", "CONNECTOR", "CONNECTOR_CLASS", "CONNECTOR_VERSION", "DLQ_TOPIC", "HEADER_CONVERTER", "KEY_CONVERTER", "NAME", "OWN",
-    "PREDICATES", "SINK", "SOURCE", "TASKS_MAX", "TASKS_MAX_ENFORCE", "TASK_CLASS", "TOPICS", "TOPICS_REGEX", "TRANSFORMS",
-    "VALUE_CONVERTER", "overrides", "sink_topics",
-]  # fmt: skip
+    "APPLICATION",
+    "CONNECTOR",
+    "CONNECTOR_CLASS",
+    "CONNECTOR_VERSION",
+    "DLQ_TOPIC",
+    "HEADER_CONVERTER",
+    "KEY_CONVERTER",
+    "NAME",
+    "OWN",
+    "PREDICATES",
+    "SINK",
+    "SOURCE",
+    "TASKS_MAX",
+    "TASKS_MAX_ENFORCE",
+    "TASK_CLASS",
+    "TOPICS",
+    "TOPICS_REGEX",
+    "TRANSFORMS",
+    "VALUE_CONVERTER",
+    "overrides",
+    "sink_topics",
+]
 
 TASK_CLASS = "task.class"
 APPLICATION = "sluiceway.application"
@@ -36,22 +54,53 @@ APPLICATION = "sluiceway.application"
 
 OWN = ConfigDef(
     [
-        ConfigKey(name="airflow.mode", type=Type.STRING, default="long-running", importance=Importance.MEDIUM,
-                  validator=OneOf(("long-running", "micro-batch")),
-                  doc="Run until stopped, or move what is there and end."),
-        ConfigKey(name="airflow.schedule", type=Type.STRING, default=None, importance=Importance.MEDIUM,
-                  doc="When a connector in micro-batch mode runs: a cron expression or one of Airflow's names, such as @hourly."),
-        ConfigKey(name="airflow.retries", type=Type.INT, default=None, importance=Importance.LOW, validator=OrNull(Range(0)),
-                  doc="How often Airflow starts the driver again after a failure before it gives the DAG run up."),
-        ConfigKey(name="airflow.owner", type=Type.STRING, default="airflow", importance=Importance.LOW,
-                  doc="Owner of the connector's DAG."),
-        ConfigKey(name="airflow.tags", type=Type.LIST, default=[], importance=Importance.LOW,
-                  doc="Tags of the connector's DAG, separated by commas."),
-        ConfigKey(name="airflow.dag", type=Type.STRING, default=None, importance=Importance.LOW,
-                  doc="Id of a hand-written DAG that runs the connector; none is generated then."),
+        ConfigKey(
+            name="airflow.mode",
+            type=Type.STRING,
+            default="long-running",
+            importance=Importance.MEDIUM,
+            validator=OneOf(("long-running", "micro-batch")),
+            doc="Run until stopped, or move what is there and end.",
+        ),
+        ConfigKey(
+            name="airflow.schedule",
+            type=Type.STRING,
+            default=None,
+            importance=Importance.MEDIUM,
+            doc="When a connector in micro-batch mode runs: a cron expression or one of Airflow's names, such as @hourly.",
+        ),
+        ConfigKey(
+            name="airflow.retries",
+            type=Type.INT,
+            default=None,
+            importance=Importance.LOW,
+            validator=OrNull(Range(0)),
+            doc="How often Airflow starts the driver again after a failure before it gives the DAG run up.",
+        ),
+        ConfigKey(
+            name="airflow.owner",
+            type=Type.STRING,
+            default="airflow",
+            importance=Importance.LOW,
+            doc="Owner of the connector's DAG.",
+        ),
+        ConfigKey(
+            name="airflow.tags",
+            type=Type.LIST,
+            default=[],
+            importance=Importance.LOW,
+            doc="Tags of the connector's DAG, separated by commas.",
+        ),
+        ConfigKey(
+            name="airflow.dag",
+            type=Type.STRING,
+            default=None,
+            importance=Importance.LOW,
+            doc="Id of a hand-written DAG that runs the connector; none is generated then.",
+        ),
         *RESTARTS,
     ]
-)  # fmt: skip
+)
 """Our own keys, beside ``spark.*`` settings, which go to Spark as they are. Validation tells of them only when they are set."""
 
 

@@ -14,9 +14,20 @@ from sluiceway.config.parsing import ConfigValue, PluginClass, Type, parse_value
 from sluiceway.errors import ConfigError
 
 __all__ = [
-    "NO_DEFAULT", "ConfigDef", "ConfigKey", "ConfigValue", "Importance", "PluginClass", "Recommender", "Type", "ValidatedValue",
-    "Validator", "Width", "parse_value", "shown",
-]  # fmt: skip
+    "NO_DEFAULT",
+    "ConfigDef",
+    "ConfigKey",
+    "ConfigValue",
+    "Importance",
+    "PluginClass",
+    "Recommender",
+    "Type",
+    "ValidatedValue",
+    "Validator",
+    "Width",
+    "parse_value",
+    "shown",
+]
 
 
 class Importance(enum.Enum):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sluiceway.config.parsing import ConfigValue
 from sluiceway.errors import ConfigError
+from sluiceway.java.regex import RegexError, compile_java
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +173,11 @@ def aliases_once(name: str, value: ConfigValue) -> None:
         raise ConfigError(name, None, "entry must be non null")
     if isinstance(value, list) and len(set(value)) < len(value):
         raise ConfigError(name, f"[{', '.join(value)}]", "Duplicate alias provided.")
+
+
+def valid_regex(name: str, value: ConfigValue) -> None:
+    """Validator of config keys that hold a pattern. Raises ConfigError."""
+    try:
+        compile_java(str(value))
+    except RegexError as error:
+        raise ConfigError(name, value, f"Invalid regex: {error}") from error

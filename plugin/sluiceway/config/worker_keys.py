@@ -28,10 +28,23 @@ _WORKER = """
 """
 # What stands behind these is up to a converter, a provider, a topic, or us.
 _OPEN = (
-    "key.converter.", "value.converter.", "header.converter.", "config.providers.", "metrics.context.", "listeners.https.",
-    "admin.listeners.https.", "config.storage.", "offset.storage.", "status.storage.", "producer.", "consumer.", "admin.",
-    "airflow.", "spark.", "sluiceway.",
-)  # fmt: skip
+    "key.converter.",
+    "value.converter.",
+    "header.converter.",
+    "config.providers.",
+    "metrics.context.",
+    "listeners.https.",
+    "admin.listeners.https.",
+    "config.storage.",
+    "offset.storage.",
+    "status.storage.",
+    "producer.",
+    "consumer.",
+    "admin.",
+    "airflow.",
+    "spark.",
+    "sluiceway.",
+)
 _ALIKE = 0.75
 _MISTYPED = 0.92  # behind an open prefix anything goes, but for what is all but a known key
 

@@ -12,11 +12,19 @@ _TYPE = "converter.type"
 
 def converter_config_def(*keys: ConfigKey) -> ConfigDef:
     """Return a converter's ConfigDef: ``converter.type``, which the runtime gives and not the user, and these keys."""
-    return ConfigDef([
-        ConfigKey(name=_TYPE, type=Type.STRING, importance=Importance.LOW, validator=OneOf(("key", "value", "header")),
-                  doc="Set by the worker: whether keys, values or headers are converted.", display_name=_TYPE),
-        *keys,
-    ])  # fmt: skip
+    return ConfigDef(
+        [
+            ConfigKey(
+                name=_TYPE,
+                type=Type.STRING,
+                importance=Importance.LOW,
+                validator=OneOf(("key", "value", "header")),
+                doc="Set by the worker: whether keys, values or headers are converted.",
+                display_name=_TYPE,
+            ),
+            *keys,
+        ]
+    )
 
 
 def parsed_options(definition: ConfigDef, config: Mapping[str, str], *, is_key: bool) -> dict[str, ConfigValue]:

@@ -48,24 +48,64 @@ class JsonConverter(Converter):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return converter_config_def(
-            ConfigKey(name=_ENABLE, type=Type.BOOLEAN, default=True, importance=Importance.HIGH, width=Width.MEDIUM,
-                      group="Schemas", order_in_group=0, display_name="Enable Schemas",
-                      doc="Whether each message holds its schema beside its payload; if not, it is the bare payload."),
-            ConfigKey(name=_CACHE, type=Type.INT, default=1000, importance=Importance.HIGH, width=Width.MEDIUM,
-                      group="Schemas", order_in_group=1, display_name="Schema Cache Size",
-                      doc="How many schemas the converter remembers, to spare itself work."),
-            ConfigKey(name=_CONTENT, type=Type.STRING, default=None, importance=Importance.HIGH, width=Width.MEDIUM,
-                      group="Schemas", order_in_group=2, display_name="Schema Content",
-                      doc="A schema, as JSON, that all messages are read with: they then hold the bare payload. Only for "
-                          "reading, and only with schemas.enable."),
-            ConfigKey(name=_DECIMALS, type=Type.STRING, default="BASE64", importance=Importance.LOW, width=Width.MEDIUM,
-                      group="Serialization", order_in_group=0, display_name="Decimal Format",
-                      validator=OneOf(("NUMERIC", "BASE64"), ignore_case=True),
-                      doc="How decimals are written: BASE64 keeps the scale, NUMERIC is a JSON number. Case is ignored."),
-            ConfigKey(name=_DEFAULTS, type=Type.BOOLEAN, default=True, importance=Importance.LOW, width=Width.MEDIUM,
-                      group="Serialization", order_in_group=1, display_name="Replace null with default",
-                      doc="Whether a null in a field that has a default is replaced by it."),
-        )  # fmt: skip
+            ConfigKey(
+                name=_ENABLE,
+                type=Type.BOOLEAN,
+                default=True,
+                importance=Importance.HIGH,
+                width=Width.MEDIUM,
+                group="Schemas",
+                order_in_group=0,
+                display_name="Enable Schemas",
+                doc="Whether each message holds its schema beside its payload; if not, it is the bare payload.",
+            ),
+            ConfigKey(
+                name=_CACHE,
+                type=Type.INT,
+                default=1000,
+                importance=Importance.HIGH,
+                width=Width.MEDIUM,
+                group="Schemas",
+                order_in_group=1,
+                display_name="Schema Cache Size",
+                doc="How many schemas the converter remembers, to spare itself work.",
+            ),
+            ConfigKey(
+                name=_CONTENT,
+                type=Type.STRING,
+                default=None,
+                importance=Importance.HIGH,
+                width=Width.MEDIUM,
+                group="Schemas",
+                order_in_group=2,
+                display_name="Schema Content",
+                doc="A schema, as JSON, that all messages are read with: they then hold the bare payload. Only for "
+                "reading, and only with schemas.enable.",
+            ),
+            ConfigKey(
+                name=_DECIMALS,
+                type=Type.STRING,
+                default="BASE64",
+                importance=Importance.LOW,
+                width=Width.MEDIUM,
+                group="Serialization",
+                order_in_group=0,
+                display_name="Decimal Format",
+                validator=OneOf(("NUMERIC", "BASE64"), ignore_case=True),
+                doc="How decimals are written: BASE64 keeps the scale, NUMERIC is a JSON number. Case is ignored.",
+            ),
+            ConfigKey(
+                name=_DEFAULTS,
+                type=Type.BOOLEAN,
+                default=True,
+                importance=Importance.LOW,
+                width=Width.MEDIUM,
+                group="Serialization",
+                order_in_group=1,
+                display_name="Replace null with default",
+                doc="Whether a null in a field that has a default is replaced by it.",
+            ),
+        )
 
     def __init__(self) -> None:
         self.configure({})

@@ -11,8 +11,9 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 import orjson
-from sluiceway.java.numbers import parse_decimal
+
 from sluiceway.errors import DataError
+from sluiceway.java.numbers import parse_decimal
 
 _BLANKS = " \t\r\n"
 _LONGEST_NUMBER = 1000

@@ -11,12 +11,11 @@ from typing import Any
 
 from sluiceway.converters.base64_text import from_base64
 from sluiceway.converters.json_parse import MISSING
-from sluiceway.java.numbers import parse_float32
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, TO_LOGICAL, decimal_from_bytes
-from sluiceway.data.numbers import wrap
 from sluiceway.data.schema import INTEGER_BITS, Schema, Type
 from sluiceway.data.struct import Struct, validate_value
 from sluiceway.errors import DataError
+from sluiceway.java.numbers import parse_float32, wrap
 
 Read = Callable[[Any], Any]
 
@@ -200,9 +199,15 @@ def kind_of(node: Any) -> str:
 
 
 _SCALARS: dict[Type, Read] = {
-    Type.FLOAT32: _float32, Type.FLOAT64: _double, Type.BOOLEAN: lambda node: node is True,
-    Type.STRING: lambda node: node if type(node) is str else None, Type.BYTES: _bytes,
-}  # fmt: skip
+    Type.FLOAT32: _float32,
+    Type.FLOAT64: _double,
+    Type.BOOLEAN: lambda node: node is True,
+    Type.STRING: lambda node: node if type(node) is str else None,
+    Type.BYTES: _bytes,
+}
 _LOGICAL: dict[str, Callable[[Schema, Any], Any]] = {
-    DECIMAL: _decimal, DATE: _date_or_time, TIME: _date_or_time, TIMESTAMP: _timestamp,
-}  # fmt: skip
+    DECIMAL: _decimal,
+    DATE: _date_or_time,
+    TIME: _date_or_time,
+    TIMESTAMP: _timestamp,
+}

@@ -12,13 +12,14 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 import orjson
+
 from sluiceway.converters.base64_text import from_base64
 from sluiceway.data.generated import DEEPEST_EXPRESSION, Code
 from sluiceway.data.logical import DECIMAL, TIMESTAMP, TO_LOGICAL, decimal_from_bytes
-from sluiceway.data.numbers import to_float32
 from sluiceway.data.schema import INTEGER_BITS, Schema, Type
 from sluiceway.data.struct import Struct
 from sluiceway.errors import DataError
+from sluiceway.java.numbers import to_float32
 
 _DOUBLE_DIGITS = 53
 
@@ -42,9 +43,14 @@ class _Emitter:
     def __init__(self, use_defaults: bool) -> None:
         self._use_defaults = use_defaults
         self.code = Code(
-            loads=orjson.loads, unusual=_unusual, pair=_pair, from_bytes=_from_bytes, to_float32=to_float32,
-            Struct=Struct, new=Struct.__new__,
-        )  # fmt: skip
+            loads=orjson.loads,
+            unusual=_unusual,
+            pair=_pair,
+            from_bytes=_from_bytes,
+            to_float32=to_float32,
+            Struct=Struct,
+            new=Struct.__new__,
+        )
 
     def value(self, schema: Schema | None, node: str, depth: int) -> str:
         """Return the expression for the value of a node that a variable holds."""
@@ -98,14 +104,17 @@ class _Emitter:
 
     def _struct(self, schema: Schema, node: str, _depth: int) -> tuple[str, str]:
         values = [self.value(field.schema, f"value{field.index}", 0) for field in schema.fields]
-        read = self.code.function("node", [
-            "get = node.get",
-            *(f"value{field.index} = get({field.name!r})" for field in schema.fields),
-            "struct = new(Struct)",  # Struct.of, without the call
-            f"struct.schema = {self.code.bind(schema)}",
-            f"struct.values_ = [{', '.join(values)}]",
-            "return struct",
-        ])  # fmt: skip
+        read = self.code.function(
+            "node",
+            [
+                "get = node.get",
+                *(f"value{field.index} = get({field.name!r})" for field in schema.fields),
+                "struct = new(Struct)",  # Struct.of, without the call
+                f"struct.schema = {self.code.bind(schema)}",
+                f"struct.values_ = [{', '.join(values)}]",
+                "return struct",
+            ],
+        )
         return f"type({node}) is dict", f"{read}({node})"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sluiceway.data.numbers import wrap
 from sluiceway.data.schema import Schema, Type
 from sluiceway.data.struct import validate_value
 from sluiceway.errors import DataError, SchemaBuilderError
+from sluiceway.java.numbers import wrap
 
 DefaultFromJson = Callable[[Schema, Any], Any]
 

@@ -8,21 +8,25 @@ from decimal import Decimal
 from typing import Any
 
 import orjson
+
 from sluiceway.converters.base64_text import to_base64
 from sluiceway.converters.json_print import dumps, orjson_dumps
 from sluiceway.data.class_names import java_class
-from sluiceway.java.numbers import decimal_text, java_double, java_float
 from sluiceway.data.logical import DECIMAL, FROM_LOGICAL, decimal_to_bytes
-from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32, to_float32
+from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32
 from sluiceway.data.schema import Schema, Type
 from sluiceway.data.struct import Struct
 from sluiceway.errors import DataError
+from sluiceway.java.numbers import decimal_text, java_double, java_float, to_float32
 
 Write = Callable[[Any], Any]
 
 _INTEGERS: dict[Type, tuple[int, type[int]]] = {
-    Type.INT8: (7, Int8), Type.INT16: (15, Int16), Type.INT32: (31, Int32), Type.INT64: (63, int),
-}  # fmt: skip
+    Type.INT8: (7, Int8),
+    Type.INT16: (15, Int16),
+    Type.INT32: (31, Int32),
+    Type.INT64: (63, int),
+}
 _NARROW = (Int32, Int16, Int8)
 
 
@@ -218,5 +222,9 @@ def _bytes(schema: Schema, value: Any) -> str:
 
 
 _SCALARS: dict[Type, Callable[[Schema, Any], Any]] = {
-    Type.FLOAT32: _float32, Type.FLOAT64: _float64, Type.BOOLEAN: _boolean, Type.STRING: _string, Type.BYTES: _bytes,
-}  # fmt: skip
+    Type.FLOAT32: _float32,
+    Type.FLOAT64: _float64,
+    Type.BOOLEAN: _boolean,
+    Type.STRING: _string,
+    Type.BYTES: _bytes,
+}

@@ -42,9 +42,17 @@ class _Emitter:
     def __init__(self, writer: JsonWriter) -> None:
         self._writer = writer
         self.code = Code(
-            Struct=Struct, to_base64=to_base64, Decimal=Decimal, unscaled=unscaled, unscaled_bytes=unscaled_bytes,
-            date=dt.date, time=dt.time, datetime=dt.datetime, utc=dt.timezone.utc, epoch=EPOCH,
-        )  # fmt: skip
+            Struct=Struct,
+            to_base64=to_base64,
+            Decimal=Decimal,
+            unscaled=unscaled,
+            unscaled_bytes=unscaled_bytes,
+            date=dt.date,
+            time=dt.time,
+            datetime=dt.datetime,
+            utc=dt.timezone.utc,
+            epoch=EPOCH,
+        )
 
     def node(self, schema: Schema | None, value: str, depth: int) -> str:
         """Return the expression for the node of a value that a variable holds."""
@@ -101,10 +109,13 @@ class _Emitter:
     def _struct(self, schema: Schema, value: str) -> tuple[str, str]:
         own = self.code.bind(schema)
         nodes = [f"{field.name!r}: {self.node(field.schema, f'value{field.index}', 0)}" for field in schema.fields]
-        write = self.code.function("value", [
-            f"[{', '.join(f'value{field.index}' for field in schema.fields)}] = value.values_",
-            f"return {{{', '.join(nodes)}}}",
-        ])  # fmt: skip
+        write = self.code.function(
+            "value",
+            [
+                f"[{', '.join(f'value{field.index}' for field in schema.fields)}] = value.values_",
+                f"return {{{', '.join(nodes)}}}",
+            ],
+        )
         return f"type({value}) is Struct and ({value}.schema is {own} or {value}.schema == {own})", f"{write}({value})"
 
 

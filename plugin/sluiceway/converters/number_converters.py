@@ -10,8 +10,9 @@ from sluiceway.config.definition import ConfigDef
 from sluiceway.converters.converter_options import converter_config_def
 from sluiceway.data import Schema, Type
 from sluiceway.data.class_names import java_class
-from sluiceway.data.numbers import Float32, Int16, Int32, to_float32
+from sluiceway.data.numbers import Float32, Int16, Int32
 from sluiceway.errors import DataError
+from sluiceway.java.numbers import to_float32
 
 
 class _NumberConverter(Converter):
@@ -59,8 +60,13 @@ class _NumberConverter(Converter):
 
 
 _NUMBERS: dict[Type, type] = {
-    Type.INT8: int, Type.INT16: int, Type.INT32: int, Type.INT64: int, Type.FLOAT32: float, Type.FLOAT64: float,
-}  # fmt: skip
+    Type.INT8: int,
+    Type.INT16: int,
+    Type.INT32: int,
+    Type.INT64: int,
+    Type.FLOAT32: float,
+    Type.FLOAT64: float,
+}
 
 
 class ShortConverter(_NumberConverter):

@@ -7,10 +7,10 @@ from typing import Any
 
 from sluiceway.api import Converter, SchemaAndValue
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
-from sluiceway.java.charsets import UTF_8, charset
 from sluiceway.converters.converter_options import converter_config_def, parsed_options
 from sluiceway.data import OPTIONAL_STRING_SCHEMA, Schema, java_text
 from sluiceway.errors import SerializationError
+from sluiceway.java.charsets import UTF_8, charset
 
 _ENCODING = "converter.encoding"
 
@@ -26,10 +26,16 @@ class StringConverter(Converter):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return converter_config_def(
-            ConfigKey(name=_ENCODING, type=Type.STRING, default="UTF-8", importance=Importance.HIGH, width=Width.MEDIUM,
-                      display_name="Encoding",
-                      doc="How text becomes bytes and bytes text: a character set, by Java's name for it."),
-        )  # fmt: skip
+            ConfigKey(
+                name=_ENCODING,
+                type=Type.STRING,
+                default="UTF-8",
+                importance=Importance.HIGH,
+                width=Width.MEDIUM,
+                display_name="Encoding",
+                doc="How text becomes bytes and bytes text: a character set, by Java's name for it.",
+            ),
+        )
 
     def __init__(self) -> None:
         self._charset = UTF_8

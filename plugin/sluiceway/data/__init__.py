@@ -1,6 +1,5 @@
 """Connect's data API: schemas, structs, values, headers. No I/O."""
 
-from sluiceway.java.dates.simple_date_format import SimpleDateFormat
 from sluiceway.data.headers import Header, Headers
 from sluiceway.data.instant import Instant, millis_of
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
@@ -33,6 +32,7 @@ from sluiceway.data.schema_builder import SchemaBuilder
 from sluiceway.data.struct import Struct, validate_value
 from sluiceway.data.text import java_text
 from sluiceway.data.values.inferred_schemas import schema_of
+from sluiceway.java.dates.simple_date_format import SimpleDateFormat
 
 __all__ = [
     "BOOLEAN_SCHEMA",

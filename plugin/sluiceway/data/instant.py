@@ -6,8 +6,8 @@ import datetime as dt
 import functools
 from typing import Any
 
-from sluiceway.java.dates.simple_date_format import SimpleDateFormat
 from sluiceway.java.dates.hybrid_calendar import DAY_MS
+from sluiceway.java.dates.simple_date_format import SimpleDateFormat
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 EPOCH_DAY = EPOCH.toordinal()

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from typing import Any
 
-from sluiceway.java.dates.hybrid_calendar import DAY_MS
 from sluiceway.data.instant import EPOCH_DAY, MOMENT_TYPES, Instant, date_of, millis_of, time_of, timestamp_of
 from sluiceway.data.schema import Schema, Type
 from sluiceway.errors import DataError
+from sluiceway.java.dates.hybrid_calendar import DAY_MS
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 DATE = "org.apache.kafka.connect.data.Date"
@@ -65,8 +65,10 @@ def decimal_to_bytes(schema: Schema, value: Any) -> bytes:
         raise DataError(f"Invalid type for Decimal: {value!r} of {type(value).__name__}")
     exponent = value.as_tuple().exponent
     if -int(exponent) != scale:
-        raise DataError(f"Decimal value has mismatching scale for given Decimal schema. Schema has scale {scale}, "
-                        f"value has scale {-int(exponent)}.")  # fmt: skip
+        raise DataError(
+            f"Decimal value has mismatching scale for given Decimal schema. Schema has scale {scale}, "
+            f"value has scale {-int(exponent)}."
+        )
     return unscaled_bytes(unscaled(value, scale))
 
 
@@ -135,11 +137,17 @@ def _millis(kind: str, value: Any) -> int:
 
 
 TO_LOGICAL: dict[str, Callable[[Schema, Any], Any]] = {
-    DECIMAL: decimal_from_bytes, DATE: date_from_days, TIME: time_from_millis, TIMESTAMP: timestamp_from_millis,
-}  # fmt: skip
+    DECIMAL: decimal_from_bytes,
+    DATE: date_from_days,
+    TIME: time_from_millis,
+    TIMESTAMP: timestamp_from_millis,
+}
 """From a value of the primitive type to the logical one, by the schema's name."""
 
 FROM_LOGICAL: dict[str, Callable[[Schema, Any], Any]] = {
-    DECIMAL: decimal_to_bytes, DATE: date_to_days, TIME: time_to_millis, TIMESTAMP: timestamp_to_millis,
-}  # fmt: skip
+    DECIMAL: decimal_to_bytes,
+    DATE: date_to_days,
+    TIME: time_to_millis,
+    TIMESTAMP: timestamp_to_millis,
+}
 """From a logical value to one of the primitive type, by the schema's name; raises DataError for any other value."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sluiceway.data.numbers import to_float32
 from sluiceway.data.schema import Schema, Type
 from sluiceway.data.struct import Struct
 from sluiceway.data.text import java_text
 from sluiceway.errors import SchemaProjectorError
+from sluiceway.java.numbers import to_float32
 
 _WIDENING = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64)
 

@@ -81,9 +81,21 @@ class Schema:
     """
 
     __slots__ = (
-        "_fields_by_name", "_hash", "_identity", "default", "doc", "exact_type", "fields", "key_schema", "name", "optional",
-        "parameters", "type", "value_schema", "version",
-    )  # fmt: skip
+        "_fields_by_name",
+        "_hash",
+        "_identity",
+        "default",
+        "doc",
+        "exact_type",
+        "fields",
+        "key_schema",
+        "name",
+        "optional",
+        "parameters",
+        "type",
+        "value_schema",
+        "version",
+    )
 
     type: Type
     optional: bool
@@ -163,19 +175,34 @@ class Schema:
     def replace(self, **attributes: Any) -> Schema:
         """Return this schema with some attributes changed, named as for the constructor."""
         kept = {
-            "type_": self.type, "optional": self.optional, "default": self.default, "name": self.name, "version": self.version,
-            "doc": self.doc, "parameters": self.parameters, "fields": [(field.name, field.schema) for field in self.fields],
-            "key_schema": self.key_schema, "value_schema": self.value_schema,
-        }  # fmt: skip
+            "type_": self.type,
+            "optional": self.optional,
+            "default": self.default,
+            "name": self.name,
+            "version": self.version,
+            "doc": self.doc,
+            "parameters": self.parameters,
+            "fields": [(field.name, field.schema) for field in self.fields],
+            "key_schema": self.key_schema,
+            "value_schema": self.value_schema,
+        }
         return Schema(**{**kept, **attributes})
 
     def _key(self) -> tuple[object, ...]:
         """Return all that makes schemas equal; the default as text, since 1, 1.0 and True are equal in Python."""
         if self._identity is None:
             key = (
-                self.type, self.optional, self.name, self.version, self.doc, self.parameters, self.fields,
-                self.key_schema, self.value_schema, repr(self.default),
-            )  # fmt: skip
+                self.type,
+                self.optional,
+                self.name,
+                self.version,
+                self.doc,
+                self.parameters,
+                self.fields,
+                self.key_schema,
+                self.value_schema,
+                repr(self.default),
+            )
             object.__setattr__(self, "_identity", key)
             return key
         return self._identity
@@ -194,9 +221,17 @@ class Schema:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (
-            self.type, self.optional, self.default, self.name, self.version, self.doc, dict(self.parameters),
-            [(field.name, field.schema) for field in self.fields], self.key_schema, self.value_schema,
-        )  # fmt: skip
+            self.type,
+            self.optional,
+            self.default,
+            self.name,
+            self.version,
+            self.doc,
+            dict(self.parameters),
+            [(field.name, field.schema) for field in self.fields],
+            self.key_schema,
+            self.value_schema,
+        )
 
     def __repr__(self) -> str:
         """As Connect prints it: ``Schema{STRING}``, ``Schema{com.example.Name:STRUCT}``."""
@@ -205,9 +240,17 @@ class Schema:
 
 def _rebuild(type_, optional, default, name, version, doc, parameters, fields, key_schema, value_schema) -> Schema:  # type: ignore[no-untyped-def]
     return Schema(
-        type_, optional=optional, default=default, name=name, version=version, doc=doc, parameters=parameters,
-        fields=fields, key_schema=key_schema, value_schema=value_schema,
-    )  # fmt: skip
+        type_,
+        optional=optional,
+        default=default,
+        name=name,
+        version=version,
+        doc=doc,
+        parameters=parameters,
+        fields=fields,
+        key_schema=key_schema,
+        value_schema=value_schema,
+    )
 
 
 INT8_SCHEMA = Schema(Type.INT8)

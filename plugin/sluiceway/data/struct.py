@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from sluiceway.data.instant import MOMENT_TYPES
 from sluiceway.data.class_names import java_class
+from sluiceway.data.instant import MOMENT_TYPES
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
 from sluiceway.data.numbers import BigInteger
 from sluiceway.data.schema import Field, Schema, Type
@@ -142,8 +142,10 @@ def _validate_map(schema: Schema, value: Mapping[Any, Any], location: str) -> No
 
 
 _NESTED: dict[Type, Callable[[Schema, Any, str], None]] = {
-    Type.STRUCT: _validate_struct, Type.ARRAY: _validate_array, Type.MAP: _validate_map,
-}  # fmt: skip
+    Type.STRUCT: _validate_struct,
+    Type.ARRAY: _validate_array,
+    Type.MAP: _validate_map,
+}
 
 
 def _integer(bits: int) -> Callable[[Any], bool]:
@@ -156,10 +158,18 @@ def _instance(*kinds: type) -> Callable[[Any], bool]:
 
 
 _FITS: dict[Type, Callable[[Any], bool]] = {
-    Type.INT8: _integer(8), Type.INT16: _integer(16), Type.INT32: _integer(32), Type.INT64: _integer(64),
-    Type.FLOAT32: _instance(float), Type.FLOAT64: _instance(float), Type.BOOLEAN: _instance(bool), Type.STRING: _instance(str),
-    Type.BYTES: _instance(bytes, bytearray, memoryview), Type.ARRAY: _instance(list, tuple),
-    Type.MAP: lambda value: isinstance(value, Mapping) and not isinstance(value, Struct), Type.STRUCT: _instance(Struct),
-}  # fmt: skip
+    Type.INT8: _integer(8),
+    Type.INT16: _integer(16),
+    Type.INT32: _integer(32),
+    Type.INT64: _integer(64),
+    Type.FLOAT32: _instance(float),
+    Type.FLOAT64: _instance(float),
+    Type.BOOLEAN: _instance(bool),
+    Type.STRING: _instance(str),
+    Type.BYTES: _instance(bytes, bytearray, memoryview),
+    Type.ARRAY: _instance(list, tuple),
+    Type.MAP: lambda value: isinstance(value, Mapping) and not isinstance(value, Struct),
+    Type.STRUCT: _instance(Struct),
+}
 
 _LOGICAL = {DECIMAL: _instance(Decimal), **dict.fromkeys((DATE, TIME, TIMESTAMP), _instance(*MOMENT_TYPES))}

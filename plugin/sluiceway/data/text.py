@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 from sluiceway.data.instant import MOMENT_TYPES, date_text, millis_of
-from sluiceway.java.numbers import decimal_text, java_double, java_float
 from sluiceway.data.numbers import Float32
 from sluiceway.data.schema import Schema, Type
+from sluiceway.java.numbers import decimal_text, java_double, java_float
 
 __all__ = ["java_double", "java_float", "java_text"]
 

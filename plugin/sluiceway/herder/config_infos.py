@@ -28,9 +28,18 @@ class ConfigKeyInfo:
     @classmethod
     def of(cls, key: ConfigKey, prefix: str = "") -> ConfigKeyInfo:
         return cls(
-            prefix + key.name, key.type.value, key.required, key.shown_default, key.importance.value, key.doc, key.group,
-            key.order_in_group, key.width.value, key.display_name or key.name, key.dependents,
-        )  # fmt: skip
+            prefix + key.name,
+            key.type.value,
+            key.required,
+            key.shown_default,
+            key.importance.value,
+            key.doc,
+            key.group,
+            key.order_in_group,
+            key.width.value,
+            key.display_name or key.name,
+            key.dependents,
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "dependents": list(self.dependents)}

@@ -32,6 +32,7 @@ from sluiceway.config.definition import (
     Width,
     parse_value,
 )
+from sluiceway.config.validators import valid_regex
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import is_sink
 from sluiceway.errors import ConfigError
@@ -51,7 +52,6 @@ from sluiceway.herder.plugin_classes import (
 )
 from sluiceway.java.version_range import VersionRange
 from sluiceway.runtime.transforms.chain_config import CONDITION
-from sluiceway.java.regex import valid_regex
 
 Config = Mapping[str, str | None]
 
@@ -224,22 +224,32 @@ class _Group:
         wrong_version = (choice.version_error or choice.version_missing) if named else None
         definition = definition.define(
             ConfigKey(
-                name=f"{prefix}type", type=Type.CLASS, loader=plugin_class, importance=Importance.HIGH,
+                name=f"{prefix}type",
+                type=Type.CLASS,
+                loader=plugin_class,
+                importance=Importance.HIGH,
                 validator=_refusing(lambda: self._condition_problem(prefix, config) or choice.problem),
                 doc=f"What {self.noun} {alias} stands for: a class or its alias.",
-                group=group, order_in_group=0, width=Width.LONG,
+                group=group,
+                order_in_group=0,
+                width=Width.LONG,
                 display_name=f"{self.noun.capitalize()} type for {alias}",
                 recommender=Recommender(values=lambda _name, _parsed: _classes(self.kind)),
             ),
             ConfigKey(
-                name=prefix + VERSION, type=Type.STRING, default=choice.version, importance=Importance.HIGH,
+                name=prefix + VERSION,
+                type=Type.STRING,
+                default=choice.version,
+                importance=Importance.HIGH,
                 validator=_refusing(lambda: wrong_version),
                 doc=f"Which version of {alias}'s class to use: one, or a range in Maven's notation.",
-                group=group, order_in_group=1, width=Width.LONG,
+                group=group,
+                order_in_group=1,
+                width=Width.LONG,
                 display_name=f"{self.noun.capitalize()} version for {alias}",
                 recommender=Recommender(values=lambda _name, _parsed: choice.versions),
             ),
-        )  # fmt: skip
+        )
         if choice.usable is None:
             return definition
         own = choice.usable.config_def()  # type: ignore[attr-defined] # every kind has it

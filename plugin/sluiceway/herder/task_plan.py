@@ -17,7 +17,7 @@ class TaskPlan:
 
 def plan_tasks(
     present: Mapping[int, Mapping[str, str]], wanted: Sequence[Mapping[str, str]], *, undisturbed: bool = True
-) -> TaskPlan:  # fmt: skip
+) -> TaskPlan:
     """Return the way from the tasks that there are (configs by number) to those that are wanted.
 
     Equal ones go on if they may be left ``undisturbed``; otherwise they count as changed.

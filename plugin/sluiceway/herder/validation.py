@@ -25,7 +25,6 @@ from sluiceway.config.password import HIDDEN
 from sluiceway.config.validators import OneOf
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import java_text
-from sluiceway.java.hash_map import copied_table_size, hash_map_order, in_buckets
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import BadRequestError, ConfigError, ConnectError, InvalidConfigError, NotFoundError
 from sluiceway.herder import plugin_classes
@@ -36,14 +35,18 @@ from sluiceway.herder.exactly_once import check_exactly_once
 from sluiceway.herder.override_policy import OverridePolicy
 from sluiceway.herder.plugin_classes import is_a, java_name, listed, no_such_version, plugin_class, version_of
 from sluiceway.herder.references import References
-from sluiceway.java.version_range import VersionRange
 from sluiceway.java.blanks import trim
+from sluiceway.java.hash_map import copied_table_size, hash_map_order, in_buckets
 from sluiceway.java.regex import compile_java
+from sluiceway.java.version_range import VersionRange
 
 _CONVERTER_TYPE = ConfigKey(
-    name="converter.type", type=Type.STRING, importance=Importance.LOW, validator=OneOf(("key", "value", "header")),
+    name="converter.type",
+    type=Type.STRING,
+    importance=Importance.LOW,
+    validator=OneOf(("key", "value", "header")),
     doc="Set by the worker: whether keys, values or headers are converted.",
-)  # fmt: skip
+)
 
 # Shown in messages about a config whose class, and with it the knowledge of which keys are secret, is missing.
 _HARMLESS = {*(key.name for key in (*CONNECTOR, *SINK, *SOURCE)), "topic", "file", "batch.size"}

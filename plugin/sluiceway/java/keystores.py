@@ -64,10 +64,11 @@ def private_identity(content: bytes, password: str | None, key_password: str | N
         return _identity_of_pkcs12(content, password)
     except (ValueError, IndexError) as error:
         raise ConfigError(
-            "ssl.keystore.location", path,
+            "ssl.keystore.location",
+            path,
             "The key store cannot be used: it is damaged, has not exactly one private key, or ssl.keystore.password or "
             "ssl.key.password is wrong.",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _identity_of_jks(content: bytes, password: str | None, key_password: str | None) -> Identity:
@@ -107,7 +108,8 @@ def _pkcs12(content: bytes, password: str | None) -> PKCS12KeyAndCertificates:
 
 def _refused_trust(path: str, why: str) -> ConfigError:
     return ConfigError(
-        "ssl.truststore.location", path,
+        "ssl.truststore.location",
+        path,
         f"The trust store cannot be used: {why}. As PEM it can be: keytool -exportcert -rfc -keystore {path} -alias ALIAS "
         "-file ca.pem, then ssl.truststore.type=PEM and ssl.truststore.location=ca.pem.",
-    )  # fmt: skip
+    )

@@ -8,9 +8,9 @@ import struct
 from decimal import Decimal
 from fractions import Fraction
 
-from sluiceway.data.numbers import wrap
 from sluiceway.java.blanks import trim
 
+_FLOAT = struct.Struct(">f")
 _FLOATING = re.compile(
     r"[+-]?(?:NaN|Infinity|(?P<decimal>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?"
     r"|0[xX](?P<hex>(?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)"
@@ -242,3 +242,18 @@ def _half_gap(value: float, significant_bits: int) -> Fraction:
     lowest = -1074 if significant_bits == 53 else -149
     unit = max(exponent - significant_bits, lowest)
     return Fraction(2) ** (unit - 1 - (mantissa == 0.5))
+
+
+def wrap(value: int, bits: int) -> int:
+    """Return the low bits of an integer as Java's narrowing casts do: two's complement, nothing refused."""
+    half = 1 << (bits - 1)
+    return (value + half & (1 << bits) - 1) - half
+
+
+def to_float32(value: float) -> float:
+    """Return a float rounded to 32 bits as Java's ``(float)`` does: too large becomes infinite."""
+    try:
+        rounded: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
+        return rounded
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")

@@ -23,6 +23,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
+
 from sluiceway.api.task import TopicPartition as Place
 from sluiceway.errors import ConnectError, InternalTopicError, KafkaClientError
 from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors, to_connect_error
@@ -114,9 +115,12 @@ def topic_id(admin: AdminClient, topic: str) -> str | None:
 
 
 def create_topic(
-    admin: AdminClient, topic: str, partitions: int = -1, replication_factor: int = -1,
+    admin: AdminClient,
+    topic: str,
+    partitions: int = -1,
+    replication_factor: int = -1,
     settings: Mapping[str, str] | None = None,
-) -> bool:  # fmt: skip
+) -> bool:
     """Create a topic, -1 being the broker's default; return False if it exists already. Raises KafkaClientError."""
     new = NewTopic(topic, partitions, replication_factor, config=dict(settings or {}))
     future = admin.create_topics([new], request_timeout=_REQUEST_SECONDS)[topic]

@@ -23,16 +23,43 @@ RENAMED = {
 }
 """Keys that mean the same under another name."""
 
-IGNORED = frozenset({
-    "auto.include.jmx.reporter", "compression.gzip.level", "compression.lz4.level", "compression.zstd.level",
-    "config.providers", "default.api.timeout.ms", "enable.metrics.push", "exclude.internal.topics", "group.instance.id.prefix",
-    "interceptor.classes", "internal.throw.on.fetch.stable.offset.unsupported", "key.deserializer", "key.serializer",
-    "max.block.ms", "max.poll.records", "metadata.max.idle.ms", "metadata.recovery.rebootstrap.trigger.ms",
-    "metadata.recovery.strategy", "metric.reporters", "metrics.num.samples", "metrics.recording.level",
-    "metrics.sample.window.ms", "partitioner.adaptive.partitioning.enable", "partitioner.availability.timeout.ms",
-    "partitioner.class", "partitioner.ignore.keys", "security.providers", "share.acknowledgement.mode", "share.acquire.mode",
-    "socket.connection.setup.timeout.max.ms", "transaction.two.phase.commit.enable", "value.deserializer", "value.serializer",
-})  # fmt: skip
+IGNORED = frozenset(
+    {
+        "auto.include.jmx.reporter",
+        "compression.gzip.level",
+        "compression.lz4.level",
+        "compression.zstd.level",
+        "config.providers",
+        "default.api.timeout.ms",
+        "enable.metrics.push",
+        "exclude.internal.topics",
+        "group.instance.id.prefix",
+        "interceptor.classes",
+        "internal.throw.on.fetch.stable.offset.unsupported",
+        "key.deserializer",
+        "key.serializer",
+        "max.block.ms",
+        "max.poll.records",
+        "metadata.max.idle.ms",
+        "metadata.recovery.rebootstrap.trigger.ms",
+        "metadata.recovery.strategy",
+        "metric.reporters",
+        "metrics.num.samples",
+        "metrics.recording.level",
+        "metrics.sample.window.ms",
+        "partitioner.adaptive.partitioning.enable",
+        "partitioner.availability.timeout.ms",
+        "partitioner.class",
+        "partitioner.ignore.keys",
+        "security.providers",
+        "share.acknowledgement.mode",
+        "share.acquire.mode",
+        "socket.connection.setup.timeout.max.ms",
+        "transaction.two.phase.commit.enable",
+        "value.deserializer",
+        "value.serializer",
+    }
+)
 """Keys about the inside of the Java clients; nothing is lost without them."""
 
 REFUSED = {
@@ -48,16 +75,39 @@ _ASSIGNORS = {
     "RoundRobinAssignor": "roundrobin",
     "CooperativeStickyAssignor": "cooperative-sticky",
 }
-_OWN_SASL_KEYS = frozenset({
-    "sasl.username", "sasl.password", "sasl.mechanisms", "sasl.kerberos.principal", "sasl.kerberos.keytab",
-    "sasl.oauthbearer.config", "sasl.oauthbearer.method", "sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret",
-    "sasl.oauthbearer.extensions", "sasl.oauthbearer.grant.type",
-})  # fmt: skip
-_OWN_SSL_KEYS = frozenset({
-    "ssl.ca.location", "ssl.ca.pem", "ssl.ca.certificate.stores", "ssl.certificate.location", "ssl.certificate.pem",
-    "ssl.cipher.suites", "ssl.crl.location", "ssl.curves.list", "ssl.engine.id", "ssl.engine.location",
-    "ssl.key.location", "ssl.key.pem", "ssl.providers", "ssl.sigalgs.list",
-})  # fmt: skip
+_OWN_SASL_KEYS = frozenset(
+    {
+        "sasl.username",
+        "sasl.password",
+        "sasl.mechanisms",
+        "sasl.kerberos.principal",
+        "sasl.kerberos.keytab",
+        "sasl.oauthbearer.config",
+        "sasl.oauthbearer.method",
+        "sasl.oauthbearer.client.id",
+        "sasl.oauthbearer.client.secret",
+        "sasl.oauthbearer.extensions",
+        "sasl.oauthbearer.grant.type",
+    }
+)
+_OWN_SSL_KEYS = frozenset(
+    {
+        "ssl.ca.location",
+        "ssl.ca.pem",
+        "ssl.ca.certificate.stores",
+        "ssl.certificate.location",
+        "ssl.certificate.pem",
+        "ssl.cipher.suites",
+        "ssl.crl.location",
+        "ssl.curves.list",
+        "ssl.engine.id",
+        "ssl.engine.location",
+        "ssl.key.location",
+        "ssl.key.pem",
+        "ssl.providers",
+        "ssl.sigalgs.list",
+    }
+)
 
 
 def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:

@@ -12,16 +12,30 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
-from sluiceway.kafka.errors import mapped_errors
 from sluiceway.kafka.client_properties import to_librdkafka
+from sluiceway.kafka.errors import mapped_errors
 
 __all__ = [
-    "CLIENT_DEFAULTS", "CONSUMER_DEFAULTS", "AdminClient", "Consumer", "Message", "Producer", "TopicPartition",
-    "admin_client", "consumer", "consumer_config", "internal_consumer_config", "internal_producer_config", "producer",
-    "producer_config", "to_librdkafka", "transactional_producer_config",
-]  # fmt: skip
+    "CLIENT_DEFAULTS",
+    "CONSUMER_DEFAULTS",
+    "AdminClient",
+    "Consumer",
+    "Message",
+    "Producer",
+    "TopicPartition",
+    "admin_client",
+    "consumer",
+    "consumer_config",
+    "internal_consumer_config",
+    "internal_producer_config",
+    "producer",
+    "producer_config",
+    "to_librdkafka",
+    "transactional_producer_config",
+]
 
 log = logging.getLogger(__name__)
 
@@ -134,9 +148,10 @@ def transactional_producer_config(
     timeout = config.get(_TRANSACTION_TIMEOUT) or str(max(_TRANSACTION_MS, longest_ms + 30_000))
     if int(timeout) <= longest_ms:
         raise ConfigError(
-            f"producer.override.{_TRANSACTION_TIMEOUT}", timeout,
+            f"producer.override.{_TRANSACTION_TIMEOUT}",
+            timeout,
             f"must be above the {longest_ms} ms that each transaction lasts (transaction.boundary.interval.ms)",
-        )  # fmt: skip
+        )
     # librdkafka refuses to try longer to send a record than its transaction may last.
     config[_DELIVERY_TIMEOUT] = str(min(int(config[_DELIVERY_TIMEOUT]), int(timeout)))
     return {**config, _TRANSACTION_TIMEOUT: timeout, "transactional.id": transactional_id}
@@ -208,8 +223,6 @@ def admin_client(
 
     ``overrides`` are a connector's ``admin.override.*`` without the prefix.
     """
-    config = _config(
-        worker, client_id or f"{worker.group_id}-shared-admin", {}, worker.admin_client_keys, overrides or {}
-    )  # fmt: skip
+    config = _config(worker, client_id or f"{worker.group_id}-shared-admin", {}, worker.admin_client_keys, overrides or {})
     with mapped_errors("create a Kafka admin client"):
         return AdminClient(config, logger=log)

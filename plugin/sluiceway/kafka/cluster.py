@@ -22,6 +22,7 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+
 from sluiceway.errors import KafkaClientError
 from sluiceway.kafka.admin import create_topic
 from sluiceway.kafka.clients import CLIENT_DEFAULTS, log, to_librdkafka
@@ -127,11 +128,16 @@ class Cluster:
         """Add rules; those that are there already stay."""
         bindings = [
             AclBinding(
-                ResourceType.TOPIC, acl.topic, ResourcePatternType.LITERAL, acl.principal, acl.host,
-                AclOperation[acl.operation], AclPermissionType[acl.permission],
+                ResourceType.TOPIC,
+                acl.topic,
+                ResourcePatternType.LITERAL,
+                acl.principal,
+                acl.host,
+                AclOperation[acl.operation],
+                AclPermissionType[acl.permission],
             )
             for acl in acls
-        ]  # fmt: skip
+        ]
         self._answer(self._admin.create_acls(bindings, request_timeout=self._timeout).values(), f"add ACLs at {self._where}")
 
     @staticmethod

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from confluent_kafka import Message
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import KafkaClientError
 from sluiceway.kafka.admin import create_topic, partition_count
@@ -59,9 +60,14 @@ class Letter:
     def of(cls, message: Message) -> Letter:
         kind, timestamp = message.timestamp()
         return cls(
-            message.topic(), message.partition(), message.offset(), timestamp if kind else None,
-            message.key(), message.value(), list(message.headers() or ()),
-        )  # fmt: skip
+            message.topic(),
+            message.partition(),
+            message.offset(),
+            timestamp if kind else None,
+            message.key(),
+            message.value(),
+            list(message.headers() or ()),
+        )
 
     def context(self, name: str) -> str | None:
         """Return one of Connect's error headers, such as ``stage``; None if the letter does not have it."""
@@ -86,7 +92,8 @@ class Letter:
     def kept_headers(self, *, keep: bool) -> list[tuple[str, bytes | None]]:
         """Return the headers to send along: the record's own, all with ``keep``, and the new count of replays."""
         kept = [
-            (name, value) for name, value in self.headers
+            (name, value)
+            for name, value in self.headers
             if name != REPLAYED and (keep or not name.startswith((CONTEXT_PREFIX, _OWN_PREFIX)))
-        ]  # fmt: skip
+        ]
         return [*kept, (REPLAYED, str(self.replayed + 1).encode())]

@@ -9,6 +9,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer
 from confluent_kafka import TopicPartition as KafkaPlace
+
 from sluiceway.api.task import TopicPartition as Place
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, KafkaClientError, NotFoundError
@@ -125,8 +126,12 @@ class DeadLetterTopic:
 
     def _consumer(self, group: str | None) -> Consumer:
         name = group or "sluiceway-dlq-show"
-        settings = {"isolation.level": "read_committed", "enable.partition.eof": "true", "auto.offset.reset": "error",
-                    "queued.max.messages.kbytes": "8192"}  # fmt: skip
+        settings = {
+            "isolation.level": "read_committed",
+            "enable.partition.eof": "true",
+            "auto.offset.reset": "error",
+            "queued.max.messages.kbytes": "8192",
+        }
         return consumer(consumer_config(self._worker, name, name, settings))
 
     def _messages(self, reader: Consumer, starts: Mapping[Place, int]) -> Iterator[Message]:
@@ -170,9 +175,13 @@ class _Sender:
             options["partition"] = int(partition)
         with mapped_errors(f"write to topic {topic}"):
             self._producer.produce(
-                topic, letter.value, letter.key,
-                headers=letter.kept_headers(keep=keep_headers), on_delivery=self._delivered, **options,
-            )  # fmt: skip
+                topic,
+                letter.value,
+                letter.key,
+                headers=letter.kept_headers(keep=keep_headers),
+                on_delivery=self._delivered,
+                **options,
+            )
         self.unconfirmed += 1
 
     def confirm(self) -> None:

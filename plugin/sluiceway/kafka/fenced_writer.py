@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from confluent_kafka import KafkaError, KafkaException, Producer
+
 from sluiceway.api.task import TopicPartition as Place
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError, KafkaClientError
@@ -32,10 +33,14 @@ class TransactionalWriter:
     def __init__(self, worker: WorkerConfig, transactional_id: str, client_id: str) -> None:
         self.transactional_id = transactional_id
         self._config = internal_producer_config(
-            worker, client_id,
-            **{"transactional.id": transactional_id, "transaction.timeout.ms": str(_TRANSACTION_SECONDS * 1000),
-               "delivery.timeout.ms": str(_TRANSACTION_SECONDS * 1000)},
-        )  # fmt: skip
+            worker,
+            client_id,
+            **{
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": str(_TRANSACTION_SECONDS * 1000),
+                "delivery.timeout.ms": str(_TRANSACTION_SECONDS * 1000),
+            },
+        )
         self._producer: Producer | None = None
 
     @property

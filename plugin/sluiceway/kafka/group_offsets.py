@@ -6,6 +6,7 @@ import logging
 from collections.abc import Collection, Mapping
 
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
 from sluiceway.api.task import TopicPartition as Place
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, KafkaClientError

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
+
 from sluiceway.api.task import TopicPartition as Place
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, InternalTopicError, KafkaClientError
@@ -49,9 +50,16 @@ class CompactedTopic:
     """
 
     def __init__(
-        self, worker: WorkerConfig, topic: str, partitions: int, client_id: str, on_record: Callable[[LogRecord], None],
-        *, admin: AdminClient | None = None, fetch_wait_ms: int = 500,
-    ) -> None:  # fmt: skip
+        self,
+        worker: WorkerConfig,
+        topic: str,
+        partitions: int,
+        client_id: str,
+        on_record: Callable[[LogRecord], None],
+        *,
+        admin: AdminClient | None = None,
+        fetch_wait_ms: int = 500,
+    ) -> None:
         self._admin = admin or admin_client(worker)
         self._topic = topic
         self._places = [Place(topic, partition) for partition in range(partitions)]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from confluent_kafka import KafkaError, KafkaException, Producer
+
 from sluiceway.errors import ConnectError, FencedError
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.kafka.topic_writer import Write

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
 from sluiceway.api.task import TopicPartition as Place
 from sluiceway.errors import ConfigError
 from sluiceway.kafka.clients import CLIENT_DEFAULTS, CONSUMER_DEFAULTS, consumer, producer, to_librdkafka
@@ -63,8 +64,11 @@ class PartitionReader:
             self._complaints.add(complaint)
             log.warning(
                 "Reading partition %s of topic %s of the source cluster is interrupted: %s (%s); trying on",
-                message.partition(), message.topic(), error.str(), error.name(),
-            )  # fmt: skip
+                message.partition(),
+                message.topic(),
+                error.str(),
+                error.name(),
+            )
         return False
 
 

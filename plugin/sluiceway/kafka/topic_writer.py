@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
 from sluiceway.api.task import TopicPartition as Place
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka.clients import internal_producer_config, producer

@@ -47,9 +47,11 @@ class AirflowConfigProvider(ConfigProvider):
 
 
 def environment(
-    properties: Mapping[str, str], config: Mapping[str, str], run: Mapping[str, str] | None = None,
+    properties: Mapping[str, str],
+    config: Mapping[str, str],
+    run: Mapping[str, str] | None = None,
     overrides: Mapping[str, str] | None = None,
-) -> dict[str, str]:  # fmt: skip
+) -> dict[str, str]:
     """Return the environment variable that hands a driver what its worker's and its connector's config take from Airflow.
 
     Runs in an Airflow task, before it submits the driver; ``properties`` is the worker's file as it is written. Empty if

@@ -29,33 +29,65 @@ class Option:
 
 
 OPTIONS = (
-    Option("worker_properties", "", "string",
-           "Path of the worker's .properties file (bootstrap.servers, group.id, the internal topics, converters). The file "
-           "is read by the API server, the DAG processor and every Airflow worker, so it must be at this path on each."),
-    Option("spark_conn_id", "spark_default", "string",
-           "Airflow connection of the Spark cluster that runs the connectors; without such a connection they run in local mode."),
-    Option("bundle_name", DEFAULT_BUNDLE, "string",
-           "Name of the DAG bundle, as in [dag_processor] dag_bundle_config_list, whose DAGs are made from the config topic."),
-    Option("mirror_enabled", "True", "boolean",
-           "Whether the API server keeps the DAGs' paused flags and the connectors' target states equal."),
+    Option(
+        "worker_properties",
+        "",
+        "string",
+        "Path of the worker's .properties file (bootstrap.servers, group.id, the internal topics, converters). The file "
+        "is read by the API server, the DAG processor and every Airflow worker, so it must be at this path on each.",
+    ),
+    Option(
+        "spark_conn_id",
+        "spark_default",
+        "string",
+        "Airflow connection of the Spark cluster that runs the connectors; without such a connection they run in local mode.",
+    ),
+    Option(
+        "bundle_name",
+        DEFAULT_BUNDLE,
+        "string",
+        "Name of the DAG bundle, as in [dag_processor] dag_bundle_config_list, whose DAGs are made from the config topic.",
+    ),
+    Option(
+        "mirror_enabled",
+        "True",
+        "boolean",
+        "Whether the API server keeps the DAGs' paused flags and the connectors' target states equal.",
+    ),
     Option("mirror_interval", "0.5", "float", "Seconds between two looks of the mirror at the DAGs' paused flags."),
     Option("pause_poll_interval", "1.0", "float", "Seconds between two looks of a running task at its DAG's paused flag."),
-    Option("pause_linger", "20.0", "float",
-           "Seconds that a task keeps its slot after its driver has drained for a pause: a resume within that time starts the "
-           "driver at once, a later one waits for Airflow to start the task again. 0 gives the slot back at once."),
-    Option("drain_timeout", "15.0", "float",
-           "Seconds that a driver may take to drain by itself once its connector is paused, before it is sent SIGTERM, and again "
-           "as long after that before it is killed."),
+    Option(
+        "pause_linger",
+        "20.0",
+        "float",
+        "Seconds that a task keeps its slot after its driver has drained for a pause: a resume within that time starts the "
+        "driver at once, a later one waits for Airflow to start the task again. 0 gives the slot back at once.",
+    ),
+    Option(
+        "drain_timeout",
+        "15.0",
+        "float",
+        "Seconds that a driver may take to drain by itself once its connector is paused, before it is sent SIGTERM, and again "
+        "as long after that before it is killed.",
+    ),
     Option("progress_interval", "30.0", "float", "Seconds between two lines in a task's log about what its connector moves."),
     Option("sensor_interval", "5.0", "float", "Seconds between two looks at a connector for a task that is deferred."),
-    Option("callbacks", "", "string",
-           "Python modules, separated by commas, whose functions connectors may name as callbacks of their DAGs "
-           "(airflow.on.failure.callback and the like). Without any, none may, since whoever can change a connector could call "
-           "anything."),
-    Option("spark_ui_url", "", "string",
-           "Address of the Spark master's UI or history server as browsers reach it: where the button 'Spark UI' of a "
-           "connector's task leads if the application's own UI is not known."),
-)  # fmt: skip
+    Option(
+        "callbacks",
+        "",
+        "string",
+        "Python modules, separated by commas, whose functions connectors may name as callbacks of their DAGs "
+        "(airflow.on.failure.callback and the like). Without any, none may, since whoever can change a connector could call "
+        "anything.",
+    ),
+    Option(
+        "spark_ui_url",
+        "",
+        "string",
+        "Address of the Spark master's UI or history server as browsers reach it: where the button 'Spark UI' of a "
+        "connector's task leads if the application's own UI is not known.",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import functools
 
 from fastapi import APIRouter, Depends, HTTPException
 from fastapi.responses import Response
+
 from sluiceway.errors import BadRequestError
 from sluiceway.herder import Herder
 from sluiceway.rest import bodies

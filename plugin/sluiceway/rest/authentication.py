@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from sluiceway.errors import ConfigError
-from sluiceway.rest.credentials import Authenticator
-from sluiceway.rest.errors import error_response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sluiceway.errors import ConfigError
+from sluiceway.rest.credentials import Authenticator
+from sluiceway.rest.errors import error_response
 
 _REFUSAL = "User cannot access the resource."
 

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import httpx
+
 from sluiceway.errors import ConfigError, ConnectError
 
 _REACHED_NOBODY = (httpx.ConnectError, httpx.ConnectTimeout)

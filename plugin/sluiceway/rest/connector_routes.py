@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import Response
+
 from sluiceway.errors import NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.validation import trimmed

@@ -9,11 +9,12 @@ from urllib.parse import quote, unquote
 
 from fastapi import APIRouter
 from fastapi.responses import Response
-from sluiceway.rest.errors import AMBIGUOUS_SCOPE, error_response
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sluiceway.rest.errors import AMBIGUOUS_SCOPE, error_response
 
 _AMBIGUOUS = re.compile(rb"%2f|%25|%5c", re.IGNORECASE)
 _MALFORMED = re.compile(rb"%(?![0-9a-f]{2})", re.IGNORECASE)

@@ -106,9 +106,10 @@ def _file_of_extension(raw: Mapping[str, str], environment: Mapping[str, str]) -
     jaas = raw.get(JAAS) or _java_property(environment.get("KAFKA_OPTS", ""), JAAS)
     if not jaas:
         raise ConfigError(
-            EXTENSIONS, names[0],
+            EXTENSIONS,
+            names[0],
             f"It needs the users' file: name it in {BASIC_FILE}, or give {JAAS} here or in KAFKA_OPTS as for Kafka Connect",
-        )  # fmt: skip
+        )
     return jaas_users_file(Path(jaas))
 
 

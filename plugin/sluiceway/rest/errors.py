@@ -8,6 +8,9 @@ import logging
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
+
 from sluiceway.errors import (
     AlreadyExistsError,
     BadRequestError,
@@ -17,8 +20,6 @@ from sluiceway.errors import (
     NotFoundError,
 )
 from sluiceway.rest.bodies import JsonResponse
-from starlette.exceptions import HTTPException
-from starlette.routing import Match, Route
 
 log = logging.getLogger(__name__)
 

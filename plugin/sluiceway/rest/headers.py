@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from email.utils import formatdate
 
-from sluiceway.rest.settings import CorsRules, HeaderRule
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sluiceway.rest.settings import CorsRules, HeaderRule
 
 _PREFLIGHT_SECONDS = "60"
 

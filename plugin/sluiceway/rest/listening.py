@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import uvicorn
 from fastapi import FastAPI
+
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.rest.settings import Listener
 

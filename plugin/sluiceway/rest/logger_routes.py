@@ -6,6 +6,7 @@ import logging
 
 from fastapi import APIRouter, Depends
 from fastapi.responses import Response
+
 from sluiceway.rest import bodies
 from sluiceway.rest.bodies import JsonResponse
 from sluiceway.rest.conventions import json_only, readable

@@ -5,6 +5,7 @@ import functools
 
 from fastapi import APIRouter, Depends
 from fastapi.responses import Response
+
 from sluiceway.herder.validation import installed, plugin_config, refuse_other_connector
 from sluiceway.rest import bodies
 from sluiceway.rest.bodies import JsonResponse

@@ -5,6 +5,7 @@ import re
 from typing import Annotated, Any
 
 from fastapi import Depends, HTTPException, Request
+
 from sluiceway.errors import BadRequestError
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sluiceway.errors import ConfigError
-from sluiceway.kafka.ssl_properties import KEYSTORE, TRUSTSTORE, pem_lines
 from sluiceway.java.keystores import private_identity, read_store, store_type, trusted_certificates
+from sluiceway.kafka.ssl_properties import KEYSTORE, TRUSTSTORE, pem_lines
 
 PREFIX = "listeners.https."
 ADMIN_PREFIX = "admin.listeners.https."

@@ -5,6 +5,7 @@ import functools
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
+
 from sluiceway import __version__
 from sluiceway.errors import ConnectError
 from sluiceway.herder.plugin_classes import CONNECT_VERSION

@@ -63,9 +63,13 @@ def make(folder: Path | None = None) -> Path:
         environment = {"SPARK_HOME": str(spark_home()), "JAVA_HOME": str(find_java().home), "PYSPARK_PYTHON": sys.executable}
         try:
             done = subprocess.run(
-                [*command, str(Path(__file__).with_name("class_archive_app.py"))], env={**os.environ, **environment},
-                capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False,
-            )  # fmt: skip
+                [*command, str(Path(__file__).with_name("class_archive_app.py"))],
+                env={**os.environ, **environment},
+                capture_output=True,
+                text=True,
+                timeout=_TIMEOUT_SECONDS,
+                check=False,
+            )
             if done.returncode != 0 or not scratch.is_file():
                 tail = "\n".join((done.stdout + done.stderr).splitlines()[-_KEPT_LINES:])
                 raise ConnectError(f"Java made no archive of Spark's classes (exit code {done.returncode}). Last lines:\n{tail}")

@@ -25,18 +25,18 @@ from sluiceway.errors import ConnectError
 from sluiceway.folders import write_atomically
 from sluiceway.herder.loggers import Loggers, follow
 from sluiceway.herder.plugin_path import use_plugin_path
-from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
-from sluiceway.worker.executor import log_to_stderr
 from sluiceway.spark.jvm_shutdown import drained_before_spark
-from sluiceway.worker.kafka_channel import KafkaPort
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_parent
-from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.spark.session import spark_context
 from sluiceway.spark.unpacked import without_archives
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.interfaces import ConfigStore
 from sluiceway.storage.model import ConnectorEntry
+from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
+from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
+from sluiceway.worker.executor import log_to_stderr
+from sluiceway.worker.kafka_channel import KafkaPort
 
 _LAST_WORDS_SECONDS = 20.0  # that a driver may take, beside its tasks, to drain
 

@@ -12,10 +12,11 @@ from sluiceway.spark.unpacked import without_archives
 if __name__ == "__main__":
     sys.path[:] = without_archives(sys.path)
 
+    from pyspark.daemon import manager
+
     import sluiceway.runtime.sink.worker_sink_task
     import sluiceway.runtime.source.worker_source_task
     import sluiceway.worker.executor
     import sluiceway.worker.kafka_channel  # noqa: F401 (imported for the workers, which are forks)
-    from pyspark.daemon import manager
 
     manager()

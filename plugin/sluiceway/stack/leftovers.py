@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 import psutil
+
 from sluiceway.provider.driver.processes import is_python_of
 from sluiceway.stack.airflow import MARKER_VARIABLE
 

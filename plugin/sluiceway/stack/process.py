@@ -17,6 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import psutil
+
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.folders import file_lock, write_atomically
 

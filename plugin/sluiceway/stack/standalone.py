@@ -12,16 +12,16 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.herder import Herder
 from sluiceway.rest.server import RestServer
-from sluiceway.worker.driver import Driver, stop_on_signals
-from sluiceway.worker.executor import log_to_stderr
-from sluiceway.worker.standalone_channel import HostServer, TaskHost
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_jvm
-from sluiceway.worker.control_channel import HostPort
-from sluiceway.worker.connector_runner import ConnectorRunner
 from sluiceway.spark.session import local_context
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.offsets_file import FileOffsetStore
+from sluiceway.worker.connector_runner import ConnectorRunner
+from sluiceway.worker.control_channel import HostPort
+from sluiceway.worker.driver import Driver, stop_on_signals
+from sluiceway.worker.executor import log_to_stderr
+from sluiceway.worker.standalone_channel import HostServer, TaskHost
 
 log = logging.getLogger("sluiceway.standalone")
 

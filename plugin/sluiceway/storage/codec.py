@@ -15,8 +15,8 @@ from sluiceway.config.connector import TASK_CLASS
 from sluiceway.config.properties import to_text
 from sluiceway.errors import DataError
 from sluiceway.storage.connect_json import dumps, loads
-from sluiceway.storage.task_config_order import task_config_order
 from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
+from sluiceway.storage.task_config_order import task_config_order
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +27,11 @@ _CONNECTOR, _TASK, _COMMIT, _TARGET, _RESTART = "connector-", "task-", "commit-"
 _FENCING = "tasks-fencing-"
 _RESTART_TASK = "\x1f"  # stands between a connector's name and a task's number
 _STATUS_CONNECTOR, _STATUS_TASK, _STATUS_TOPIC, _TOPIC_CONNECTOR = (
-    "status-connector-", "status-task-", "status-topic-", ":connector-",
-)  # fmt: skip
+    "status-connector-",
+    "status-task-",
+    "status-topic-",
+    ":connector-",
+)
 _LOGGER = "logger-cluster-"
 # Kinds that Connect's workers keep for themselves.
 _OTHERS = ("session-key",)
@@ -125,9 +128,7 @@ class LoggerRecord:
     level: str
 
 
-ConfigRecord = (
-    ConnectorRecord | TaskRecord | CommitRecord | TaskCountRecord | TargetStateRecord | LoggerRecord | RestartRequest
-)  # fmt: skip
+ConfigRecord = ConnectorRecord | TaskRecord | CommitRecord | TaskCountRecord | TargetStateRecord | LoggerRecord | RestartRequest
 
 
 def decode_config_record(key: bytes | None, value: bytes | None) -> ConfigRecord | None:

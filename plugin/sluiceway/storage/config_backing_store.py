@@ -12,8 +12,8 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, ConnectError, FencedError
 from sluiceway.kafka.admin import ensure_internal_topic
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
 from sluiceway.kafka.fenced_writer import TransactionalWriter
+from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
 from sluiceway.storage.codec import KeyValue
 from sluiceway.storage.config_state import ConfigState
 from sluiceway.storage.config_writes import ConfigWrites, Decision

@@ -30,9 +30,13 @@ class ConfigWrites(abc.ABC):
         """Write what ``decide`` makes of the newest state, and return once ``snapshot`` shows it."""
 
     def put_connector(
-        self, name: str, config: Mapping[str, str], target_state: TargetState | None = None, *,
+        self,
+        name: str,
+        config: Mapping[str, str],
+        target_state: TargetState | None = None,
+        *,
         check: Callable[[ClusterState], None] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Store a config, and before it a target state if given; see ``ConfigStore``."""
 
         def decide(state: ClusterState) -> Sequence[KeyValue]:

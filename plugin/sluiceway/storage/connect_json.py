@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 import orjson
+
 from sluiceway.errors import DataError
 
 _ESCAPES = re.compile(rb"\\(?:u[0-9a-f]{4}|.)")

@@ -35,9 +35,10 @@ def refuse_if_sources_have_run(worker: WorkerConfig) -> None:
 def sources_that_ran(state: ClusterState) -> list[str]:
     """Return the names of the source connectors that have had task configs. Pure."""
     return [
-        name for name, entry in state.connectors.items()
+        name
+        for name, entry in state.connectors.items()
         if entry.config is not None and entry.applied_config is not None and _is_source(entry.config)
-    ]  # fmt: skip
+    ]
 
 
 def _is_source(config: Mapping[str, str]) -> bool:

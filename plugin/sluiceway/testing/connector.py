@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 import pytest
+
 from sluiceway.api import Connector, Task
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.testing.checks import (

@@ -17,8 +17,16 @@ from sluiceway.testing.threads import TaskThread
 
 _NO_HANG = "Raise RetriableError where the other system is away for long: the same records come again"
 _STRUCT = Schema.struct({"id": INT64_SCHEMA})
-_ODD = [(1, INT64_SCHEMA), (1.5, None), ({"a": [1, None]}, None), (b"\x00\xff", Schema(Type.BYTES)), (True, None), ([], None),
-        (Struct(_STRUCT, {"id": 1}), _STRUCT), ("", STRING_SCHEMA)]  # fmt: skip
+_ODD = [
+    (1, INT64_SCHEMA),
+    (1.5, None),
+    ({"a": [1, None]}, None),
+    (b"\x00\xff", Schema(Type.BYTES)),
+    (True, None),
+    ([], None),
+    (Struct(_STRUCT, {"id": 1}), _STRUCT),
+    ("", STRING_SCHEMA),
+]
 
 
 class SinkConnectorContract(ConnectorContract):

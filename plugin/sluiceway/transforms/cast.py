@@ -10,10 +10,10 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Impor
 from sluiceway.config.definition import Type as ConfigType
 from sluiceway.config.validators import Check
 from sluiceway.data import Schema, Struct, Type
-from sluiceway.java.hash_map import hash_map_order
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
 from sluiceway.errors import ConfigError, SchemaBuilderError
 from sluiceway.java.blanks import trim
+from sluiceway.java.hash_map import hash_map_order
 from sluiceway.transforms.casting import TARGETS, cast_of_schema, names, same, schemaless_casts
 from sluiceway.transforms.field_transform import FieldTransform
 from sluiceway.transforms.mappings import COLON_PAIRS, parse_mappings
@@ -53,14 +53,19 @@ def _valid_spec(_name: str, value: ConfigValue) -> None:
     parse_spec(value)
 
 
-_CONFIG = ConfigDef([
-    ConfigKey(
-        name="spec", type=ConfigType.LIST, validator=Check(_valid_spec, COLON_PAIRS), importance=Importance.HIGH,
-        doc="What to cast: name:type for each field, separated by commas, or one type for the whole key or value. The types "
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="spec",
+            type=ConfigType.LIST,
+            validator=Check(_valid_spec, COLON_PAIRS),
+            importance=Importance.HIGH,
+            doc="What to cast: name:type for each field, separated by commas, or one type for the whole key or value. The types "
             "are int8, int16, int32, int64, float32, float64, boolean and string; bytes can become nothing but a string.",
-    ),
-    REPLACE_NULL_WITH_DEFAULT,
-])  # fmt: skip
+        ),
+        REPLACE_NULL_WITH_DEFAULT,
+    ]
+)
 
 
 class Cast(FieldTransform):
@@ -137,9 +142,14 @@ def _schema_cast(schema: Schema, target: Type, *, named: bool = False) -> Schema
     if default is not None and schema.name in _LOGICAL:  # which wants another class of default than the cast's result
         raise SchemaBuilderError("Invalid default value")
     return Schema(
-        target, optional=schema.optional, default=default, name=schema.name, version=schema.version, doc=schema.doc,
+        target,
+        optional=schema.optional,
+        default=default,
+        name=schema.name,
+        version=schema.version,
+        doc=schema.doc,
         parameters=schema.parameters,
-    )  # fmt: skip
+    )
 
 
 class CastKey(Cast):

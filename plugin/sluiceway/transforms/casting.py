@@ -14,12 +14,12 @@ from typing import Any
 
 from sluiceway.data import Schema, Struct, Type, java_text
 from sluiceway.data.instant import Instant, millis_of
-from sluiceway.java.numbers import decimal_text, double_to_integer, parse_double, parse_float32, parse_integer
 from sluiceway.data.logical import DATE, TIME, TIMESTAMP, date_to_days, time_to_millis, timestamp_to_millis
-from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32, to_float32, wrap
+from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32
 from sluiceway.data.schema import INTEGER_BITS
 from sluiceway.data.values.text import date_format_for
 from sluiceway.errors import DataError
+from sluiceway.java.numbers import decimal_text, double_to_integer, parse_double, parse_float32, parse_integer, to_float32, wrap
 from sluiceway.transforms.requirements import java_class
 
 Function = Callable[[Any], Any]
@@ -29,8 +29,10 @@ SOURCES = (*TARGETS, Type.BYTES)
 
 _EXACT = 1 << 53
 _ENCODERS: dict[str, Callable[[Schema, Any], int]] = {
-    DATE: date_to_days, TIME: time_to_millis, TIMESTAMP: timestamp_to_millis,
-}  # fmt: skip
+    DATE: date_to_days,
+    TIME: time_to_millis,
+    TIMESTAMP: timestamp_to_millis,
+}
 
 
 def names(types: tuple[Type, ...]) -> str:
@@ -145,10 +147,16 @@ def _to_integers(bits: int) -> dict[type, Function]:
         return (value + half & mask) - half
 
     return {
-        int: narrow, Int8: narrow, Int16: narrow, Int32: narrow, bool: int,
-        float: lambda value: double_to_integer(value, bits), Float32: lambda value: double_to_integer(value, bits),
-        str: _reading(lambda text: parse_integer(text, bits)), Decimal: lambda value: decimal_to_integer(value, bits),
-    }  # fmt: skip
+        int: narrow,
+        Int8: narrow,
+        Int16: narrow,
+        Int32: narrow,
+        bool: int,
+        float: lambda value: double_to_integer(value, bits),
+        Float32: lambda value: double_to_integer(value, bits),
+        str: _reading(lambda text: parse_integer(text, bits)),
+        Decimal: lambda value: decimal_to_integer(value, bits),
+    }
 
 
 def _int_to_float32(value: int) -> float:
@@ -167,30 +175,69 @@ def _moment_text(value: Any) -> str:
 _FUNCTIONS: dict[Type, dict[type, Function]] = {
     **{type_: _to_integers(bits) for type_, bits in INTEGER_BITS.items()},
     Type.FLOAT32: {
-        int: _int_to_float32, Int8: float, Int16: float, Int32: to_float32, bool: float, float: to_float32, Float32: float,
-        str: _reading(parse_float32), Decimal: lambda value: parse_float32(str(value)),
+        int: _int_to_float32,
+        Int8: float,
+        Int16: float,
+        Int32: to_float32,
+        bool: float,
+        float: to_float32,
+        Float32: float,
+        str: _reading(parse_float32),
+        Decimal: lambda value: parse_float32(str(value)),
     },
     Type.FLOAT64: {
-        int: float, Int8: float, Int16: float, Int32: float, bool: float, float: same, Float32: to_float32,
-        str: _reading(parse_double), Decimal: float,
+        int: float,
+        Int8: float,
+        Int16: float,
+        Int32: float,
+        bool: float,
+        float: same,
+        Float32: to_float32,
+        str: _reading(parse_double),
+        Decimal: float,
     },
     Type.BOOLEAN: {
-        int: bool, Int8: bool, Int16: bool, Int32: bool, bool: same, str: lambda text: text.lower() == "true",
-        float: lambda value: double_to_integer(value, 64) != 0, Float32: lambda value: double_to_integer(value, 64) != 0,
+        int: bool,
+        Int8: bool,
+        Int16: bool,
+        Int32: bool,
+        bool: same,
+        str: lambda text: text.lower() == "true",
+        float: lambda value: double_to_integer(value, 64) != 0,
+        Float32: lambda value: double_to_integer(value, 64) != 0,
         Decimal: lambda value: decimal_to_integer(value, 64) != 0,
     },
     Type.STRING: {
-        int: str, Int8: str, Int16: str, Int32: str, bool: lambda value: "true" if value else "false", str: same,
-        float: java_text, Float32: java_text, Decimal: decimal_text,
-        bytes: _bytes_text, bytearray: _bytes_text, memoryview: _bytes_text,
-        dt.datetime: _moment_text, dt.date: _moment_text, dt.time: _moment_text, Instant: _moment_text,
+        int: str,
+        Int8: str,
+        Int16: str,
+        Int32: str,
+        bool: lambda value: "true" if value else "false",
+        str: same,
+        float: java_text,
+        Float32: java_text,
+        Decimal: decimal_text,
+        bytes: _bytes_text,
+        bytearray: _bytes_text,
+        memoryview: _bytes_text,
+        dt.datetime: _moment_text,
+        dt.date: _moment_text,
+        dt.time: _moment_text,
+        Instant: _moment_text,
     },
-}  # fmt: skip
+}
 _CASTS = {target: Casts(functions) for target, functions in _FUNCTIONS.items()}
 
 _CLASSES = {
-    Type.INT8: int, Type.INT16: int, Type.INT32: int, Type.INT64: int, Type.FLOAT32: float, Type.FLOAT64: float,
-    Type.BOOLEAN: bool, Type.STRING: str, Type.BYTES: bytes,
-}  # fmt: skip
+    Type.INT8: int,
+    Type.INT16: int,
+    Type.INT32: int,
+    Type.INT64: int,
+    Type.FLOAT32: float,
+    Type.FLOAT64: float,
+    Type.BOOLEAN: bool,
+    Type.STRING: str,
+    Type.BYTES: bytes,
+}
 _KINDS: dict[Type, type] = {Type.INT8: Int8, Type.INT16: Int16, Type.INT32: Int32, Type.FLOAT32: Float32}
 _SCHEMALESS = {int, Int8, Int16, Int32, bool, float, Float32, str, bytes, bytearray, memoryview}

@@ -9,10 +9,17 @@ from sluiceway.api.transform import R
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import UniqueList
 
-_CONFIG = ConfigDef([
-    ConfigKey(name="headers", type=Type.LIST, validator=UniqueList(), importance=Importance.HIGH,
-              doc="Which headers to take away, by name."),
-])  # fmt: skip
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="headers",
+            type=Type.LIST,
+            validator=UniqueList(),
+            importance=Importance.HIGH,
+            doc="Which headers to take away, by name.",
+        ),
+    ]
+)
 
 
 class DropHeaders(Transform):

@@ -16,11 +16,13 @@ from sluiceway.transforms.requirements import require_map, require_struct
 
 _PURPOSE = "field extraction"
 
-_CONFIG = ConfigDef([
-    ConfigKey(name="field", type=Type.STRING, importance=Importance.MEDIUM, doc="The field that becomes the whole."),
-    REPLACE_NULL_WITH_DEFAULT,
-    FIELD_SYNTAX_VERSION,
-])  # fmt: skip
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(name="field", type=Type.STRING, importance=Importance.MEDIUM, doc="The field that becomes the whole."),
+        REPLACE_NULL_WITH_DEFAULT,
+        FIELD_SYNTAX_VERSION,
+    ]
+)
 
 
 class ExtractField(FieldTransform):

@@ -9,20 +9,25 @@ from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.data import BigInteger, Field, Schema, Struct
 from sluiceway.data import Type as SchemaType
-from sluiceway.java.hash_map import hash_map_order
 from sluiceway.errors import DataError
+from sluiceway.java.hash_map import hash_map_order
 from sluiceway.transforms.field_transform import FieldTransform
 from sluiceway.transforms.rebuilding import null_in, struct_like, struct_of
 from sluiceway.transforms.requirements import java_class, require_map
 
 _PURPOSE = "flattening"
 
-_CONFIG = ConfigDef([
-    ConfigKey(
-        name="delimiter", type=Type.STRING, default=".", importance=Importance.MEDIUM,
-        doc="What stands between the names that a field's new name is made of.",
-    ),
-])  # fmt: skip
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="delimiter",
+            type=Type.STRING,
+            default=".",
+            importance=Importance.MEDIUM,
+            doc="What stands between the names that a field's new name is made of.",
+        ),
+    ]
+)
 
 _LEAVES = (str, bool, int, float, bytes, list, tuple, bytearray, memoryview)
 
@@ -130,9 +135,15 @@ def _with(schema: Schema, optional: bool, default: Any) -> Schema:
     if schema.optional == optional and schema.default is default:
         return schema
     return Schema(
-        schema.type, optional=optional, default=default, name=schema.name, version=schema.version, doc=schema.doc,
-        parameters=schema.parameters, value_schema=schema.value_schema,
-    )  # fmt: skip
+        schema.type,
+        optional=optional,
+        default=default,
+        name=schema.name,
+        version=schema.version,
+        doc=schema.doc,
+        parameters=schema.parameters,
+        value_schema=schema.value_schema,
+    )
 
 
 class _Plan(NamedTuple):

@@ -16,15 +16,32 @@ from sluiceway.transforms.requirements import require_map, require_struct
 
 _MOVE = "move"
 
-_CONFIG = ConfigDef([
-    ConfigKey(name="fields", type=Type.LIST, validator=NonEmptyList(), importance=Importance.HIGH,
-              doc="The fields to put into headers."),
-    ConfigKey(name="headers", type=Type.LIST, validator=NonEmptyList(), importance=Importance.HIGH,
-              doc="What the headers are called: as many names as fields, in their order."),
-    ConfigKey(name="operation", type=Type.STRING, validator=OneOf((_MOVE, "copy")), importance=Importance.HIGH,
-              doc="With move, the fields are taken out of the key or value; with copy, they stay there too."),
-    REPLACE_NULL_WITH_DEFAULT,
-])  # fmt: skip
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="fields",
+            type=Type.LIST,
+            validator=NonEmptyList(),
+            importance=Importance.HIGH,
+            doc="The fields to put into headers.",
+        ),
+        ConfigKey(
+            name="headers",
+            type=Type.LIST,
+            validator=NonEmptyList(),
+            importance=Importance.HIGH,
+            doc="What the headers are called: as many names as fields, in their order.",
+        ),
+        ConfigKey(
+            name="operation",
+            type=Type.STRING,
+            validator=OneOf((_MOVE, "copy")),
+            importance=Importance.HIGH,
+            doc="With move, the fields are taken out of the key or value; with copy, they stay there too.",
+        ),
+        REPLACE_NULL_WITH_DEFAULT,
+    ]
+)
 
 
 class _Plan(NamedTuple):

@@ -11,12 +11,16 @@ from sluiceway.data import Schema, Struct
 from sluiceway.data.struct import validate_value
 from sluiceway.transforms.rebuilding import null_in, struct_of, struct_schema
 
-_CONFIG = ConfigDef([
-    ConfigKey(
-        name="field", type=Type.STRING, importance=Importance.MEDIUM,
-        doc="What the only field around the key or value is called.",
-    ),
-])  # fmt: skip
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="field",
+            type=Type.STRING,
+            importance=Importance.MEDIUM,
+            doc="What the only field around the key or value is called.",
+        ),
+    ]
+)
 
 
 class HoistField(KeyOrValueTransform):

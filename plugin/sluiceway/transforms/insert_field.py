@@ -27,15 +27,17 @@ def _key(name: str, doc: str) -> ConfigKey:
     return ConfigKey(name=name, type=Type.STRING, default=None, importance=Importance.MEDIUM, doc=doc)
 
 
-_CONFIG = ConfigDef([
-    _key("topic.field", f"The field that gets the topic. {_SUFFIX}"),
-    _key("partition.field", f"The field that gets the partition's number. {_SUFFIX}"),
-    _key("offset.field", f"The field that gets the offset, which only records of sinks have. {_SUFFIX}"),
-    _key("timestamp.field", f"The field that gets the record's timestamp. {_SUFFIX}"),
-    _key("static.field", f"The field that gets static.value. {_SUFFIX}"),
-    _key("static.value", "The constant text for static.field."),
-    REPLACE_NULL_WITH_DEFAULT,
-])  # fmt: skip
+_CONFIG = ConfigDef(
+    [
+        _key("topic.field", f"The field that gets the topic. {_SUFFIX}"),
+        _key("partition.field", f"The field that gets the partition's number. {_SUFFIX}"),
+        _key("offset.field", f"The field that gets the offset, which only records of sinks have. {_SUFFIX}"),
+        _key("timestamp.field", f"The field that gets the record's timestamp. {_SUFFIX}"),
+        _key("static.field", f"The field that gets static.value. {_SUFFIX}"),
+        _key("static.value", "The constant text for static.field."),
+        REPLACE_NULL_WITH_DEFAULT,
+    ]
+)
 
 
 class Insertion(NamedTuple):

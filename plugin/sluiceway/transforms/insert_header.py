@@ -17,13 +17,24 @@ def _not_null(name: str, value: ConfigValue) -> None:
         raise ConfigError(name, None, "entry must be non null")
 
 
-_CONFIG = ConfigDef([
-    ConfigKey(name="header", type=Type.STRING, validator=_not_null, importance=Importance.HIGH,
-              doc="What the added header is called."),
-    ConfigKey(name="value.literal", type=Type.STRING, validator=_not_null, importance=Importance.HIGH,
-              doc="Text of the added header, the same for every record; what looks like a number, list or the like becomes "
-                  "one."),
-])  # fmt: skip
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="header",
+            type=Type.STRING,
+            validator=_not_null,
+            importance=Importance.HIGH,
+            doc="What the added header is called.",
+        ),
+        ConfigKey(
+            name="value.literal",
+            type=Type.STRING,
+            validator=_not_null,
+            importance=Importance.HIGH,
+            doc="Text of the added header, the same for every record; what looks like a number, list or the like becomes one.",
+        ),
+    ]
+)
 
 
 class InsertHeader(Transform):

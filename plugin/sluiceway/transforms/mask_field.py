@@ -14,11 +14,11 @@ from sluiceway.config.validators import NonEmptyString, UniqueList
 from sluiceway.data import Schema, Struct
 from sluiceway.data import Type as SchemaType
 from sluiceway.data.instant import Instant
-from sluiceway.java.hash_map import hash_map_order
-from sluiceway.java.numbers import parse_decimal
-from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32, to_float32
+from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32
 from sluiceway.data.schema import INTEGER_BITS
 from sluiceway.errors import DataError
+from sluiceway.java.hash_map import hash_map_order
+from sluiceway.java.numbers import parse_decimal, to_float32
 from sluiceway.transforms.casting import decimal_to_integer
 from sluiceway.transforms.field_transform import FieldTransform
 from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, settler, struct_of
@@ -27,25 +27,46 @@ from sluiceway.transforms.requirements import java_class, require_map, require_s
 _PURPOSE = "mask fields"
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
-_CONFIG = ConfigDef([
-    ConfigKey(
-        name="fields", type=Type.LIST, validator=UniqueList(), importance=Importance.HIGH,
-        doc="Which fields are blanked out.",
-    ),
-    ConfigKey(
-        name="replacement", type=Type.STRING, default=None, validator=NonEmptyString(), importance=Importance.LOW,
-        doc="What to put there instead of an empty value: a text, or a number for fields that are numbers. Fields of other "
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="fields",
+            type=Type.LIST,
+            validator=UniqueList(),
+            importance=Importance.HIGH,
+            doc="Which fields are blanked out.",
+        ),
+        ConfigKey(
+            name="replacement",
+            type=Type.STRING,
+            default=None,
+            validator=NonEmptyString(),
+            importance=Importance.LOW,
+            doc="What to put there instead of an empty value: a text, or a number for fields that are numbers. Fields of other "
             "types cannot take it.",
-    ),
-    REPLACE_NULL_WITH_DEFAULT,
-])  # fmt: skip
+        ),
+        REPLACE_NULL_WITH_DEFAULT,
+    ]
+)
 
 _BLANKS: dict[type, Callable[[], Any]] = {
-    bool: bool, int: int, BigInteger: BigInteger, Int8: Int8, Int16: Int16, Int32: Int32,
-    float: float, Float32: Float32, str: str,
-    Decimal: Decimal, list: list, dict: dict,
-    dt.datetime: lambda: _EPOCH, dt.date: lambda: dt.date(1970, 1, 1), dt.time: dt.time, Instant: lambda: _EPOCH,
-}  # fmt: skip
+    bool: bool,
+    int: int,
+    BigInteger: BigInteger,
+    Int8: Int8,
+    Int16: Int16,
+    Int32: Int32,
+    float: float,
+    Float32: Float32,
+    str: str,
+    Decimal: Decimal,
+    list: list,
+    dict: dict,
+    dt.datetime: lambda: _EPOCH,
+    dt.date: lambda: dt.date(1970, 1, 1),
+    dt.time: dt.time,
+    Instant: lambda: _EPOCH,
+}
 
 _NARROW = {Int8: 8, Int16: 16, Int32: 32, int: 64}
 

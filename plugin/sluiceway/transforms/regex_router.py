@@ -7,14 +7,26 @@ from collections.abc import Mapping, Sequence
 from sluiceway.api import Transform
 from sluiceway.api.transform import R
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
-from sluiceway.java.regex import compile_java, valid_regex
+from sluiceway.config.validators import valid_regex
+from sluiceway.java.regex import compile_java
 
-_CONFIG = ConfigDef([
-    ConfigKey(name="regex", type=Type.STRING, validator=valid_regex, importance=Importance.HIGH,
-              doc="Topics whose whole name is like this get another; in Java's syntax."),
-    ConfigKey(name="replacement", type=Type.STRING, importance=Importance.HIGH,
-              doc="The new name; $1 and ${name} in it are groups of the match."),
-])  # fmt: skip
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="regex",
+            type=Type.STRING,
+            validator=valid_regex,
+            importance=Importance.HIGH,
+            doc="Topics whose whole name is like this get another; in Java's syntax.",
+        ),
+        ConfigKey(
+            name="replacement",
+            type=Type.STRING,
+            importance=Importance.HIGH,
+            doc="The new name; $1 and ${name} in it are groups of the match.",
+        ),
+    ]
+)
 
 _MOST_TOPICS = 1000  # remembered
 

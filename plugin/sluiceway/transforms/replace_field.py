@@ -11,9 +11,9 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Impor
 from sluiceway.config.validators import Check, UniqueList
 from sluiceway.data import Field, Schema, Struct
 from sluiceway.data import Type as SchemaType
-from sluiceway.java.hash_map import hash_map_order
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
 from sluiceway.errors import DataError
+from sluiceway.java.hash_map import hash_map_order
 from sluiceway.transforms.field_transform import FieldTransform
 from sluiceway.transforms.mappings import COLON_PAIRS, parse_mappings
 from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, settler, struct_like, struct_of
@@ -31,21 +31,35 @@ def _valid_renames(_name: str, value: ConfigValue) -> None:
     parse_renames(value)
 
 
-_CONFIG = ConfigDef([
-    ConfigKey(
-        name="exclude", type=Type.LIST, default=[], validator=UniqueList(allow_empty=True), importance=Importance.MEDIUM,
-        doc="Names to leave out, even if include has them.",
-    ),
-    ConfigKey(
-        name="include", type=Type.LIST, default=[], validator=UniqueList(allow_empty=True), importance=Importance.MEDIUM,
-        doc="The only names to keep; empty keeps all.",
-    ),
-    ConfigKey(
-        name="renames", type=Type.LIST, default=[], validator=Check(_valid_renames, COLON_PAIRS), importance=Importance.MEDIUM,
-        doc="Pairs old:new, separated by commas, of names to change.",
-    ),
-    REPLACE_NULL_WITH_DEFAULT,
-])  # fmt: skip
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="exclude",
+            type=Type.LIST,
+            default=[],
+            validator=UniqueList(allow_empty=True),
+            importance=Importance.MEDIUM,
+            doc="Names to leave out, even if include has them.",
+        ),
+        ConfigKey(
+            name="include",
+            type=Type.LIST,
+            default=[],
+            validator=UniqueList(allow_empty=True),
+            importance=Importance.MEDIUM,
+            doc="The only names to keep; empty keeps all.",
+        ),
+        ConfigKey(
+            name="renames",
+            type=Type.LIST,
+            default=[],
+            validator=Check(_valid_renames, COLON_PAIRS),
+            importance=Importance.MEDIUM,
+            doc="Pairs old:new, separated by commas, of names to change.",
+        ),
+        REPLACE_NULL_WITH_DEFAULT,
+    ]
+)
 
 
 class ReplaceField(FieldTransform):

@@ -12,9 +12,13 @@ from sluiceway.data import class_names as java_classes
 from sluiceway.errors import DataError
 
 _NUMBERS = {
-    Type.INT8: "java.lang.Byte", Type.INT16: "java.lang.Short", Type.INT32: "java.lang.Integer", Type.INT64: "java.lang.Long",
-    Type.FLOAT32: "java.lang.Float", Type.FLOAT64: "java.lang.Double",
-}  # fmt: skip
+    Type.INT8: "java.lang.Byte",
+    Type.INT16: "java.lang.Short",
+    Type.INT32: "java.lang.Integer",
+    Type.INT64: "java.lang.Long",
+    Type.FLOAT32: "java.lang.Float",
+    Type.FLOAT64: "java.lang.Double",
+}
 
 
 def java_class(value: Any, schema: Schema | None = None) -> str:

@@ -11,12 +11,15 @@ from sluiceway.data import Schema, Struct
 from sluiceway.errors import ConfigError, DataError
 from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, fields_of, nulls_between, struct_of
 
-_CONFIG = ConfigDef([
-    ConfigKey(name="schema.name", type=Type.STRING, default=None, importance=Importance.HIGH, doc="The schema's new name."),
-    ConfigKey(name="schema.version", type=Type.INT, default=None, importance=Importance.HIGH,
-              doc="The schema's new version."),
-    REPLACE_NULL_WITH_DEFAULT,
-])  # fmt: skip
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(name="schema.name", type=Type.STRING, default=None, importance=Importance.HIGH, doc="The schema's new name."),
+        ConfigKey(
+            name="schema.version", type=Type.INT, default=None, importance=Importance.HIGH, doc="The schema's new version."
+        ),
+        REPLACE_NULL_WITH_DEFAULT,
+    ]
+)
 
 
 class SetSchemaMetadata(KeyOrValueTransform):

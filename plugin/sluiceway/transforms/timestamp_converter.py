@@ -11,9 +11,9 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import OneOf
 from sluiceway.data import Schema, Struct
 from sluiceway.data import Type as SchemaType
-from sluiceway.java.dates.simple_date_format import SimpleDateFormat
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.java.blanks import is_blank
+from sluiceway.java.dates.simple_date_format import SimpleDateFormat
 from sluiceway.transforms.field_transform import FieldTransform
 from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
 from sluiceway.transforms.requirements import require_map
@@ -21,28 +21,42 @@ from sluiceway.transforms.timestamp_forms import FORMS, PRECISIONS, form_of_sche
 
 _PURPOSE = "converting timestamp formats"
 
-_CONFIG = ConfigDef([
-    ConfigKey(
-        name="field", type=Type.STRING, default="", importance=Importance.HIGH,
-        doc="Which field holds the moment; empty if the whole key or value is one.",
-    ),
-    ConfigKey(
-        name="target.type", type=Type.STRING, validator=OneOf(FORMS), importance=Importance.HIGH,
-        doc="What moments become: text (string), a number (unix), or one of Connect's types Date, Time and Timestamp.",
-    ),
-    ConfigKey(
-        name="format", type=Type.STRING, default="", importance=Importance.MEDIUM,
-        doc="How text shows a moment, as a pattern of Java's SimpleDateFormat. Wanted where text is written "
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="field",
+            type=Type.STRING,
+            default="",
+            importance=Importance.HIGH,
+            doc="Which field holds the moment; empty if the whole key or value is one.",
+        ),
+        ConfigKey(
+            name="target.type",
+            type=Type.STRING,
+            validator=OneOf(FORMS),
+            importance=Importance.HIGH,
+            doc="What moments become: text (string), a number (unix), or one of Connect's types Date, Time and Timestamp.",
+        ),
+        ConfigKey(
+            name="format",
+            type=Type.STRING,
+            default="",
+            importance=Importance.MEDIUM,
+            doc="How text shows a moment, as a pattern of Java's SimpleDateFormat. Wanted where text is written "
             "(target.type=string) and where text is read.",
-    ),
-    ConfigKey(
-        name="unix.precision", type=Type.STRING, default="milliseconds", validator=OneOf(PRECISIONS),
-        importance=Importance.LOW,
-        doc="What Unix time counts, both where it is written (target.type=unix) and where an int64 is read: seconds, "
+        ),
+        ConfigKey(
+            name="unix.precision",
+            type=Type.STRING,
+            default="milliseconds",
+            validator=OneOf(PRECISIONS),
+            importance=Importance.LOW,
+            doc="What Unix time counts, both where it is written (target.type=unix) and where an int64 is read: seconds, "
             "milliseconds, microseconds or nanoseconds. In between all is in milliseconds, so finer parts are lost.",
-    ),
-    REPLACE_NULL_WITH_DEFAULT,
-])  # fmt: skip
+        ),
+        REPLACE_NULL_WITH_DEFAULT,
+    ]
+)
 
 
 class TimestampConverter(FieldTransform):

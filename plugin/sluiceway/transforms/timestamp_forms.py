@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from sluiceway.data import Schema, Type
-from sluiceway.java.dates.simple_date_format import SimpleDateFormat
-from sluiceway.java.dates.hybrid_calendar import DAY_MS
 from sluiceway.data.instant import MOMENT_TYPES, date_of, millis_of, time_of, timestamp_of
 from sluiceway.data.logical import DATE, TIME, TIMESTAMP, date_schema, time_schema, timestamp_schema
-from sluiceway.data.numbers import wrap
 from sluiceway.errors import ConnectError, DataError
+from sluiceway.java.dates.hybrid_calendar import DAY_MS
+from sluiceway.java.dates.simple_date_format import SimpleDateFormat
+from sluiceway.java.numbers import wrap
 from sluiceway.transforms.requirements import java_class
 
 Read = Callable[[Any], int]

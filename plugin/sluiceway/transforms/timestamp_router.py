@@ -7,15 +7,27 @@ from collections.abc import Mapping, Sequence
 from sluiceway.api import Transform
 from sluiceway.api.transform import R
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
-from sluiceway.java.dates.simple_date_format import SimpleDateFormat
 from sluiceway.errors import DataError
+from sluiceway.java.dates.simple_date_format import SimpleDateFormat
 
-_CONFIG = ConfigDef([
-    ConfigKey(name="topic.format", type=Type.STRING, default="${topic}-${timestamp}", importance=Importance.HIGH,
-              doc="Pattern of the new name, in which ${topic} is the old one and ${timestamp} the formatted moment."),
-    ConfigKey(name="timestamp.format", type=Type.STRING, default="yyyyMMdd", importance=Importance.HIGH,
-              doc="How the moment is formatted, as a pattern of Java's SimpleDateFormat."),
-])  # fmt: skip
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="topic.format",
+            type=Type.STRING,
+            default="${topic}-${timestamp}",
+            importance=Importance.HIGH,
+            doc="Pattern of the new name, in which ${topic} is the old one and ${timestamp} the formatted moment.",
+        ),
+        ConfigKey(
+            name="timestamp.format",
+            type=Type.STRING,
+            default="yyyyMMdd",
+            importance=Importance.HIGH,
+            doc="How the moment is formatted, as a pattern of Java's SimpleDateFormat.",
+        ),
+    ]
+)
 
 
 class TimestampRouter(Transform):

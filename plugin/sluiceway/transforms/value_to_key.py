@@ -16,11 +16,18 @@ from sluiceway.transforms.requirements import require_map, require_struct
 
 _PURPOSE = "copying fields from value to key"
 
-_CONFIG = ConfigDef([
-    ConfigKey(name="fields", type=Type.LIST, validator=UniqueList(), importance=Importance.HIGH,
-              doc="Those fields of the value that make up the key."),
-    REPLACE_NULL_WITH_DEFAULT,
-])  # fmt: skip
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="fields",
+            type=Type.LIST,
+            validator=UniqueList(),
+            importance=Importance.HIGH,
+            doc="Those fields of the value that make up the key.",
+        ),
+        REPLACE_NULL_WITH_DEFAULT,
+    ]
+)
 
 
 class _Keys(NamedTuple):

@@ -20,14 +20,14 @@ from sluiceway.herder.restart_plan import plan_restart
 from sluiceway.herder.restart_policy import RestartPolicy
 from sluiceway.herder.task_plan import plan_tasks
 from sluiceway.runtime.task import TaskSpec
-from sluiceway.worker.status_heartbeat import Announcer
-from sluiceway.worker.worker_connector import ConnectorLife, News, Started, Wants
-from sluiceway.worker.zombie_fencing import fence_earlier_tasks, needs_fencing
-from sluiceway.spark.launcher import TaskLauncher
-from sluiceway.worker.control_channel import ConnectorPort
-from sluiceway.worker.task_table import TaskTable
 from sluiceway.storage.interfaces import ConfigStore
 from sluiceway.storage.model import ConnectorEntry, RestartRequest, State, TargetState, TaskId
+from sluiceway.worker.control_channel import ConnectorPort
+from sluiceway.worker.status_heartbeat import Announcer
+from sluiceway.worker.task_launcher import TaskLauncher
+from sluiceway.worker.task_table import TaskTable
+from sluiceway.worker.worker_connector import ConnectorLife, News, Started, Wants
+from sluiceway.worker.zombie_fencing import fence_earlier_tasks, needs_fencing
 
 
 class Outcome(enum.Enum):

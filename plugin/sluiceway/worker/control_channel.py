@@ -9,10 +9,10 @@ from typing import Protocol
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, InternalTopicError
 from sluiceway.runtime.task import Order
-from sluiceway.worker.executor import ServicesFactory
-from sluiceway.worker.standalone_channel import HostServices, TaskHost
 from sluiceway.storage.interfaces import StatusStore
 from sluiceway.storage.model import State, Status, TaskId
+from sluiceway.worker.executor import ServicesFactory
+from sluiceway.worker.standalone_channel import HostServices, TaskHost
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +36,7 @@ class ConnectorPort(Protocol):
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
         """Write the connector's status; repeated, it is the driver's heartbeat."""
 
-    def publish_tasks(
-        self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None
-    ) -> None:  # fmt: skip
+    def publish_tasks(self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None) -> None:
         """Write the status of some tasks, all alike."""
 
     def remove_task(self, task: int) -> None: ...
@@ -77,9 +75,7 @@ class StatusPublisher:
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
         self._status.put_connector(self._connector, self._record(state, trace, version))
 
-    def publish_tasks(
-        self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None
-    ) -> None:  # fmt: skip
+    def publish_tasks(self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None) -> None:
         record = self._record(state, trace, version)
         self._status.put_tasks({TaskId(self._connector, task): record for task in tasks})
 

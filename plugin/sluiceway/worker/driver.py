@@ -10,9 +10,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.storage.interfaces import ConfigStore
 from sluiceway.storage.model import ConnectorEntry
+from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 
 log = logging.getLogger(__name__)
 

@@ -18,13 +18,11 @@ from sluiceway.errors import ConnectError, FencedError, InternalTopicError
 from sluiceway.herder.loggers import Loggers
 from sluiceway.kafka.admin import end_offsets, partition_count
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
 from sluiceway.kafka.fenced_writer import TransactionalWriter
-from sluiceway.kafka.worker_group import connect_workers
+from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
 from sluiceway.kafka.topic_writer import Write
+from sluiceway.kafka.worker_group import connect_workers
 from sluiceway.runtime.task import Order, TaskServices, TaskSpec
-from sluiceway.worker.executor import ServicesFactory
-from sluiceway.worker.control_channel import StatusPublisher
 from sluiceway.storage.codec import (
     ConnectorRecord,
     ConnectorStatusRecord,
@@ -37,6 +35,8 @@ from sluiceway.storage.codec import (
 from sluiceway.storage.factory import Stores, open_source_offsets
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusStore
+from sluiceway.worker.control_channel import StatusPublisher
+from sluiceway.worker.executor import ServicesFactory
 
 log = logging.getLogger(__name__)
 

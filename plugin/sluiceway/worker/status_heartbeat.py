@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from sluiceway.worker.control_channel import ConnectorPort
 from sluiceway.storage.model import State
+from sluiceway.worker.control_channel import ConnectorPort
 
 _WITHOUT_VERSION = (State.UNASSIGNED, State.RESTARTING)
 

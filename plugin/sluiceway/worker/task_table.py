@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from sluiceway.errors import ConnectError, FencedError, trace_of
 from sluiceway.herder.restart_policy import LOST_PROCESSES, RestartPolicy, Restarts
 from sluiceway.runtime.task import TaskResult, TaskSpec
-from sluiceway.worker.worker_connector import Await
-from sluiceway.worker.executor import Assignment
-from sluiceway.spark.launcher import TaskLauncher
-from sluiceway.worker.control_channel import ConnectorPort
 from sluiceway.storage.model import State
+from sluiceway.worker.control_channel import ConnectorPort
+from sluiceway.worker.executor import Assignment
+from sluiceway.worker.task_launcher import TaskLauncher
+from sluiceway.worker.worker_connector import Await
 
 log = logging.getLogger(__name__)
 
@@ -237,8 +237,12 @@ class TaskTable:
             task.failures, delay = again
             log.warning(
                 "[%s|task-%d] failed; restart %d of %d in %g s",
-                self._name, number, task.failures.used, self._policy.max_restarts, delay,
-            )  # fmt: skip
+                self._name,
+                number,
+                task.failures.used,
+                self._policy.max_restarts,
+                delay,
+            )
             self._await_turn(number, task, delay, State.RESTARTING, trace)
             return
         if self._policy.max_restarts:

@@ -23,8 +23,9 @@ def at(topic: str, partition: int, offset: int | None) -> dict[str, Any]:
 def test_a_first_look_shows_states_and_lags_but_no_rates() -> None:
     look = Look(0, {"s": status("sink", "RUNNING", "FAILED")}, {"s": [at("t", 0, 40), at("t", 1, 5)]}, ends={T0: 1042, T1: 5})
     assert rows(look, None) == [
-        ("NAME", "TYPE", "STATE", "TASKS", "OFFSETS/S", "LAG"), ("s", "sink", "RUNNING", "1 RUNNING, 1 FAILED", "-", "1,002"),
-    ]  # fmt: skip
+        ("NAME", "TYPE", "STATE", "TASKS", "OFFSETS/S", "LAG"),
+        ("s", "sink", "RUNNING", "1 RUNNING, 1 FAILED", "-", "1,002"),
+    ]
 
 
 def test_a_rate_is_the_growth_of_the_offsets_in_a_second() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.config.connector import sink_topics
 from sluiceway.config.consumer_group import sink_group
 from sluiceway.config.worker import WorkerConfig

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from sluiceway.api import Offset, SourceRecord
 from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.file.source import FileStreamSourceConnector, FileStreamSourceTask
@@ -13,7 +14,6 @@ from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.runtime.source.offset_storage import StoredOffsets
 from sluiceway.testing import MemorySourceContext
-
 from support.engine import Offsets
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, InvalidConfigError
 from sluiceway.herder.override_policy import OverridePolicy
@@ -29,12 +30,14 @@ def refused(policy: str, key: str) -> str:
         ({POLICY: "All"}, {"acks", "sasl.mechanism", "sasl.jaas.config", "security.protocol"}),
         ({POLICY: "None"}, set()),
         ({POLICY: "Principal"}, {"sasl.mechanism", "sasl.jaas.config", "security.protocol"}),
-        ({POLICY: "org.apache.kafka.connect.connector.policy.PrincipalConnectorClientConfigOverridePolicy"},
-         {"sasl.mechanism", "sasl.jaas.config", "security.protocol"}),
+        (
+            {POLICY: "org.apache.kafka.connect.connector.policy.PrincipalConnectorClientConfigOverridePolicy"},
+            {"sasl.mechanism", "sasl.jaas.config", "security.protocol"},
+        ),
         ({POLICY: "Allowlist", "connector.client.config.override.allowlist": "acks, x"}, {"acks"}),
         ({POLICY: "Allowlist"}, set()),
     ],
-)  # fmt: skip
+)
 def test_only_what_the_policy_allows_may_be_overridden(policy: dict[str, str], allowed: set[str]) -> None:
     values = {"acks": "1", "sasl.mechanism": "PLAIN", "sasl.jaas.config": "s3cret", "security.protocol": "SASL_SSL"}
     name = OverridePolicy.of(policy).name

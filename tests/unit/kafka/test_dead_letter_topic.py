@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka import dead_letter_topic
 from sluiceway.kafka.dead_letter_topic import DeadLetterTopic

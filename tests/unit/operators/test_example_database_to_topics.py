@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.operators import SourceConnectorOperator
 from sluiceway.testing import MemoryOffsets, run_source

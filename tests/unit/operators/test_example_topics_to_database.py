@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+
 from sluiceway.api import SinkRecord
 from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Struct

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from airflow.sdk import DAG, CronDataIntervalTimetable
+
 from sluiceway.errors import ConfigError, KafkaClientError
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
 from sluiceway.provider.dag_bundle.bundle import ConnectorDagBundle

@@ -7,8 +7,10 @@ import time
 from typing import Any
 
 import pytest
+
 from sluiceway.errors import NotFoundError
 from sluiceway.provider.progress.cluster_view import DriverSeen
+from sluiceway.provider.progress.position import Position
 from sluiceway.provider.triggers.conditions import (
     Condition,
     LagCondition,
@@ -20,7 +22,6 @@ from sluiceway.provider.triggers.conditions import (
     to_dict,
 )
 from sluiceway.provider.triggers.lag_gate import LagGate
-from sluiceway.provider.progress.position import Position
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 

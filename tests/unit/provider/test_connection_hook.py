@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from airflow.models.connection import Connection
+
 from sluiceway.errors import ConfigError
 from sluiceway.provider.hooks.kafka_connect import KafkaConnectHook, kafka_overrides
 

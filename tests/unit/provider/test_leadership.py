@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import sqlalchemy
+
 from sluiceway.provider.pause_sync.leadership import FileLeadership, leadership
 
 _HOLD = """

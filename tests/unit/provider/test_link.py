@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.internal_topics import KafkaLink, write_dead
@@ -27,8 +28,11 @@ def test_a_dead_drivers_running_tasks_are_unassigned_and_failed_ones_stay_failed
     connector = store.connector("c")
     assert connector == Status(State.UNASSIGNED, "host:1", 7)
     assert [store.tasks("c")[number].state for number in range(4)] == [
-        State.UNASSIGNED, State.FAILED, State.UNASSIGNED, State.PAUSED,
-    ]  # fmt: skip
+        State.UNASSIGNED,
+        State.FAILED,
+        State.UNASSIGNED,
+        State.PAUSED,
+    ]
     assert store.tasks("c")[1].trace == "why"
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 import pytest
+
 from sluiceway.api import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import InternalTopicError
-from sluiceway.provider.triggers.conditions import LagCondition
 from sluiceway.provider.progress.meter import Admins, Meter
+from sluiceway.provider.triggers.conditions import LagCondition
 
 
 def test_connectors_share_an_admin_client_unless_they_log_in_as_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+
 from sluiceway.provider.pause_sync.rules import Decision, changed, decide, generated, targets_by_dag
 from sluiceway.storage.model import ClusterState, ConnectorEntry, TargetState
 

@@ -7,11 +7,12 @@ from datetime import datetime, timezone
 from types import SimpleNamespace
 
 import pytest
+
 from sluiceway.config.variables import HANDED_OVER, resolver, worker_overrides
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
-from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.config_provider import environment
+from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.run_variables import NAMES, is_backfill, run_variables
 
 PROPERTIES = {"config.providers": "airflow", "config.providers.airflow.class": "AirflowConfigProvider"}
@@ -72,8 +73,14 @@ WINDOW = run_variables({"dag_run": _run(data_interval_start=START, data_interval
 
 
 def test_a_sinks_backfill_has_a_name_a_group_and_a_window_of_its_own() -> None:
-    live = {"name": "c", "topics": "t", "consumer.override.group.id": "mine", "transforms": "a", "predicates": "p",
-            "sluiceway.application": "x"}  # fmt: skip
+    live = {
+        "name": "c",
+        "topics": "t",
+        "consumer.override.group.id": "mine",
+        "transforms": "a",
+        "predicates": "p",
+        "sluiceway.application": "x",
+    }
     backfill = Backfill.plan("c", live, WINDOW)
     assert (backfill.name, backfill.of, backfill.start) == ("c.backfill.1714521600000", "c", 1714521600000)
     config = backfill.config

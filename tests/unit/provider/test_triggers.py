@@ -9,12 +9,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from sluiceway.errors import ConnectError
 from sluiceway.provider import triggers
 from sluiceway.provider.progress.cluster_view import Cluster, DriverSeen, SharedViews
-from sluiceway.provider.triggers.conditions import LagCondition, StateCondition, to_dict
 from sluiceway.provider.progress.position import Position
 from sluiceway.provider.triggers import ConditionTrigger, LagTrigger
+from sluiceway.provider.triggers.conditions import LagCondition, StateCondition, to_dict
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 
@@ -116,8 +117,11 @@ def test_a_condition_is_all_that_is_stored_of_a_wait() -> None:
     condition = StateCondition("c", ("RUNNING",))
     fields = ConditionTrigger.of(condition, "/w.properties", "broker", 5.0).serialize()[1]
     assert fields == {
-        "condition": to_dict(condition), "worker_file": "/w.properties", "kafka_conn_id": "broker", "interval": 5.0,
-    }  # fmt: skip
+        "condition": to_dict(condition),
+        "worker_file": "/w.properties",
+        "kafka_conn_id": "broker",
+        "interval": 5.0,
+    }
 
 
 def test_a_lag_that_was_there_before_the_resume_is_told_after_it(views: Views) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.exit_codes import FENCED
 from sluiceway.provider.driver.outcome import Verdict, after_end, before_start
 from sluiceway.storage.model import ConnectorEntry, TargetState

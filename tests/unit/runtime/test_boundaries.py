@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from sluiceway.api import SourceRecord
 from sluiceway.errors import ConnectError
 from sluiceway.runtime.source.transaction_boundary import ConnectorBoundary, IntervalBoundary, PollBoundary, Verdict

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from sluiceway.errors import DataError, RetriableError
-from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.errors.retries import Retries, delay
+from sluiceway.runtime.interrupts import Abandoned, Interrupted
 
 
 class Clock:
@@ -43,9 +44,13 @@ class Flaky:
 def retries(clock: Clock, seconds: float, longest: float = 60.0, wait: Any = None) -> tuple[Retries, list[str]]:
     told: list[str] = []
     return Retries(
-        seconds, longest, wait or clock.wait, clock=clock,
-        retried=lambda: told.append("retried"), failed=lambda: told.append("failed"),
-    ), told  # fmt: skip
+        seconds,
+        longest,
+        wait or clock.wait,
+        clock=clock,
+        retried=lambda: told.append("retried"),
+        failed=lambda: told.append("failed"),
+    ), told
 
 
 def test_the_delay_doubles_from_300_ms_and_beyond_the_longest_it_is_a_part_of_that() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.runtime.sink.task_consumer import sink_consumer
 from sluiceway.runtime.task import TaskSpec

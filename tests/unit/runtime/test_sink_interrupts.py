@@ -8,21 +8,25 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Message
+
 from sluiceway.errors import DataError
 from sluiceway.kafka import clients
-from sluiceway.runtime.errors import dead_letter_queue
-from sluiceway.runtime.errors import error_handling
+from sluiceway.runtime.errors import dead_letter_queue, error_handling
 from sluiceway.runtime.task import Order
 from sluiceway.storage.model import State
-
 from support.engine import RunningTask
 from support.engine_connectors import SINK, Script, script
 from support.eventually import eventually
 from unit.runtime.fake_clients import FakeProducer
 from unit.runtime.fake_consumer import FakeConsumer
 
-CONFIG = {"name": "snk", "connector.class": SINK, "topics": "t", "errors.tolerance": "all",
-          "errors.deadletterqueue.topic.name": "dlq"}  # fmt: skip
+CONFIG = {
+    "name": "snk",
+    "connector.class": SINK,
+    "topics": "t",
+    "errors.tolerance": "all",
+    "errors.deadletterqueue.topic.name": "dlq",
+}
 WORKER = {"key.converter": "StringConverter", "value.converter": "StringConverter"}
 
 
@@ -33,9 +37,11 @@ def clients_in_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(clients, "consumer", FakeConsumer)
     monkeypatch.setattr(dead_letter_queue, "producer", FakeProducer)
     monkeypatch.setattr(error_handling, "ensure_dead_letter_topic", lambda *_: None)
-    monkeypatch.setattr(FakeConsumer, "messages", [
-        Message(topic="t", partition=0, offset=offset, value=b"v", timestamp=(1, 1000)) for offset in range(2)
-    ])  # fmt: skip
+    monkeypatch.setattr(
+        FakeConsumer,
+        "messages",
+        [Message(topic="t", partition=0, offset=offset, value=b"v", timestamp=(1, 1000)) for offset in range(2)],
+    )
 
 
 def report(task: Any, record: Any) -> None:

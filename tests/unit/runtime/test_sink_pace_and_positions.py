@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+
 from sluiceway.api import TopicPartition
 from sluiceway.runtime.sink.batch_size import BatchSize
 from sluiceway.runtime.sink.bounded import within

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
+
 from sluiceway.api import SourceRecord, Transform
 from sluiceway.data import STRING_SCHEMA, Header
 from sluiceway.errors import ConnectError, FencedError, RetriableError
 from sluiceway.runtime.source import record_sender as producing
 from sluiceway.runtime.task import Order
 from sluiceway.storage.model import State
-
 from support.engine import Offsets, Orders, RunningTask
 from support.engine_connectors import ACKNOWLEDGED_SOURCE, SOURCE, Script, script
 from support.eventually import eventually
@@ -79,8 +79,9 @@ def test_key_partition_timestamp_and_headers_reach_kafka() -> None:
     full = record("a", 1, key="k", key_schema=STRING_SCHEMA, kafka_partition=3, timestamp=5, headers=headers)
     run_to_the_end([full, record(None, 2)])
     assert FakeProducer.made[-1].sent == [
-        ("t", b"a", b"k", {"headers": [("h", b"1"), ("h", b"x")], "partition": 3, "timestamp": 5}), ("t", None, None, {}),
-    ]  # fmt: skip
+        ("t", b"a", b"k", {"headers": [("h", b"1"), ("h", b"x")], "partition": 3, "timestamp": 5}),
+        ("t", None, None, {}),
+    ]
 
 
 def test_offsets_are_not_stored_before_kafka_has_the_records_and_are_at_the_next_commit(producers: list[FakeProducer]) -> None:
@@ -386,8 +387,9 @@ class SmallThenBig(Transform):
 def test_a_task_hears_of_each_of_its_own_records_once() -> None:
     made, task = run_through(
         [record(None, 1), record("2", 2), record("1", 3), record(None, 4)],
-        stages=[NO_TOMBSTONES, REPEAT], connector=ACKNOWLEDGED_SOURCE,
-    )  # fmt: skip
+        stages=[NO_TOMBSTONES, REPEAT],
+        connector=ACKNOWLEDGED_SOURCE,
+    )
     heard = [call[1:] for call in made.calls if call[0] == "commit_record"]
     assert sorted(heard, key=str) == [("1", 0, 2), ("2", 0, 1), (None, -1, -1), (None, -1, -1)]
     assert stored(task) == {"position": 4}
@@ -406,8 +408,10 @@ def test_a_record_that_cannot_be_transformed_fails_the_task_at_its_offset() -> N
 def test_a_record_that_cannot_be_transformed_is_skipped_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
     made, task = run_through(
         [record("1", 1), record("x", 2), record("3", 3), record("y", 4)],
-        stages=[CAST], connector=ACKNOWLEDGED_SOURCE, errors_tolerance="all",
-    )  # fmt: skip
+        stages=[CAST],
+        connector=ACKNOWLEDGED_SOURCE,
+        errors_tolerance="all",
+    )
     assert (values(), stored(task)) == ([b"1", b"3"], {"position": 4})
     assert [call[1] for call in made.calls if call[0] == "commit_record"].count("x") == 1
     assert "2 skipped so far" in caplog.text

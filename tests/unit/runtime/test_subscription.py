@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import cast
 
 import pytest
+
 from sluiceway.errors import ConfigError
-from sluiceway.runtime.sink.task_consumer import TaskConsumer
 from sluiceway.runtime.sink.subscription import Subscription
+from sluiceway.runtime.sink.task_consumer import TaskConsumer
 
 
 class Topics:

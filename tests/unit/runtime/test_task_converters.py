@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.converters.string_converter import StringConverter

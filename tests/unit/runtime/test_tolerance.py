@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 from confluent_kafka import KafkaError
+
 from sluiceway.api import SinkTask, SourceRecord
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Header
@@ -17,10 +18,9 @@ from sluiceway.runtime.errors import dead_letter_queue
 from sluiceway.runtime.errors.dead_letter_queue import DeadLetterQueue
 from sluiceway.runtime.errors.dead_letter_record import dead_letter
 from sluiceway.runtime.errors.processing_context import Consumed, Failure, Stage
-from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, Tolerance
+from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.storage.model import TaskId
-
 from unit.runtime.fake_clients import FakeProducer
 
 TASK = TaskId("orders", 3)
@@ -71,8 +71,12 @@ def test_bad_records_are_left_out_and_counted_where_that_is_tolerated(caplog: py
     made = tolerance(ALL)
     for _ in range(500):
         made.refuse("the record", DataError("bad"), FAILURE)
-    assert counts(made) == {**dict.fromkeys(counts(made), 0),
-                            "record_failures": 500, "record_errors": 500, "records_skipped": 500}  # fmt: skip
+    assert counts(made) == {
+        **dict.fromkeys(counts(made), 0),
+        "record_failures": 500,
+        "record_errors": 500,
+        "records_skipped": 500,
+    }
     assert 10 <= len(caplog.records) < 20, "neither silent nor a flood"
     made.close()
     assert "orders-3 left out 500 records in all" in caplog.text
@@ -137,12 +141,19 @@ def test_a_dead_letter_is_the_original_bytes_and_connects_headers_in_order(produ
     own, *context, (last, trace) = options["headers"]
     assert own == ("h", b"1")
     assert context == [
-        (f"__connect.errors.{name}", text) for name, text in (
-            ("topic", b"t"), ("partition", b"1"), ("offset", b"42"), ("connector.name", b"orders"), ("task.id", b"3"),
-            ("stage", b"VALUE_CONVERTER"), ("class.name", b"sluiceway.converters.json_converter.JsonConverter"),
-            ("exception.class.name", b"sluiceway.errors.DataError"), ("exception.message", b"bad"),
+        (f"__connect.errors.{name}", text)
+        for name, text in (
+            ("topic", b"t"),
+            ("partition", b"1"),
+            ("offset", b"42"),
+            ("connector.name", b"orders"),
+            ("task.id", b"3"),
+            ("stage", b"VALUE_CONVERTER"),
+            ("class.name", b"sluiceway.converters.json_converter.JsonConverter"),
+            ("exception.class.name", b"sluiceway.errors.DataError"),
+            ("exception.message", b"bad"),
         )
-    ]  # fmt: skip
+    ]
     assert last == "__connect.errors.exception.stacktrace"
     assert trace.startswith(b"sluiceway.errors.DataError: bad\n")
     assert b"in caught" in trace

@@ -7,10 +7,10 @@ import sys
 import threading
 
 import pytest
+
 from sluiceway.exit_codes import FAILED
 from sluiceway.spark import parent_watch
 from sluiceway.spark.parent_watch import Orphaned, stop_with_parent
-
 from support.eventually import eventually
 
 

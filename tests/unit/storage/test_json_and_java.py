@@ -7,10 +7,11 @@ import struct
 from pathlib import Path
 
 import pytest
-from sluiceway.java.hash_map import string_hash
+
 from sluiceway.errors import DataError
-from sluiceway.storage import connect_json
 from sluiceway.java import serialization as java_serialization
+from sluiceway.java.hash_map import string_hash
+from sluiceway.storage import connect_json
 from sluiceway.storage.task_config_order import task_config_order
 
 DATA = Path(__file__).parent / "data"

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from sluiceway.errors import ConnectError, DataError
 from sluiceway.java import serialization as java_serialization
 from sluiceway.storage.offsets_file import FileOffsetStore

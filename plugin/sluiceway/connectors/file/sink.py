@@ -18,10 +18,15 @@ FILE = "file"
 
 CONFIG = ConfigDef(
     [
-        ConfigKey(name=FILE, type=Type.STRING, default=None, importance=Importance.HIGH,
-                  doc="Path of the file to append to; without one, records go to standard output."),
+        ConfigKey(
+            name=FILE,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.HIGH,
+            doc="Path of the file to append to; without one, records go to standard output.",
+        ),
     ]
-)  # fmt: skip
+)
 
 
 class FileStreamSinkTask(SinkTask):

@@ -24,14 +24,25 @@ _LOOKS = 4
 
 CONFIG = ConfigDef(
     [
-        ConfigKey(name=FILE, type=Type.STRING, default=None, importance=Importance.HIGH,
-                  doc="Path of the file to follow; without one, lines come from standard input."),
-        ConfigKey(name=TOPIC, type=Type.STRING, validator=NonEmptyString(), importance=Importance.HIGH,
-                  doc="Where the lines go: a topic's name."),
-        ConfigKey(name=BATCH_SIZE, type=Type.INT, default=2000, importance=Importance.LOW,
-                  doc="Most lines that one poll returns."),
+        ConfigKey(
+            name=FILE,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.HIGH,
+            doc="Path of the file to follow; without one, lines come from standard input.",
+        ),
+        ConfigKey(
+            name=TOPIC,
+            type=Type.STRING,
+            validator=NonEmptyString(),
+            importance=Importance.HIGH,
+            doc="Where the lines go: a topic's name.",
+        ),
+        ConfigKey(
+            name=BATCH_SIZE, type=Type.INT, default=2000, importance=Importance.LOW, doc="Most lines that one poll returns."
+        ),
     ]
-)  # fmt: skip
+)
 
 
 class FileStreamSourceTask(SourceTask):

@@ -16,6 +16,7 @@ from sluiceway.errors import ConnectError, MissingToolError, RetriableError
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
+
     from sluiceway.connectors.jdbc.connection_keys import ConnectionSettings
     from sluiceway.connectors.jdbc.dialects.base import Dialect
 
@@ -105,8 +106,14 @@ class Database:
         raise AssertionError("connection.attempts is at least 1")
 
     def _pause(self, attempt: int, reason: str) -> bool:
-        log.warning("Attempt %d of %d to reach %s failed, next in %g s: %s", attempt, self.settings.attempts, self.url.place,
-                    self.settings.backoff, reason)  # fmt: skip
+        log.warning(
+            "Attempt %d of %d to reach %s failed, next in %g s: %s",
+            attempt,
+            self.settings.attempts,
+            self.url.place,
+            self.settings.backoff,
+            reason,
+        )
         return bool(self._wait(self.settings.backoff))
 
     def dispose(self) -> None:

@@ -23,9 +23,11 @@ QUOTE_SQL_IDENTIFIERS = "quote.sql.identifiers"
 ALWAYS, NEVER = "always", "never"
 
 _DIALECTS = {
-    "PostgreSqlDatabaseDialect": "postgresql", "MySqlDatabaseDialect": "mysql", "MariaDbDatabaseDialect": "mysql",
+    "PostgreSqlDatabaseDialect": "postgresql",
+    "MySqlDatabaseDialect": "mysql",
+    "MariaDbDatabaseDialect": "mysql",
     "SqliteDatabaseDialect": "sqlite",
-}  # fmt: skip
+}
 
 
 def _readable_url(_name: str, value: ConfigValue) -> None:
@@ -42,39 +44,103 @@ def _timezone(name: str, value: ConfigValue) -> None:
 
 CONNECTION = ConfigDef(
     [
-        ConfigKey(name=CONNECTION_URL, type=Type.STRING, importance=Importance.HIGH, width=Width.LONG,
-                  group="Database", order_in_group=1, display_name="JDBC URL", validator=Check(_readable_url, "a JDBC URL"),
-                  doc="Where the database is, as a JDBC URL: jdbc:postgresql://host:5432/database, "
-                      "jdbc:mysql://host:3306/database, jdbc:mariadb://... or jdbc:sqlite:/path/file.db."),
-        ConfigKey(name=CONNECTION_USER, type=Type.STRING, default=None, importance=Importance.HIGH, width=Width.MEDIUM,
-                  group="Database", order_in_group=2, display_name="JDBC User", doc="Who logs in to the database."),
-        ConfigKey(name=CONNECTION_PASSWORD, type=Type.PASSWORD, default=None, importance=Importance.HIGH, width=Width.SHORT,
-                  group="Database", order_in_group=3, display_name="JDBC Password",
-                  doc="The password to log in with; best a reference such as ${file:/run/secrets/db:password}."),
-        ConfigKey(name=CONNECTION_ATTEMPTS, type=Type.INT, default=3, validator=Range(1), importance=Importance.LOW,
-                  width=Width.SHORT, group="Database", order_in_group=4, display_name="JDBC connection attempts",
-                  doc="How often a connection is tried before the connector or task gives up."),
-        ConfigKey(name=CONNECTION_BACKOFF_MS, type=Type.LONG, default=10_000, validator=Range(0), importance=Importance.LOW,
-                  width=Width.SHORT, group="Database", order_in_group=5, display_name="JDBC connection backoff (ms)",
-                  doc="Milliseconds between two attempts to connect."),
-        ConfigKey(name=DIALECT_NAME, type=Type.STRING, default="", validator=OneOf(("", *_DIALECTS)), importance=Importance.LOW,
-                  width=Width.LONG, group="Database", order_in_group=6, display_name="Database Dialect",
-                  doc="The SQL to speak; empty is the one that the URL tells. There for configs of other JDBC connectors."),
+        ConfigKey(
+            name=CONNECTION_URL,
+            type=Type.STRING,
+            importance=Importance.HIGH,
+            width=Width.LONG,
+            group="Database",
+            order_in_group=1,
+            display_name="JDBC URL",
+            validator=Check(_readable_url, "a JDBC URL"),
+            doc="Where the database is, as a JDBC URL: jdbc:postgresql://host:5432/database, "
+            "jdbc:mysql://host:3306/database, jdbc:mariadb://... or jdbc:sqlite:/path/file.db.",
+        ),
+        ConfigKey(
+            name=CONNECTION_USER,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.HIGH,
+            width=Width.MEDIUM,
+            group="Database",
+            order_in_group=2,
+            display_name="JDBC User",
+            doc="Who logs in to the database.",
+        ),
+        ConfigKey(
+            name=CONNECTION_PASSWORD,
+            type=Type.PASSWORD,
+            default=None,
+            importance=Importance.HIGH,
+            width=Width.SHORT,
+            group="Database",
+            order_in_group=3,
+            display_name="JDBC Password",
+            doc="The password to log in with; best a reference such as ${file:/run/secrets/db:password}.",
+        ),
+        ConfigKey(
+            name=CONNECTION_ATTEMPTS,
+            type=Type.INT,
+            default=3,
+            validator=Range(1),
+            importance=Importance.LOW,
+            width=Width.SHORT,
+            group="Database",
+            order_in_group=4,
+            display_name="JDBC connection attempts",
+            doc="How often a connection is tried before the connector or task gives up.",
+        ),
+        ConfigKey(
+            name=CONNECTION_BACKOFF_MS,
+            type=Type.LONG,
+            default=10_000,
+            validator=Range(0),
+            importance=Importance.LOW,
+            width=Width.SHORT,
+            group="Database",
+            order_in_group=5,
+            display_name="JDBC connection backoff (ms)",
+            doc="Milliseconds between two attempts to connect.",
+        ),
+        ConfigKey(
+            name=DIALECT_NAME,
+            type=Type.STRING,
+            default="",
+            validator=OneOf(("", *_DIALECTS)),
+            importance=Importance.LOW,
+            width=Width.LONG,
+            group="Database",
+            order_in_group=6,
+            display_name="Database Dialect",
+            doc="The SQL to speak; empty is the one that the URL tells. There for configs of other JDBC connectors.",
+        ),
     ]
-)  # fmt: skip
+)
 """What both have; each adds its own keys."""
 
 DB_TIMEZONE_KEY = ConfigKey(
-    name=DB_TIMEZONE, type=Type.STRING, default="UTC", validator=Check(_timezone, "a time zone"), importance=Importance.MEDIUM,
-    width=Width.MEDIUM, group="Database", display_name="DB Time Zone",
+    name=DB_TIMEZONE,
+    type=Type.STRING,
+    default="UTC",
+    validator=Check(_timezone, "a time zone"),
+    importance=Importance.MEDIUM,
+    width=Width.MEDIUM,
+    group="Database",
+    display_name="DB Time Zone",
     doc="The time zone of dates and times that the database keeps without one.",
-)  # fmt: skip
+)
 
 QUOTE_SQL_IDENTIFIERS_KEY = ConfigKey(
-    name=QUOTE_SQL_IDENTIFIERS, type=Type.STRING, default=ALWAYS, validator=OneOf((ALWAYS, NEVER), ignore_case=True),
-    importance=Importance.MEDIUM, width=Width.MEDIUM, group="Database", display_name="Quote Identifiers",
+    name=QUOTE_SQL_IDENTIFIERS,
+    type=Type.STRING,
+    default=ALWAYS,
+    validator=OneOf((ALWAYS, NEVER), ignore_case=True),
+    importance=Importance.MEDIUM,
+    width=Width.MEDIUM,
+    group="Database",
+    display_name="Quote Identifiers",
     doc="Whether names of tables and columns are quoted in SQL: always, or never, which leaves their case to the database.",
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from sluiceway.errors import ConnectError, MissingToolError, RetriableError
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
+
     from sluiceway.connectors.jdbc.connection_keys import ConnectionSettings
 
 log = logging.getLogger(__name__)

@@ -134,12 +134,16 @@ def _only_utc(value: str) -> Mapping[str, object]:
 
 
 _MYSQL_SSL: dict[str, dict[str, object]] = {
-    "disabled": {"ssl_disabled": True}, "disable": {"ssl_disabled": True}, "preferred": {},
-    "required": {"ssl": {"check_hostname": False}}, "trust": {"ssl": {"check_hostname": False}},
-    "verify_ca": {"ssl_verify_cert": True}, "verify-ca": {"ssl_verify_cert": True},
+    "disabled": {"ssl_disabled": True},
+    "disable": {"ssl_disabled": True},
+    "preferred": {},
+    "required": {"ssl": {"check_hostname": False}},
+    "trust": {"ssl": {"check_hostname": False}},
+    "verify_ca": {"ssl_verify_cert": True},
+    "verify-ca": {"ssl_verify_cert": True},
     "verify_identity": {"ssl_verify_cert": True, "ssl_verify_identity": True},
     "verify-full": {"ssl_verify_cert": True, "ssl_verify_identity": True},
-}  # fmt: skip
+}
 
 
 def _mysql_ssl(value: str) -> Mapping[str, object]:
@@ -156,39 +160,92 @@ _PARAMETERS: dict[str, dict[str, Translation]] = {
     POSTGRESQL: {
         "sslmode": _chosen("sslmode", {m: m for m in ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")}),
         "ssl": lambda value: {"sslmode": "verify-full" if _true(value) else "disable"},
-        "sslrootcert": _as("sslrootcert"), "sslcert": _as("sslcert"), "sslkey": _as("sslkey"), "sslpassword": _as("sslpassword"),
-        "currentSchema": _schema, "options": _as("options"), "ApplicationName": _as("application_name"),
-        "connectTimeout": _as("connect_timeout", int), "loginTimeout": _as("connect_timeout", int),
+        "sslrootcert": _as("sslrootcert"),
+        "sslcert": _as("sslcert"),
+        "sslkey": _as("sslkey"),
+        "sslpassword": _as("sslpassword"),
+        "currentSchema": _schema,
+        "options": _as("options"),
+        "ApplicationName": _as("application_name"),
+        "connectTimeout": _as("connect_timeout", int),
+        "loginTimeout": _as("connect_timeout", int),
         "socketTimeout": _as("tcp_user_timeout", lambda value: int(value) * 1000),
         "tcpKeepAlive": _as("keepalives", lambda value: int(_true(value))),
-        "channelBinding": _as("channel_binding"), "gssEncMode": _as("gssencmode"), "kerberosServerName": _as("krbsrvname"),
-        "targetServerType": _chosen("target_session_attrs", {
-            "any": "any", "primary": "primary", "master": "primary", "secondary": "standby", "slave": "standby",
-            "prefersecondary": "prefer-standby",
-        }),
+        "channelBinding": _as("channel_binding"),
+        "gssEncMode": _as("gssencmode"),
+        "kerberosServerName": _as("krbsrvname"),
+        "targetServerType": _chosen(
+            "target_session_attrs",
+            {
+                "any": "any",
+                "primary": "primary",
+                "master": "primary",
+                "secondary": "standby",
+                "slave": "standby",
+                "prefersecondary": "prefer-standby",
+            },
+        ),
     },
     MYSQL: {
         "useSSL": lambda value: {"ssl": {"check_hostname": False}} if _true(value) else {"ssl_disabled": True},
         "requireSSL": lambda value: {"ssl": {"check_hostname": False}} if _true(value) else {},
-        "sslMode": _mysql_ssl, "verifyServerCertificate": _as("ssl_verify_cert", _true),
-        "serverSslCert": _as("ssl_ca"), "sslCa": _as("ssl_ca"), "serverTimezone": _only_utc, "connectionTimeZone": _only_utc,
-        "connectTimeout": _as("connect_timeout", _seconds_of_millis), "socketTimeout": _as("read_timeout", _seconds_of_millis),
+        "sslMode": _mysql_ssl,
+        "verifyServerCertificate": _as("ssl_verify_cert", _true),
+        "serverSslCert": _as("ssl_ca"),
+        "sslCa": _as("ssl_ca"),
+        "serverTimezone": _only_utc,
+        "connectionTimeZone": _only_utc,
+        "connectTimeout": _as("connect_timeout", _seconds_of_millis),
+        "socketTimeout": _as("read_timeout", _seconds_of_millis),
     },
-}  # fmt: skip
+}
 """Names of Java's parameters, and what each is here."""
 
 _TUNING: dict[str, frozenset[str]] = {
-    POSTGRESQL: frozenset({
-        "reWriteBatchedInserts", "prepareThreshold", "preparedStatementCacheQueries", "preparedStatementCacheSizeMiB",
-        "defaultRowFetchSize", "binaryTransfer", "loggerLevel", "loggerFile", "assumeMinServerVersion", "autosave",
-        "cleanupSavepoints", "stringtype", "adaptiveFetch", "logUnclosedConnections", "databaseMetadataCacheFields", "tcpNoDelay",
-    }),
-    MYSQL: frozenset({
-        "useUnicode", "characterEncoding", "rewriteBatchedStatements", "useCursorFetch", "defaultFetchSize", "autoReconnect",
-        "cachePrepStmts", "prepStmtCacheSize", "prepStmtCacheSqlLimit", "useServerPrepStmts", "useLegacyDatetimeCode",
-        "zeroDateTimeBehavior", "tcpKeepAlive", "useCompression", "allowPublicKeyRetrieval", "permitMysqlScheme",
-        "nullCatalogMeansCurrent",
-        "useInformationSchema", "tinyInt1isBit", "useBulkStmts", "allowMultiQueries",
-    }),
-}  # fmt: skip
+    POSTGRESQL: frozenset(
+        {
+            "reWriteBatchedInserts",
+            "prepareThreshold",
+            "preparedStatementCacheQueries",
+            "preparedStatementCacheSizeMiB",
+            "defaultRowFetchSize",
+            "binaryTransfer",
+            "loggerLevel",
+            "loggerFile",
+            "assumeMinServerVersion",
+            "autosave",
+            "cleanupSavepoints",
+            "stringtype",
+            "adaptiveFetch",
+            "logUnclosedConnections",
+            "databaseMetadataCacheFields",
+            "tcpNoDelay",
+        }
+    ),
+    MYSQL: frozenset(
+        {
+            "useUnicode",
+            "characterEncoding",
+            "rewriteBatchedStatements",
+            "useCursorFetch",
+            "defaultFetchSize",
+            "autoReconnect",
+            "cachePrepStmts",
+            "prepStmtCacheSize",
+            "prepStmtCacheSqlLimit",
+            "useServerPrepStmts",
+            "useLegacyDatetimeCode",
+            "zeroDateTimeBehavior",
+            "tcpKeepAlive",
+            "useCompression",
+            "allowPublicKeyRetrieval",
+            "permitMysqlScheme",
+            "nullCatalogMeansCurrent",
+            "useInformationSchema",
+            "tinyInt1isBit",
+            "useBulkStmts",
+            "allowMultiQueries",
+        }
+    ),
+}
 """Parameters that only tune Java's drivers, or ask for what is the case here anyway."""

@@ -28,15 +28,24 @@ _OAUTH = f"{_COMMON}oauthbearer."
 # Java classes that configs of Kafka's clients name. Known, so that such a config is found valid; nothing here runs them.
 _KAFKAS = {
     "org.apache.kafka.clients.admin.ForwardingAdmin",
-    f"{_COMMON}authenticator.DefaultLogin", f"{_COMMON}authenticator.AbstractLogin$DefaultLoginCallbackHandler",
-    f"{_COMMON}authenticator.SaslClientCallbackHandler", f"{_COMMON}kerberos.KerberosClientCallbackHandler",
-    f"{_COMMON}kerberos.KerberosLogin", f"{_COMMON}ssl.DefaultSslEngineFactory",
-    f"{_OAUTH}BrokerJwtValidator", f"{_OAUTH}ClientCredentialsJwtRetriever", f"{_OAUTH}ClientJwtValidator",
-    f"{_OAUTH}DefaultJwtRetriever", f"{_OAUTH}DefaultJwtValidator", f"{_OAUTH}FileJwtRetriever",
-    f"{_OAUTH}JwtBearerJwtRetriever", f"{_OAUTH}OAuthBearerLoginCallbackHandler",
-    f"{_OAUTH}OAuthBearerValidatorCallbackHandler", f"{_OAUTH}internals.OAuthBearerRefreshingLogin",
+    f"{_COMMON}authenticator.DefaultLogin",
+    f"{_COMMON}authenticator.AbstractLogin$DefaultLoginCallbackHandler",
+    f"{_COMMON}authenticator.SaslClientCallbackHandler",
+    f"{_COMMON}kerberos.KerberosClientCallbackHandler",
+    f"{_COMMON}kerberos.KerberosLogin",
+    f"{_COMMON}ssl.DefaultSslEngineFactory",
+    f"{_OAUTH}BrokerJwtValidator",
+    f"{_OAUTH}ClientCredentialsJwtRetriever",
+    f"{_OAUTH}ClientJwtValidator",
+    f"{_OAUTH}DefaultJwtRetriever",
+    f"{_OAUTH}DefaultJwtValidator",
+    f"{_OAUTH}FileJwtRetriever",
+    f"{_OAUTH}JwtBearerJwtRetriever",
+    f"{_OAUTH}OAuthBearerLoginCallbackHandler",
+    f"{_OAUTH}OAuthBearerValidatorCallbackHandler",
+    f"{_OAUTH}internals.OAuthBearerRefreshingLogin",
     f"{_OAUTH}internals.OAuthBearerSaslClientCallbackHandler",
-}  # fmt: skip
+}
 
 
 _GROUPS = (

@@ -95,9 +95,11 @@ class MirrorConfig:
         cluster = str(values[keys.OFFSET_SYNCS_TOPIC_LOCATION])
         other = self.target if cluster == SOURCE else self.source
         return OffsetSyncsConfig(
-            self.policy.offset_syncs_topic(other), cluster,
-            int(_number(values[keys.OFFSET_SYNCS_TOPIC_REPLICATION_FACTOR])), int(_number(values[keys.OFFSET_LAG_MAX])),
-        )  # fmt: skip
+            self.policy.offset_syncs_topic(other),
+            cluster,
+            int(_number(values[keys.OFFSET_SYNCS_TOPIC_REPLICATION_FACTOR])),
+            int(_number(values[keys.OFFSET_LAG_MAX])),
+        )
 
     def remote(self, topic: str) -> str:
         """Return what a topic of the source is called on the target."""

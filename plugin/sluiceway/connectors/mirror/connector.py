@@ -11,8 +11,8 @@ from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.mirror import config as mirror_config
 from sluiceway.connectors.mirror.client_properties import reads_committed
 from sluiceway.connectors.mirror.config import CONFIG, MirrorConfig
-from sluiceway.connectors.mirror.topic_partitions import ASSIGNED_PARTITIONS, TASK_INDEX, assignment_text, check_offset, dealt_out
 from sluiceway.connectors.mirror.task import MirrorSourceTask
+from sluiceway.connectors.mirror.topic_partitions import ASSIGNED_PARTITIONS, TASK_INDEX, assignment_text, check_offset, dealt_out
 from sluiceway.connectors.periodic import Job, Periodic
 
 if TYPE_CHECKING:

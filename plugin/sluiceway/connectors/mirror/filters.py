@@ -16,18 +16,26 @@ _TOPICS = ConfigDef(
         ConfigKey(name="topics", type=Type.LIST, default=[".*"]),
         ConfigKey(name="topics.exclude", type=Type.LIST, default=[r"mm2.*\.internal", r".*\.replica", "__.*"]),
     ]
-)  # fmt: skip
+)
 _PROPERTIES = ConfigDef(
     [
-        ConfigKey(name="config.properties.exclude", type=Type.LIST, default=[
-            r"follower\.replication\.throttled\.replicas", r"leader\.replication\.throttled\.replicas",
-            r"message\.timestamp\.difference\.max\.ms", r"log\.message\.timestamp\.before\.max\.ms",
-            r"log\.message\.timestamp\.after\.max\.ms", r"message\.timestamp\.type",
-            r"unclean\.leader\.election\.enable", r"min\.insync\.replicas",
-        ]),
+        ConfigKey(
+            name="config.properties.exclude",
+            type=Type.LIST,
+            default=[
+                r"follower\.replication\.throttled\.replicas",
+                r"leader\.replication\.throttled\.replicas",
+                r"message\.timestamp\.difference\.max\.ms",
+                r"log\.message\.timestamp\.before\.max\.ms",
+                r"log\.message\.timestamp\.after\.max\.ms",
+                r"message\.timestamp\.type",
+                r"unclean\.leader\.election\.enable",
+                r"min\.insync\.replicas",
+            ],
+        ),
         ConfigKey(name="use.defaults.from", type=Type.STRING, default="target"),
     ]
-)  # fmt: skip
+)
 
 
 class TopicFilter(abc.ABC):

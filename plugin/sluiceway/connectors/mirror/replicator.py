@@ -40,9 +40,12 @@ class Replicator:
             log.error(
                 "Offset syncs will be missing: %s Set %s (%d) to at most the number of the %s cluster's brokers, create the "
                 "topic with cleanup.policy=compact, or set %s=false.",
-                error, keys.OFFSET_SYNCS_TOPIC_REPLICATION_FACTOR, syncs.replication_factor, syncs.cluster,
+                error,
+                keys.OFFSET_SYNCS_TOPIC_REPLICATION_FACTOR,
+                syncs.replication_factor,
+                syncs.cluster,
                 keys.EMIT_OFFSET_SYNCS_ENABLED,
-            )  # fmt: skip
+            )
 
     def refresh(self, *, tolerant: bool = False) -> frozenset[TopicPartition]:
         """Find the source's partitions to copy, make what is missing on the target, and return those that can be copied.

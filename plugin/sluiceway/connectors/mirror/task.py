@@ -70,10 +70,17 @@ class MirrorSourceTask(SourceTask):
         kind, timestamp = message.timestamp()
         headers = message.headers()
         return SourceRecord(
-            self._from[topic, partition], {OFFSET: message.offset()}, self._to[topic], message.value(), BYTES_SCHEMA,
-            message.key(), OPTIONAL_BYTES_SCHEMA, partition, None if kind == _NO_TIMESTAMP else timestamp,
+            self._from[topic, partition],
+            {OFFSET: message.offset()},
+            self._to[topic],
+            message.value(),
+            BYTES_SCHEMA,
+            message.key(),
+            OPTIONAL_BYTES_SCHEMA,
+            partition,
+            None if kind == _NO_TIMESTAMP else timestamp,
             _headers(headers) if headers else (),
-        )  # fmt: skip
+        )
 
     def commit_record(self, record: SourceRecord, partition: int, offset: int) -> None:
         if self._syncs is None or offset < 0 or record.source_partition is None or record.source_offset is None:

@@ -15,9 +15,7 @@ from sluiceway.errors import ConnectError, RetriableError
 class Failures:
     """The failures of one task or connector (``task`` None), counted since it was made."""
 
-    def __init__(
-        self, values: Mapping[str, ConfigValue], task: int | None, clock: Callable[[], float] = time.monotonic
-    ) -> None:  # fmt: skip
+    def __init__(self, values: Mapping[str, ConfigValue], task: int | None, clock: Callable[[], float] = time.monotonic) -> None:
         concerned = task is None or whole(values, keys.FAILURE_TASK) in (-1, task)
         self._where = values[keys.FAILURE_IN] if concerned else None
         self._kind = str(values[keys.FAILURE_KIND])

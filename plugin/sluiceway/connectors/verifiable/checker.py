@@ -84,9 +84,7 @@ class Verdict:
         return "\n".join(lines)
 
 
-def check(
-    records: Iterable[tuple[int, int] | Seen], *, sent: Mapping[int, int] | None = None, first: int = 0
-) -> Verdict:  # fmt: skip
+def check(records: Iterable[tuple[int, int] | Seen], *, sent: Mapping[int, int] | None = None, first: int = 0) -> Verdict:
     """Judge records given as (task, sequence number) or ``Seen``, in the order in which they arrived.
 
     ``sent`` is the last number that each task is known to have sent (its stored offset, say): what is missing up to there is
@@ -146,10 +144,16 @@ class _Tally:
         end = max(self.last, sent)
         lost = max(0, end - self.first + 1 - self.distinct)
         return TaskVerdict(
-            task=task, total=self.total, first=self.first, last=self.last if self.total else None,
-            lost=lost, gaps=tuple(self._gaps(end)) if lost else (),
-            duplicated=self.total - self.distinct, largest_repeat=self.largest_repeat, reordered=self.reordered,
-        )  # fmt: skip
+            task=task,
+            total=self.total,
+            first=self.first,
+            last=self.last if self.total else None,
+            lost=lost,
+            gaps=tuple(self._gaps(end)) if lost else (),
+            duplicated=self.total - self.distinct,
+            largest_repeat=self.largest_repeat,
+            reordered=self.reordered,
+        )
 
     def _gaps(self, end: int) -> Iterator[tuple[int, int]]:
         """Yield the first few runs of numbers up to ``end`` that were not seen."""

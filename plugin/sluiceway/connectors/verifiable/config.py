@@ -26,50 +26,128 @@ OFFSETS_FROM_FILE = "offsets.from.file"
 
 KEY_TASK, KEY_SEQNO, KEY_NONE = "task", "seqno", "none"
 
-_ID = ConfigKey(name=ID, type=Type.INT, default=0, validator=Range(0), importance=Importance.LOW,
-                doc="The task's number; set by the connector in each task's config.")  # fmt: skip
+_ID = ConfigKey(
+    name=ID,
+    type=Type.INT,
+    default=0,
+    validator=Range(0),
+    importance=Importance.LOW,
+    doc="The task's number; set by the connector in each task's config.",
+)
 
 SOURCE = ConfigDef(
     [
-        ConfigKey(name=TOPIC, type=Type.STRING, validator=NonEmptyString(), importance=Importance.HIGH,
-                  doc="The topic to publish the numbered records to."),
-        ConfigKey(name=THROUGHPUT, type=Type.LONG, default=-1, validator=Range(-1), importance=Importance.HIGH,
-                  doc="Records per second that each task makes; -1 is as many as possible, 0 none at all."),
-        ConfigKey(name=COMPLETE_RECORD_DATA, type=Type.BOOLEAN, default=False, importance=Importance.MEDIUM,
-                  doc="Whether the value holds the connector's name, task, topic, time and sequence number; "
-                      "else it is the sequence number alone."),
-        ConfigKey(name=RECORD_SCHEMA, type=Type.BOOLEAN, default=True, importance=Importance.LOW,
-                  doc="Whether keys and values have a schema; else they are plain numbers and maps."),
-        ConfigKey(name=RECORD_SIZE, type=Type.INT, default=0, validator=Range(0), importance=Importance.LOW,
-                  doc="Characters of filling in each value, in a further field payload; needs complete.record.data."),
-        ConfigKey(name=RECORD_KEY, type=Type.STRING, default=KEY_TASK, importance=Importance.LOW,
-                  validator=OneOf((KEY_TASK, KEY_SEQNO, KEY_NONE)),
-                  doc="What the record's key is: the task's number, the sequence number, or nothing. Values other than task "
-                      "need complete.record.data, or nothing tells whose number it is."),
-        ConfigKey(name=BATCH_SIZE, type=Type.INT, default=500, validator=Range(1), importance=Importance.LOW,
-                  doc="The most records that a task gives at each poll."),
-        ConfigKey(name=PARTITIONS, type=Type.INT, default=0, validator=Range(0), importance=Importance.LOW,
-                  doc="Write to that many partitions of the topic in turn; 0 leaves the choice to the producer."),
-        ConfigKey(name=RECORDS_MAX, type=Type.LONG, default=-1, validator=Range(-1), importance=Importance.LOW,
-                  doc="The sequence number at which each task stops making records; -1 is never."),
-        ConfigKey(name=TRANSACTION_RECORDS, type=Type.INT, default=100, validator=Range(1), importance=Importance.LOW,
-                  doc="With transaction.boundary=connector: the records of each transaction."),
-        ConfigKey(name=TRANSACTION_ABORT_EVERY, type=Type.INT, default=0, validator=Range(0), importance=Importance.LOW,
-                  doc="With transaction.boundary=connector: after each so many transactions the last records are sent again in "
-                      "one that is aborted; 0 is never."),
+        ConfigKey(
+            name=TOPIC,
+            type=Type.STRING,
+            validator=NonEmptyString(),
+            importance=Importance.HIGH,
+            doc="The topic to publish the numbered records to.",
+        ),
+        ConfigKey(
+            name=THROUGHPUT,
+            type=Type.LONG,
+            default=-1,
+            validator=Range(-1),
+            importance=Importance.HIGH,
+            doc="Records per second that each task makes; -1 is as many as possible, 0 none at all.",
+        ),
+        ConfigKey(
+            name=COMPLETE_RECORD_DATA,
+            type=Type.BOOLEAN,
+            default=False,
+            importance=Importance.MEDIUM,
+            doc="Whether the value holds the connector's name, task, topic, time and sequence number; "
+            "else it is the sequence number alone.",
+        ),
+        ConfigKey(
+            name=RECORD_SCHEMA,
+            type=Type.BOOLEAN,
+            default=True,
+            importance=Importance.LOW,
+            doc="Whether keys and values have a schema; else they are plain numbers and maps.",
+        ),
+        ConfigKey(
+            name=RECORD_SIZE,
+            type=Type.INT,
+            default=0,
+            validator=Range(0),
+            importance=Importance.LOW,
+            doc="Characters of filling in each value, in a further field payload; needs complete.record.data.",
+        ),
+        ConfigKey(
+            name=RECORD_KEY,
+            type=Type.STRING,
+            default=KEY_TASK,
+            importance=Importance.LOW,
+            validator=OneOf((KEY_TASK, KEY_SEQNO, KEY_NONE)),
+            doc="What the record's key is: the task's number, the sequence number, or nothing. Values other than task "
+            "need complete.record.data, or nothing tells whose number it is.",
+        ),
+        ConfigKey(
+            name=BATCH_SIZE,
+            type=Type.INT,
+            default=500,
+            validator=Range(1),
+            importance=Importance.LOW,
+            doc="The most records that a task gives at each poll.",
+        ),
+        ConfigKey(
+            name=PARTITIONS,
+            type=Type.INT,
+            default=0,
+            validator=Range(0),
+            importance=Importance.LOW,
+            doc="Write to that many partitions of the topic in turn; 0 leaves the choice to the producer.",
+        ),
+        ConfigKey(
+            name=RECORDS_MAX,
+            type=Type.LONG,
+            default=-1,
+            validator=Range(-1),
+            importance=Importance.LOW,
+            doc="The sequence number at which each task stops making records; -1 is never.",
+        ),
+        ConfigKey(
+            name=TRANSACTION_RECORDS,
+            type=Type.INT,
+            default=100,
+            validator=Range(1),
+            importance=Importance.LOW,
+            doc="With transaction.boundary=connector: the records of each transaction.",
+        ),
+        ConfigKey(
+            name=TRANSACTION_ABORT_EVERY,
+            type=Type.INT,
+            default=0,
+            validator=Range(0),
+            importance=Importance.LOW,
+            doc="With transaction.boundary=connector: after each so many transactions the last records are sent again in "
+            "one that is aborted; 0 is never.",
+        ),
         _ID,
     ]
-)  # fmt: skip
+)
 
 SINK = ConfigDef(
     [
-        ConfigKey(name=FILE, type=Type.STRING, default=None, importance=Importance.HIGH,
-                  doc="File to which each flush appends a JSON line for each record; standard output if not given."),
-        ConfigKey(name=OFFSETS_FROM_FILE, type=Type.BOOLEAN, default=False, importance=Importance.LOW,
-                  doc="Whether tasks read on behind what is in the file, whatever the committed offsets say: exactly once."),
+        ConfigKey(
+            name=FILE,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.HIGH,
+            doc="File to which each flush appends a JSON line for each record; standard output if not given.",
+        ),
+        ConfigKey(
+            name=OFFSETS_FROM_FILE,
+            type=Type.BOOLEAN,
+            default=False,
+            importance=Importance.LOW,
+            doc="Whether tasks read on behind what is in the file, whatever the committed offsets say: exactly once.",
+        ),
         _ID,
     ]
-)  # fmt: skip
+)
 
 
 def source_values(config: Mapping[str, str], definition: ConfigDef = SOURCE) -> dict[str, ConfigValue]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import orjson
+
 from sluiceway.errors import DataError
 
 _ENVELOPE = {"schema", "payload"}

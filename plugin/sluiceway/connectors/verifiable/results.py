@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+
 from sluiceway.api import TopicPartition
 from sluiceway.connectors.verifiable.numbering import Seen
 from sluiceway.errors import ConnectError
@@ -23,8 +24,9 @@ class ResultFile:
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise ConnectError(f"Couldn't open the result file '{path}': {error.strerror}. Make its folder, or name another "
-                               "file.") from error  # fmt: skip
+            raise ConnectError(
+                f"Couldn't open the result file '{path}': {error.strerror}. Make its folder, or name another file."
+            ) from error
 
     def append(self, results: Iterable[Mapping[str, Any]]) -> None:
         """Append a line for each result; they are on the disk when this returns. Raises ConnectError; then none of them is."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+
 from sluiceway.api import SinkConnector, SinkRecord, SinkTask, TopicPartition
 from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.connectors.verifiable import config as keys
@@ -85,9 +86,15 @@ class VerifiableSinkTask(SinkTask):
             reporter.report(record, refused)
             return None
         return {
-            "name": self._name, "task": task, "sinkTask": self.id, "topic": record.original_topic, "time_ms": now,
-            "seqno": seqno, "partition": record.original_kafka_partition, "offset": record.original_kafka_offset,
-        }  # fmt: skip
+            "name": self._name,
+            "task": task,
+            "sinkTask": self.id,
+            "topic": record.original_topic,
+            "time_ms": now,
+            "seqno": seqno,
+            "partition": record.original_kafka_partition,
+            "offset": record.original_kafka_offset,
+        }
 
 
 class VerifiableSinkConnector(SinkConnector):

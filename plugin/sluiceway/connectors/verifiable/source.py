@@ -93,9 +93,15 @@ class VerifiableSourceTask(SourceTask):
         schema, value = self.value(seqno, time_ms)
         key_schema, key = self._key_of(seqno)
         return SourceRecord(
-            self._partition, {SEQNO_FIELD: seqno}, self._topic, value, schema, key, key_schema,
+            self._partition,
+            {SEQNO_FIELD: seqno},
+            self._topic,
+            value,
+            schema,
+            key,
+            key_schema,
             seqno % self._partitions if self._partitions else None,
-        )  # fmt: skip
+        )
 
     def _key_of(self, seqno: int) -> tuple[Schema | None, int | None]:
         if self._key == keys.KEY_NONE:

@@ -45,9 +45,11 @@ class AvroConverter(RegistryConverter):
 
     def _take_options(self, values: Mapping[str, ConfigValue]) -> None:
         self._avro = AvroOptions(
-            enhanced=bool(values[_ENHANCED]), meta_data=bool(values[_META_DATA]), scrub=bool(values[_SCRUB]),
+            enhanced=bool(values[_ENHANCED]),
+            meta_data=bool(values[_META_DATA]),
+            scrub=bool(values[_SCRUB]),
             optional_map_keys=bool(values[_OPTIONAL_KEYS]),
-        )  # fmt: skip
+        )
 
     def _writing(self, schema: Schema | None) -> Writing:
         import fastavro

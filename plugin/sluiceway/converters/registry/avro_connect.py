@@ -32,13 +32,21 @@ from sluiceway.data.logical import SCALE, TO_LOGICAL, date_schema, decimal_schem
 from sluiceway.errors import DataError
 
 _PRIMITIVES = {
-    "int": Type.INT32, "long": Type.INT64, "float": Type.FLOAT32, "double": Type.FLOAT64, "boolean": Type.BOOLEAN,
-    "string": Type.STRING, "bytes": Type.BYTES, "fixed": Type.BYTES,
-}  # fmt: skip
+    "int": Type.INT32,
+    "long": Type.INT64,
+    "float": Type.FLOAT32,
+    "double": Type.FLOAT64,
+    "boolean": Type.BOOLEAN,
+    "string": Type.STRING,
+    "bytes": Type.BYTES,
+    "fixed": Type.BYTES,
+}
 _NARROW = {"int8": Type.INT8, "int16": Type.INT16}
 _LOGICAL = {
-    ("int", "date"): date_schema(), ("int", "time-millis"): time_schema(), ("long", "timestamp-millis"): timestamp_schema(),
-}  # fmt: skip
+    ("int", "date"): date_schema(),
+    ("int", "time-millis"): time_schema(),
+    ("long", "timestamp-millis"): timestamp_schema(),
+}
 _DEFAULT_FULL_NAME = f"{NAMESPACE}.{DEFAULT_NAME}"
 _NO_DEFAULT = object()
 
@@ -153,10 +161,14 @@ class ToConnect:
             return self._union(resolved, version)
         base = self._base(resolved)
         parts: dict[str, Any] = {
-            "name": base.name, "version": base.version, "parameters": dict(base.parameters), "key_schema": base.key_schema,
-            "value_schema": base.value_schema, "fields": [(field.name, field.schema) for field in base.fields],
+            "name": base.name,
+            "version": base.version,
+            "parameters": dict(base.parameters),
+            "key_schema": base.key_schema,
+            "value_schema": base.value_schema,
+            "fields": [(field.name, field.schema) for field in base.fields],
             "optional": optional,
-        }  # fmt: skip
+        }
         self._annotate(resolved, parts, version)
         given = resolved.node.get("connect.default", _NO_DEFAULT)
         if default is not _NO_DEFAULT:
@@ -267,20 +279,24 @@ class ToConnect:
             keys, values = entry_schemas(items := self._types.resolve(resolved.node["items"], inner))
             assert schema.key_schema is not None and schema.value_schema is not None  # noqa: S101, PT018 (it is a map)
             return {
-                self._default(schema.key_schema, keys, items.namespace, key):
-                    self._default(schema.value_schema, values, items.namespace, item)
+                self._default(schema.key_schema, keys, items.namespace, key): self._default(
+                    schema.value_schema, values, items.namespace, item
+                )
                 for key, item in value
-            }  # fmt: skip
+            }
         elif kind == "array" and schema.value_schema is not None:
             return [self._default(schema.value_schema, resolved.node["items"], inner, item) for item in value]
         elif kind == "map" and schema.value_schema is not None:
             return {key: self._default(schema.value_schema, resolved.node["values"], inner, item) for key, item in value.items()}
         elif kind == "record":
             types = {field["name"]: field["type"] for field in resolved.node["fields"]}
-            return Struct(schema, {
-                field.name: self._default(field.schema, types[field.name], inner, value.get(field.name))
-                for field in schema.fields
-            })  # fmt: skip
+            return Struct(
+                schema,
+                {
+                    field.name: self._default(field.schema, types[field.name], inner, value.get(field.name))
+                    for field in schema.fields
+                },
+            )
         elif kind == "union":
             return self._union_default(schema, resolved, value)
         elif kind in ("float", "double"):

@@ -16,8 +16,9 @@ from sluiceway.converters.registry.avro_connect import (
 from sluiceway.converters.registry.avro_schema import KEY, VALUE, AvroOptions
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.logical import TO_LOGICAL
-from sluiceway.data.numbers import Float32, Int32, wrap
+from sluiceway.data.numbers import Float32, Int32
 from sluiceway.errors import DataError
+from sluiceway.java.numbers import wrap
 
 Convert = Callable[[Any], Any]
 
@@ -135,8 +136,13 @@ def _item(convert: Convert | None) -> Convert | None:
 
 
 _KINDS: Mapping[type, tuple[str, ...]] = {
-    bool: ("boolean",), str: ("string",), bytes: ("bytes",), float: ("double", "float"), list: ("array",), dict: ("map",),
-}  # fmt: skip
+    bool: ("boolean",),
+    str: ("string",),
+    bytes: ("bytes",),
+    float: ("double", "float"),
+    list: ("array",),
+    dict: ("map",),
+}
 
 
 def _kind_of(value: Any, branches: Mapping[str, Any]) -> str:

@@ -36,9 +36,16 @@ Avro = str | dict[str, Any] | list[Any]
 """An Avro schema as JSON has it."""
 
 _PRIMITIVES = {
-    Type.INT8: "int", Type.INT16: "int", Type.INT32: "int", Type.INT64: "long", Type.FLOAT32: "float", Type.FLOAT64: "double",
-    Type.BOOLEAN: "boolean", Type.STRING: "string", Type.BYTES: "bytes",
-}  # fmt: skip
+    Type.INT8: "int",
+    Type.INT16: "int",
+    Type.INT32: "int",
+    Type.INT64: "long",
+    Type.FLOAT32: "float",
+    Type.FLOAT64: "double",
+    Type.BOOLEAN: "boolean",
+    Type.STRING: "string",
+    Type.BYTES: "bytes",
+}
 _NARROW = {Type.INT8: "int8", Type.INT16: "int16"}
 _LOGICAL = {DATE: "date", TIME: "time-millis", TIMESTAMP: "timestamp-millis"}
 
@@ -48,15 +55,32 @@ def _optional(*types: Any) -> list[Any]:
 
 
 ANYTHING_SCHEMA: Avro = {
-    "type": "record", "name": "Anything", "namespace": NAMESPACE, "fields": [
+    "type": "record",
+    "name": "Anything",
+    "namespace": NAMESPACE,
+    "fields": [
         {"name": "array", "type": _optional({"type": "array", "items": ANYTHING}), "default": None},
-        *({"name": name, "type": _optional(name), "default": None}
-          for name in ("boolean", "bytes", "double", "float", "int", "long", "string")),
-        {"name": "map", "default": None, "type": _optional({"type": "array", "items": {
-            "type": "record", "name": MAP_ENTRY, "namespace": NAMESPACE, "fields": [
-                {"name": KEY, "type": ANYTHING}, {"name": VALUE, "type": ANYTHING}]}})},
+        *(
+            {"name": name, "type": _optional(name), "default": None}
+            for name in ("boolean", "bytes", "double", "float", "int", "long", "string")
+        ),
+        {
+            "name": "map",
+            "default": None,
+            "type": _optional(
+                {
+                    "type": "array",
+                    "items": {
+                        "type": "record",
+                        "name": MAP_ENTRY,
+                        "namespace": NAMESPACE,
+                        "fields": [{"name": KEY, "type": ANYTHING}, {"name": VALUE, "type": ANYTHING}],
+                    },
+                }
+            ),
+        },
     ],
-}  # fmt: skip
+}
 """What schemaless values are written with: a record in which the field of the value's type is set."""
 
 
@@ -164,8 +188,12 @@ def _map(schema: Schema, options: AvroOptions) -> dict[str, Any]:
     if has_string_keys(schema, options):
         return {"type": "map", "values": _expand(schema.value_schema, options)}
     namespace, name = options.full(schema.name) if schema.name else (NAMESPACE, MAP_ENTRY)
-    entry: dict[str, Any] = {"type": "record", "name": name, "namespace": namespace or "", "fields": [
-        _field(KEY, schema.key_schema, None, options), _field(VALUE, schema.value_schema, None, options)]}  # fmt: skip
+    entry: dict[str, Any] = {
+        "type": "record",
+        "name": name,
+        "namespace": namespace or "",
+        "fields": [_field(KEY, schema.key_schema, None, options), _field(VALUE, schema.value_schema, None, options)],
+    }
     if schema.name:
         entry["connect.internal.type"] = MAP_ENTRY
     return {"type": "array", "items": entry}

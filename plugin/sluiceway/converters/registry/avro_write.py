@@ -145,6 +145,15 @@ def anything(value: Any) -> dict[str, Any]:
 
 
 _SCHEMALESS = {
-    bool: "boolean", Int8: "int", Int16: "int", Int32: "int", int: "long", Float32: "float", float: "double", str: "string",
-    bytes: "bytes", bytearray: "bytes", memoryview: "bytes",
-}  # fmt: skip
+    bool: "boolean",
+    Int8: "int",
+    Int16: "int",
+    Int32: "int",
+    int: "long",
+    Float32: "float",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    bytearray: "bytes",
+    memoryview: "bytes",
+}

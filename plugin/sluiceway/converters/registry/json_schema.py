@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import orjson
+
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import OneOf
 from sluiceway.converters.registry import serdes
@@ -38,20 +39,26 @@ class JsonSchemaConverter(RegistryConverter):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return COMMON.define(
-            ConfigKey(name=_DECIMALS, type=Type.STRING, default="BASE64", importance=Importance.LOW,
-                      validator=OneOf(("BASE64", "NUMERIC"), ignore_case=True),
-                      doc="How decimals are written: BASE64 keeps every digit, NUMERIC is a JSON number."),
+            ConfigKey(
+                name=_DECIMALS,
+                type=Type.STRING,
+                default="BASE64",
+                importance=Importance.LOW,
+                validator=OneOf(("BASE64", "NUMERIC"), ignore_case=True),
+                doc="How decimals are written: BASE64 keeps every digit, NUMERIC is a JSON number.",
+            ),
             flag(_ADDITIONAL, True, "Whether object schemas allow other properties than their own."),
             flag(_NON_REQUIRED, False, "Whether properties that are not required become optional fields."),
             flag(_VALIDATE, False, "Whether each record is validated against its JSON Schema as it is written or read."),
-        )  # fmt: skip
+        )
 
     def _take_options(self, values: Mapping[str, ConfigValue]) -> None:
         self._validate = bool(values[_VALIDATE])
         self._json = JsonOptions(
-            numeric_decimals=str(values[_DECIMALS]).upper() == "NUMERIC", additional_properties=bool(values[_ADDITIONAL]),
+            numeric_decimals=str(values[_DECIMALS]).upper() == "NUMERIC",
+            additional_properties=bool(values[_ADDITIONAL]),
             optional_unless_required=bool(values[_NON_REQUIRED]),
-        )  # fmt: skip
+        )
 
     def _writing(self, schema: Schema | None) -> Writing:
         if schema is None:

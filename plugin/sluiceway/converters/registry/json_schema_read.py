@@ -15,16 +15,21 @@ from typing import Any
 from sluiceway.converters.registry.json_schema_write import ENUM, ENUM_PREFIX, KEY, ONE_OF, VALUE, JsonOptions, has_string_keys
 from sluiceway.data import STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import DECIMAL, TO_LOGICAL
-from sluiceway.data.numbers import to_float32, wrap
 from sluiceway.data.schema import INTEGER_BITS
 from sluiceway.errors import DataError
+from sluiceway.java.numbers import to_float32, wrap
 
 Convert = Callable[[Any], Any]
 
 _NUMBERS = {
-    "int8": Type.INT8, "int16": Type.INT16, "int32": Type.INT32, "int64": Type.INT64, "float32": Type.FLOAT32,
-    "float64": Type.FLOAT64, "bytes": Type.BYTES,
-}  # fmt: skip
+    "int8": Type.INT8,
+    "int16": Type.INT16,
+    "int32": Type.INT32,
+    "int64": Type.INT64,
+    "float32": Type.FLOAT32,
+    "float64": Type.FLOAT64,
+    "bytes": Type.BYTES,
+}
 _FLOATS = (Type.FLOAT32, Type.FLOAT64)
 _NULL = {"type": "null"}
 
@@ -289,8 +294,11 @@ def _is_instance(schema: Schema, value: Any) -> bool:
     if schema.type is Type.BYTES:
         return isinstance(value, (float, Decimal))
     expected: Mapping[Type, type | tuple[type, ...]] = {
-        Type.BOOLEAN: bool, Type.STRING: str, Type.ARRAY: list, Type.MAP: (dict, list),
-    }  # fmt: skip
+        Type.BOOLEAN: bool,
+        Type.STRING: str,
+        Type.ARRAY: list,
+        Type.MAP: (dict, list),
+    }
     return isinstance(value, expected[schema.type])
 
 

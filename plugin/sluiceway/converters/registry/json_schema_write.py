@@ -27,12 +27,16 @@ KEY, VALUE = "key", "value"
 Convert = Callable[[Any], Any]
 
 _PRIMITIVES: dict[Type, dict[str, Any]] = {
-    Type.INT8: {"type": "integer", "connect.type": "int8"}, Type.INT16: {"type": "integer", "connect.type": "int16"},
-    Type.INT32: {"type": "integer", "connect.type": "int32"}, Type.INT64: {"type": "integer", "connect.type": "int64"},
-    Type.FLOAT32: {"type": "number", "connect.type": "float32"}, Type.FLOAT64: {"type": "number", "connect.type": "float64"},
-    Type.BOOLEAN: {"type": "boolean"}, Type.STRING: {"type": "string"},
+    Type.INT8: {"type": "integer", "connect.type": "int8"},
+    Type.INT16: {"type": "integer", "connect.type": "int16"},
+    Type.INT32: {"type": "integer", "connect.type": "int32"},
+    Type.INT64: {"type": "integer", "connect.type": "int64"},
+    Type.FLOAT32: {"type": "number", "connect.type": "float32"},
+    Type.FLOAT64: {"type": "number", "connect.type": "float64"},
+    Type.BOOLEAN: {"type": "boolean"},
+    Type.STRING: {"type": "string"},
     Type.BYTES: {"type": "string", "connect.type": "bytes"},
-}  # fmt: skip
+}
 _DATES = (DATE, TIME, TIMESTAMP)
 
 

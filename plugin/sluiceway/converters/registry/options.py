@@ -48,9 +48,13 @@ def _static_token(name: str, value: ConfigValue) -> None:
 
 
 def _key(
-    name: str, kind: Type, default: ConfigValue, importance: Importance, doc: str,
+    name: str,
+    kind: Type,
+    default: ConfigValue,
+    importance: Importance,
+    doc: str,
     validator: Callable[[str, ConfigValue], None] | None = None,
-) -> ConfigKey:  # fmt: skip
+) -> ConfigKey:
     return ConfigKey(name=name, type=kind, default=default, importance=importance, doc=doc, validator=validator)
 
 
@@ -61,40 +65,68 @@ def flag(name: str, default: bool, doc: str, importance: Importance = Importance
 
 _HIGH, _MEDIUM, _LOW = Importance.HIGH, Importance.MEDIUM, Importance.LOW
 
-COMMON = ConfigDef([
-    ConfigKey(name=URL, type=Type.LIST, importance=_HIGH,
-              doc="Comma-separated URLs of the Schema Registry; the next is asked when one cannot be reached."),
-    flag(AUTO_REGISTER, True, "Whether a schema that the registry does not know is registered."),
-    flag(USE_LATEST, False, "With auto.register.schemas=false: write with the subject's latest schema.", _LOW),
-    _key(USE_ID, Type.INT, -1, _LOW, "With auto.register.schemas=false: write with the schema of this id (0 or more)."),
-    flag(STRICT, True, "Taken for compatibility: an Avro record that the latest schema cannot hold always fails as it is "
-                       "written; JSON and Protobuf records are not compared with it.", _LOW),
-    flag(NORMALIZE, False, "Whether the registry brings schemas into a normal form before it compares them."),
-    _key("key.subject.name.strategy", Type.CLASS, TOPIC_NAME, _MEDIUM,
-         "How subjects of key schemas are named: TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy.", _strategy),
-    _key("value.subject.name.strategy", Type.CLASS, TOPIC_NAME, _MEDIUM,
-         "How subjects of value schemas are named: TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy.", _strategy),
-    _key(CREDENTIALS_SOURCE, Type.STRING, "URL", _MEDIUM,
-         "Where the user and password for HTTP come from: the URL itself, or USER_INFO.", OneOf(("URL", "USER_INFO"))),
-    _key(USER_INFO, Type.PASSWORD, None, _MEDIUM, "user:password, with basic.auth.credentials.source=USER_INFO."),
-    _key(_PREFIX + USER_INFO, Type.PASSWORD, None, _MEDIUM, "The same as basic.auth.user.info, which it precedes."),
-    _key("bearer.auth.credentials.source", Type.STRING, None, _MEDIUM, "STATIC_TOKEN, or nothing.",
-         _static_token),
-    _key(_TOKEN, Type.PASSWORD, None, _MEDIUM, "The token, with bearer.auth.credentials.source=STATIC_TOKEN."),
-    _key("bearer.auth.logical.cluster", Type.STRING, "", _LOW, "The registry's logical cluster, sent along with the token."),
-    _key(_TRUSTSTORE + ".location", Type.STRING, None, _HIGH, "PEM file of the certificates to trust."),
-    _key(_TRUSTSTORE + ".type", Type.STRING, None, _MEDIUM, "PEM.", _pem),
-    _key(_KEYSTORE + ".location", Type.STRING, None, _HIGH, "PEM file of the client's certificate and private key."),
-    _key(_KEYSTORE + ".type", Type.STRING, None, _MEDIUM, "PEM.", _pem),
-    _key(_KEY_PASSWORD, Type.PASSWORD, None, _HIGH, "Password of the private key."),
-    _key("proxy.host", Type.STRING, "", _LOW, "Host of the HTTP proxy to go through."),
-    _key("proxy.port", Type.INT, -1, _LOW, "Port of the HTTP proxy."),
-    _key("max.retries", Type.INT, 3, _LOW, "How often a request is tried again.", Range(0)),
-    _key("retries.wait.ms", Type.INT, 1000, _LOW, "Longest wait before the first retry, in milliseconds.", Range(0)),
-    _key("retries.max.wait.ms", Type.INT, 20000, _LOW, "Longest wait before any retry, in milliseconds.", Range(0)),
-    _key("http.read.timeout.ms", Type.INT, 60000, _LOW, "Longest wait for an answer, in milliseconds.", Range(1)),
-    _key(CACHE, Type.INT, 1000, _LOW, "How many converted schemas are kept.", Range(0)),
-])  # fmt: skip
+COMMON = ConfigDef(
+    [
+        ConfigKey(
+            name=URL,
+            type=Type.LIST,
+            importance=_HIGH,
+            doc="Comma-separated URLs of the Schema Registry; the next is asked when one cannot be reached.",
+        ),
+        flag(AUTO_REGISTER, True, "Whether a schema that the registry does not know is registered."),
+        flag(USE_LATEST, False, "With auto.register.schemas=false: write with the subject's latest schema.", _LOW),
+        _key(USE_ID, Type.INT, -1, _LOW, "With auto.register.schemas=false: write with the schema of this id (0 or more)."),
+        flag(
+            STRICT,
+            True,
+            "Taken for compatibility: an Avro record that the latest schema cannot hold always fails as it is "
+            "written; JSON and Protobuf records are not compared with it.",
+            _LOW,
+        ),
+        flag(NORMALIZE, False, "Whether the registry brings schemas into a normal form before it compares them."),
+        _key(
+            "key.subject.name.strategy",
+            Type.CLASS,
+            TOPIC_NAME,
+            _MEDIUM,
+            "How subjects of key schemas are named: TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy.",
+            _strategy,
+        ),
+        _key(
+            "value.subject.name.strategy",
+            Type.CLASS,
+            TOPIC_NAME,
+            _MEDIUM,
+            "How subjects of value schemas are named: TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy.",
+            _strategy,
+        ),
+        _key(
+            CREDENTIALS_SOURCE,
+            Type.STRING,
+            "URL",
+            _MEDIUM,
+            "Where the user and password for HTTP come from: the URL itself, or USER_INFO.",
+            OneOf(("URL", "USER_INFO")),
+        ),
+        _key(USER_INFO, Type.PASSWORD, None, _MEDIUM, "user:password, with basic.auth.credentials.source=USER_INFO."),
+        _key(_PREFIX + USER_INFO, Type.PASSWORD, None, _MEDIUM, "The same as basic.auth.user.info, which it precedes."),
+        _key("bearer.auth.credentials.source", Type.STRING, None, _MEDIUM, "STATIC_TOKEN, or nothing.", _static_token),
+        _key(_TOKEN, Type.PASSWORD, None, _MEDIUM, "The token, with bearer.auth.credentials.source=STATIC_TOKEN."),
+        _key("bearer.auth.logical.cluster", Type.STRING, "", _LOW, "The registry's logical cluster, sent along with the token."),
+        _key(_TRUSTSTORE + ".location", Type.STRING, None, _HIGH, "PEM file of the certificates to trust."),
+        _key(_TRUSTSTORE + ".type", Type.STRING, None, _MEDIUM, "PEM.", _pem),
+        _key(_KEYSTORE + ".location", Type.STRING, None, _HIGH, "PEM file of the client's certificate and private key."),
+        _key(_KEYSTORE + ".type", Type.STRING, None, _MEDIUM, "PEM.", _pem),
+        _key(_KEY_PASSWORD, Type.PASSWORD, None, _HIGH, "Password of the private key."),
+        _key("proxy.host", Type.STRING, "", _LOW, "Host of the HTTP proxy to go through."),
+        _key("proxy.port", Type.INT, -1, _LOW, "Port of the HTTP proxy."),
+        _key("max.retries", Type.INT, 3, _LOW, "How often a request is tried again.", Range(0)),
+        _key("retries.wait.ms", Type.INT, 1000, _LOW, "Longest wait before the first retry, in milliseconds.", Range(0)),
+        _key("retries.max.wait.ms", Type.INT, 20000, _LOW, "Longest wait before any retry, in milliseconds.", Range(0)),
+        _key("http.read.timeout.ms", Type.INT, 60000, _LOW, "Longest wait for an answer, in milliseconds.", Range(1)),
+        _key(CACHE, Type.INT, 1000, _LOW, "How many converted schemas are kept.", Range(0)),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,13 @@ class ProtobufConverter(RegistryConverter):
 
     def _take_options(self, values: Mapping[str, ConfigValue]) -> None:
         self._proto = ProtobufOptions(
-            full_names=bool(values[_ENHANCED]), scrub=bool(values[_SCRUB]), wrappers=bool(values[_WRAPPERS]),
-            optionals=bool(values[_OPTIONALS]), index_unions=bool(values[_INDEX]), wrap_primitives=bool(values[_PRIMITIVES]),
-        )  # fmt: skip
+            full_names=bool(values[_ENHANCED]),
+            scrub=bool(values[_SCRUB]),
+            wrappers=bool(values[_WRAPPERS]),
+            optionals=bool(values[_OPTIONALS]),
+            index_unions=bool(values[_INDEX]),
+            wrap_primitives=bool(values[_PRIMITIVES]),
+        )
 
     def _writing(self, schema: Schema | None) -> Writing:
         from google.protobuf import wrappers_pb2

@@ -22,18 +22,34 @@ from sluiceway.data.logical import DECIMAL, decimal_schema
 from sluiceway.errors import DataError
 
 _TYPES = {
-    "INT32": Type.INT32, "SINT32": Type.INT32, "SFIXED32": Type.INT32, "UINT32": Type.INT64, "FIXED32": Type.INT64,
-    "INT64": Type.INT64, "UINT64": Type.INT64, "SINT64": Type.INT64, "FIXED64": Type.INT64, "SFIXED64": Type.INT64,
-    "FLOAT": Type.FLOAT32, "DOUBLE": Type.FLOAT64, "BOOL": Type.BOOLEAN, "STRING": Type.STRING, "BYTES": Type.BYTES,
-}  # fmt: skip
+    "INT32": Type.INT32,
+    "SINT32": Type.INT32,
+    "SFIXED32": Type.INT32,
+    "UINT32": Type.INT64,
+    "FIXED32": Type.INT64,
+    "INT64": Type.INT64,
+    "UINT64": Type.INT64,
+    "SINT64": Type.INT64,
+    "FIXED64": Type.INT64,
+    "SFIXED64": Type.INT64,
+    "FLOAT": Type.FLOAT32,
+    "DOUBLE": Type.FLOAT64,
+    "BOOL": Type.BOOLEAN,
+    "STRING": Type.STRING,
+    "BYTES": Type.BYTES,
+}
 _NARROW = {"int8": Type.INT8, "int16": Type.INT16}
 WRAPPED = {
-    "google.protobuf.DoubleValue": Type.FLOAT64, "google.protobuf.FloatValue": Type.FLOAT32,
-    "google.protobuf.Int64Value": Type.INT64, "google.protobuf.UInt64Value": Type.INT64,
-    "google.protobuf.Int32Value": Type.INT32, "google.protobuf.UInt32Value": Type.INT64,
-    "google.protobuf.BoolValue": Type.BOOLEAN, "google.protobuf.StringValue": Type.STRING,
+    "google.protobuf.DoubleValue": Type.FLOAT64,
+    "google.protobuf.FloatValue": Type.FLOAT32,
+    "google.protobuf.Int64Value": Type.INT64,
+    "google.protobuf.UInt64Value": Type.INT64,
+    "google.protobuf.Int32Value": Type.INT32,
+    "google.protobuf.UInt32Value": Type.INT64,
+    "google.protobuf.BoolValue": Type.BOOLEAN,
+    "google.protobuf.StringValue": Type.STRING,
     "google.protobuf.BytesValue": Type.BYTES,
-}  # fmt: skip
+}
 _LOGICAL_NAMES = {type_name: name for name, (type_name, _file) in LOGICAL.items()} | {"confluent.types.Decimal": DECIMAL}
 
 
@@ -84,10 +100,12 @@ def _message(message: Any, options: ProtobufOptions, within: tuple[str, ...], **
     for oneof in message.oneofs:
         if not _is_synthetic(oneof):
             parts = [(part.name, _field(part, options, within)) for part in oneof.fields]
-            fields.append((
-                union_name(oneof, options),
-                Schema(Type.STRUCT, name=UNION_PREFIX + oneof.name, optional=True, fields=parts),
-            ))  # fmt: skip
+            fields.append(
+                (
+                    union_name(oneof, options),
+                    Schema(Type.STRUCT, name=UNION_PREFIX + oneof.name, optional=True, fields=parts),
+                )
+            )
     fields += [(part.name, _field(part, options, within)) for part in message.fields if real_oneof(part) is None]
     name = message.full_name if options.full_names else message.name
     return Schema(Type.STRUCT, name=name, fields=fields, **attributes)
@@ -99,9 +117,12 @@ def _field(part: Any, options: ProtobufOptions, within: tuple[str, ...]) -> Sche
     if part.message_type is not None and is_map(part.message_type) and is_repeated(part):
         key, value = part.message_type.fields
         return Schema.map(
-            _field(key, options, within), _field(value, options, within), name=map_name(part.message_type.name),
-            optional=optional, parameters=tag,
-        )  # fmt: skip
+            _field(key, options, within),
+            _field(value, options, within),
+            name=map_name(part.message_type.name),
+            optional=optional,
+            parameters=tag,
+        )
     if is_repeated(part):
         return Schema.array(_single(part, options, within, {}, optional=True), optional=True, parameters=tag)
     return _single(part, options, within, tag, optional=optional)

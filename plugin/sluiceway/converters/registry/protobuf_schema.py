@@ -32,19 +32,33 @@ FILE = "default"
 KEY, VALUE = "key", "value"
 
 _SCALARS = {
-    Type.INT8: "INT32", Type.INT16: "INT32", Type.INT32: "INT32", Type.INT64: "INT64", Type.FLOAT32: "FLOAT",
-    Type.FLOAT64: "DOUBLE", Type.BOOLEAN: "BOOL", Type.STRING: "STRING", Type.BYTES: "BYTES",
-}  # fmt: skip
+    Type.INT8: "INT32",
+    Type.INT16: "INT32",
+    Type.INT32: "INT32",
+    Type.INT64: "INT64",
+    Type.FLOAT32: "FLOAT",
+    Type.FLOAT64: "DOUBLE",
+    Type.BOOLEAN: "BOOL",
+    Type.STRING: "STRING",
+    Type.BYTES: "BYTES",
+}
 WRAPPERS = {
-    Type.INT8: "Int32Value", Type.INT16: "Int32Value", Type.INT32: "Int32Value", Type.INT64: "Int64Value",
-    Type.FLOAT32: "FloatValue", Type.FLOAT64: "DoubleValue", Type.BOOLEAN: "BoolValue", Type.STRING: "StringValue",
+    Type.INT8: "Int32Value",
+    Type.INT16: "Int32Value",
+    Type.INT32: "Int32Value",
+    Type.INT64: "Int64Value",
+    Type.FLOAT32: "FloatValue",
+    Type.FLOAT64: "DoubleValue",
+    Type.BOOLEAN: "BoolValue",
+    Type.STRING: "StringValue",
     Type.BYTES: "BytesValue",
-}  # fmt: skip
+}
 LOGICAL = {
-    DECIMAL: ("confluent.type.Decimal", "confluent/type/decimal.proto"), DATE: ("google.type.Date", "google/type/date.proto"),
+    DECIMAL: ("confluent.type.Decimal", "confluent/type/decimal.proto"),
+    DATE: ("google.type.Date", "google/type/date.proto"),
     TIME: ("google.type.TimeOfDay", "google/type/timeofday.proto"),
     TIMESTAMP: ("google.protobuf.Timestamp", "google/protobuf/timestamp.proto"),
-}  # fmt: skip
+}
 _WRAPPERS_FILE = "google/protobuf/wrappers.proto"
 _META_FILE = "confluent/meta.proto"
 _NARROW = {Type.INT8: "int8", Type.INT16: "int16"}
@@ -78,22 +92,58 @@ def _known_files() -> Mapping[str, bytes]:
 
     from google.protobuf import descriptor_pb2
 
-    modules = [f"google.protobuf.{name}_pb2" for name in (
-        "any", "api", "descriptor", "duration", "empty", "field_mask",
-        "source_context", "struct", "timestamp", "type", "wrappers",
-    )]  # fmt: skip
-    modules += [f"google.type.{name}_pb2" for name in (
-        "calendar_period", "color", "date", "datetime", "dayofweek", "expr", "fraction", "latlng", "money", "month",
-        "postal_address", "quaternion", "timeofday",
-    )]  # fmt: skip
+    modules = [
+        f"google.protobuf.{name}_pb2"
+        for name in (
+            "any",
+            "api",
+            "descriptor",
+            "duration",
+            "empty",
+            "field_mask",
+            "source_context",
+            "struct",
+            "timestamp",
+            "type",
+            "wrappers",
+        )
+    ]
+    modules += [
+        f"google.type.{name}_pb2"
+        for name in (
+            "calendar_period",
+            "color",
+            "date",
+            "datetime",
+            "dayofweek",
+            "expr",
+            "fraction",
+            "latlng",
+            "money",
+            "month",
+            "postal_address",
+            "quaternion",
+            "timeofday",
+        )
+    ]
     descriptors = [importlib.import_module(module).DESCRIPTOR for module in modules]
     descriptors.append(field_meta()[1].DESCRIPTOR)
     files = {descriptor.name: descriptor.serialized_pb for descriptor in descriptors}
     decimal = descriptor_pb2.FileDescriptorProto(
-        name=LOGICAL[DECIMAL][1], package="confluent.type", syntax="proto3",
-        message_type=[descriptor_pb2.DescriptorProto(name="Decimal", field=[
-            _plain_field("value", 1, "BYTES"), _plain_field("precision", 2, "UINT32"), _plain_field("scale", 3, "INT32")])],
-    )  # fmt: skip
+        name=LOGICAL[DECIMAL][1],
+        package="confluent.type",
+        syntax="proto3",
+        message_type=[
+            descriptor_pb2.DescriptorProto(
+                name="Decimal",
+                field=[
+                    _plain_field("value", 1, "BYTES"),
+                    _plain_field("precision", 2, "UINT32"),
+                    _plain_field("scale", 3, "INT32"),
+                ],
+            )
+        ],
+    )
     return files | {decimal.name: decimal.SerializeToString()}
 
 

@@ -19,8 +19,8 @@ from sluiceway.converters.registry.protobuf_connect import (
 from sluiceway.converters.registry.protobuf_schema import ENUM, ENUM_PREFIX, KEY, VALUE, ProtobufOptions, is_oneof
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.logical import DATE, DECIMAL, FROM_LOGICAL, SCALE, TIME, TIMESTAMP, TO_LOGICAL
-from sluiceway.data.numbers import wrap
 from sluiceway.errors import DataError
+from sluiceway.java.numbers import wrap
 
 Convert = Callable[[Any], Any]
 
@@ -109,9 +109,11 @@ def _date(schema: Schema, value: Any) -> dict[str, int]:
 def _time(schema: Schema, value: Any) -> dict[str, int]:
     millis = FROM_LOGICAL[TIME](schema, value)
     return {
-        "hours": millis // 3_600_000, "minutes": millis // 60_000 % 60, "seconds": millis // 1000 % 60,
+        "hours": millis // 3_600_000,
+        "minutes": millis // 60_000 % 60,
+        "seconds": millis // 1000 % 60,
         "nanos": millis % 1000 * _NANOS,
-    }  # fmt: skip
+    }
 
 
 def _timestamp(schema: Schema, value: Any) -> dict[str, int]:
@@ -120,8 +122,11 @@ def _timestamp(schema: Schema, value: Any) -> dict[str, int]:
 
 
 _TO_MESSAGE: dict[str, Callable[[Schema, Any], dict[str, Any]]] = {
-    DECIMAL: _decimal, DATE: _date, TIME: _time, TIMESTAMP: _timestamp,
-}  # fmt: skip
+    DECIMAL: _decimal,
+    DATE: _date,
+    TIME: _time,
+    TIMESTAMP: _timestamp,
+}
 
 
 def reader(message: Any, schema: Schema, options: ProtobufOptions) -> Convert:
@@ -232,5 +237,8 @@ def _to_timestamp(schema: Schema, message: Any) -> Any:
 
 
 _FROM_MESSAGE: dict[str, Callable[[Schema, Any], Any]] = {
-    DECIMAL: _to_decimal, DATE: _to_date, TIME: _to_time, TIMESTAMP: _to_timestamp,
-}  # fmt: skip
+    DECIMAL: _to_decimal,
+    DATE: _to_date,
+    TIME: _to_time,
+    TIMESTAMP: _to_timestamp,
+}

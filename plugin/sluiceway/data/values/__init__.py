@@ -17,16 +17,32 @@ from sluiceway.data.logical import date_schema, decimal_schema, time_schema, tim
 from sluiceway.data.schema import Schema, Type
 from sluiceway.data.struct import Struct
 from sluiceway.data.values.converting import convert
-from sluiceway.data.values.parsing import Parsed, parse_string
 from sluiceway.data.values.inferred_schemas import schema_of, type_of
+from sluiceway.data.values.parsing import Parsed, parse_string
 from sluiceway.data.values.text import date_format_for
 
 __all__ = [
-    "Parsed", "convert_to_boolean", "convert_to_byte", "convert_to_date", "convert_to_decimal", "convert_to_double",
-    "convert_to_float", "convert_to_integer", "convert_to_list", "convert_to_long", "convert_to_map", "convert_to_short",
-    "convert_to_string", "convert_to_struct", "convert_to_time", "convert_to_timestamp", "date_format_for", "parse_string",
-    "schema_of", "type_of",
-]  # fmt: skip
+    "Parsed",
+    "convert_to_boolean",
+    "convert_to_byte",
+    "convert_to_date",
+    "convert_to_decimal",
+    "convert_to_double",
+    "convert_to_float",
+    "convert_to_integer",
+    "convert_to_list",
+    "convert_to_long",
+    "convert_to_map",
+    "convert_to_short",
+    "convert_to_string",
+    "convert_to_struct",
+    "convert_to_time",
+    "convert_to_timestamp",
+    "date_format_for",
+    "parse_string",
+    "schema_of",
+    "type_of",
+]
 
 _LIST = Schema(Type.ARRAY)
 _MAP = Schema(Type.MAP)

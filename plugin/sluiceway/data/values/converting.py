@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from sluiceway.java.dates.hybrid_calendar import DAY_MS
-from sluiceway.data.instant import MOMENT_TYPES, date_of, millis_of, time_of, timestamp_of
 from sluiceway.data.class_names import java_class
-from sluiceway.java.numbers import double_to_integer, java_double, parse_decimal
+from sluiceway.data.instant import MOMENT_TYPES, date_of, millis_of, time_of, timestamp_of
 from sluiceway.data.logical import DATE, DECIMAL, FROM_LOGICAL, TIME, TIMESTAMP, TO_LOGICAL
-from sluiceway.data.numbers import Float32, Int8, Int16, Int32, to_float32, wrap
+from sluiceway.data.numbers import Float32, Int8, Int16, Int32
 from sluiceway.data.schema import Schema, Type
 from sluiceway.data.struct import Struct
 from sluiceway.data.text import java_text
 from sluiceway.data.values.text import value_text
 from sluiceway.errors import DataError
+from sluiceway.java.dates.hybrid_calendar import DAY_MS
+from sluiceway.java.numbers import double_to_integer, java_double, parse_decimal, to_float32, wrap
 
 _BYTES = (bytes, bytearray, memoryview)
 
@@ -183,12 +183,23 @@ def _quotient(value: int, divisor: int) -> int:
 
 
 _CONVERSIONS: dict[Type, Callable[[Schema, Schema | None, Any], Any]] = {
-    Type.BOOLEAN: _to_boolean, Type.INT8: _to_integer(Int8, 8), Type.INT16: _to_integer(Int16, 16),
-    Type.INT32: _to_integer(Int32, 32), Type.INT64: _to_integer(int, 64), Type.FLOAT32: _to_float32, Type.FLOAT64: _to_float64,
-    Type.STRING: _to_string, Type.BYTES: _to_bytes, Type.ARRAY: _to_array, Type.MAP: _to_map, Type.STRUCT: _to_struct,
-}  # fmt: skip
+    Type.BOOLEAN: _to_boolean,
+    Type.INT8: _to_integer(Int8, 8),
+    Type.INT16: _to_integer(Int16, 16),
+    Type.INT32: _to_integer(Int32, 32),
+    Type.INT64: _to_integer(int, 64),
+    Type.FLOAT32: _to_float32,
+    Type.FLOAT64: _to_float64,
+    Type.STRING: _to_string,
+    Type.BYTES: _to_bytes,
+    Type.ARRAY: _to_array,
+    Type.MAP: _to_map,
+    Type.STRUCT: _to_struct,
+}
 
 _LOGICAL: dict[str, tuple[Type, Callable[[Schema, Schema | None, Any], Any]]] = {
-    DECIMAL: (Type.BYTES, _to_decimal), DATE: (Type.INT32, _to_date), TIME: (Type.INT32, _to_time),
+    DECIMAL: (Type.BYTES, _to_decimal),
+    DATE: (Type.INT32, _to_date),
+    TIME: (Type.INT32, _to_time),
     TIMESTAMP: (Type.INT64, _to_timestamp),
-}  # fmt: skip
+}

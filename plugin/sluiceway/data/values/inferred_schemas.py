@@ -28,10 +28,16 @@ _TYPES: tuple[tuple[type | tuple[type, ...], Type | None], ...] = (
 )
 
 _PRIMITIVES = {
-    Type.STRING: schemas.STRING_SCHEMA, Type.BOOLEAN: schemas.BOOLEAN_SCHEMA, Type.INT8: schemas.INT8_SCHEMA,
-    Type.INT16: schemas.INT16_SCHEMA, Type.INT32: schemas.INT32_SCHEMA, Type.INT64: schemas.INT64_SCHEMA,
-    Type.FLOAT32: schemas.FLOAT32_SCHEMA, Type.FLOAT64: schemas.FLOAT64_SCHEMA, Type.BYTES: schemas.BYTES_SCHEMA,
-}  # fmt: skip
+    Type.STRING: schemas.STRING_SCHEMA,
+    Type.BOOLEAN: schemas.BOOLEAN_SCHEMA,
+    Type.INT8: schemas.INT8_SCHEMA,
+    Type.INT16: schemas.INT16_SCHEMA,
+    Type.INT32: schemas.INT32_SCHEMA,
+    Type.INT64: schemas.INT64_SCHEMA,
+    Type.FLOAT32: schemas.FLOAT32_SCHEMA,
+    Type.FLOAT64: schemas.FLOAT64_SCHEMA,
+    Type.BYTES: schemas.BYTES_SCHEMA,
+}
 
 _NUMERIC = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64)
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from sluiceway.java.dates.simple_date_format import SimpleDateFormat
 from sluiceway.data.instant import date_of, time_of, timestamp_of
-from sluiceway.java.numbers import parse_decimal
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
-from sluiceway.data.numbers import Float32, Int8, Int16, Int32, to_float32
+from sluiceway.data.numbers import Float32, Int8, Int16, Int32
 from sluiceway.data.schema import (
     BOOLEAN_SCHEMA,
     FLOAT32_SCHEMA,
@@ -28,6 +26,8 @@ from sluiceway.data.values.text import DATE_FORMAT, TIME_FORMAT, TIMESTAMP_FORMA
 from sluiceway.data.values.tokens import Tokens
 from sluiceway.errors import DataError
 from sluiceway.java.blanks import is_blank, trim
+from sluiceway.java.dates.simple_date_format import SimpleDateFormat
+from sluiceway.java.numbers import parse_decimal, to_float32
 
 
 class Parsed(NamedTuple):
@@ -46,8 +46,11 @@ NULL = Parsed(None, None)
 _LITERALS = {"null": NULL, "true": Parsed(BOOLEAN_SCHEMA, True), "false": Parsed(BOOLEAN_SCHEMA, False)}
 
 _INTEGERS = (
-    (INT8_SCHEMA, Int8, 1 << 7), (INT16_SCHEMA, Int16, 1 << 15), (INT32_SCHEMA, Int32, 1 << 31), (INT64_SCHEMA, int, 1 << 63),
-)  # fmt: skip
+    (INT8_SCHEMA, Int8, 1 << 7),
+    (INT16_SCHEMA, Int16, 1 << 15),
+    (INT32_SCHEMA, Int32, 1 << 31),
+    (INT64_SCHEMA, int, 1 << 63),
+)
 
 _MOMENTS: dict[int, tuple[Schema, SimpleDateFormat, Any]] = {
     10: (date_schema(), DATE_FORMAT, date_of),

@@ -6,14 +6,14 @@ import base64
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sluiceway.java.dates.simple_date_format import SimpleDateFormat
-from sluiceway.java.dates.hybrid_calendar import DAY_MS
-from sluiceway.data.instant import MOMENT_TYPES, millis_of
 from sluiceway.data.class_names import java_class
+from sluiceway.data.instant import MOMENT_TYPES, millis_of
 from sluiceway.data.schema import Schema
 from sluiceway.data.struct import Struct
 from sluiceway.data.text import java_text
 from sluiceway.errors import DataError
+from sluiceway.java.dates.hybrid_calendar import DAY_MS
+from sluiceway.java.dates.simple_date_format import SimpleDateFormat
 
 DATE_FORMAT = SimpleDateFormat("yyyy-MM-dd")
 TIME_FORMAT = SimpleDateFormat("HH:mm:ss.SSS'Z'")

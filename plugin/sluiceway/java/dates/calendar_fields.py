@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 
 from sluiceway.java.dates import hybrid_calendar as calendar
-from sluiceway.data.numbers import wrap
+from sluiceway.java.numbers import wrap
 
 ERA, YEAR, WEEK_YEAR, MONTH = "era", "year", "week_year", "month"
 DAY_OF_MONTH, DAY_OF_YEAR, DAY_OF_WEEK = "day_of_month", "day_of_year", "day_of_week"

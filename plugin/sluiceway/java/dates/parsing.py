@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from sluiceway.java.dates import calendar_fields as field
 from sluiceway.java.dates.calendar_fields import CalendarFields
 from sluiceway.java.dates.symbols import ERAS, HALVES, MONTHS, WEEKDAYS, ZONES, indexed
-from sluiceway.java.numbers import double_to_integer
-from sluiceway.data.numbers import wrap
+from sluiceway.java.numbers import double_to_integer, wrap
 
 Parse = Callable[[str, int, CalendarFields], int]
 """``parse(text, start, fields)`` sets fields and returns where it ended; raises ValueError where the text does not fit."""
@@ -58,12 +57,20 @@ def _iso_weekday(value: int) -> int:
 
 
 _NUMBERS: dict[str, tuple[str, Change]] = {
-    "d": (field.DAY_OF_MONTH, _same), "D": (field.DAY_OF_YEAR, _same), "F": (field.WEEKDAY_IN_MONTH, _same),
-    "w": (field.WEEK_OF_YEAR, _same), "W": (field.WEEK_OF_MONTH, _same), "u": (field.DAY_OF_WEEK, _iso_weekday),
-    "H": (field.HOUR_OF_DAY, _same), "k": (field.HOUR_OF_DAY, _clock(24)),
-    "K": (field.HOUR, _same), "h": (field.HOUR, _clock(12)),
-    "m": (field.MINUTE, _same), "s": (field.SECOND, _same), "S": (field.MILLISECOND, _same),
-}  # fmt: skip
+    "d": (field.DAY_OF_MONTH, _same),
+    "D": (field.DAY_OF_YEAR, _same),
+    "F": (field.WEEKDAY_IN_MONTH, _same),
+    "w": (field.WEEK_OF_YEAR, _same),
+    "W": (field.WEEK_OF_MONTH, _same),
+    "u": (field.DAY_OF_WEEK, _iso_weekday),
+    "H": (field.HOUR_OF_DAY, _same),
+    "k": (field.HOUR_OF_DAY, _clock(24)),
+    "K": (field.HOUR, _same),
+    "h": (field.HOUR, _clock(12)),
+    "m": (field.MINUTE, _same),
+    "s": (field.SECOND, _same),
+    "S": (field.MILLISECOND, _same),
+}
 
 _NAMES: dict[str, tuple[str, Mapping[str, int]]] = {
     "G": (field.ERA, {name: number for number, name in enumerate((*ERAS, "Before Christ", "Anno Domini"))}),

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sluiceway.java.dates.calendar_fields import CalendarFields, offset_of_utc
+from sluiceway.java.dates.hybrid_calendar import DAY_MS
 from sluiceway.java.dates.parsing import Parse, parser
 from sluiceway.java.dates.printing import LETTERS, Moment, Print, printer
 from sluiceway.java.dates.strict_parsing import strict_parser
-from sluiceway.java.dates.hybrid_calendar import DAY_MS
 
 _UNITS = {"S": 1, "s": 1000, "m": 60_000, "H": 3_600_000, "k": 3_600_000, "K": 3_600_000, "h": 3_600_000, "a": 3_600_000}
 

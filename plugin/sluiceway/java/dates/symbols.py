@@ -7,8 +7,19 @@ from typing import NamedTuple
 ERAS = ("BC", "AD")
 HALVES = ("AM", "PM")
 MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 
 
@@ -33,10 +44,33 @@ ZONES = tuple(
     NamedZone(name, offset)
     for offset, names in (
         (0, ("UTC", "Coordinated Universal Time", "GMT", "Greenwich Mean Time", "WET", "Western European Time")),
-        (60, ("CET", "Central European Time", "Central European Standard Time", "BST", "British Summer Time", "WEST",
-              "Western European Summer Time")),
-        (120, ("CEST", "Central European Summer Time", "EET", "Eastern European Time", "Eastern European Standard Time", "IST",
-               "CAT", "Central Africa Time", "SAST", "South Africa Standard Time")),
+        (
+            60,
+            (
+                "CET",
+                "Central European Time",
+                "Central European Standard Time",
+                "BST",
+                "British Summer Time",
+                "WEST",
+                "Western European Summer Time",
+            ),
+        ),
+        (
+            120,
+            (
+                "CEST",
+                "Central European Summer Time",
+                "EET",
+                "Eastern European Time",
+                "Eastern European Standard Time",
+                "IST",
+                "CAT",
+                "Central Africa Time",
+                "SAST",
+                "South Africa Standard Time",
+            ),
+        ),
         (180, ("EEST", "Eastern European Summer Time", "MSK", "Moscow Standard Time", "EAT", "East Africa Time")),
         (330, ("India Standard Time",)),
         (480, ("AWST", "Hong Kong Time", "HKT", "Singapore Time")),
@@ -56,5 +90,5 @@ ZONES = tuple(
         (-210, ("NST", "Newfoundland Standard Time")),
     )
     for name in names
-)  # fmt: skip
+)
 """The common ones of the several hundred that Java knows."""

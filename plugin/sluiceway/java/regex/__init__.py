@@ -6,13 +6,11 @@ import functools
 import re
 from typing import NamedTuple
 
-from sluiceway.config.definition import ConfigValue
-from sluiceway.errors import ConfigError
 from sluiceway.java.regex.parser import translate
-from sluiceway.java.regex.text import RegexError
 from sluiceway.java.regex.replacement import expand
+from sluiceway.java.regex.text import RegexError
 
-__all__ = ["JavaRegex", "RegexError", "compile_java", "valid_regex"]
+__all__ = ["JavaRegex", "RegexError", "compile_java"]
 
 
 class JavaRegex(NamedTuple):
@@ -45,11 +43,3 @@ def compile_java(pattern: str) -> JavaRegex:
         return JavaRegex(re.compile(translated.pattern), translated.names, translated.groups)
     except (re.error, OverflowError, RecursionError) as error:
         raise RegexError(str(error), pattern) from error
-
-
-def valid_regex(name: str, value: ConfigValue) -> None:
-    """Validator of config keys that hold a pattern. Raises ConfigError."""
-    try:
-        compile_java(str(value))
-    except RegexError as error:
-        raise ConfigError(name, value, f"Invalid regex: {error}") from error

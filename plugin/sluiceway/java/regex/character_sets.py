@@ -85,9 +85,37 @@ _POSIX: dict[str, Ranges] = {
 }
 
 _CATEGORIES = (
-    "Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Me", "Mc", "Nd", "Nl", "No", "Zs", "Zl", "Zp", "Cc", "Cf", "Co", "Cs", "Cn",
-    "Pd", "Ps", "Pe", "Pc", "Po", "Sm", "Sc", "Sk", "So", "Pi", "Pf",
-)  # fmt: skip
+    "Lu",
+    "Ll",
+    "Lt",
+    "Lm",
+    "Lo",
+    "Mn",
+    "Me",
+    "Mc",
+    "Nd",
+    "Nl",
+    "No",
+    "Zs",
+    "Zl",
+    "Zp",
+    "Cc",
+    "Cf",
+    "Co",
+    "Cs",
+    "Cn",
+    "Pd",
+    "Ps",
+    "Pe",
+    "Pc",
+    "Po",
+    "Sm",
+    "Sc",
+    "Sk",
+    "So",
+    "Pi",
+    "Pf",
+)
 
 _BINARY: dict[str, Callable[[str], bool]] = {
     "ALPHABETIC": lambda c: c.isalpha() or unicodedata.category(c) == "Nl",
@@ -114,10 +142,22 @@ _JAVA: dict[str, Callable[[str], bool]] = {
     "SpaceChar": lambda c: unicodedata.category(c)[0] == "Z",
 }
 _SCRIPTS = {
-    "LATIN": "LATIN ", "GREEK": "GREEK ", "CYRILLIC": "CYRILLIC ", "HEBREW": "HEBREW ", "ARABIC": "ARABIC ", "THAI": "THAI ",
-    "HAN": "CJK ", "HANGUL": "HANGUL ", "HIRAGANA": "HIRAGANA ", "KATAKANA": "KATAKANA ", "ARMENIAN": "ARMENIAN ",
-    "GEORGIAN": "GEORGIAN ", "DEVANAGARI": "DEVANAGARI ", "BENGALI": "BENGALI ", "TAMIL": "TAMIL ",
-}  # fmt: skip
+    "LATIN": "LATIN ",
+    "GREEK": "GREEK ",
+    "CYRILLIC": "CYRILLIC ",
+    "HEBREW": "HEBREW ",
+    "ARABIC": "ARABIC ",
+    "THAI": "THAI ",
+    "HAN": "CJK ",
+    "HANGUL": "HANGUL ",
+    "HIRAGANA": "HIRAGANA ",
+    "KATAKANA": "KATAKANA ",
+    "ARMENIAN": "ARMENIAN ",
+    "GEORGIAN": "GEORGIAN ",
+    "DEVANAGARI": "DEVANAGARI ",
+    "BENGALI": "BENGALI ",
+    "TAMIL": "TAMIL ",
+}
 
 
 @functools.cache

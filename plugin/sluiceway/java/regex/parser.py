@@ -196,11 +196,17 @@ class _Parser:
         if character in "123456789":
             return self._back_reference(flags)
         simple: dict[str, Callable[[], str]] = {
-            "A": lambda: r"\A", "G": lambda: r"\A", "z": lambda: r"\Z", "Z": lambda: _END, "R": lambda: self._atomic(_LINE_BREAK),
-            "b": lambda: self._boundary(flags, "b"), "B": lambda: self._boundary(flags, "B"),
-            "k": lambda: self._named_reference(flags), "Q": lambda: self._quotation(flags),
+            "A": lambda: r"\A",
+            "G": lambda: r"\A",
+            "z": lambda: r"\Z",
+            "Z": lambda: _END,
+            "R": lambda: self._atomic(_LINE_BREAK),
+            "b": lambda: self._boundary(flags, "b"),
+            "B": lambda: self._boundary(flags, "B"),
+            "k": lambda: self._named_reference(flags),
+            "Q": lambda: self._quotation(flags),
             "X": lambda: r"(?:\r\n|[\s\S])",
-        }  # fmt: skip
+        }
         if character in simple:
             self._cursor.at += 1
             return simple[character]()

@@ -11,9 +11,10 @@ from airflow.api_fastapi.core_api.security import GetUserDep
 from airflow.configuration import conf
 from airflow.models.dag import DagModel
 from fastapi import HTTPException, Request
+
 from sluiceway.errors import ConfigError, ConnectError
-from sluiceway.provider.dag_bundle.dag_keys import DAG, dag_of
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
+from sluiceway.provider.dag_bundle.dag_keys import DAG, dag_of
 
 _METHODS: dict[str, ResourceMethod] = {"GET": "GET", "HEAD": "GET", "POST": "POST", "DELETE": "DELETE"}
 _OF_CONNECTOR = "/offsets"  # what is deleted there is not the connector

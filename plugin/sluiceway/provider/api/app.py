@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import Depends, FastAPI
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
@@ -16,10 +17,10 @@ from sluiceway.herder.loggers import Loggers
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.provider.api.access import authorise, refuse_other_sites
 from sluiceway.provider.pause_sync.pause_sync import Mirror
+from sluiceway.provider.progress.probe import KafkaProbe
 from sluiceway.provider.settings import Settings, read_settings
 from sluiceway.provider.ui import routes as ui_routes
 from sluiceway.provider.ui.dashboard import Dashboard
-from sluiceway.provider.progress.probe import KafkaProbe
 from sluiceway.rest.app import make_app
 from sluiceway.rest.cluster import ClusterId
 from sluiceway.storage.factory import Stores, open_stores
@@ -112,6 +113,7 @@ class Backend:
 def make_mirror(settings: Settings, worker: WorkerConfig, stores: Stores, herder: Herder) -> Mirror:
     """Return the mirror between these stores and this Airflow's database, not started yet."""
     import airflow.settings
+
     from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase
     from sluiceway.provider.pause_sync.leadership import leadership
 

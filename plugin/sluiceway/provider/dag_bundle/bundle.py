@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from airflow.dag_processing.bundles.base import BaseDagBundle
+
 from sluiceway.errors import ConnectError
 from sluiceway.folders import file_lock, write_atomically
-from sluiceway.provider.settings import read_settings
 from sluiceway.provider.dag_bundle.stubs import stubs, write_stubs
+from sluiceway.provider.settings import read_settings
 
 log = logging.getLogger(__name__)
 

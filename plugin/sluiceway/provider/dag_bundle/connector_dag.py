@@ -9,12 +9,13 @@ import pendulum
 from airflow.sdk import DAG, Asset, AssetAll, AssetAny, AssetWatcher, CronDataIntervalTimetable
 from airflow.utils.dates import cron_presets
 from croniter import CroniterBadCronError, CroniterBadDateError, croniter
+
 from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.errors import ConfigError
 from sluiceway.provider.dag_bundle.callbacks import callbacks
 from sluiceway.provider.dag_bundle.dag_docs import application_page, connector_page
-from sluiceway.provider.dag_bundle.dag_keys import CATCHUP, CONTINUOUS, SCHEDULE, DagKeys, is_sink_config
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
+from sluiceway.provider.dag_bundle.dag_keys import CATCHUP, CONTINUOUS, SCHEDULE, DagKeys, is_sink_config
 from sluiceway.provider.settings import read_settings
 
 if TYPE_CHECKING:

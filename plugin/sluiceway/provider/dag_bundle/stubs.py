@@ -10,8 +10,8 @@ from pathlib import Path
 from sluiceway.config.connector import APPLICATION
 from sluiceway.errors import ConfigError
 from sluiceway.folders import write_atomically
-from sluiceway.provider.dag_bundle.dag_keys import inlined, is_generated
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id, is_stub_file, stub_file
+from sluiceway.provider.dag_bundle.dag_keys import inlined, is_generated
 from sluiceway.storage.model import ClusterState
 
 _TEMPLATE = '''\

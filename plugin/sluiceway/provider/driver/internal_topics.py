@@ -13,9 +13,9 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import NotFoundError
 from sluiceway.herder.offset_edits import as_edits
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
 from sluiceway.provider.driver.backfill import Backfill, has_own_group
 from sluiceway.provider.progress.cluster_view import DriverSeen, open_view
-from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
 from sluiceway.provider.progress.meter import Meter
 from sluiceway.provider.progress.position import Position
 from sluiceway.storage.interfaces import ConfigStore, StatusStore

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
+
 from sluiceway.config.masking import is_secret
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.provider.hooks.connection_type import CONN_TYPE, DEFAULT_CONN_ID, HOOK_NAME, KAFKA_CONN_TYPE, ConnectConnection

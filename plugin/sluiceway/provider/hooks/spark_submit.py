@@ -12,6 +12,7 @@ from typing import Any
 
 from airflow.exceptions import AirflowException, AirflowNotFoundException
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
 from sluiceway.config.variables import HANDED_OVER
 from sluiceway.provider.driver.submission import Submission
 

@@ -28,7 +28,7 @@ def connector_uri(connector: str) -> str:
 
 def written_uris(
     connector: str, config: Mapping[str, str], *, sink: bool, bootstrap_servers: str, topics: Collection[str]
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Return the URIs of all that a run has written to; ``topics`` are those that the connector was seen to use. Pure."""
     found = [connector_uri(connector)]
     if not sink:

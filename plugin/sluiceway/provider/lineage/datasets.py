@@ -17,8 +17,11 @@ from sluiceway.config.connector import TOPICS
 # Keys of Kafka Connect's connectors, whatever class reads them.
 _TOPIC, _KAFKA_TOPIC, _FILE, _DIRECTORIES = "topic", "kafka.topic", "file", ("input.path", "output.path")
 _JDBC_URL, _TABLES, _TABLE_FORMAT, _PREFIX = (
-    "connection.url", ("table.whitelist", "table.include.list"), "table.name.format", "topic.prefix",
-)  # fmt: skip
+    "connection.url",
+    ("table.whitelist", "table.include.list"),
+    "table.name.format",
+    "topic.prefix",
+)
 _MIRROR = "source.cluster.bootstrap.servers"
 _TOPIC_IN_FORMAT = "${topic}"
 

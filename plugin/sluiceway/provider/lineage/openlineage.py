@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from airflow.exceptions import AirflowException
+
 from sluiceway.errors import ConnectError
 from sluiceway.provider.lineage.datasets import DataSet, Lineage
 

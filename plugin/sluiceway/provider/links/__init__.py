@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from airflow.sdk import BaseOperatorLink
 from airflow.sdk.exceptions import AirflowRuntimeError
+
 from sluiceway.provider.settings import read_settings
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from airflow.models.log import Log
 from airflow.models.taskinstance import TaskInstance, clear_task_instances
 from airflow.utils.session import create_session
 from airflow.utils.state import TaskInstanceState
-from sluiceway.provider.pause_sync.rules import Toggle
 from sqlalchemy import or_, select, update
+
+from sluiceway.provider.pause_sync.rules import Toggle
 
 _OWNER = "sluiceway"
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from sluiceway.errors import ConnectError
+from sluiceway.provider.dag_bundle.dag_ids import stub_file
 from sluiceway.provider.pause_sync.airflow_db import DagFlag
 from sluiceway.provider.pause_sync.rules import (
     Decision,
@@ -22,7 +23,6 @@ from sluiceway.provider.pause_sync.rules import (
     is_newer,
     targets_by_dag,
 )
-from sluiceway.provider.dag_bundle.dag_ids import stub_file
 from sluiceway.storage.interfaces import ConfigStore
 from sluiceway.storage.model import TargetState
 

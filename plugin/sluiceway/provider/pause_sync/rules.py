@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sluiceway.errors import ConfigError
-from sluiceway.provider.dag_bundle.dag_keys import dag_of, inlined, is_generated
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
+from sluiceway.provider.dag_bundle.dag_keys import dag_of, inlined, is_generated
 from sluiceway.storage.model import ClusterState, RestartRequest, TargetState
 
 
@@ -41,9 +41,7 @@ class Decision:
         return next((target is not TargetState.STARTED for target in self.put_target.values()), None)
 
 
-def decide(
-    agreed: bool | None, paused: bool, targets: Mapping[str, TargetState], *, flag_is_newer: bool = False
-) -> Decision:  # fmt: skip
+def decide(agreed: bool | None, paused: bool, targets: Mapping[str, TargetState], *, flag_is_newer: bool = False) -> Decision:
     """Return what makes a DAG's flag and its connectors' target states equal.
 
     ``agreed`` None (at start-up, and for a DAG or connector that has just appeared): the topic wins, and of several

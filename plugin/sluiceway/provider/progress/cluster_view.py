@@ -21,8 +21,8 @@ from sluiceway.errors import NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.provider.progress.meter import Admins, Meter
-from sluiceway.provider.progress.position import Position
 from sluiceway.provider.progress.observation import Observation
+from sluiceway.provider.progress.position import Position
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.model import ConnectorEntry, State
 

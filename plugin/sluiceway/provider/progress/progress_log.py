@@ -30,9 +30,7 @@ class MovementWatch:
     ``interval``: seconds between two lines.
     """
 
-    def __init__(
-        self, name: str, positions: Positions, interval: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:  # fmt: skip
+    def __init__(self, name: str, positions: Positions, interval: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name
         self._positions = positions
         self._interval = interval

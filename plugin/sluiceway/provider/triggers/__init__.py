@@ -10,12 +10,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, TypeVar
 
 from airflow.triggers.base import BaseEventTrigger, BaseTrigger, TriggerEvent
+
 from sluiceway.errors import ConnectError
-from sluiceway.provider.progress.cluster_view import Cluster, ClusterView, SharedViews
-from sluiceway.provider.triggers.conditions import Condition, from_dict, to_dict
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
-from sluiceway.provider.triggers.lag_gate import LagGate
+from sluiceway.provider.progress.cluster_view import Cluster, ClusterView, SharedViews
 from sluiceway.provider.progress.position import Position
+from sluiceway.provider.triggers.conditions import Condition, from_dict, to_dict
+from sluiceway.provider.triggers.lag_gate import LagGate
 from sluiceway.storage.model import TargetState
 
 T = TypeVar("T")
@@ -66,7 +67,7 @@ class ConditionTrigger(BaseTrigger):
 
     def __init__(
         self, condition: Mapping[str, Any], worker_file: str, kafka_conn_id: str | None = None, interval: float = 5.0
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.condition = dict(condition)
         self.worker_file = worker_file

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Protocol
 
 from sluiceway.errors import NotFoundError
 from sluiceway.provider.progress.cluster_view import DriverSeen
-from sluiceway.provider.progress.position import Position
 from sluiceway.provider.progress.observation import Observation
+from sluiceway.provider.progress.position import Position
 from sluiceway.storage.model import ConnectorEntry, State, TargetState
 
 

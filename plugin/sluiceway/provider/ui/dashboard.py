@@ -13,10 +13,10 @@ from sluiceway.discovery import connector_class
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.provider.dag_bundle.dag_keys import dag_of
-from sluiceway.provider.ui import views
 from sluiceway.provider.progress.measures import Measure, Reading
-from sluiceway.provider.ui.sampler import Sampler
 from sluiceway.provider.progress.subjects import Subject, subjects
+from sluiceway.provider.ui import views
+from sluiceway.provider.ui.sampler import Sampler
 from sluiceway.storage.interfaces import ConfigStore
 from sluiceway.storage.model import ConnectorEntry
 

@@ -7,6 +7,7 @@ from typing import Annotated, Protocol
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
 from fastapi.responses import Response
+
 from sluiceway.provider.api.access import DagGuard
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.provider.ui.page import Page

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from sluiceway.errors import ConnectError
 from sluiceway.provider.progress.measures import Measure, Reading, measure
-from sluiceway.provider.ui.series import Series
 from sluiceway.provider.progress.subjects import Subject
+from sluiceway.provider.ui.series import Series
 
 log = logging.getLogger(__name__)
 

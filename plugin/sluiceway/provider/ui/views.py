@@ -21,9 +21,16 @@ _ERROR_LENGTH = 300
 _TRACE_LENGTH = 20_000
 _PARTITIONS = 500
 _LETTER = {
-    "topic": "topic", "partition": "partition", "offset": "offset", "task": "task.id", "stage": "stage", "class": "class.name",
-    "exception": "exception.class.name", "message": "exception.message", "trace": "exception.stacktrace",
-}  # fmt: skip
+    "topic": "topic",
+    "partition": "partition",
+    "offset": "offset",
+    "task": "task.id",
+    "stage": "stage",
+    "class": "class.name",
+    "exception": "exception.class.name",
+    "message": "exception.message",
+    "trace": "exception.stacktrace",
+}
 
 
 def row(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import orjson
+
 from sluiceway.api import SourceRecord
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import Schema, java_text

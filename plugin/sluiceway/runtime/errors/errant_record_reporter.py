@@ -7,11 +7,11 @@ from concurrent.futures import Future
 
 from sluiceway.api import SinkRecord, SinkTask
 from sluiceway.errors import DataError
-from sluiceway.runtime.transforms.transformation_chain import Transformed
-from sluiceway.runtime.task_converters import Converters
 from sluiceway.runtime.errors.processing_context import Consumed, Failure, Stage
-from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.interrupts import Abandoned, Interrupted
+from sluiceway.runtime.task_converters import Converters
+from sluiceway.runtime.transforms.transformation_chain import Transformed
 
 
 class MessageRecord(SinkRecord):
@@ -79,9 +79,12 @@ class ErrantRecords:
         """Return the message that a record of the task's own making would be."""
         converters, topic = self._converters, record.topic
         return Consumed(
-            topic, record.kafka_partition, record.kafka_offset, record.timestamp_type,
+            topic,
+            record.kafka_partition,
+            record.kafka_offset,
+            record.timestamp_type,
             -1 if record.timestamp is None else record.timestamp,
             converters.key.from_connect_data(topic, record.key_schema, record.key),
             converters.value.from_connect_data(topic, record.value_schema, record.value),
             converters.headers_to_kafka(topic, record.headers),
-        )  # fmt: skip
+        )

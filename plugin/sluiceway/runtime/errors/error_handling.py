@@ -7,10 +7,10 @@ from sluiceway.kafka.clients import producer_config
 from sluiceway.kafka.dead_letter_headers import ensure_dead_letter_topic
 from sluiceway.runtime.errors.dead_letter_queue import DeadLetterQueue
 from sluiceway.runtime.errors.error_settings import ErrorSettings
-from sluiceway.runtime.interrupts import check_interrupted
 from sluiceway.runtime.errors.retries import Wait
-from sluiceway.runtime.task import TaskControl, TaskSpec
 from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.interrupts import check_interrupted
+from sluiceway.runtime.task import TaskControl, TaskSpec
 
 # Unlike records, dead letters are given up in the end, and the task with them, while it is still in its consumer group
 # (max.poll.interval.ms is 5 minutes). Small buffers: letters come as fast as records do when all of them are bad.

@@ -51,9 +51,12 @@ class Consumed(NamedTuple):
     def place_of(cls, record: SinkRecord) -> Consumed:
         """Return where a record was read, without what was read: for records whose messages are not kept."""
         return cls(
-            record.original_topic, record.original_kafka_partition, record.original_kafka_offset,
-            record.timestamp_type, -1 if record.timestamp is None else record.timestamp,
-        )  # fmt: skip
+            record.original_topic,
+            record.original_kafka_partition,
+            record.original_kafka_offset,
+            record.timestamp_type,
+            -1 if record.timestamp is None else record.timestamp,
+        )
 
 
 class Failure(NamedTuple):

@@ -33,9 +33,15 @@ class Retries:
     """For one task. ``retried`` is called before each further attempt, ``failed`` after each that failed."""
 
     def __init__(
-        self, seconds: float, longest_delay: float, wait: Wait, *,
-        retried: Callable[[], None], failed: Callable[[], None], clock: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
+        self,
+        seconds: float,
+        longest_delay: float,
+        wait: Wait,
+        *,
+        retried: Callable[[], None],
+        failed: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._seconds = seconds
         self._longest_delay = longest_delay
         self._wait = wait

@@ -57,9 +57,13 @@ class Tolerance:
     """
 
     def __init__(
-        self, config: Mapping[str, str], *,
-        task: TaskId = _NOBODY, wait: Wait = time.sleep, letters: DeadLetterQueue | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        config: Mapping[str, str],
+        *,
+        task: TaskId = _NOBODY,
+        wait: Wait = time.sleep,
+        letters: DeadLetterQueue | None = None,
+    ) -> None:
         """Raises ConfigError for settings that cannot be used, such as a dead letter topic without ``letters``."""
         self.settings = settings = ErrorSettings.of(config)
         if settings.dead_letter_topic and letters is None:

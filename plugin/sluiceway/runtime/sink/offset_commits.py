@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Mapping
 
 from sluiceway.api import SinkTask, TopicPartition
-from sluiceway.runtime.sink.task_consumer import TaskConsumer
-from sluiceway.runtime.sink.sink_task_context import SinkContext
 from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.sink.sink_records import Batch
+from sluiceway.runtime.sink.sink_task_context import SinkContext
+from sluiceway.runtime.sink.task_consumer import TaskConsumer
 
 log = logging.getLogger(__name__)
 
@@ -24,9 +24,16 @@ class SinkCommits:
     """
 
     def __init__(
-        self, task: SinkTask, consumer: TaskConsumer, context: SinkContext, interval: float, *,
-        settled: Callable[[float], bool] = lambda _seconds: True, patience: float = 5.0, last_patience: float = 5.0,
-    ) -> None:  # fmt: skip
+        self,
+        task: SinkTask,
+        consumer: TaskConsumer,
+        context: SinkContext,
+        interval: float,
+        *,
+        settled: Callable[[float], bool] = lambda _seconds: True,
+        patience: float = 5.0,
+        last_patience: float = 5.0,
+    ) -> None:
         self._task = task
         self._consumer = consumer
         self._context = context
@@ -116,8 +123,7 @@ class SinkCommits:
             partition = TopicPartition(*key)
             taken = self.taken.get(partition)
             if taken is None or offset > taken:
-                log.warning("Ignoring the task's offset %d of %s-%d: it has taken records up to %s",
-                            offset, *partition, taken)  # fmt: skip
+                log.warning("Ignoring the task's offset %d of %s-%d: it has taken records up to %s", offset, *partition, taken)
             elif self._consumer.committed.get(partition) != offset:
                 new[partition] = offset
         return new

@@ -52,13 +52,20 @@ class Positions:
             log.warning(
                 "Offset %d of %s-%d, where reading was to go on, is not there any more: the partition begins at %d. Reading goes "
                 "on at %d; %d offsets were deleted before they were read (retention, or the target is too slow).",
-                expected, *partition, begin, start, start - expected,
-            )  # fmt: skip
+                expected,
+                *partition,
+                begin,
+                start,
+                start - expected,
+            )
 
     @staticmethod
     def _tell_backward(partition: TopicPartition, expected: int, start: int) -> None:
         log.warning(
             "Offset %d of %s-%d, where reading was to go on, is not there: the topic was truncated or made anew, or its offsets "
             "were set too high. Reading goes on at %d as auto.offset.reset says; up to %d records may come again.",
-            expected, *partition, start, expected - start,
-        )  # fmt: skip
+            expected,
+            *partition,
+            start,
+            expected - start,
+        )

@@ -11,13 +11,13 @@ from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError
 from sluiceway.kafka.clients import Message
-from sluiceway.runtime.transforms.transformation_chain import Chain
-from sluiceway.runtime.task_converters import Converters
 from sluiceway.runtime.errors.errant_record_reporter import MessageRecord, consumed, with_messages
 from sluiceway.runtime.errors.processing_context import Consumed, Failure, Stage
-from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.interrupts import Interrupted
+from sluiceway.runtime.task_converters import Converters
 from sluiceway.runtime.transforms.batch_transform import transformed
+from sluiceway.runtime.transforms.transformation_chain import Chain
 
 Decode = Callable[[bytes | None], tuple[Schema | None, Any]]
 
@@ -51,9 +51,10 @@ class Batch:
     def drop(self, partitions: frozenset[TopicPartition]) -> None:
         """Leave out partitions that the task has lost."""
         self.records = [
-            record for record in self.records
+            record
+            for record in self.records
             if TopicPartition(record.original_topic, record.original_kafka_partition) not in partitions
-        ]  # fmt: skip
+        ]
         for partition in partitions:
             self.starts.pop(partition, None)
             self.ends.pop(partition, None)
@@ -91,10 +92,17 @@ class RecordReader:
                 kind, timestamp = message.timestamp()
                 headers = message.headers()
                 record = self._new_record(
-                    topic, partition, offset, value, value_schema, key, key_schema,
-                    timestamp if kind and timestamp != _NO_TIMESTAMP else None, kind,
+                    topic,
+                    partition,
+                    offset,
+                    value,
+                    value_schema,
+                    key,
+                    key_schema,
+                    timestamp if kind and timestamp != _NO_TIMESTAMP else None,
+                    kind,
                     self._converters.headers_from_kafka(topic, headers) if headers else (),
-                )  # fmt: skip
+                )
                 if type(record) is MessageRecord:
                     record.message = Consumed.of(message)
                 records.append(record)
@@ -134,9 +142,17 @@ class RecordReader:
         (key_schema, key), (value_schema, value), headers = parts
         timed = original.timestamp_type
         record = self._new_record(
-            original.topic, original.partition, original.offset, value, value_schema, key, key_schema,
-            original.timestamp if timed and original.timestamp != _NO_TIMESTAMP else None, timed, headers,
-        )  # fmt: skip
+            original.topic,
+            original.partition,
+            original.offset,
+            value,
+            value_schema,
+            key,
+            key_schema,
+            original.timestamp if timed and original.timestamp != _NO_TIMESTAMP else None,
+            timed,
+            headers,
+        )
         if isinstance(record, MessageRecord):
             record.message = original
         return record

@@ -7,9 +7,10 @@ import time
 from collections.abc import Mapping
 
 from sluiceway.config.connector import TOPICS, TOPICS_REGEX
+from sluiceway.config.validators import valid_regex
 from sluiceway.errors import ConfigError
+from sluiceway.java.regex import compile_java
 from sluiceway.runtime.sink.task_consumer import TaskConsumer
-from sluiceway.java.regex import compile_java, valid_regex
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from sluiceway.errors import ConnectError
 from sluiceway.kafka import clients
 from sluiceway.kafka.clients import Message, consumer_config
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
-from sluiceway.runtime.sink.bounded import within
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
+from sluiceway.runtime.sink.bounded import within
 from sluiceway.runtime.sink.position_check import Positions
 from sluiceway.runtime.task import TaskSpec
 
@@ -23,9 +23,15 @@ log = logging.getLogger(__name__)
 
 # Errors that come among the messages and that waiting does not mend.
 _HOPELESS = {
-    "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "_AUTO_OFFSET_RESET",
-    "INVALID_TOPIC_EXCEPTION", "FENCED_INSTANCE_ID", "_FATAL", "_INVALID_ARG",
-}  # fmt: skip
+    "TOPIC_AUTHORIZATION_FAILED",
+    "GROUP_AUTHORIZATION_FAILED",
+    "CLUSTER_AUTHORIZATION_FAILED",
+    "_AUTO_OFFSET_RESET",
+    "INVALID_TOPIC_EXCEPTION",
+    "FENCED_INSTANCE_ID",
+    "_FATAL",
+    "_INVALID_ARG",
+}
 _END = "_PARTITION_EOF"
 _BATCH_SIZE = 500  # Java's max.poll.records; larger ones are no faster
 _SESSION_MS = 10_000

@@ -12,21 +12,21 @@ from sluiceway import discovery
 from sluiceway.api import SinkRecord, SinkTask, TopicPartition
 from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.errors import ConfigError, FencedError, RetriableError, trace_of
-from sluiceway.runtime.sink.batch_size import BatchSize
-from sluiceway.runtime.transforms.transformation_chain import Chain, chain_of
-from sluiceway.runtime.sink.task_consumer import TaskConsumer, sink_consumer, starts_of
-from sluiceway.runtime.sink.sink_task_context import SinkContext
-from sluiceway.runtime.task_converters import Converters, task_converters
 from sluiceway.runtime.errors.errant_record_reporter import ErrantRecords
 from sluiceway.runtime.errors.error_handling import task_tolerance
 from sluiceway.runtime.errors.error_settings import ErrorSettings
+from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
 from sluiceway.runtime.garbage import collect_seldom
 from sluiceway.runtime.interrupts import Abandoned, Interrupted, check_abandoned
+from sluiceway.runtime.sink.batch_size import BatchSize
 from sluiceway.runtime.sink.offset_commits import SinkCommits
 from sluiceway.runtime.sink.sink_records import Batch, RecordReader
+from sluiceway.runtime.sink.sink_task_context import SinkContext
 from sluiceway.runtime.sink.subscription import Subscription
+from sluiceway.runtime.sink.task_consumer import TaskConsumer, sink_consumer, starts_of
 from sluiceway.runtime.task import Order, TaskResult, TaskServices, TaskSpec
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.task_converters import Converters, task_converters
+from sluiceway.runtime.transforms.transformation_chain import Chain, chain_of
 from sluiceway.storage.model import State
 
 log = logging.getLogger(__name__)
@@ -94,9 +94,14 @@ class _SinkLoop:
         self._errant = ErrantRecords(tolerance, converters) if tolerance.settings.reports else None
         self._context = SinkContext(config, consumer, self._errant)
         self._commits = SinkCommits(
-            task, consumer, self._context, spec.worker.number("offset.flush.interval.ms") / 1000, settled=self._settled,
-            patience=spec.worker.number("offset.flush.timeout.ms") / 1000, last_patience=self._shutdown_seconds,
-        )  # fmt: skip
+            task,
+            consumer,
+            self._context,
+            spec.worker.number("offset.flush.interval.ms") / 1000,
+            settled=self._settled,
+            patience=spec.worker.number("offset.flush.timeout.ms") / 1000,
+            last_patience=self._shutdown_seconds,
+        )
         task.initialize(self._context)
         self._task = task
         task.start(config)

@@ -10,10 +10,10 @@ from typing import Protocol
 from sluiceway.api import SourceRecord
 from sluiceway.errors import ConnectError, FencedError, InternalTopicError, KafkaClientError
 from sluiceway.kafka.producer_transactions import ProducerTransactions
-from sluiceway.runtime.source.transaction_boundary import Boundary, Verdict
 from sluiceway.runtime.source.offset_storage import OffsetWriter
-from sluiceway.runtime.source.submitted_records import Outgoing
 from sluiceway.runtime.source.record_sender import Acknowledge, RecordSender
+from sluiceway.runtime.source.submitted_records import Outgoing
+from sluiceway.runtime.source.transaction_boundary import Boundary, Verdict
 from sluiceway.storage.interfaces import TransactionalOffsets
 
 log = logging.getLogger(__name__)
@@ -27,8 +27,17 @@ Settled = Callable[[float, Check], bool]
 _SLICE_SECONDS = 1.0
 
 # What librdkafka calls it when the cluster was away for as long as a transaction may last.
-_GAVE_UP = frozenset({"_MSG_TIMED_OUT", "_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN", "INVALID_PRODUCER_ID_MAPPING",
-                      "TRANSACTION_ABORTABLE", "INVALID_TXN_STATE"})  # fmt: skip
+_GAVE_UP = frozenset(
+    {
+        "_MSG_TIMED_OUT",
+        "_TIMED_OUT",
+        "_TRANSPORT",
+        "_ALL_BROKERS_DOWN",
+        "INVALID_PRODUCER_ID_MAPPING",
+        "TRANSACTION_ABORTABLE",
+        "INVALID_TXN_STATE",
+    }
+)
 
 _SILENT = ("_FATAL", "_STATE")  # the producer cannot go on, for a reason that it gave before
 
@@ -76,7 +85,7 @@ class AtLeastOnce:
 
     def __init__(
         self, sender: RecordSender, offsets: OffsetWriter, *, interval: float, timeout: float, settled: Settled, check: Check
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._sender = sender
         self._offsets = offsets
         self._interval = interval
@@ -113,12 +122,16 @@ class AtLeastOnce:
         if not self._offsets.pending:
             return False
         if not self._sender.flush(self._timeout, self._check):
-            log.error("Not committing offsets: Kafka has not acknowledged all records within offset.flush.timeout.ms (%g s)",
-                      self._timeout)  # fmt: skip
+            log.error(
+                "Not committing offsets: Kafka has not acknowledged all records within offset.flush.timeout.ms (%g s)",
+                self._timeout,
+            )
             return False
         if not self._settled(self._timeout, self._check):
-            log.error("Not committing offsets: Kafka has not acknowledged all dead letters within offset.flush.timeout.ms (%g s)",
-                      self._timeout)  # fmt: skip
+            log.error(
+                "Not committing offsets: Kafka has not acknowledged all dead letters within offset.flush.timeout.ms (%g s)",
+                self._timeout,
+            )
             return False
         try:
             self._offsets.write()

@@ -10,8 +10,8 @@ from sluiceway.api import SourceTask, TransactionContext
 from sluiceway.config.connector import overrides
 from sluiceway.kafka.clients import producer_config, transactional_producer_config
 from sluiceway.kafka.producer_transactions import ProducerTransactions
-from sluiceway.runtime.source.transaction_boundary import ConnectorBoundary
-from sluiceway.runtime.task_converters import Converters
+from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.interrupts import check_abandoned, check_interrupted
 from sluiceway.runtime.source.delivery import AtLeastOnce, Delivery, ExactlyOnce, deferred
 from sluiceway.runtime.source.exactly_once import (
     ExactlyOnceSettings,
@@ -19,12 +19,12 @@ from sluiceway.runtime.source.exactly_once import (
     refuse_where_required,
     transactional_id,
 )
-from sluiceway.runtime.interrupts import check_abandoned, check_interrupted
 from sluiceway.runtime.source.offset_storage import OffsetWriter
 from sluiceway.runtime.source.record_sender import Acknowledge, RecordSender
-from sluiceway.runtime.task import TaskServices, TaskSpec
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
 from sluiceway.runtime.source.topic_creation import TopicCreation
+from sluiceway.runtime.source.transaction_boundary import ConnectorBoundary
+from sluiceway.runtime.task import TaskServices, TaskSpec
+from sluiceway.runtime.task_converters import Converters
 from sluiceway.storage.interfaces import OffsetStore, TransactionalOffsets
 
 
@@ -51,9 +51,14 @@ def source_delivery(
 
 class _Making:
     def __init__(
-        self, spec: TaskSpec, services: TaskServices, store: OffsetStore, task: SourceTask, converters: Converters,
+        self,
+        spec: TaskSpec,
+        services: TaskServices,
+        store: OffsetStore,
+        task: SourceTask,
+        converters: Converters,
         tolerance: Tolerance,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._spec = spec
         self._services = services
         self._converters = converters
@@ -69,14 +74,18 @@ class _Making:
     def at_least_once(self) -> SourceDelivery:
         worker = self._spec.worker
         sender = self._sender(
-            producer_config(worker, self._client_id, self._overrides), self._acknowledge,
+            producer_config(worker, self._client_id, self._overrides),
+            self._acknowledge,
             tolerant=self._tolerance.settings.tolerant,
-        )  # fmt: skip
+        )
         delivery = AtLeastOnce(
-            sender, self._offsets, settled=self._tolerance.settle, check=self._check,
+            sender,
+            self._offsets,
+            settled=self._tolerance.settle,
+            check=self._check,
             interval=worker.number("offset.flush.interval.ms") / 1000,
             timeout=worker.number("offset.flush.timeout.ms") / 1000,
-        )  # fmt: skip
+        )
         return SourceDelivery(delivery, sender, None)
 
     def exactly_once(self, settings: ExactlyOnceSettings, store: TransactionalOffsets) -> SourceDelivery:
@@ -88,21 +97,28 @@ class _Making:
         sender = self._sender(config, None if self._acknowledge is None else deferred(self._acknowledge, calls))
         boundary = settings.new_boundary()
         delivery = ExactlyOnce(
-            sender, self._offsets, store, ProducerTransactions(sender.client, identity), boundary,
-            acknowledged=calls, settled=self._tolerance.settle, check=self._check,
-        )  # fmt: skip
+            sender,
+            self._offsets,
+            store,
+            ProducerTransactions(sender.client, identity),
+            boundary,
+            acknowledged=calls,
+            settled=self._tolerance.settle,
+            check=self._check,
+        )
         return SourceDelivery(delivery, sender, boundary if isinstance(boundary, ConnectorBoundary) else None)
 
-    def _sender(
-        self, config: Mapping[str, str], acknowledge: Acknowledge | None, *, tolerant: bool = False
-    ) -> RecordSender:  # fmt: skip
+    def _sender(self, config: Mapping[str, str], acknowledge: Acknowledge | None, *, tolerant: bool = False) -> RecordSender:
         return RecordSender(
-            config, self._converters, self._offsets, self._tolerance,
+            config,
+            self._converters,
+            self._offsets,
+            self._tolerance,
             interrupt=functools.partial(check_interrupted, self._services.control),
             new_topic=self._new_topic,
             acknowledge=acknowledge,
             tolerant=tolerant,
-        )  # fmt: skip
+        )
 
     def _new_topic(self, topic: str) -> None:
         self._creation.ensure(topic)

@@ -20,12 +20,17 @@ INTERVAL = "transaction.boundary.interval.ms"
 
 WORKER = ConfigDef(
     [
-        ConfigKey(name=WORKER_SUPPORT, type=Type.STRING, default="disabled", importance=Importance.HIGH,
-                  validator=OneOf(("DISABLED", "PREPARING", "ENABLED"), ignore_case=True),
-                  doc="Whether source tasks write records and offsets in transactions. A cluster that has to be changed without "
-                      "a stop is set to preparing everywhere first, which changes nothing here but is refused by none."),
+        ConfigKey(
+            name=WORKER_SUPPORT,
+            type=Type.STRING,
+            default="disabled",
+            importance=Importance.HIGH,
+            validator=OneOf(("DISABLED", "PREPARING", "ENABLED"), ignore_case=True),
+            doc="Whether source tasks write records and offsets in transactions. A cluster that has to be changed without "
+            "a stop is set to preparing everywhere first, which changes nothing here but is refused by none.",
+        ),
     ]
-)  # fmt: skip
+)
 
 _CONNECTOR = ConfigDef([SOURCE[SUPPORT], SOURCE[BOUNDARY], SOURCE[INTERVAL]])
 
@@ -71,7 +76,8 @@ def refuse_where_required(settings: ExactlyOnceSettings) -> None:
     """Raise ConfigError if a connector insists on exactly once where its tasks do not run so."""
     if settings.required:
         raise ConfigError(
-            SUPPORT, "required",
+            SUPPORT,
+            "required",
             f"this worker does not run sources exactly once; set {WORKER_SUPPORT}=enabled in its properties (distributed mode "
             "only), or requested here",
-        )  # fmt: skip
+        )

@@ -10,18 +10,28 @@ from typing import NamedTuple, Protocol
 from sluiceway.api import SourceRecord
 from sluiceway.errors import ConnectError
 from sluiceway.runtime.errors.processing_context import Failure, Stage
-from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.interrupts import Interrupted
 
 log = logging.getLogger(__name__)
 
 # What another record would not meet. A topic that may not be written, or a cluster that is away, is not the record's fault:
 # to leave out records for that would leave out all of them.
-_OF_THE_RECORD = frozenset({
-    "INVALID_MSG", "INVALID_MSG_SIZE", "INVALID_RECORD", "INVALID_TIMESTAMP", "MSG_SIZE_TOO_LARGE", "POLICY_VIOLATION",
-    "RECORD_LIST_TOO_LARGE", "TOPIC_EXCEPTION", "UNSUPPORTED_FOR_MESSAGE_FORMAT", "_INVALID_DIFFERENT_RECORD",
-    "_UNKNOWN_PARTITION",
-})  # fmt: skip
+_OF_THE_RECORD = frozenset(
+    {
+        "INVALID_MSG",
+        "INVALID_MSG_SIZE",
+        "INVALID_RECORD",
+        "INVALID_TIMESTAMP",
+        "MSG_SIZE_TOO_LARGE",
+        "POLICY_VIOLATION",
+        "RECORD_LIST_TOO_LARGE",
+        "TOPIC_EXCEPTION",
+        "UNSUPPORTED_FOR_MESSAGE_FORMAT",
+        "_INVALID_DIFFERENT_RECORD",
+        "_UNKNOWN_PARTITION",
+    }
+)
 
 Check = Callable[[], None]
 """Called while something is waited for; raises to give up."""
@@ -82,8 +92,11 @@ class FailedSends:
                     self.leave_out(record, awaited, error)
                 elif not self._warned:
                     self._warned = True
-                    log.warning("Topic %s takes records only one at a time that it refused together; lower "
-                                "producer.override.batch.size below its max.message.bytes", record.topic)  # fmt: skip
+                    log.warning(
+                        "Topic %s takes records only one at a time that it refused together; lower "
+                        "producer.override.batch.size below its max.message.bytes",
+                        record.topic,
+                    )
             except Interrupted:
                 return
             self._refused.popleft()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import orjson
+
 from sluiceway.api import Offset, Partition, SourceRecord
 from sluiceway.storage.interfaces import OffsetStore
 

@@ -13,14 +13,14 @@ from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, KafkaClientError
 from sluiceway.kafka.clients import producer
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
-from sluiceway.runtime.task_converters import Converters
-from sluiceway.runtime.source.failed_sends import Awaited, FailedSends, of_the_record
 from sluiceway.runtime.errors.processing_context import Failure, Stage
-from sluiceway.runtime.interrupts import Interrupted
-from sluiceway.runtime.source.offset_storage import OffsetWriter
-from sluiceway.runtime.source.submitted_records import Outgoing
-from sluiceway.runtime.source.producer_errors import producer_error, record_error
 from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.interrupts import Interrupted
+from sluiceway.runtime.source.failed_sends import Awaited, FailedSends, of_the_record
+from sluiceway.runtime.source.offset_storage import OffsetWriter
+from sluiceway.runtime.source.producer_errors import producer_error, record_error
+from sluiceway.runtime.source.submitted_records import Outgoing
+from sluiceway.runtime.task_converters import Converters
 
 _SLICE_SECONDS = 0.1
 _PURGED = ("_PURGE_QUEUE", "_PURGE_INFLIGHT")

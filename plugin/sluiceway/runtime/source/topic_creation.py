@@ -10,10 +10,10 @@ from sluiceway.config.connector import overrides
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.java.regex import RegexError, compile_java
 from sluiceway.kafka.admin import create_topic, partition_count
 from sluiceway.kafka.clients import AdminClient, admin_client
 from sluiceway.storage.model import TaskId
-from sluiceway.java.regex import RegexError, compile_java
 
 log = logging.getLogger(__name__)
 
@@ -25,10 +25,15 @@ _BROKERS = -1
 
 WORKER = ConfigDef(
     [
-        ConfigKey(name=WORKER_ENABLE, type=Type.BOOLEAN, default=True, importance=Importance.LOW,
-                  doc="Whether source connectors may have topics created by their topic.creation.* settings."),
+        ConfigKey(
+            name=WORKER_ENABLE,
+            type=Type.BOOLEAN,
+            default=True,
+            importance=Importance.LOW,
+            doc="Whether source connectors may have topics created by their topic.creation.* settings.",
+        ),
     ]
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)

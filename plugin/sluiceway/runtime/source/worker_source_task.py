@@ -12,21 +12,21 @@ from sluiceway import discovery
 from sluiceway.api import SourceRecord, SourceTask
 from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.errors import ConfigError, FencedError, RetriableError, trace_of
-from sluiceway.runtime.source.transaction_boundary import Verdict
-from sluiceway.runtime.transforms.transformation_chain import Chain, chain_of
-from sluiceway.runtime.task_converters import Converters, task_converters
-from sluiceway.runtime.source.delivery import Delivery, ExactlyOnce, TransactionLostError
 from sluiceway.runtime.errors.error_handling import task_tolerance, waiting_for
+from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
 from sluiceway.runtime.garbage import collect_seldom
 from sluiceway.runtime.interrupts import Abandoned, Interrupted, check_abandoned
+from sluiceway.runtime.source.delivery import Delivery, ExactlyOnce, TransactionLostError
+from sluiceway.runtime.source.delivery_setup import source_delivery
 from sluiceway.runtime.source.offset_storage import StoredOffsets
-from sluiceway.runtime.source.submitted_records import Outgoing
 from sluiceway.runtime.source.record_sender import RecordSender, place_of
 from sluiceway.runtime.source.source_task_context import SourceContext
-from sluiceway.runtime.source.delivery_setup import source_delivery
+from sluiceway.runtime.source.submitted_records import Outgoing
+from sluiceway.runtime.source.transaction_boundary import Verdict
 from sluiceway.runtime.task import Order, TaskResult, TaskServices, TaskSpec
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.task_converters import Converters, task_converters
 from sluiceway.runtime.transforms.batch_transform import transformed
+from sluiceway.runtime.transforms.transformation_chain import Chain, chain_of
 from sluiceway.storage.model import State
 
 log = logging.getLogger(__name__)

@@ -6,15 +6,19 @@ import operator
 from collections.abc import Callable, Sequence
 
 from sluiceway.api.transform import R
-from sluiceway.runtime.transforms.transformation_chain import Chain, StageError, Transformed
 from sluiceway.runtime.errors.processing_context import Consumed, Failure, Stage
 from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.transforms.transformation_chain import Chain, StageError, Transformed
 
 
 def transformed(
-    chain: Chain[R], records: Sequence[R], tolerance: Tolerance, *,
-    place: Callable[[R], str], original: Callable[[R], Consumed | R],
-) -> Transformed[R]:  # fmt: skip
+    chain: Chain[R],
+    records: Sequence[R],
+    tolerance: Tolerance,
+    *,
+    place: Callable[[R], str],
+    original: Callable[[R], Consumed | R],
+) -> Transformed[R]:
     """Return what a chain makes of a batch; its answer's ``failure`` is what ended it early, another order included.
 
     ``place`` tells a record from others in messages, ``original`` is what the log and dead letters tell of it. A record

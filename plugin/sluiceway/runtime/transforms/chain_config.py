@@ -21,12 +21,22 @@ NEGATE = "negate"
 
 CONDITION = ConfigDef(
     [
-        ConfigKey(name=PREDICATE, type=Type.STRING, default=None, importance=Importance.MEDIUM,
-                  doc="Which predicate, by its alias, decides about each record; if not given, all records are changed."),
-        ConfigKey(name=NEGATE, type=Type.BOOLEAN, default=False, importance=Importance.MEDIUM,
-                  doc="With true, the transform applies where its predicate does not hold."),
+        ConfigKey(
+            name=PREDICATE,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.MEDIUM,
+            doc="Which predicate, by its alias, decides about each record; if not given, all records are changed.",
+        ),
+        ConfigKey(
+            name=NEGATE,
+            type=Type.BOOLEAN,
+            default=False,
+            importance=Importance.MEDIUM,
+            doc="With true, the transform applies where its predicate does not hold.",
+        ),
     ]
-)  # fmt: skip
+)
 """What every transform takes beside its own options."""
 
 
@@ -89,8 +99,10 @@ def aliases(config: Mapping[str, str], key: str) -> list[str]:
 def _transform_class(alias: str, config: Mapping[str, str]) -> type[Transform]:
     prefix = f"{TRANSFORMS}.{alias}."
     if prefix + NEGATE in config and prefix + PREDICATE not in config:
-        raise ConfigError(f"Config '{prefix}{NEGATE}' was provided but there is no config '{prefix}{PREDICATE}' "
-                          "defining a predicate to be negated.")  # fmt: skip
+        raise ConfigError(
+            f"Config '{prefix}{NEGATE}' was provided but there is no config '{prefix}{PREDICATE}' "
+            "defining a predicate to be negated."
+        )
     name = _type_name(prefix, "Transformation", config)
     try:
         return transform_class(name)

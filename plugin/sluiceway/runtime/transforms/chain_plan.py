@@ -151,9 +151,12 @@ class JoinedSegment(Generic[R]):
         return in_place if self._in_place else copied
 
     def _plan_of_both(
-        self, key_function: _Function | None, key_schema: Schema | None,
-        value_function: _Function | None, value_schema: Schema | None,
-    ) -> Callable[[R], R]:  # fmt: skip
+        self,
+        key_function: _Function | None,
+        key_schema: Schema | None,
+        value_function: _Function | None,
+        value_schema: Schema | None,
+    ) -> Callable[[R], R]:
         slowly = self.step_by_step
 
         def both(record: R) -> R:

@@ -7,9 +7,9 @@ from typing import Generic, NamedTuple, TypeVar, cast
 
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.errors import java_text_of
+from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.transforms.chain_config import Stage, close, stages_of
 from sluiceway.runtime.transforms.chain_plan import JoinedSegment, SingleSegment, segments_of
-from sluiceway.runtime.interrupts import Interrupted
 
 R = TypeVar("R", SourceRecord, SinkRecord)
 

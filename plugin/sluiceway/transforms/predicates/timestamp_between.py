@@ -8,12 +8,22 @@ from sluiceway.api import Predicate
 from sluiceway.api.transform import ConnectRecord
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 
-_CONFIG = ConfigDef([
-    ConfigKey(name="from.ms", type=Type.LONG, importance=Importance.HIGH,
-              doc="Where the window begins, in milliseconds since the epoch; that moment belongs to it."),
-    ConfigKey(name="to.ms", type=Type.LONG, importance=Importance.HIGH,
-              doc="Where the window ends, in milliseconds since the epoch; that moment does not belong to it."),
-])  # fmt: skip
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="from.ms",
+            type=Type.LONG,
+            importance=Importance.HIGH,
+            doc="Where the window begins, in milliseconds since the epoch; that moment belongs to it.",
+        ),
+        ConfigKey(
+            name="to.ms",
+            type=Type.LONG,
+            importance=Importance.HIGH,
+            doc="Where the window ends, in milliseconds since the epoch; that moment does not belong to it.",
+        ),
+    ]
+)
 
 
 class TimestampBetween(Predicate):

@@ -7,14 +7,20 @@ from collections.abc import Mapping
 from sluiceway.api import Predicate
 from sluiceway.api.transform import ConnectRecord
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
-from sluiceway.config.validators import EachOf, NonEmptyString
-from sluiceway.java.regex import compile_java, valid_regex
+from sluiceway.config.validators import EachOf, NonEmptyString, valid_regex
+from sluiceway.java.regex import compile_java
 
-_CONFIG = ConfigDef([
-    ConfigKey(name="pattern", type=Type.STRING, validator=EachOf((NonEmptyString(), valid_regex)),
-              importance=Importance.MEDIUM,
-              doc="What the topic's whole name must look like, in Java's syntax."),
-])  # fmt: skip
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="pattern",
+            type=Type.STRING,
+            validator=EachOf((NonEmptyString(), valid_regex)),
+            importance=Importance.MEDIUM,
+            doc="What the topic's whole name must look like, in Java's syntax.",
+        ),
+    ]
+)
 
 
 class TopicNameMatches(Predicate):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.connectors.jdbc.sink.session import Session
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 

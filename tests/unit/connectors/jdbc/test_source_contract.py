@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.testing import SourceConnectorContract
 

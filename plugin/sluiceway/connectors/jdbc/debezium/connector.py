@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Check, EnumText, Range
-from sluiceway.connectors.jdbc.sink import config as own
 from sluiceway.connectors.jdbc.connection_keys import (
     CONNECTION,
     CONNECTION_PASSWORD,
@@ -17,6 +16,7 @@ from sluiceway.connectors.jdbc.connection_keys import (
     QUOTE_SQL_IDENTIFIERS,
 )
 from sluiceway.connectors.jdbc.debezium.events import Events, FieldFilter
+from sluiceway.connectors.jdbc.sink import config as own
 from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
 from sluiceway.connectors.jdbc.sink.task import JdbcSinkTask
 from sluiceway.connectors.jdbc.url import CONNECTION_URL
@@ -36,12 +36,23 @@ TRUNCATE_ENABLED = "truncate.enabled"
 FIELD_INCLUDE_LIST = "field.include.list"
 FIELD_EXCLUDE_LIST = "field.exclude.list"
 
-_SAME = (CONNECTION_URL, CONNECTION_PASSWORD, own.INSERT_MODE, own.DELETE_ENABLED, own.EXACTLY_ONCE, own.OFFSETS_TABLE,
-         own.UNREACHABLE_MS)  # fmt: skip
+_SAME = (
+    CONNECTION_URL,
+    CONNECTION_PASSWORD,
+    own.INSERT_MODE,
+    own.DELETE_ENABLED,
+    own.EXACTLY_ONCE,
+    own.OFFSETS_TABLE,
+    own.UNREACHABLE_MS,
+)
 _RENAMED = {
-    CONNECTION_USER: USERNAME, own.PK_MODE: PRIMARY_KEY_MODE, own.PK_FIELDS: PRIMARY_KEY_FIELDS, own.BATCH_SIZE: own.BATCH_SIZE,
-    own.MAX_RETRIES: FLUSH_MAX_RETRIES, own.RETRY_BACKOFF_MS: FLUSH_RETRY_DELAY_MS,
-}  # fmt: skip
+    CONNECTION_USER: USERNAME,
+    own.PK_MODE: PRIMARY_KEY_MODE,
+    own.PK_FIELDS: PRIMARY_KEY_FIELDS,
+    own.BATCH_SIZE: own.BATCH_SIZE,
+    own.MAX_RETRIES: FLUSH_MAX_RETRIES,
+    own.RETRY_BACKOFF_MS: FLUSH_RETRY_DELAY_MS,
+}
 
 
 def _no_truncation(name: str, value: object) -> None:
@@ -57,36 +68,82 @@ DEBEZIUM = ConfigDef([CONNECTION[CONNECTION_URL], CONNECTION[CONNECTION_PASSWORD
         _text(name=USERNAME, default=None, importance=Importance.HIGH, group="Database", doc="Who logs in to the database."),
         own.SINK[own.INSERT_MODE],
         own.SINK[own.DELETE_ENABLED],
-        ConfigKey(name=TRUNCATE_ENABLED, type=Type.BOOLEAN, default=False, importance=Importance.LOW,
-                  validator=Check(_no_truncation, "false"), doc="Has to be false: truncations are passed over."),
-        _text(name=PRIMARY_KEY_MODE, default="none", importance=Importance.HIGH,
-              validator=EnumText(*(mode.value for mode in own.PkMode)),
-              doc="Where the primary key's columns come from; what JdbcSink calls pk.mode."),
-        _list(name=PRIMARY_KEY_FIELDS, importance=Importance.MEDIUM,
-              doc="The primary key's columns; what JdbcSink calls pk.fields."),
-        ConfigKey(name=QUOTE_IDENTIFIERS, type=Type.BOOLEAN, default=False, importance=Importance.LOW,
-                  doc="Whether names of tables and columns are quoted; if not, their case is left to the database."),
-        _text(name=SCHEMA_EVOLUTION, default="none", validator=EnumText("none", "basic"),
-              doc="basic: missing tables are created and missing columns added. none: they are errors."),
-        _text(name=COLLECTION_NAME_FORMAT, default=None,
-              doc="The table that records go to. ${topic} stands for the record's topic with underscores for its dots, "
-                  "${source.name} for a field of a change event's source. Default is ${topic}."),
-        _text(name=own.TABLE_NAME_FORMAT, default=None, importance=Importance.LOW,
-              doc="An older name of collection.name.format."),
-        _text(name=USE_TIME_ZONE, default=None, importance=Importance.LOW,
-              doc="The time zone that timestamps without one are written in; default is UTC."),
+        ConfigKey(
+            name=TRUNCATE_ENABLED,
+            type=Type.BOOLEAN,
+            default=False,
+            importance=Importance.LOW,
+            validator=Check(_no_truncation, "false"),
+            doc="Has to be false: truncations are passed over.",
+        ),
+        _text(
+            name=PRIMARY_KEY_MODE,
+            default="none",
+            importance=Importance.HIGH,
+            validator=EnumText(*(mode.value for mode in own.PkMode)),
+            doc="Where the primary key's columns come from; what JdbcSink calls pk.mode.",
+        ),
+        _list(
+            name=PRIMARY_KEY_FIELDS, importance=Importance.MEDIUM, doc="The primary key's columns; what JdbcSink calls pk.fields."
+        ),
+        ConfigKey(
+            name=QUOTE_IDENTIFIERS,
+            type=Type.BOOLEAN,
+            default=False,
+            importance=Importance.LOW,
+            doc="Whether names of tables and columns are quoted; if not, their case is left to the database.",
+        ),
+        _text(
+            name=SCHEMA_EVOLUTION,
+            default="none",
+            validator=EnumText("none", "basic"),
+            doc="basic: missing tables are created and missing columns added. none: they are errors.",
+        ),
+        _text(
+            name=COLLECTION_NAME_FORMAT,
+            default=None,
+            doc="The table that records go to. ${topic} stands for the record's topic with underscores for its dots, "
+            "${source.name} for a field of a change event's source. Default is ${topic}.",
+        ),
+        _text(
+            name=own.TABLE_NAME_FORMAT, default=None, importance=Importance.LOW, doc="An older name of collection.name.format."
+        ),
+        _text(
+            name=USE_TIME_ZONE,
+            default=None,
+            importance=Importance.LOW,
+            doc="The time zone that timestamps without one are written in; default is UTC.",
+        ),
         _text(name=DATABASE_TIME_ZONE, default=None, importance=Importance.LOW, doc="An older name of use.time.zone."),
-        ConfigKey(name=own.BATCH_SIZE, type=Type.INT, default=500, validator=Range(1), importance=Importance.LOW,
-                  doc="How many records are written together, at most."),
-        ConfigKey(name=FLUSH_MAX_RETRIES, type=Type.INT, default=5, validator=Range(-1), importance=Importance.LOW,
-                  doc="How often a batch that the database gave up is written again; what JdbcSink calls max.retries."),
-        ConfigKey(name=FLUSH_RETRY_DELAY_MS, type=Type.LONG, default=1000, validator=Range(0), importance=Importance.LOW,
-                  doc="Milliseconds between two attempts to write a batch."),
+        ConfigKey(
+            name=own.BATCH_SIZE,
+            type=Type.INT,
+            default=500,
+            validator=Range(1),
+            importance=Importance.LOW,
+            doc="How many records are written together, at most.",
+        ),
+        ConfigKey(
+            name=FLUSH_MAX_RETRIES,
+            type=Type.INT,
+            default=5,
+            validator=Range(-1),
+            importance=Importance.LOW,
+            doc="How often a batch that the database gave up is written again; what JdbcSink calls max.retries.",
+        ),
+        ConfigKey(
+            name=FLUSH_RETRY_DELAY_MS,
+            type=Type.LONG,
+            default=1000,
+            validator=Range(0),
+            importance=Importance.LOW,
+            doc="Milliseconds between two attempts to write a batch.",
+        ),
         _list(name=FIELD_INCLUDE_LIST, doc="The fields that are written, as field or topic:field; all if none is named."),
         _list(name=FIELD_EXCLUDE_LIST, doc="The fields of values that are not written, as field or topic:field."),
         *(own.SINK[name] for name in (own.EXACTLY_ONCE, own.OFFSETS_TABLE, own.UNREACHABLE_MS)),
     ]
-)  # fmt: skip
+)
 
 
 def translated(config: Mapping[str, str]) -> dict[str, str]:

@@ -14,18 +14,37 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 _SIGNED = {
-    "tinyint": Kind.INT8, "smallint": Kind.INT16, "mediumint": Kind.INT32, "int": Kind.INT32, "integer": Kind.INT32,
+    "tinyint": Kind.INT8,
+    "smallint": Kind.INT16,
+    "mediumint": Kind.INT32,
+    "int": Kind.INT32,
+    "integer": Kind.INT32,
     "bigint": Kind.INT64,
-}  # fmt: skip
+}
 _UNSIGNED = {
-    "tinyint": Kind.INT16, "smallint": Kind.INT32, "mediumint": Kind.INT32, "int": Kind.INT64, "integer": Kind.INT64,
+    "tinyint": Kind.INT16,
+    "smallint": Kind.INT32,
+    "mediumint": Kind.INT32,
+    "int": Kind.INT64,
+    "integer": Kind.INT64,
     "bigint": Kind.INT64,
-}  # fmt: skip
+}
 _PLAIN = {
-    "float": Kind.FLOAT32, "double": Kind.FLOAT64, "date": Kind.DATE, "year": Kind.INT32,
-    "binary": Kind.BYTES, "varbinary": Kind.BYTES, "tinyblob": Kind.BYTES, "blob": Kind.BYTES, "mediumblob": Kind.BYTES,
-    "longblob": Kind.BYTES, "geometry": Kind.BYTES, "point": Kind.BYTES, "linestring": Kind.BYTES, "polygon": Kind.BYTES,
-}  # fmt: skip
+    "float": Kind.FLOAT32,
+    "double": Kind.FLOAT64,
+    "date": Kind.DATE,
+    "year": Kind.INT32,
+    "binary": Kind.BYTES,
+    "varbinary": Kind.BYTES,
+    "tinyblob": Kind.BYTES,
+    "blob": Kind.BYTES,
+    "mediumblob": Kind.BYTES,
+    "longblob": Kind.BYTES,
+    "geometry": Kind.BYTES,
+    "point": Kind.BYTES,
+    "linestring": Kind.BYTES,
+    "polygon": Kind.BYTES,
+}
 _TEXTS = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "json", "uuid", "inet6"})
 _TYPE = re.compile(r"^(?P<name>\w+)(?:\((?P<arguments>.*)\))?(?P<rest>[^()]*)$", re.DOTALL)
 
@@ -34,10 +53,34 @@ _OWN = ("information_schema", "mysql", "performance_schema", "sys")
 
 # Field types of the protocol (https://dev.mysql.com/doc/dev/mysql-server/latest/field__types_8h.html), for queries.
 _FIELD_TYPES = {
-    0: "decimal", 1: "tinyint", 2: "smallint", 3: "int", 4: "float", 5: "double", 7: "timestamp", 8: "bigint", 9: "mediumint",
-    10: "date", 11: "time", 12: "datetime", 13: "year", 14: "date", 15: "varchar", 16: "bit", 245: "json", 246: "decimal",
-    247: "enum", 248: "set", 249: "blob", 250: "blob", 251: "blob", 252: "blob", 253: "varchar", 254: "char", 255: "geometry",
-}  # fmt: skip
+    0: "decimal",
+    1: "tinyint",
+    2: "smallint",
+    3: "int",
+    4: "float",
+    5: "double",
+    7: "timestamp",
+    8: "bigint",
+    9: "mediumint",
+    10: "date",
+    11: "time",
+    12: "datetime",
+    13: "year",
+    14: "date",
+    15: "varchar",
+    16: "bit",
+    245: "json",
+    246: "decimal",
+    247: "enum",
+    248: "set",
+    249: "blob",
+    250: "blob",
+    251: "blob",
+    252: "blob",
+    253: "varchar",
+    254: "char",
+    255: "geometry",
+}
 _BINARY_CHARSET = 63
 _UNSIGNED_FLAG = 32
 
@@ -65,8 +108,9 @@ class MySqlDialect(Dialect):
         where = "table_schema = %s" if current else f"table_schema not in {_OWN!r} and %s is null"
         rows = connection.exec_driver_sql(
             f"select table_schema, table_name from information_schema.tables where {where} and table_type in ({marks}) "
-            "order by table_schema, table_name", (current, *wanted),
-        )  # fmt: skip
+            "order by table_schema, table_name",
+            (current, *wanted),
+        )
         return [TableId(catalog, None, table) for catalog, table in rows]
 
     def columns(self, connection: sa.Connection, table: TableId) -> list[Column]:
@@ -76,11 +120,18 @@ class MySqlDialect(Dialect):
             (table.catalog, table.table),
         )
         return [
-            Column(name, self.column_type(text), text, nullable=nullable == "YES", primary_key=key == "PRI",
-                   auto_increment="auto_increment" in extra.lower(), has_default=default is not None,
-                   generated="generated" in extra.lower() and "default_generated" not in extra.lower())
+            Column(
+                name,
+                self.column_type(text),
+                text,
+                nullable=nullable == "YES",
+                primary_key=key == "PRI",
+                auto_increment="auto_increment" in extra.lower(),
+                has_default=default is not None,
+                generated="generated" in extra.lower() and "default_generated" not in extra.lower(),
+            )
             for name, text, nullable, key, extra, default in rows
-        ]  # fmt: skip
+        ]
 
     def query_columns(self, connection: sa.Connection, query: str) -> list[Column]:
         raw: Any = connection.connection

@@ -14,16 +14,27 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 _PLAIN = {
-    "boolean": Kind.BOOLEAN, "smallint": Kind.INT16, "integer": Kind.INT32, "bigint": Kind.INT64, "oid": Kind.INT64,
-    "real": Kind.FLOAT32, "double precision": Kind.FLOAT64, "bytea": Kind.BYTES, "date": Kind.DATE,
-}  # fmt: skip
+    "boolean": Kind.BOOLEAN,
+    "smallint": Kind.INT16,
+    "integer": Kind.INT32,
+    "bigint": Kind.INT64,
+    "oid": Kind.INT64,
+    "real": Kind.FLOAT32,
+    "double precision": Kind.FLOAT64,
+    "bytea": Kind.BYTES,
+    "date": Kind.DATE,
+}
 _TEXTS = frozenset({"text", "character varying", "character", "name", "citext", '"char"', "bpchar"})
 _TYPE = re.compile(r"^(?P<name>[^(\[]+?)(?:\((?P<arguments>[^)]*)\))?(?P<rest> with(?:out)? time zone)?$")
 
 # Kinds of relations (pg_class.relkind) by what JDBC calls them.
 _RELATIONS = {
-    "TABLE": "r", "PARTITIONED TABLE": "p", "VIEW": "v", "MATERIALIZED VIEW": "m", "FOREIGN TABLE": "f",
-}  # fmt: skip
+    "TABLE": "r",
+    "PARTITIONED TABLE": "p",
+    "VIEW": "v",
+    "MATERIALIZED VIEW": "m",
+    "FOREIGN TABLE": "f",
+}
 
 _LIST = """
 select current_database(), n.nspname, c.relname from pg_catalog.pg_class c
@@ -59,9 +70,11 @@ class PostgreSqlDialect(Dialect):
         """Speak UTC, and in forms that do not depend on the server's settings."""
         before, connection.autocommit = connection.autocommit, True
         with connection.cursor() as cursor:
-            cursor.execute("select set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO, YMD', false), "
-                           "set_config('IntervalStyle', 'postgres', false), set_config('extra_float_digits', '1', false), "
-                           "set_config('bytea_output', 'hex', false)")  # fmt: skip
+            cursor.execute(
+                "select set_config('TimeZone', 'UTC', false), set_config('DateStyle', 'ISO, YMD', false), "
+                "set_config('IntervalStyle', 'postgres', false), set_config('extra_float_digits', '1', false), "
+                "set_config('bytea_output', 'hex', false)"
+            )
         connection.autocommit = before
 
     def list_tables(self, connection: sa.Connection, types: Sequence[str]) -> list[TableId]:
@@ -78,10 +91,18 @@ class PostgreSqlDialect(Dialect):
         name = ".".join(PostgreSqlDialect().quote(part) for part in (table.schema, table.table) if part)
         rows = connection.exec_driver_sql(_COLUMNS, (name if self._quote else self.qualified(table),))
         return [
-            Column(field, self.column_type(text), text, nullable=not not_null, primary_key=key, auto_increment=auto,
-                   has_default=default, generated=generated)
+            Column(
+                field,
+                self.column_type(text),
+                text,
+                nullable=not not_null,
+                primary_key=key,
+                auto_increment=auto,
+                has_default=default,
+                generated=generated,
+            )
             for field, text, not_null, key, auto, default, generated in rows
-        ]  # fmt: skip
+        ]
 
     def query_columns(self, connection: sa.Connection, query: str) -> list[Column]:
         raw: Any = connection.connection

@@ -15,13 +15,23 @@ if TYPE_CHECKING:
 # SQLite takes any name for a type. The known ones first, then its own rules of affinity
 # (https://www.sqlite.org/datatype3.html#determination_of_column_affinity).
 _NAMES = {
-    "boolean": Kind.BOOLEAN, "bool": Kind.BOOLEAN, "tinyint": Kind.INT8, "smallint": Kind.INT16, "int2": Kind.INT16,
-    "date": Kind.DATE, "time": Kind.TIME, "datetime": Kind.TIMESTAMP, "timestamp": Kind.TIMESTAMP, "float": Kind.FLOAT64,
-}  # fmt: skip
+    "boolean": Kind.BOOLEAN,
+    "bool": Kind.BOOLEAN,
+    "tinyint": Kind.INT8,
+    "smallint": Kind.INT16,
+    "int2": Kind.INT16,
+    "date": Kind.DATE,
+    "time": Kind.TIME,
+    "datetime": Kind.TIMESTAMP,
+    "timestamp": Kind.TIMESTAMP,
+    "float": Kind.FLOAT64,
+}
 _AFFINITIES = (
-    (("int",), Kind.INT64), (("char", "clob", "text"), Kind.STRING), (("blob",), Kind.BYTES),
+    (("int",), Kind.INT64),
+    (("char", "clob", "text"), Kind.STRING),
+    (("blob",), Kind.BYTES),
     (("real", "floa", "doub"), Kind.FLOAT64),
-)  # fmt: skip
+)
 _TYPE = re.compile(r"^\s*(?P<name>[^()]*?)\s*(?:\((?P<arguments>[^)]*)\))?\s*$")
 
 
@@ -55,13 +65,17 @@ class SqliteDialect(Dialect):
         keys = [row for row in rows if row[3]]
         return [
             Column(
-                field, self.column_type(text), text,
-                nullable=not (not_null or (key and len(keys) == 1 and text.lower() == "integer")), primary_key=bool(key),
+                field,
+                self.column_type(text),
+                text,
+                nullable=not (not_null or (key and len(keys) == 1 and text.lower() == "integer")),
+                primary_key=bool(key),
                 auto_increment=bool(key) and len(keys) == 1 and text.lower() == "integer",
-                has_default=default is not None, generated=hidden in (2, 3),
+                has_default=default is not None,
+                generated=hidden in (2, 3),
             )
             for field, text, not_null, key, hidden, default in rows
-        ]  # fmt: skip
+        ]
 
     def query_columns(self, connection: sa.Connection, query: str) -> list[Column]:
         """A temporary view knows what types the columns behind it were declared with."""

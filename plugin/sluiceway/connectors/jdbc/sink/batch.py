@@ -59,12 +59,17 @@ class Planner:
         for record in records:
             # Schemas mostly are the same objects from record to record, which is far quicker to see than that they are equal.
             if (
-                record.value_schema is not value_schema or record.key_schema is not key_schema or record.topic != topic
+                record.value_schema is not value_schema
+                or record.key_schema is not key_schema
+                or record.topic != topic
                 or (record.value is None) is not tombstone
-            ):  # fmt: skip
+            ):
                 topic, key_schema, value_schema, tombstone = (
-                    record.topic, record.key_schema, record.value_schema, record.value is None
-                )  # fmt: skip
+                    record.topic,
+                    record.key_schema,
+                    record.value_schema,
+                    record.value is None,
+                )
                 target = self._target(_Kind(topic, key_schema, None if tombstone else value_schema, tombstone))
                 if isinstance(target, Target):
                     extract = target.layout.key if target.delete else target.layout.row

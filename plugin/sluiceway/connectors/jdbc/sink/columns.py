@@ -49,8 +49,9 @@ class Layout(NamedTuple):
         return tuple(column.name for column in self.columns)
 
 
-def layout_of(options: SinkOptions, binder_of: BinderOf, key_schema: Schema | None, value_schema: Schema | None,
-              *, tombstone: bool = False) -> Layout:  # fmt: skip
+def layout_of(
+    options: SinkOptions, binder_of: BinderOf, key_schema: Schema | None, value_schema: Schema | None, *, tombstone: bool = False
+) -> Layout:
     """Return the layout of records of these schemas.
 
     Raises DataError if no such record can be written, and ConnectError if the config does not go with them at all.

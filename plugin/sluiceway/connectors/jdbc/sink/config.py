@@ -54,56 +54,140 @@ _flag = functools.partial(ConfigKey, type=Type.BOOLEAN)
 
 SINK = CONNECTION.define(
     *[
-        _text(name=INSERT_MODE, default="insert", validator=EnumText(*(mode.value for mode in InsertMode)),
-              importance=Importance.HIGH, group=_WRITING,
-              doc="What a record with a value does. insert: adds a row. upsert: adds a row, or changes the one that has its "
-                  "key. update: changes the row that has its key, if there is one."),
-        ConfigKey(name=BATCH_SIZE, type=Type.INT, default=3000, validator=Range(1), importance=Importance.MEDIUM, group=_WRITING,
-                  doc="How many records are written together, at most. What a task is given at once (max.poll.records of its "
-                      "consumer) is one transaction all the same, so raise consumer.override.max.poll.records for larger ones."),
-        _flag(name=DELETE_ENABLED, default=False, importance=Importance.MEDIUM, group=_WRITING,
-              doc="Whether a record without a value (a tombstone) deletes the row that has its key; needs pk.mode=record_key."),
-        ConfigKey(name=TABLE_TYPES, type=Type.LIST, default=["TABLE"], importance=Importance.LOW, group=_WRITING,
-                  doc="What may be written to: TABLE, VIEW, or both, with a comma between them."),
-        _text(name=TABLE_NAME_FORMAT, default=TOPIC_PLACEHOLDER, validator=NonEmptyString(), importance=Importance.MEDIUM,
-              group=_MAPPING,
-              doc="The table that records go to; ${topic} in it stands for the record's topic. A dot parts schema and table."),
-        _text(name=PK_MODE, default="none", validator=EnumText(*(mode.value for mode in PkMode)), importance=Importance.HIGH,
-              group=_MAPPING,
-              doc="Where the primary key's columns come from. none: there is no key. kafka: topic, partition and offset of the "
-                  "record. record_key: the record's key, or fields of it. record_value: fields of the record's value."),
-        ConfigKey(name=PK_FIELDS, type=Type.LIST, default=[], importance=Importance.MEDIUM, group=_MAPPING,
-                  doc="The primary key's columns. kafka: three names for topic, partition and offset, in this order; by default "
-                      "__connect_topic, __connect_partition, __connect_offset. record_key: fields of the key, all if none is "
-                      "named; one name if the key is no struct. record_value: fields of the value, all if none is named."),
-        ConfigKey(name=FIELDS_WHITELIST, type=Type.LIST, default=[], importance=Importance.MEDIUM, group=_MAPPING,
-                  doc="The value's fields that become columns; all if none is named. The primary key is always written."),
+        _text(
+            name=INSERT_MODE,
+            default="insert",
+            validator=EnumText(*(mode.value for mode in InsertMode)),
+            importance=Importance.HIGH,
+            group=_WRITING,
+            doc="What a record with a value does. insert: adds a row. upsert: adds a row, or changes the one that has its "
+            "key. update: changes the row that has its key, if there is one.",
+        ),
+        ConfigKey(
+            name=BATCH_SIZE,
+            type=Type.INT,
+            default=3000,
+            validator=Range(1),
+            importance=Importance.MEDIUM,
+            group=_WRITING,
+            doc="How many records are written together, at most. What a task is given at once (max.poll.records of its "
+            "consumer) is one transaction all the same, so raise consumer.override.max.poll.records for larger ones.",
+        ),
+        _flag(
+            name=DELETE_ENABLED,
+            default=False,
+            importance=Importance.MEDIUM,
+            group=_WRITING,
+            doc="Whether a record without a value (a tombstone) deletes the row that has its key; needs pk.mode=record_key.",
+        ),
+        ConfigKey(
+            name=TABLE_TYPES,
+            type=Type.LIST,
+            default=["TABLE"],
+            importance=Importance.LOW,
+            group=_WRITING,
+            doc="What may be written to: TABLE, VIEW, or both, with a comma between them.",
+        ),
+        _text(
+            name=TABLE_NAME_FORMAT,
+            default=TOPIC_PLACEHOLDER,
+            validator=NonEmptyString(),
+            importance=Importance.MEDIUM,
+            group=_MAPPING,
+            doc="The table that records go to; ${topic} in it stands for the record's topic. A dot parts schema and table.",
+        ),
+        _text(
+            name=PK_MODE,
+            default="none",
+            validator=EnumText(*(mode.value for mode in PkMode)),
+            importance=Importance.HIGH,
+            group=_MAPPING,
+            doc="Where the primary key's columns come from. none: there is no key. kafka: topic, partition and offset of the "
+            "record. record_key: the record's key, or fields of it. record_value: fields of the record's value.",
+        ),
+        ConfigKey(
+            name=PK_FIELDS,
+            type=Type.LIST,
+            default=[],
+            importance=Importance.MEDIUM,
+            group=_MAPPING,
+            doc="The primary key's columns. kafka: three names for topic, partition and offset, in this order; by default "
+            "__connect_topic, __connect_partition, __connect_offset. record_key: fields of the key, all if none is "
+            "named; one name if the key is no struct. record_value: fields of the value, all if none is named.",
+        ),
+        ConfigKey(
+            name=FIELDS_WHITELIST,
+            type=Type.LIST,
+            default=[],
+            importance=Importance.MEDIUM,
+            group=_MAPPING,
+            doc="The value's fields that become columns; all if none is named. The primary key is always written.",
+        ),
         DB_TIMEZONE_KEY,
-        _flag(name=AUTO_CREATE, default=False, importance=Importance.MEDIUM, group=_TABLES,
-              doc="Whether a table that does not exist is created, with the columns of the first record's schema."),
-        _flag(name=AUTO_EVOLVE, default=False, importance=Importance.MEDIUM, group=_TABLES,
-              doc="Whether columns are added to a table for fields that it has no column for. Nothing else about a table is ever "
-                  "changed: no column is dropped, renamed or given another type."),
+        _flag(
+            name=AUTO_CREATE,
+            default=False,
+            importance=Importance.MEDIUM,
+            group=_TABLES,
+            doc="Whether a table that does not exist is created, with the columns of the first record's schema.",
+        ),
+        _flag(
+            name=AUTO_EVOLVE,
+            default=False,
+            importance=Importance.MEDIUM,
+            group=_TABLES,
+            doc="Whether columns are added to a table for fields that it has no column for. Nothing else about a table is ever "
+            "changed: no column is dropped, renamed or given another type.",
+        ),
         QUOTE_SQL_IDENTIFIERS_KEY,
-        ConfigKey(name=MAX_RETRIES, type=Type.INT, default=10, validator=Range(-1), importance=Importance.MEDIUM, group=_RETRIES,
-                  doc="How often a batch is written again after the database has given it up for a passing reason, such as a "
-                      "deadlock, before the task fails; -1 is without end. Being unreachable does not count: see "
-                      f"{UNREACHABLE_MS}."),
-        ConfigKey(name=RETRY_BACKOFF_MS, type=Type.INT, default=3000, validator=Range(0), importance=Importance.MEDIUM,
-                  group=_RETRIES,
-                  doc="Milliseconds between two attempts to write a batch."),
-        ConfigKey(name=UNREACHABLE_MS, type=Type.LONG, default=3_600_000, validator=Range(-1), importance=Importance.LOW,
-                  group=_RETRIES,
-                  doc="For how many milliseconds a database that cannot be reached is waited for before the task fails; -1 is "
-                      "without end. Meanwhile nothing more is read from Kafka."),
-        _flag(name=EXACTLY_ONCE, default=True, importance=Importance.MEDIUM, group=_DELIVERY,
-              doc="Whether offsets are kept in a table of the database, written in the same transaction as the rows, so that "
-                  "each record is applied once whatever ends the task. Needs tables with transactions."),
-        _text(name=OFFSETS_TABLE, default="sluiceway_offsets", validator=NonEmptyString(), importance=Importance.LOW,
-              group=_DELIVERY,
-              doc="The table that offsets are kept in, shared by all connectors; created if it does not exist."),
+        ConfigKey(
+            name=MAX_RETRIES,
+            type=Type.INT,
+            default=10,
+            validator=Range(-1),
+            importance=Importance.MEDIUM,
+            group=_RETRIES,
+            doc="How often a batch is written again after the database has given it up for a passing reason, such as a "
+            "deadlock, before the task fails; -1 is without end. Being unreachable does not count: see "
+            f"{UNREACHABLE_MS}.",
+        ),
+        ConfigKey(
+            name=RETRY_BACKOFF_MS,
+            type=Type.INT,
+            default=3000,
+            validator=Range(0),
+            importance=Importance.MEDIUM,
+            group=_RETRIES,
+            doc="Milliseconds between two attempts to write a batch.",
+        ),
+        ConfigKey(
+            name=UNREACHABLE_MS,
+            type=Type.LONG,
+            default=3_600_000,
+            validator=Range(-1),
+            importance=Importance.LOW,
+            group=_RETRIES,
+            doc="For how many milliseconds a database that cannot be reached is waited for before the task fails; -1 is "
+            "without end. Meanwhile nothing more is read from Kafka.",
+        ),
+        _flag(
+            name=EXACTLY_ONCE,
+            default=True,
+            importance=Importance.MEDIUM,
+            group=_DELIVERY,
+            doc="Whether offsets are kept in a table of the database, written in the same transaction as the rows, so that "
+            "each record is applied once whatever ends the task. Needs tables with transactions.",
+        ),
+        _text(
+            name=OFFSETS_TABLE,
+            default="sluiceway_offsets",
+            validator=NonEmptyString(),
+            importance=Importance.LOW,
+            group=_DELIVERY,
+            doc="The table that offsets are kept in, shared by all connectors; created if it does not exist.",
+        ),
     ]
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +225,26 @@ class SinkOptions:
         kinds = {name.upper() for name in _list(values[TABLE_TYPES])}
         connection = ConnectionSettings.of(values)
         return cls(
-            config.get("name", ""), connection,
-            _enum(InsertMode, values, INSERT_MODE), _enum(PkMode, values, PK_MODE), tuple(_list(values[PK_FIELDS])),
-            frozenset(_list(values[FIELDS_WHITELIST])), _whole(values, BATCH_SIZE), bool(values[DELETE_ENABLED]),
-            str(values[TABLE_NAME_FORMAT]), "VIEW" in kinds, bool(kinds - {"VIEW"}), ZoneInfo(connection.timezone),
-            bool(values[AUTO_CREATE]), bool(values[AUTO_EVOLVE]),
-            _endless(_whole(values, MAX_RETRIES)), _whole(values, RETRY_BACKOFF_MS) / 1000,
-            _seconds(_whole(values, UNREACHABLE_MS)), bool(values[EXACTLY_ONCE]), str(values[OFFSETS_TABLE]),
-        )  # fmt: skip
+            config.get("name", ""),
+            connection,
+            _enum(InsertMode, values, INSERT_MODE),
+            _enum(PkMode, values, PK_MODE),
+            tuple(_list(values[PK_FIELDS])),
+            frozenset(_list(values[FIELDS_WHITELIST])),
+            _whole(values, BATCH_SIZE),
+            bool(values[DELETE_ENABLED]),
+            str(values[TABLE_NAME_FORMAT]),
+            "VIEW" in kinds,
+            bool(kinds - {"VIEW"}),
+            ZoneInfo(connection.timezone),
+            bool(values[AUTO_CREATE]),
+            bool(values[AUTO_EVOLVE]),
+            _endless(_whole(values, MAX_RETRIES)),
+            _whole(values, RETRY_BACKOFF_MS) / 1000,
+            _seconds(_whole(values, UNREACHABLE_MS)),
+            bool(values[EXACTLY_ONCE]),
+            str(values[OFFSETS_TABLE]),
+        )
 
 
 def add_clashes(found: dict[str, ValidatedValue]) -> dict[str, ValidatedValue]:

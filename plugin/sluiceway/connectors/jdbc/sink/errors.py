@@ -30,10 +30,43 @@ _MYSQL_UNREACHABLE = frozenset(
     {0, 1053, 1077, 1079, 1152, 1153, 1158, 1159, 1160, 1161, 1184, 1927, 2002, 2003, 2006, 2013, 2055, 4031}
 )
 _MYSQL_CHANGED = frozenset({1054, 1146, 1136})
-_MYSQL_RECORD = frozenset({
-    1048, 1062, 1171, 1216, 1217, 1230, 1263, 1264, 1265, 1292, 1364, 1365, 1366, 1367, 1369, 1406, 1411, 1416, 1441, 1451, 1452,
-    1525, 1557, 1586, 1644, 1690, 1859, 1906, 3140, 3819, 3906, 4025, 4078,
-})  # fmt: skip
+_MYSQL_RECORD = frozenset(
+    {
+        1048,
+        1062,
+        1171,
+        1216,
+        1217,
+        1230,
+        1263,
+        1264,
+        1265,
+        1292,
+        1364,
+        1365,
+        1366,
+        1367,
+        1369,
+        1406,
+        1411,
+        1416,
+        1441,
+        1451,
+        1452,
+        1525,
+        1557,
+        1586,
+        1644,
+        1690,
+        1859,
+        1906,
+        3140,
+        3819,
+        3906,
+        4025,
+        4078,
+    }
+)
 _LOCKED = ("database is locked", "table is locked", "database schema is locked", "is busy")
 
 
@@ -60,8 +93,11 @@ def kind_of(error: BaseException) -> Kind:
 
 def _of_state(state: str) -> Kind:
     for kind, states in (
-        (Kind.AGAIN, _PG_AGAIN), (Kind.UNREACHABLE, _PG_UNREACHABLE), (Kind.CHANGED, _PG_CHANGED), (Kind.RECORD, _PG_RECORD),
-    ):  # fmt: skip
+        (Kind.AGAIN, _PG_AGAIN),
+        (Kind.UNREACHABLE, _PG_UNREACHABLE),
+        (Kind.CHANGED, _PG_CHANGED),
+        (Kind.RECORD, _PG_RECORD),
+    ):
         if state.startswith(states):
             return kind
     return Kind.FATAL
@@ -71,9 +107,11 @@ def _of_number(error: BaseException, names: set[str]) -> Kind:
     number = error.args[0] if error.args and isinstance(error.args[0], int) else None
     if number is not None:
         for kind, numbers in (
-            (Kind.AGAIN, _MYSQL_AGAIN), (Kind.UNREACHABLE, _MYSQL_UNREACHABLE), (Kind.CHANGED, _MYSQL_CHANGED),
+            (Kind.AGAIN, _MYSQL_AGAIN),
+            (Kind.UNREACHABLE, _MYSQL_UNREACHABLE),
+            (Kind.CHANGED, _MYSQL_CHANGED),
             (Kind.RECORD, _MYSQL_RECORD),
-        ):  # fmt: skip
+        ):
             if number in numbers:
                 return kind
     if names & {"DataError", "IntegrityError"}:

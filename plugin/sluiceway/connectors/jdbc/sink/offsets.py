@@ -62,9 +62,10 @@ class OffsetTable:
         """
         raised = f"{self._table}.generation + 1" if self._kind == POSTGRESQL else "generation + 1"
         conflict = (
-            f"ON DUPLICATE KEY UPDATE generation = {raised}" if self._kind == MYSQL
+            f"ON DUPLICATE KEY UPDATE generation = {raised}"
+            if self._kind == MYSQL
             else f"ON CONFLICT (connector, topic, {self._partition}) DO UPDATE SET generation = {raised}"
-        )  # fmt: skip
+        )
         marks = ", ".join([self._mark] * 3)
         upsert = (
             f"INSERT INTO {self._table} (connector, topic, {self._partition}, next_offset, generation) "  # noqa: S608
@@ -94,9 +95,10 @@ class OffsetTable:
         )
         cursor = self._writer.connection.cursor()
         try:
-            cursor.executemany(sql, [
-                (offset, self._connector, *partition, generations[partition]) for partition, offset in sorted(offsets.items())
-            ])  # fmt: skip
+            cursor.executemany(
+                sql,
+                [(offset, self._connector, *partition, generations[partition]) for partition, offset in sorted(offsets.items())],
+            )
             ours = cursor.rowcount == len(offsets)
         finally:
             cursor.close()

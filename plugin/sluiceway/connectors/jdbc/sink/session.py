@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.connectors.jdbc.connection import Database, reason_of
 from sluiceway.connectors.jdbc.sink.batch import BatchPlan, Planner
-from sluiceway.connectors.jdbc.sink.errors import Kind, kind_of
 from sluiceway.connectors.jdbc.sink.config import InsertMode, SinkOptions
+from sluiceway.connectors.jdbc.sink.errors import Kind, kind_of
 from sluiceway.connectors.jdbc.sink.offsets import OffsetTable
 from sluiceway.connectors.jdbc.sink.statements import Statements
 from sluiceway.connectors.jdbc.sink.steps import Item, in_order, last_of_each_key
@@ -75,8 +75,13 @@ class Session:
         """See ``OffsetTable.set``. Raises WriteError and ConnectError."""
         self._guarded("store offsets", lambda: self._set_offsets(offsets))
 
-    def write(self, records: Sequence[SinkRecord], offsets: Mapping[TopicPartition, int],
-              generations: Mapping[TopicPartition, int], refuse: Refuse) -> None:  # fmt: skip
+    def write(
+        self,
+        records: Sequence[SinkRecord],
+        offsets: Mapping[TopicPartition, int],
+        generations: Mapping[TopicPartition, int],
+        refuse: Refuse,
+    ) -> None:
         """Write records and, in the same transaction, the next offsets of their partitions.
 
         Raises WriteError if the same is to be tried later, FencedError, and ConnectError for what trying does not mend.
@@ -140,8 +145,13 @@ class Session:
             self._offsets.set(offsets)
             writer.connection.commit()
 
-    def _write(self, records: Sequence[SinkRecord], offsets: Mapping[TopicPartition, int],
-               generations: Mapping[TopicPartition, int], refuse: Refuse) -> None:  # fmt: skip
+    def _write(
+        self,
+        records: Sequence[SinkRecord],
+        offsets: Mapping[TopicPartition, int],
+        generations: Mapping[TopicPartition, int],
+        refuse: Refuse,
+    ) -> None:
         assert self._planner is not None  # noqa: S101 (connected)
         if self._in_doubt:
             records = self._not_applied(records, offsets)
@@ -167,9 +177,10 @@ class Session:
         stored = self._offsets.stored(partitions)
         writer.connection.commit()
         return [
-            record for record in records
+            record
+            for record in records
             if record.original_kafka_offset >= stored[TopicPartition(record.original_topic, record.original_kafka_partition)]
-        ]  # fmt: skip
+        ]
 
     def _apply(self, writer: Writer, items: Sequence[Item]) -> list[tuple[SinkRecord, Exception]]:
         """Write items; return the records that cannot be written, none mostly: only if there are some, they are looked for."""

@@ -22,7 +22,7 @@ from sluiceway.connectors.jdbc.sink.config import (
     TABLE_NAME_FORMAT,
     TABLE_TYPES,
     SinkOptions,
-)  # fmt: skip
+)
 from sluiceway.connectors.jdbc.sink.statements import Statements
 from sluiceway.connectors.jdbc.sink.types import column_definition
 from sluiceway.connectors.jdbc.url import MYSQL, POSTGRESQL, SQLITE
@@ -79,17 +79,17 @@ def changes(options: SinkOptions, statements: Statements, name: TableId, table: 
                 f"Table {name} has no column {column.name}, which {PK_FIELDS} makes part of the primary key; keys are never "
                 f"changed. It has {', '.join(table.columns)}."
             )
-    added = [
-        statements.add_column(sql_name, column.name, _addition(statements.dialect.name, column)) for column in missing
-    ]  # fmt: skip
+    added = [statements.add_column(sql_name, column.name, _addition(statements.dialect.name, column)) for column in missing]
     if not options.auto_evolve:
         raise ConnectError(
             f"Table {name} has no column for {', '.join(column.name for column in missing)}, and {AUTO_EVOLVE} is false. Set "
             f"{AUTO_EVOLVE}=true, leave fields out with {FIELDS_WHITELIST}, or add what is missing: {'; '.join(added)}"
         )
     if table.view:
-        raise ConnectError(f"{name} is a view without a column for {', '.join(column.name for column in missing)}; "
-                           "columns are only added to tables.")  # fmt: skip
+        raise ConnectError(
+            f"{name} is a view without a column for {', '.join(column.name for column in missing)}; "
+            "columns are only added to tables."
+        )
     return added
 
 
@@ -122,8 +122,14 @@ def _check_kind(options: SinkOptions, table: Table) -> None:
 class Tables:
     """The tables that a task writes to, looked at once and again after each change. For one connection."""
 
-    def __init__(self, options: SinkOptions, statements: Statements, connection: sa.Connection, execute: Callable[[str], object],
-                 end: Callable[[], object]) -> None:  # fmt: skip
+    def __init__(
+        self,
+        options: SinkOptions,
+        statements: Statements,
+        connection: sa.Connection,
+        execute: Callable[[str], object],
+        end: Callable[[], object],
+    ) -> None:
         """``execute`` carries out SQL by itself and commits; ``end`` ends the transaction of looking."""
         self._options = options
         self._statements = statements

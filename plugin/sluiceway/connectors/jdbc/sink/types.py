@@ -22,20 +22,48 @@ _ADVICE = (
 )
 
 _POSTGRESQL = {
-    Type.INT8: "SMALLINT", Type.INT16: "SMALLINT", Type.INT32: "INTEGER", Type.INT64: "BIGINT", Type.FLOAT32: "REAL",
-    Type.FLOAT64: "DOUBLE PRECISION", Type.BOOLEAN: "BOOLEAN", Type.STRING: "TEXT", Type.BYTES: "BYTEA",
-    DECIMAL: "NUMERIC", DATE: "DATE", TIME: "TIME(3)", TIMESTAMP: "TIMESTAMP(3)",
-}  # fmt: skip
+    Type.INT8: "SMALLINT",
+    Type.INT16: "SMALLINT",
+    Type.INT32: "INTEGER",
+    Type.INT64: "BIGINT",
+    Type.FLOAT32: "REAL",
+    Type.FLOAT64: "DOUBLE PRECISION",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.STRING: "TEXT",
+    Type.BYTES: "BYTEA",
+    DECIMAL: "NUMERIC",
+    DATE: "DATE",
+    TIME: "TIME(3)",
+    TIMESTAMP: "TIMESTAMP(3)",
+}
 _MYSQL = {
-    Type.INT8: "TINYINT", Type.INT16: "SMALLINT", Type.INT32: "INT", Type.INT64: "BIGINT", Type.FLOAT32: "FLOAT",
-    Type.FLOAT64: "DOUBLE", Type.BOOLEAN: "BOOLEAN", Type.STRING: "LONGTEXT", Type.BYTES: "LONGBLOB",
-    DATE: "DATE", TIME: "TIME(3)", TIMESTAMP: "DATETIME(3)",
-}  # fmt: skip
+    Type.INT8: "TINYINT",
+    Type.INT16: "SMALLINT",
+    Type.INT32: "INT",
+    Type.INT64: "BIGINT",
+    Type.FLOAT32: "FLOAT",
+    Type.FLOAT64: "DOUBLE",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.STRING: "LONGTEXT",
+    Type.BYTES: "LONGBLOB",
+    DATE: "DATE",
+    TIME: "TIME(3)",
+    TIMESTAMP: "DATETIME(3)",
+}
 _SQLITE = {
-    Type.INT8: "INTEGER", Type.INT16: "INTEGER", Type.INT32: "INTEGER", Type.INT64: "BIGINT", Type.FLOAT32: "REAL",
-    Type.FLOAT64: "DOUBLE", Type.BOOLEAN: "BOOLEAN", Type.STRING: "TEXT", Type.BYTES: "BLOB",
-    DATE: "DATE", TIME: "TIME", TIMESTAMP: "TIMESTAMP",
-}  # fmt: skip
+    Type.INT8: "INTEGER",
+    Type.INT16: "INTEGER",
+    Type.INT32: "INTEGER",
+    Type.INT64: "BIGINT",
+    Type.FLOAT32: "REAL",
+    Type.FLOAT64: "DOUBLE",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.STRING: "TEXT",
+    Type.BYTES: "BLOB",
+    DATE: "DATE",
+    TIME: "TIME",
+    TIMESTAMP: "TIMESTAMP",
+}
 _TYPES: dict[str, dict[Any, str]] = {POSTGRESQL: _POSTGRESQL, MYSQL: _MYSQL, SQLITE: _SQLITE}
 
 # An index of MySQL's takes no column without a length.
@@ -60,8 +88,10 @@ def column_type(dialect: str, name: str, schema: Schema, *, key: bool = False) -
     if schema.type is Type.ARRAY and dialect == POSTGRESQL and schema.value_schema is not None:
         if schema.value_schema.type.primitive:
             return column_type(dialect, name, schema.value_schema) + "[]"
-        raise DataError(f"Field {name} is an array of {schema.value_schema.type.name}; only arrays of single values have a "
-                        f"column type. {_ADVICE}")  # fmt: skip
+        raise DataError(
+            f"Field {name} is an array of {schema.value_schema.type.name}; only arrays of single values have a "
+            f"column type. {_ADVICE}"
+        )
     raise DataError(f"Field {name} is of type {schema.type.name}, for which {dialect} has no column type. {_ADVICE}")
 
 

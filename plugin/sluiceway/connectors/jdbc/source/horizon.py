@@ -79,10 +79,12 @@ class PostgreSqlHorizon(Horizon):
 
     def open_since(self, connection: Any) -> dt.datetime | None:
         found = _one(
-            connection, "select min(xact_start) from pg_catalog.pg_stat_activity where datname = current_database() "
+            connection,
+            "select min(xact_start) from pg_catalog.pg_stat_activity where datname = current_database() "
             "and pid <> pg_backend_pid() and application_name <> %s "
-            "and backend_type not in ('autovacuum worker', 'parallel worker', 'walsender')", APPLICATION,
-        )  # fmt: skip
+            "and backend_type not in ('autovacuum worker', 'parallel worker', 'walsender')",
+            APPLICATION,
+        )
         prepared = _one(connection, "select min(prepared) from pg_catalog.pg_prepared_xacts where database = current_database()")
         moments = [_moment(each) for each in (found, prepared) if each is not None]
         return min(moments, default=None)

@@ -101,9 +101,12 @@ def _mysql_decoders() -> dict[int, Any]:
 
     return {
         **decoders,
-        FIELD_TYPE.DATETIME: _datetime, FIELD_TYPE.TIMESTAMP: _datetime, FIELD_TYPE.TIME: _time,
-        FIELD_TYPE.DATE: _date, FIELD_TYPE.NEWDATE: _date,
-    }  # fmt: skip
+        FIELD_TYPE.DATETIME: _datetime,
+        FIELD_TYPE.TIMESTAMP: _datetime,
+        FIELD_TYPE.TIME: _time,
+        FIELD_TYPE.DATE: _date,
+        FIELD_TYPE.NEWDATE: _date,
+    }
 
 
 def _datetime(text: str) -> dt.datetime | None:

@@ -60,10 +60,17 @@ def records_function(
         key_name, key_schema = "k", code.bind(key[0])
         lines += _struct(key_name, key_schema, [values[place] for place in key[1]])
     attributes = {
-        "source_partition": code.bind(partition), "source_offset": f"{{{', '.join(fields)}}}" if fields else "None",
-        "topic": code.bind(topic), "kafka_partition": "None", "timestamp": "None", "headers": "()",
-        "key_schema": key_schema, "key": key_name, "value_schema": own, "value": "s",
-    }  # fmt: skip
+        "source_partition": code.bind(partition),
+        "source_offset": f"{{{', '.join(fields)}}}" if fields else "None",
+        "topic": code.bind(topic),
+        "kafka_partition": "None",
+        "timestamp": "None",
+        "headers": "()",
+        "key_schema": key_schema,
+        "key": key_name,
+        "value_schema": own,
+        "value": "s",
+    }
     lines += ["r = new(SourceRecord)", *(f"r.{name} = {value}" for name, value in attributes.items()), "append(r)"]
     body = ["records = []", "append = records.append", f"for {row}in rows:", *(f"    {line}" for line in lines), "return records"]
     return code.callable(code.function("rows", body))

@@ -71,9 +71,15 @@ def shape_of(
     by_name = {column.name: column for column in columns}
     check_types(by_name, incrementing, stamps, place)
     select = SelectBuilder(
-        dialect, columns, table=table, query=config.query, suffix=config.query_suffix,
-        incrementing=incrementing, timestamps=stamps, zone=zone,
-    )  # fmt: skip
+        dialect,
+        columns,
+        table=table,
+        query=config.query,
+        suffix=config.query_suffix,
+        incrementing=incrementing,
+        timestamps=stamps,
+        zone=zone,
+    )
     schema = row_schema(None if table is None else table.table, columns, config.mapping)
     converters = [converter(dialect.name, column.type, config.mapping, zone) for column in columns]
     number_column = incrementing if snapshot is None else snapshot.range.column
@@ -86,13 +92,16 @@ def shape_of(
     instant = moment_of(UTC if not stamps or by_name[stamps[0]].type.zoned else zone)
     topic = config.topic_prefix + ("" if table is None else table.table)
     make = records_function(
-        schema, converters, partition, topic,
+        schema,
+        converters,
+        partition,
+        topic,
         key=None if key_schema is None else (key_schema, keys),
         incrementing=number,
         timestamp=(time, lambda value: instant(_time(value))) if time is not None and snapshot is None else None,
         width=len(columns) + bool(stamps),
         more=more,
-    )  # fmt: skip
+    )
     fraction = min((by_name[name].type.fraction for name in stamps), default=6)
     moment = None if time is None else lambda row: instant(_time(row[time]))
     return Shape(tuple(columns), select, make, incrementing, number, moment, fraction, key_schema, keys, topic)

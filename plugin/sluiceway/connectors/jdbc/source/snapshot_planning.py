@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.connectors.jdbc.columns import WHOLE_NUMBERS
 from sluiceway.connectors.jdbc.dialects.base import TableId
 from sluiceway.connectors.jdbc.source.columns import found_column, incrementing_column
-from sluiceway.connectors.jdbc.source.horizon import SafeNumbers, chosen_horizon, safe_time
 from sluiceway.connectors.jdbc.source.config import INCREMENTING, SourceConfig
+from sluiceway.connectors.jdbc.source.horizon import SafeNumbers, chosen_horizon, safe_time
 from sluiceway.connectors.jdbc.source.key_ranges import Plan, plan_of
-from sluiceway.connectors.jdbc.source.table_reader import run
 from sluiceway.connectors.jdbc.source.sql import SelectBuilder
+from sluiceway.connectors.jdbc.source.table_reader import run
 from sluiceway.connectors.jdbc.tables import columns_of
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
+
     from sluiceway.connectors.jdbc.connection import Database
 
 log = logging.getLogger(__name__)
@@ -56,8 +57,9 @@ def plan_for(config: SourceConfig, database: Database, connection: sa.Connection
     until = None
     if config.uses_timestamp:
         fraction = min(columns[names.index(found_column(names, name, place))].type.fraction for name in config.timestamp_columns)
-        until = safe_time(horizon.clock(raw), horizon.open_since(raw), fraction=fraction,
-                          coarse=horizon.coarse, delay=config.timestamp_delay)  # fmt: skip
+        until = safe_time(
+            horizon.clock(raw), horizon.open_since(raw), fraction=fraction, coarse=horizon.coarse, delay=config.timestamp_delay
+        )
     while True:
         [(low, high)] = run(raw, select.highest(column))
         raw.rollback()

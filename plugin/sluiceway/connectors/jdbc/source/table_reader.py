@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.api import Partition, SourceRecord
 from sluiceway.connectors.jdbc.columns import Column
 from sluiceway.connectors.jdbc.dialects.base import TableId
-from sluiceway.connectors.jdbc.source.horizon import Horizon, SafeNumbers, safe_time
 from sluiceway.connectors.jdbc.source.config import TIMESTAMP, SourceConfig
+from sluiceway.connectors.jdbc.source.horizon import Horizon, SafeNumbers, safe_time
 from sluiceway.connectors.jdbc.source.offsets import PLAN_FIELD, Position, timestamp_offset, whole_number
+from sluiceway.connectors.jdbc.source.row_streams import Rows, rows_of
 from sluiceway.connectors.jdbc.source.rows import hold_back_equal_times
 from sluiceway.connectors.jdbc.source.shape import Row, Shape, Snapshot, shape_of
 from sluiceway.connectors.jdbc.source.sql import Bounds, KeyRange, Statement
-from sluiceway.connectors.jdbc.source.row_streams import Rows, rows_of
 from sluiceway.connectors.jdbc.source.values import UTC, converter, zone_of
 from sluiceway.connectors.jdbc.source.wait_log import Wait
 from sluiceway.data import Struct
@@ -26,6 +26,7 @@ from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
+
     from sluiceway.connectors.jdbc.connection import Database
     from sluiceway.connectors.jdbc.source.deletes import SeenKeys
 
@@ -86,8 +87,11 @@ class TableReader:
         oldest = self._numbers.oldest
         if oldest is None:
             return None
-        return self._wait.note(oldest, f"Rows of {self.name} from number {oldest} on wait for transactions that may have written "
-                               "to it before and are open still")  # fmt: skip
+        return self._wait.note(
+            oldest,
+            f"Rows of {self.name} from number {oldest} on wait for transactions that may have written "
+            "to it before and are open still",
+        )
 
     def look(self, connection: sa.Connection) -> Iterator[list[SourceRecord]]:
         """Read what is new; ``gone`` says afterwards whether there was no such table."""
@@ -203,9 +207,16 @@ class TableReader:
 
     def _make_shape(self, columns: Sequence[Column]) -> Shape:
         return shape_of(
-            self.config, self._database.dialect, columns, self.partition,
-            table=self.table, place=self.name, zone=self._zone, snapshot=self.snapshot, more=self._more,
-        )  # fmt: skip
+            self.config,
+            self._database.dialect,
+            columns,
+            self.partition,
+            table=self.table,
+            place=self.name,
+            zone=self._zone,
+            snapshot=self.snapshot,
+            more=self._more,
+        )
 
     # --- how far to read ---
 

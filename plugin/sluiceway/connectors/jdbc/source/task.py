@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.api import SourceRecord, SourceTask
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.sink.errors import Kind, kind_of
+from sluiceway.connectors.jdbc.source.config import BULK, RANGE, RANGE_PLAN, TABLES, source_config
 from sluiceway.connectors.jdbc.source.deletes import SeenKeys
 from sluiceway.connectors.jdbc.source.errors import explained
 from sluiceway.connectors.jdbc.source.horizon import APPLICATION, Horizon, chosen_horizon
 from sluiceway.connectors.jdbc.source.idle_cursors import IdleGuard
-from sluiceway.connectors.jdbc.source.config import BULK, RANGE, RANGE_PLAN, TABLES, source_config
+from sluiceway.connectors.jdbc.source.key_ranges import Plan
 from sluiceway.connectors.jdbc.source.offsets import (
     PLAN_FIELD,
     QUERY_PARTITION,
@@ -26,15 +27,15 @@ from sluiceway.connectors.jdbc.source.offsets import (
     range_partition,
     table_partition,
 )
-from sluiceway.connectors.jdbc.source.key_ranges import Plan
-from sluiceway.connectors.jdbc.source.table_reader import TableReader, end_transaction
 from sluiceway.connectors.jdbc.source.row_streams import use_own_types
+from sluiceway.connectors.jdbc.source.table_reader import TableReader, end_transaction
 from sluiceway.connectors.jdbc.source.values import zone_of
 from sluiceway.connectors.jdbc.url import POSTGRESQL
 from sluiceway.errors import RetriableError
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
+
     from sluiceway.connectors.jdbc.dialects.base import TableId
 
 log = logging.getLogger(__name__)
@@ -84,8 +85,17 @@ class JdbcSourceTask(SourceTask):
             if new and PLAN_FIELD in new:  # there were ranges once, and maybe not all of them are read
                 found += self._range_readers(database, horizon, table)
                 continue
-            found.append(TableReader(self._config, database, horizon, partition, table=table,
-                                     position=self._position(new or earlier), seen=self._seen()))  # fmt: skip
+            found.append(
+                TableReader(
+                    self._config,
+                    database,
+                    horizon,
+                    partition,
+                    table=table,
+                    position=self._position(new or earlier),
+                    seen=self._seen(),
+                )
+            )
         return found
 
     def _seen(self) -> SeenKeys | None:
@@ -108,12 +118,32 @@ class JdbcSourceTask(SourceTask):
             stored = reader.offsets(partitions)
             for number in (each for each in range(plan.count) if each % count in self._ranges.numbers):
                 position = Position() if stored[number] is None else Position.of(stored[number])
-                found.append(TableReader(self._config, database, horizon, partitions[number], table=table, position=position,
-                                         snapshot=plan.snapshot(number), plan=plan.text))  # fmt: skip
+                found.append(
+                    TableReader(
+                        self._config,
+                        database,
+                        horizon,
+                        partitions[number],
+                        table=table,
+                        position=position,
+                        snapshot=plan.snapshot(number),
+                        plan=plan.text,
+                    )
+                )
         if count - 1 in self._ranges.numbers and self._config.mode != BULK:
             position = self._position(usual) if usual else plan.follows
-            found.append(TableReader(self._config, database, horizon, table_partition(table), table=table, position=position,
-                                     plan=plan.text if begun is not None or not usual else "", seen=self._seen()))  # fmt: skip
+            found.append(
+                TableReader(
+                    self._config,
+                    database,
+                    horizon,
+                    table_partition(table),
+                    table=table,
+                    position=position,
+                    plan=plan.text if begun is not None or not usual else "",
+                    seen=self._seen(),
+                )
+            )
         return found
 
     def _position(self, stored: Mapping[str, Any] | None) -> Position:

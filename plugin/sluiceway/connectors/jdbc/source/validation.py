@@ -12,7 +12,6 @@ from sluiceway.connectors.jdbc.connection_keys import CONNECTION_PASSWORD, CONNE
 from sluiceway.connectors.jdbc.dialects.base import TableId
 from sluiceway.connectors.jdbc.login_check import check_login
 from sluiceway.connectors.jdbc.source.columns import check_not_null, check_types, found_column, incrementing_column
-from sluiceway.connectors.jdbc.source.errors import explained
 from sluiceway.connectors.jdbc.source.config import (
     CONFIG,
     INCREMENTING_COLUMN_NAME,
@@ -25,6 +24,7 @@ from sluiceway.connectors.jdbc.source.config import (
     misfits,
     source_config,
 )
+from sluiceway.connectors.jdbc.source.errors import explained
 from sluiceway.connectors.jdbc.url import CONNECTION_URL
 from sluiceway.errors import ConfigError, ConnectError
 

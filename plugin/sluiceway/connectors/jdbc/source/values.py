@@ -154,8 +154,13 @@ def _sqlite_number(convert: Callable[[Any], Any]) -> Convert:
 
 
 _SQLITE: dict[Kind, Convert] = {
-    Kind.BOOLEAN: bool, Kind.STRING: _sqlite_text, Kind.BYTES: _sqlite_bytes, Kind.DATE: _sqlite_date, Kind.TIME: _sqlite_time,
-    Kind.TIMESTAMP: _sqlite_timestamp, Kind.DECIMAL: _sqlite_number(lambda value: Decimal(str(value))),
+    Kind.BOOLEAN: bool,
+    Kind.STRING: _sqlite_text,
+    Kind.BYTES: _sqlite_bytes,
+    Kind.DATE: _sqlite_date,
+    Kind.TIME: _sqlite_time,
+    Kind.TIMESTAMP: _sqlite_timestamp,
+    Kind.DECIMAL: _sqlite_number(lambda value: Decimal(str(value))),
     **dict.fromkeys(WHOLE_NUMBERS, _sqlite_number(int)),
     **dict.fromkeys((Kind.FLOAT32, Kind.FLOAT64), _sqlite_number(float)),
-}  # fmt: skip
+}
