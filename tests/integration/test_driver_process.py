@@ -150,7 +150,7 @@ def test_a_killed_python_worker_is_replaced(running: Running) -> None:
     workers = [p for p in jvm.children(recursive=True) if "pyspark" in command_of(p) and p.pid != python.pid]
     for worker in workers:
         worker.kill()
-    eventually(lambda: "placing it anew" in running.driver.log.read_text(), within=30, what="the loss is noticed")
+    eventually(lambda: "starting it again" in running.driver.log.read_text(), within=30, what="the loss is noticed")
     running.eventually_states(("RUNNING", ["RUNNING"]), within=30)
 
 

@@ -25,18 +25,18 @@ from sluiceway.errors import ConnectError
 from sluiceway.folders import write_atomically
 from sluiceway.herder.loggers import Loggers, follow
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.spark.import_path import without_archives
 from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_parent
 from sluiceway.spark.session import spark_context
-from sluiceway.spark.unpacked import without_archives
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.interfaces import ConfigStore
 from sluiceway.storage.model import ConnectorEntry
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
 from sluiceway.worker.executor import log_to_stderr
-from sluiceway.worker.kafka_channel import KafkaPort
+from sluiceway.worker.kafka_channel import KafkaControlChannel
 
 _LAST_WORDS_SECONDS = 20.0  # that a driver may take, beside its tasks, to drain
 
@@ -78,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
                 name,
                 worker=worker,
                 config_store=stores.config,
-                port=KafkaPort(name, worker, worker_id, stores),
+                channel=KafkaControlChannel(name, worker, worker_id, stores),
                 launcher=launcher,
                 worker_id=worker_id,
                 exit_when_idle=options.connector is not None,

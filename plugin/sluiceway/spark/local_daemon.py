@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from sluiceway.spark.unpacked import without_archives
+from sluiceway.spark.import_path import without_archives
 
 if __name__ == "__main__":
     sys.path[:] = without_archives(sys.path)
@@ -17,6 +17,6 @@ if __name__ == "__main__":
     import sluiceway.runtime.sink.worker_sink_task
     import sluiceway.runtime.source.worker_source_task
     import sluiceway.worker.executor
-    import sluiceway.worker.kafka_channel  # noqa: F401 (imported for the workers, which are forks)
+    import sluiceway.worker.kafka_task_services  # noqa: F401 (imported for the workers, which are forks)
 
     manager()

@@ -22,7 +22,7 @@ _LOOK_SECONDS = 0.5
 _DRAIN_SECONDS = 60.0  # more than tasks may take to stop; what hangs then, hangs for good
 
 
-def stop_with_parent(driver: Driver, parent: int | None) -> Orphaned:
+def stop_with_parent(driver: Driver, parent: int | None) -> ParentWatch:
     """Drain when the process ``parent`` (the Airflow task that submitted this driver) is gone, or Spark's JVM.
 
     Under spark-submit the JVM is this process's own parent; once that is gone the tasks are too, and nobody would end this
@@ -33,16 +33,16 @@ def stop_with_parent(driver: Driver, parent: int | None) -> Orphaned:
     if parent:
         started = _start_time(parent)
         gone[f"the process that submitted this driver ({parent}) is gone"] = lambda: _start_time(parent) != started
-    return Orphaned(driver, gone)
+    return ParentWatch(driver, gone)
 
 
-def stop_with_jvm(driver: Driver, context: SparkContext) -> Orphaned:
+def stop_with_jvm(driver: Driver, context: SparkContext) -> ParentWatch:
     """Drain when Spark's JVM, which this process has started (standalone mode), is gone; see ``stop_with_parent``."""
     jvm = context._gateway.proc
-    return Orphaned(driver, {"Spark's JVM is gone": lambda: jvm.poll() is not None})
+    return ParentWatch(driver, {"Spark's JVM is gone": lambda: jvm.poll() is not None})
 
 
-class Orphaned:
+class ParentWatch:
     """Watches in a thread. True once one of the conditions, each with the reason to give, holds."""
 
     def __init__(self, driver: Driver, gone: Mapping[str, Callable[[], bool]], end: Callable[[int], object] = os._exit) -> None:

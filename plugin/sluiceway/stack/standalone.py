@@ -18,10 +18,9 @@ from sluiceway.spark.session import local_context
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.offsets_file import FileOffsetStore
 from sluiceway.worker.connector_runner import ConnectorRunner
-from sluiceway.worker.control_channel import HostPort
 from sluiceway.worker.driver import Driver, stop_on_signals
 from sluiceway.worker.executor import log_to_stderr
-from sluiceway.worker.standalone_channel import HostServer, TaskHost
+from sluiceway.worker.standalone_channel import DriverEndpoint, DriverEndpointServer, StandaloneControlChannel
 
 log = logging.getLogger("sluiceway.standalone")
 
@@ -36,8 +35,8 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
     config, status, offsets = MemoryConfigStore(), MemoryStatusStore(), FileOffsetStore(Path(str(filename)))
     offsets.start()
     herder = Herder(worker, config, status, offsets)
-    host = TaskHost(status, offsets)
-    server = HostServer(host)
+    endpoint = DriverEndpoint(status, offsets)
+    server = DriverEndpointServer(endpoint)
     context = local_context("sluiceway-standalone")
     launcher = SparkLauncher(context)
 
@@ -46,7 +45,7 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
             name,
             worker=worker,
             config_store=config,
-            port=HostPort(name, worker, status, host, server.services),
+            channel=StandaloneControlChannel(name, worker, status, endpoint, server.services),
             launcher=launcher,
             worker_id=worker.advertised_address,
             exit_when_idle=False,

@@ -10,7 +10,7 @@ import pytest
 
 from sluiceway.exit_codes import FAILED
 from sluiceway.spark import parent_watch
-from sluiceway.spark.parent_watch import Orphaned, stop_with_parent
+from sluiceway.spark.parent_watch import ParentWatch, stop_with_parent
 from support.eventually import eventually
 
 
@@ -36,7 +36,7 @@ def test_a_driver_that_lost_what_it_depends_on_drains_and_is_ended_if_that_takes
         looked.set()
         return gone.is_set()
 
-    orphaned = Orphaned(driver, {"it is gone": is_gone}, end=ended.append)  # type: ignore[arg-type]
+    orphaned = ParentWatch(driver, {"it is gone": is_gone}, end=ended.append)  # type: ignore[arg-type]
     assert looked.wait(5)
     assert (bool(orphaned), driver.reasons) == (False, [])
     gone.set()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sluiceway.spark.unpacked import without_archives
+from sluiceway.spark.import_path import without_archives
 
 
 @pytest.fixture
