@@ -116,7 +116,7 @@ def test_sigterm_to_sparks_jvm_drains_the_driver_before_spark_ends_its_tasks(run
     eventually(lambda: not running.driver.is_running() and not python.is_running(), within=30, what="the driver's end")
     running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]))
     said = running.driver.log_tail(10_000)[len(stored_before) :]
-    assert "Stopping: Spark's JVM was told to end" in said
+    assert "Stopping: Spark's JVM is shutting down" in said
     assert "Traceback" not in said, said
     assert "was lost" not in said, "the task was drained, not taken away"
 
@@ -288,7 +288,7 @@ def test_standalone_mode_ends_with_a_message_when_its_jvm_dies(
             assert process.wait(timeout=30) == 1
         finally:
             process.kill()
-    assert "Sluiceway ended: Spark's JVM is gone" in (tmp_path / "log").read_text()
+    assert "Sluiceway ended: Spark's JVM has ended" in (tmp_path / "log").read_text()
 
 
 def _status(address: str) -> object:
