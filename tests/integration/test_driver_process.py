@@ -17,7 +17,8 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
-from sluiceway.stack.process import BackgroundProcess, free_port
+from sluiceway.stack.ports import free_port
+from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.codec import ConnectorStatusRecord, TaskStatusRecord, decode_status_record
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TaskId
