@@ -209,11 +209,11 @@ def test_the_broker_is_started_shown_and_stopped(
     assert main(["broker", "stop"]) == 0
     assert main(["broker", "stop"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        f"Kafka does not run; data: {tmp_path}/home/broker/data",
+        f"Kafka is not running; data: {tmp_path}/home/broker/data",
         "fetching",
-        f"Kafka runs on 127.0.0.1:9092; log: {tmp_path}/b/log",
-        f"Kafka runs on 127.0.0.1:4711, process 17; log: {tmp_path}/home/broker/log; data: {tmp_path}/home/broker/data",
-        "Kafka was stopped; its data is kept",
+        f"Kafka is running on 127.0.0.1:9092; log: {tmp_path}/b/log",
+        f"Kafka is running on 127.0.0.1:4711, process 17; log: {tmp_path}/home/broker/log; data: {tmp_path}/home/broker/data",
+        "Kafka is stopped; its data is kept",
         "Kafka was not running",
     ]
 
