@@ -26,7 +26,7 @@ def get_cli_commands() -> list[CLICommand]:
 
     # Airflow only reads the flags of an Arg and calls add_to_parser, so _VerbArguments can stand in for it.
     actions = [
-        ActionCommand(name=name, help=text, func=lazy_load_command(_RUN), args=(_VerbArguments(module, name),))
+        ActionCommand(name=name, help=text, func=lazy_load_command(_RUN), args=(_VerbArguments(module, name),))  # type: ignore[arg-type]
         for module in _verbs()
         for name, text in _declared_by(module).items()
     ]

@@ -18,7 +18,7 @@ from sluiceway.cli.main import main, parser
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.herder import Herder
-from sluiceway.rest import cluster
+from sluiceway.rest import cluster_id
 from sluiceway.rest.server import RestServer
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.model import State, Status, TaskId
@@ -39,7 +39,7 @@ class Api:
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Api]:
-    monkeypatch.setattr(cluster, "_ask", lambda _worker: "id")
+    monkeypatch.setattr(cluster_id, "_lookup", lambda _worker: "id")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     api = Api()
     api.server.start()

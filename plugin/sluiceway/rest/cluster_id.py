@@ -1,4 +1,4 @@
-"""Knows the Kafka cluster's id, which ``GET /`` tells."""
+"""Looks up the id of the Kafka cluster for ``GET /``."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ _SECONDS = 3.0
 
 
 class ClusterId:
-    """Callable that asks the cluster until it answers once, then remembers. Thread-safe.
+    """Callable that returns the cluster's id and caches it. Thread-safe.
 
-    None while the cluster does not answer (at most 3 s), so that ``GET /``, which serves as a sign of life, still does.
+    Returns None if the cluster does not respond within 3 s, so that ``GET /`` still works as a liveness probe.
     """
 
     def __init__(self, worker: WorkerConfig) -> None:
         self._worker = worker
-        self._asking = threading.Lock()
+        self._lock = threading.Lock()
         self._known: str | None = None
 
     def __call__(self) -> str | None:
-        if self._known is None and self._asking.acquire(blocking=False):
+        if self._known is None and self._lock.acquire(blocking=False):
             try:
-                self._known = _ask(self._worker)
+                self._known = _lookup(self._worker)
             except ConnectError as error:
                 log.warning("%s", error)
             finally:
-                self._asking.release()
+                self._lock.release()
         return self._known
 
 
-def _ask(worker: WorkerConfig) -> str | None:
+def _lookup(worker: WorkerConfig) -> str | None:
     from sluiceway.kafka.clients import admin_client
     from sluiceway.kafka.errors import mapped_errors
 
-    with mapped_errors("ask the Kafka cluster for its id"):
+    with mapped_errors("look up the id of the Kafka cluster"):
         found: str | None = admin_client(worker).list_topics(timeout=_SECONDS).cluster_id
         return found

@@ -109,5 +109,5 @@ def test_addresses_that_are_all_away_are_named_without_their_logins() -> None:
 def test_certificates_that_cannot_be_used_are_told() -> None:
     from sluiceway.errors import ConfigError
 
-    with pytest.raises(ConfigError, match="certificates for the REST API cannot be used"):
+    with pytest.raises(ConfigError, match="Cannot use the certificates for the REST API"):
         ConnectClient("https://a", ca="/no/such/file.pem")
