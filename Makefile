@@ -19,10 +19,11 @@ demo: $(VENV)/.ready  ## start broker, Airflow and REST; run a file through Kafk
 down: $(VENV)/.ready  ## end every process that `make demo` or `sluiceway up` started; data is kept
 	@$(BIN)/sluiceway down
 
-lint: $(VENV)/.ready  ## ruff, mypy and import-linter, the last two on the installed wheel
+lint: $(VENV)/.ready  ## ruff, mypy and import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@tools/lint-wheel $(BIN)
+	$(BIN)/mypy -p sluiceway
+	PYTHONPATH=plugin $(BIN)/lint-imports --config setup.cfg
 
 format: $(VENV)/.ready  ## let ruff sort imports and format
 	$(BIN)/ruff check --fix .

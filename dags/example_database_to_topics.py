@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pendulum
 from airflow.sdk import DAG
+
 from sluiceway.operators import SourceConnectorOperator
 
 _HOME = Path(os.environ.get("AIRFLOW_HOME") or "~/airflow").expanduser()

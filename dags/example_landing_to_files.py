@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pendulum
 from airflow.sdk import DAG
+
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
 
 _HOME = Path(os.environ.get("AIRFLOW_HOME") or "~/airflow").expanduser()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pendulum
 from airflow.sdk import DAG, task
+
 from sluiceway.operators import SinkConnectorOperator
 from sluiceway.sensors import TopicRecordsSensor
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pendulum
 from airflow.sdk import DAG
+
 from sluiceway.operators import SinkConnectorOperator
 
 _HOME = Path(os.environ.get("AIRFLOW_HOME") or "~/airflow").expanduser()

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.exceptions import AirflowException
+
 from sluiceway.operators.driver_operator import DriverOperator, paused_probe
-from sluiceway.provider.dag_keys import LONG_RUNNING
-from sluiceway.provider.submission import Submission
+from sluiceway.provider.dag_bundle.dag_keys import LONG_RUNNING
+from sluiceway.provider.driver.submission import Submission
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

@@ -10,29 +10,31 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.exceptions import AirflowException
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException
-from sluiceway.config.connector import CONNECTOR_CLASS, NAME
+
+from sluiceway import exit_codes
+from sluiceway.config.connector import APPLICATION, CONNECTOR_CLASS, NAME
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConfigError
 from sluiceway.operators.driver_operator import DriverOperator, End, Probe, paused_probe, report_folder, with_report
 from sluiceway.operators.given_config import check_kind, named_config
-from sluiceway.provider.assets import connector_alias, emit, written_uris
-from sluiceway.provider.backfill import Backfill
-from sluiceway.provider.cluster_view import DriverSeen
-from sluiceway.provider.conditions import RestCondition
-from sluiceway.provider.connection_hook import kafka_overrides
-from sluiceway.provider.dag_keys import APPLICATION, DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of, is_sink_config
-from sluiceway.provider.extra_links import ConnectorRestLink, publish
-from sluiceway.provider.hook import ConnectorSubmitHook
-from sluiceway.provider.lineage import Lineage, lineage
-from sluiceway.provider.link import KafkaLink, Link
-from sluiceway.provider.movement import LONGEST, Moved, Position
-from sluiceway.provider.movement_watch import MovementWatch
-from sluiceway.provider.naming import dag_id
-from sluiceway.provider.openlineage import LineageMixin
-from sluiceway.provider.run_variables import is_backfill, run_variables
+from sluiceway.provider.dag_bundle.dag_ids import dag_id
+from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of, is_sink_config
+from sluiceway.provider.driver.backfill import Backfill
+from sluiceway.provider.driver.internal_topics import KafkaLink, Link
+from sluiceway.provider.driver.outcome import Verdict, after_end, before_start
+from sluiceway.provider.driver.run_variables import is_backfill, run_variables
+from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.hooks.kafka_connect import kafka_overrides
+from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
+from sluiceway.provider.lineage.assets import connector_alias, emit, written_uris
+from sluiceway.provider.lineage.datasets import Lineage, lineage
+from sluiceway.provider.lineage.openlineage import LineageMixin
+from sluiceway.provider.links import ConnectorRestLink, publish
+from sluiceway.provider.progress.cluster_view import DriverSeen
+from sluiceway.provider.progress.position import LONGEST, Moved, Position
+from sluiceway.provider.progress.progress_log import MovementWatch
 from sluiceway.provider.settings import Settings
-from sluiceway.provider.submission import Submission
-from sluiceway.provider.verdict import EXIT_FENCED, Verdict, after_end, before_start
+from sluiceway.provider.triggers.conditions import RestCondition
 from sluiceway.storage.model import ConnectorEntry
 
 if TYPE_CHECKING:
@@ -239,9 +241,7 @@ class ConnectorOperator(LineageMixin, DriverOperator):
 
     # A driver that is not this task's child.
 
-    def _go_elsewhere(
-        self, context: Context, settings: Settings, link: Link, hook: ConnectorSubmitHook, name: str
-    ) -> None:  # fmt: skip
+    def _go_elsewhere(self, context: Context, settings: Settings, link: Link, hook: ConnectorSubmitHook, name: str) -> None:
         """In cluster mode, wait in the triggerer: for a driver that runs already, or for a new one if that was asked for."""
         if hook.is_client_mode:
             return
@@ -316,7 +316,7 @@ class ConnectorOperator(LineageMixin, DriverOperator):
 
         ``resumed`` waits for a resume; ``since`` is when the target state was last set before the driver began.
         """
-        if end.exit_code not in (0, EXIT_FENCED):
+        if end.exit_code not in (exit_codes.DONE, exit_codes.FENCED):
             link.mark_dead(name)
         entry = link.entry(name)
         verdict = after_end(exit_code=end.exit_code, bounded=bounded, dag_paused=end.dag_paused, entry=entry)

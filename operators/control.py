@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.exceptions import AirflowException
 from airflow.sdk import BaseOperator
+
 from sluiceway.config.connector import NAME
 from sluiceway.errors import BadRequestError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.operators.given_config import named_config
-from sluiceway.provider.connection_hook import kafka_overrides
+from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.settings import read_settings
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TargetState

@@ -17,16 +17,17 @@ import pendulum
 from airflow.exceptions import AirflowException
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk.exceptions import AirflowRescheduleException
+
 from sluiceway.config.properties import read_properties
 from sluiceway.provider.config_provider import environment
-from sluiceway.provider.connection_hook import kafka_overrides
-from sluiceway.provider.driver_processes import DriverProcesses
-from sluiceway.provider.extra_links import SparkUiLink, publish
-from sluiceway.provider.hook import ConnectorSubmitHook
-from sluiceway.provider.run_variables import run_variables
+from sluiceway.provider.driver.driver_watch import DriverWatch
+from sluiceway.provider.driver.processes import DriverProcesses
+from sluiceway.provider.driver.run_variables import run_variables
+from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.hooks.kafka_connect import kafka_overrides
+from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
+from sluiceway.provider.links import SparkUiLink, publish
 from sluiceway.provider.settings import Settings, read_settings
-from sluiceway.provider.submission import Submission
-from sluiceway.provider.watch import DriverWatch
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperatorLink, Context

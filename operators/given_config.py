@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from airflow.exceptions import AirflowException
+
 from sluiceway.config.connector import CONNECTOR_CLASS, NAME
 from sluiceway.config.connector_files import read_connectors
 from sluiceway.discovery import connector_class, is_sink

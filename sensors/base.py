@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from airflow.sdk import BaseSensorOperator
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowFailException
+
 from sluiceway.errors import InternalTopicError, KafkaClientError
-from sluiceway.provider.cluster_view import open_view
-from sluiceway.provider.conditions import Answer, Condition
-from sluiceway.provider.connection_hook import kafka_overrides
+from sluiceway.provider.hooks.kafka_connect import kafka_overrides
+from sluiceway.provider.progress.cluster_view import open_view
 from sluiceway.provider.settings import read_settings
+from sluiceway.provider.triggers.conditions import Answer, Condition
 
 if TYPE_CHECKING:
     from airflow.sdk import Context

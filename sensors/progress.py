@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Any
 
 import pendulum
-from sluiceway.provider.conditions import LagCondition, OffsetsCondition, RecordsCondition
-from sluiceway.provider.run_variables import milliseconds
+
+from sluiceway.provider.driver.run_variables import milliseconds
+from sluiceway.provider.triggers.conditions import LagCondition, OffsetsCondition, RecordsCondition
 from sluiceway.sensors.base import ConditionSensor
 
 

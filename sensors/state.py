@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sluiceway.provider.conditions import StateCondition
+from sluiceway.provider.triggers.conditions import StateCondition
 from sluiceway.sensors.base import ConditionSensor
 from sluiceway.storage.model import State
 

@@ -13,8 +13,9 @@ from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 from airflow.utils.db import initdb
 from fastapi import HTTPException
 from fastapi.testclient import TestClient
+
 from sluiceway.errors import NotFoundError
-from sluiceway.provider import access
+from sluiceway.provider.api import access
 
 pytestmark = pytest.mark.airflow
 
@@ -114,9 +115,12 @@ def test_what_is_asked_of_the_auth_manager(
     app = SimpleNamespace(state=SimpleNamespace(herder_provider=lambda: SimpleNamespace(info=info)))
     path = "/connectors/{name:segment}" + ("/offsets" if method == "OFFSETS" else "")
     request: Any = SimpleNamespace(
-        method="DELETE" if method == "OFFSETS" else method, path_params={"name": name} if name else {}, app=app,
-        scope={"route": SimpleNamespace(path=path)}, state=SimpleNamespace(),
-    )  # fmt: skip
+        method="DELETE" if method == "OFFSETS" else method,
+        path_params={"name": name} if name else {},
+        app=app,
+        scope={"route": SimpleNamespace(path=path)},
+        state=SimpleNamespace(),
+    )
     access.authorise(request, SimpleNamespace())  # type: ignore[arg-type]
     assert seen == [asked]
 

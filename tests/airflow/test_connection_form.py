@@ -12,7 +12,8 @@ from airflow.api_fastapi.app import create_app, get_auth_manager
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 from airflow.utils.db import initdb
 from fastapi.testclient import TestClient
-from sluiceway.provider.connection import FORM_FIELDS
+
+from sluiceway.provider.hooks.connection_type import FORM_FIELDS
 
 pytestmark = pytest.mark.airflow
 

@@ -21,7 +21,7 @@ BATCH = {"airflow.mode": "micro-batch"}
 # An Airflow DAG that follows a connector, as a user would write it.
 _FOLLOWER = """
 from airflow.sdk import DAG, task
-from sluiceway.provider.assets import connector_asset
+from sluiceway.provider.lineage.assets import connector_asset
 
 with DAG("follows_room_in", schedule=[connector_asset("room-in")], is_paused_upon_creation=False):
 

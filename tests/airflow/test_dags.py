@@ -61,10 +61,12 @@ def test_a_micro_batch_moves_what_is_there_and_ends_and_goes_on_from_there(stack
     config = {"tasks.max": "1", "airflow.mode": "micro-batch", "airflow.tags": "nightly"}
     transforms = {
         "transforms": "line,origin",
-        "transforms.line.type": "org.apache.kafka.connect.transforms.HoistField$Value", "transforms.line.field": "line",
+        "transforms.line.type": "org.apache.kafka.connect.transforms.HoistField$Value",
+        "transforms.line.field": "line",
         "transforms.origin.type": "org.apache.kafka.connect.transforms.InsertField$Value",
-        "transforms.origin.static.field": "origin", "transforms.origin.static.value": "${airflow:variable:origin}",
-    }  # fmt: skip
+        "transforms.origin.static.field": "origin",
+        "transforms.origin.static.value": "${airflow:variable:origin}",
+    }
     stack.connect.create(
         "batch-in", {**config, **transforms, "connector.class": "FileStreamSource", "file": str(source), "topic": "batch"}
     )

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
-from sluiceway.api import SinkRecord
 
+from sluiceway.api import SinkRecord
 from support.eventually import eventually
 from support.jdbc_sink import fill, gone, person
 from support.stack import START, RunningStack
@@ -43,8 +43,9 @@ def run(stack: RunningStack, dag_id: str) -> None:
     path = f"/dags/{dag_id}/dagRuns/{answer.json()['dag_run_id']}"
     state = eventually(
         lambda: next((each for each in [stack.airflow.get(path).json()["state"]] if each in ("success", "failed")), None),
-        within=START, what=f"the end of a run of {dag_id}",
-    )  # fmt: skip
+        within=START,
+        what=f"the end of a run of {dag_id}",
+    )
     assert state == "success"
 
 

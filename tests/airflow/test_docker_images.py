@@ -72,7 +72,7 @@ def same_python() -> None:
 def test_sparks_image_has_what_executors_import_and_nothing_of_airflow(build: Path) -> None:
     binaries = _install(build, "spark")
     assert "version 4.0.0" in _run(binaries, "spark-submit", "--version")
-    _run(binaries, "python", "-c", "import sluiceway.spark.executor, sluiceway.kafka.clients, sluiceway.connectors.file, orjson")
+    _run(binaries, "python", "-c", "import sluiceway.worker.executor, sluiceway.kafka.clients, sluiceway.connectors.file, orjson")
     _run(binaries, "sh", "-ec", "! python -c 'import airflow'")
 
 

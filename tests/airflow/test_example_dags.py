@@ -145,9 +145,15 @@ def test_a_hand_written_dag_runs_a_generated_one_as_a_step(examples: Examples, f
     batch = {"airflow.mode": "micro-batch", "tasks.max": "1"}
     connect = examples.stack.connect
     connect.create("export-in", {**batch, "connector.class": "FileStreamSource", "file": str(source), "topic": "example-export"})
-    connect.create("example-export", {
-        **batch, "connector.class": "FileStreamSink", "file": str(export), "topics": "example-export",
-    })  # fmt: skip
+    connect.create(
+        "example-export",
+        {
+            **batch,
+            "connector.class": "FileStreamSink",
+            "file": str(export),
+            "topics": "example-export",
+        },
+    )
     for name in ("export-in", "example-export"):
         eventually(lambda name=name: examples.stack.dag(name), within=30, what=f"the generated DAG {name}")
     examples.run("export-in")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from sluiceway.rest.client import RestError
 
+from sluiceway.rest.client import RestError
 from support.eventually import eventually
 from support.stack import START, RunningStack
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from sluiceway.stack import leftovers, up
 from sluiceway.stack.airflow import COMPONENTS, airflow_process
-
 from support.eventually import eventually
 from support.stack import START, RunningStack
 

@@ -19,13 +19,13 @@ from airflow.api_fastapi.app import create_app, get_auth_manager
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
 from airflow.utils.db import initdb
 from playwright.sync_api import Browser, BrowserContext, FrameLocator, Locator, Page, expect
+
 from sluiceway.api import TopicPartition
 from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
-from sluiceway.provider import api
+from sluiceway.provider.api import app as api
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.storage.model import State, TargetState
-
 from support.browser import chromium, context, shoot
 from support.dashboard import SINK, SOURCE, MemoryConnectors
 from support.eventually import eventually
@@ -42,7 +42,7 @@ HOSTILE = "<img src=x onerror=\"document.title='hacked'\">"
 
 
 class Backend:
-    """Stands in for ``sluiceway.provider.api.Backend``; each test puts connectors of its own behind it."""
+    """Stands in for ``sluiceway.provider.api.app.Backend``; each test puts connectors of its own behind it."""
 
     connectors = MemoryConnectors()
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 import sluiceway
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.storage.factory import open_stores
-
 from support.wheel import build_wheel
 
 pytestmark = [pytest.mark.airflow, pytest.mark.long, pytest.mark.timeout(1200)]
@@ -79,9 +79,9 @@ def test_airflow_lists_provider_connection_type_and_options(installed: Installed
     [provider] = [row for row in installed.rows("providers", "list") if row["package_name"] == "sluiceway"]
     assert provider["version"] == sluiceway.__version__
     [hook] = [row for row in installed.rows("providers", "hooks") if row["connection_type"] == "kafka_connect"]
-    assert hook["class"] == "sluiceway.provider.connection_hook.KafkaConnectHook"
+    assert hook["class"] == "sluiceway.provider.hooks.kafka_connect.KafkaConnectHook"
     links = "".join(str(row) for row in installed.rows("providers", "links"))
-    assert "sluiceway.provider.extra_links.SparkUiLink" in links
+    assert "sluiceway.provider.links.SparkUiLink" in links
     assert installed.airflow("config", "get-value", "sluiceway", "pause_poll_interval").strip().endswith("1.0")
 
 
@@ -100,10 +100,11 @@ def test_the_printed_settings_make_a_dag_of_each_connector(
     installed: Installed, kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
     properties = {
-        "bootstrap.servers": kafka_bootstrap, "group.id": unique("group"),
+        "bootstrap.servers": kafka_bootstrap,
+        "group.id": unique("group"),
         **{f"{each}.storage.topic": unique(each) for each in ("config", "offset", "status")},
         **{f"{each}.storage.replication.factor": "1" for each in ("config", "offset", "status")},
-    }  # fmt: skip
+    }
     file = tmp_path / "worker.properties"
     file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
     worker = WorkerConfig.of(properties)

@@ -30,8 +30,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import httpx
 import orjson
 from bench_airflow_batch import seconds
-from sluiceway.stack import leftovers
 
+from sluiceway.stack import leftovers
 from support.eventually import eventually
 from support.faults.cluster import Cluster
 from support.stack import RunningStack
@@ -139,10 +139,16 @@ def measure(stack: RunningStack, folder: Path, options: argparse.Namespace) -> i
     files = Files(folder, options.connectors)
     names = [file.stem for file in files.files]
     for number, (name, file) in enumerate(zip(names, files.files, strict=True)):
-        stack.connect.create(name, {
-            "connector.class": "FileStreamSource", "file": str(file), "topic": name, "airflow.mode": "micro-batch",
-            "airflow.schedule": f"{number % options.period}-59/{options.period} * * * *",
-        })  # fmt: skip
+        stack.connect.create(
+            name,
+            {
+                "connector.class": "FileStreamSource",
+                "file": str(file),
+                "topic": name,
+                "airflow.mode": "micro-batch",
+                "airflow.schedule": f"{number % options.period}-59/{options.period} * * * *",
+            },
+        )
     eventually(lambda: all(map(stack.dag, names)), within=300, what=f"{len(names)} DAGs")
     print(f"{len(names)} DAGs, watching for {options.minutes:g} min", file=sys.stderr, flush=True)
     watcher = Watcher(stack)

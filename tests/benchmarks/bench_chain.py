@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 
 from sluiceway.api import SinkRecord
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.runtime.chain import Chain, StageError, chain_of
-from sluiceway.runtime.converters import task_converters
 from sluiceway.runtime.garbage import collect_seldom
+from sluiceway.runtime.task_converters import task_converters
+from sluiceway.runtime.transforms.transformation_chain import Chain, StageError, chain_of
 
 TOPIC = "orders"
 BATCH = 500  # a sink task's, as Java's max.poll.records
@@ -56,9 +56,13 @@ SCHEMA = {
 
 def payload(number: int) -> dict[str, object]:
     return {
-        "id": number, "name": f"customer-{number % 997}", "amount": number % 10_000, "count": number % 7,
-        "active": number % 2 == 0, "secret": "s3cr3t",
-    }  # fmt: skip
+        "id": number,
+        "name": f"customer-{number % 997}",
+        "amount": number % 10_000,
+        "count": number % 7,
+        "active": number % 2 == 0,
+        "secret": "s3cr3t",
+    }
 
 
 def messages(kind: str, count: int) -> list[bytes]:
@@ -107,9 +111,14 @@ def expected(number: int) -> object:
     """Return what becomes of a record, by hand."""
     given = payload(number)
     return {
-        "id": number, "customer": given["name"], "amount": float(number % 10_000), "count": str(number % 7),
-        "active": given["active"], "topic": TOPIC, "origin": "bench",
-    }  # fmt: skip
+        "id": number,
+        "customer": given["name"],
+        "amount": float(number % 10_000),
+        "count": str(number % 7),
+        "active": given["active"],
+        "topic": TOPIC,
+        "origin": "bench",
+    }
 
 
 def check(kind: str) -> None:

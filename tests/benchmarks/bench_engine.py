@@ -27,8 +27,8 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from confluent_kafka import Consumer, TopicPartition
-from sluiceway.stack.broker import EmbeddedBroker
 
+from sluiceway.stack.broker import EmbeddedBroker
 from support.engine import RunningTask
 from support.peer import FILE_SINK, FILE_SOURCE, PeerStandalone, delete_connector, put_config
 
@@ -37,11 +37,15 @@ WINDOW = (0.15, 0.95)
 FEWEST_LINES = 500_000
 GIVE_UP_SECONDS = 300
 CONVERTERS = {
-    "String": {"key.converter": "org.apache.kafka.connect.storage.StringConverter",
-               "value.converter": "org.apache.kafka.connect.storage.StringConverter"},
-    "Json, schemas": {"key.converter": "org.apache.kafka.connect.json.JsonConverter",
-                      "value.converter": "org.apache.kafka.connect.json.JsonConverter"},
-}  # fmt: skip
+    "String": {
+        "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+        "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+    },
+    "Json, schemas": {
+        "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    },
+}
 
 
 @dataclass

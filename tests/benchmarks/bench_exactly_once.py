@@ -27,10 +27,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from bench_engine import CONVERTERS, FEWEST_LINES, FILE_SOURCE, GIVE_UP_SECONDS, WINDOW, measure, spread, write_lines
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage.factory import open_source_offsets
-
 from support.engine import RunningTask
 
 WANTED = 0.8
@@ -74,9 +74,10 @@ class Bench:
         self.make_topic(name)
         config = {"name": name, "connector.class": FILE_SOURCE, "file": str(self.input), "topic": name, **CONVERTERS[converter]}
         worker = {
-            "bootstrap.servers": self.bootstrap, "group.id": "bench",
+            "bootstrap.servers": self.bootstrap,
+            "group.id": "bench",
             **{f"{kind}.storage.replication.factor": "1" for kind in ("config", "offset", "status")},
-        }  # fmt: skip
+        }
         if boundary != OFF:
             worker["exactly.once.source.support"] = "enabled"
             config |= {"transaction.boundary": boundary, "transaction.boundary.interval.ms": "1000"}

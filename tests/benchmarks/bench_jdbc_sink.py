@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import psutil
 from bench_engine import Result, measure, spread
 from confluent_kafka.admin import AdminClient, NewTopic
+
 from sluiceway.api import SinkRecord
 from sluiceway.data import (
     BOOLEAN_SCHEMA,
@@ -37,11 +38,10 @@ from sluiceway.data import (
     Schema,
     Struct,
     timestamp_schema,
-)  # fmt: skip
+)
 from sluiceway.data.instant import timestamp_of
 from sluiceway.stack import maven
 from sluiceway.stack.broker import EmbeddedBroker
-
 from support.database import DatabaseForTest
 from support.jdbc_sink import JSON, TaskProcess, fill
 from support.peer import PeerStandalone, delete_connector, get_status, put_config
@@ -57,9 +57,16 @@ THE_WORKERS = [
 ]
 KEY = Schema.struct({"id": INT64_SCHEMA}, name="key")
 VALUE = Schema.struct(
-    {"id": INT64_SCHEMA, "name": STRING_SCHEMA, "amount": FLOAT64_SCHEMA, "ok": BOOLEAN_SCHEMA, "at": timestamp_schema(),
-     "level": INT32_SCHEMA}, name="value",
-)  # fmt: skip
+    {
+        "id": INT64_SCHEMA,
+        "name": STRING_SCHEMA,
+        "amount": FLOAT64_SCHEMA,
+        "ok": BOOLEAN_SCHEMA,
+        "at": timestamp_schema(),
+        "level": INT32_SCHEMA,
+    },
+    name="value",
+)
 FASTER = {"consumer.override.max.poll.records": "3000"}
 VARIANTS = {
     "defaults": ({}, {}),
@@ -96,8 +103,10 @@ class Bench:
 
     def run(self, side: str, mode: str, variant: str) -> tuple[float, float]:
         topic, name = self.topic(mode), f"{side}_{uuid.uuid4().hex[:8]}"
-        columns = ("id bigint primary key, name text not null, amount double precision not null, ok boolean not null, "
-                   "at timestamp not null, level int not null")  # fmt: skip
+        columns = (
+            "id bigint primary key, name text not null, amount double precision not null, ok boolean not null, "
+            "at timestamp not null, level int not null"
+        )
         self.database.execute(f"create table {name} ({columns})")
         common = {"name": name, "topics": topic, **JSON, **self.database.config, "insert.mode": mode}
         try:
@@ -132,9 +141,12 @@ class Bench:
     def theirs(self, common: dict[str, str], name: str, variant: str) -> Iterator[Callable[[], float]]:
         config = {key.replace("connection.user", "connection.username"): value for key, value in common.items()}
         config |= {
-            "connector.class": "io.debezium.connector.jdbc.JdbcSinkConnector", "collection.name.format": name,
-            "primary.key.mode": "record_key", "tasks.max": "1", **VARIANTS[variant][1],
-        }  # fmt: skip
+            "connector.class": "io.debezium.connector.jdbc.JdbcSinkConnector",
+            "collection.name.format": name,
+            "primary.key.mode": "record_key",
+            "tasks.max": "1",
+            **VARIANTS[variant][1],
+        }
         put_config(self.peer.rest, config["name"], config)
         try:
             yield self.peer.cpu_seconds
@@ -194,8 +206,9 @@ def main() -> None:
 def compare(bench: Bench, options: argparse.Namespace) -> None:
     results = {
         (mode, variant): {"ours": Result(), "peer": Result()}
-        for variant in VARIANTS for mode in ([options.only] if options.only else ["insert", "upsert"])
-    }  # fmt: skip
+        for variant in VARIANTS
+        for mode in ([options.only] if options.only else ["insert", "upsert"])
+    }
     for number in range(options.rounds):
         for (mode, variant), sides in results.items():
             for side in ("ours", "peer") if number % 2 == 0 else ("peer", "ours"):

@@ -29,14 +29,13 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from sluiceway.connectors.jdbc.source_task import JdbcSourceTask
+from sluiceway.connectors.jdbc.source.task import JdbcSourceTask
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.runtime.garbage import collect_seldom
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage.model import State
 from sluiceway.testing import MemoryOffsets
 from sluiceway.testing.contexts import MemorySourceContext
-
 from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.postgres import PostgresServer
@@ -74,11 +73,19 @@ def fill(server: DatabaseForTest, name: str, rows: int) -> None:
 def config_of(server: DatabaseForTest, table: str, *, schemas: bool, mode: str, batch: int) -> dict[str, str]:
     name = f"bench-{uuid.uuid4().hex[:6]}"
     return {
-        "name": name, "connector.class": "JdbcSource", **server.config, "mode": mode, "topic.prefix": f"{name}-",
-        "tables": f'["\\"public\\".\\"{table}\\""]', "batch.max.rows": str(batch), "poll.interval.ms": "3600000",
-        "key.converter": JSON, "value.converter": JSON, "value.converter.schemas.enable": str(schemas).lower(),
+        "name": name,
+        "connector.class": "JdbcSource",
+        **server.config,
+        "mode": mode,
+        "topic.prefix": f"{name}-",
+        "tables": f'["\\"public\\".\\"{table}\\""]',
+        "batch.max.rows": str(batch),
+        "poll.interval.ms": "3600000",
+        "key.converter": JSON,
+        "value.converter": JSON,
+        "value.converter.schemas.enable": str(schemas).lower(),
         "incrementing.column.name": "id" if mode == "incrementing" else "",
-    }  # fmt: skip
+    }
 
 
 def run_task(config: dict[str, str], bootstrap: str, answer: multiprocessing.Queue[tuple[float, int, float]], rows: int) -> None:
@@ -153,10 +160,18 @@ def dlt(server: DatabaseForTest, table: str, rows: int, python: Path, backend: s
     folder = python.parents[2]
     url = f"postgresql+psycopg2://{server.user}:{server.password}@127.0.0.1:{server.port}/{server.name}"
     out = subprocess.run(
-        [python, folder / "extract.py", url, table, backend], check=False, capture_output=True, text=True, cwd=folder,
-        env={"DESTINATION__FILESYSTEM__BUCKET_URL": f"file://{folder}/out", "PATH": "/usr/bin:/bin", "HOME": str(folder),
-             "RUNTIME__DLTHUB_TELEMETRY": "false"},
-    )  # fmt: skip
+        [python, folder / "extract.py", url, table, backend],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={
+            "DESTINATION__FILESYSTEM__BUCKET_URL": f"file://{folder}/out",
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(folder),
+            "RUNTIME__DLTHUB_TELEMETRY": "false",
+        },
+    )
     if out.returncode:
         raise SystemExit(f"dlt failed:\n{out.stderr[-2000:]}")
     return rows / float(out.stdout.strip().splitlines()[-1])

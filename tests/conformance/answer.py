@@ -18,16 +18,15 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from conformance import vector_data as form
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.config.connector import CONNECTOR
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import Header
 from sluiceway.errors import java_name
 from sluiceway.herder import validation
-from sluiceway.runtime.chain import Chain, StageError, chain_of
-from sluiceway.runtime.converters import task_converters
-
-from conformance import vector_data as form
+from sluiceway.runtime.task_converters import task_converters
+from sluiceway.runtime.transforms.transformation_chain import Chain, StageError, chain_of
 
 Json = Any
 
@@ -105,13 +104,28 @@ def _read_record(node: Json) -> SourceRecord | SinkRecord:
     headers = tuple(_read_header(header) for header in node["headers"])
     if node["side"] == "source":
         return SourceRecord(
-            {"sp": 1}, {"so": 2}, node["topic"], value, value_schema, key, key_schema,
-            kafka_partition=node["partition"], timestamp=node["timestamp"], headers=headers,
-        )  # fmt: skip
+            {"sp": 1},
+            {"so": 2},
+            node["topic"],
+            value,
+            value_schema,
+            key,
+            key_schema,
+            kafka_partition=node["partition"],
+            timestamp=node["timestamp"],
+            headers=headers,
+        )
     return SinkRecord(
-        node["topic"], node["partition"], node["offset"], value, value_schema, key, key_schema,
-        timestamp=node["timestamp"], headers=headers,
-    )  # fmt: skip
+        node["topic"],
+        node["partition"],
+        node["offset"],
+        value,
+        value_schema,
+        key,
+        key_schema,
+        timestamp=node["timestamp"],
+        headers=headers,
+    )
 
 
 def _read_header(node: Json) -> Header:

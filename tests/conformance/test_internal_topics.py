@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import InternalTopicError
 from sluiceway.kafka.admin import begin_offsets, create_topic, end_offsets, partition_count, topic_settings
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.log import LogRecord, TopicTail
+from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
 

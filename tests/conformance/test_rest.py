@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from sluiceway.api import TopicPartition
 from sluiceway.herder.loggers import Loggers
 from sluiceway.storage.model import State
-
 from support.rest_replay import Connect, connector_in
 
 NAMES = {

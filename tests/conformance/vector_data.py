@@ -15,10 +15,10 @@ from typing import Any
 
 from sluiceway.data import Schema, Struct, Type, validate_value
 from sluiceway.data.instant import Instant
-from sluiceway.data.java_maps import grown_table_size, string_hash
-from sluiceway.data.java_numbers import java_float
-from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32, to_float32, wrap
+from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32
 from sluiceway.errors import DataError
+from sluiceway.java.hash_map import grown_table_size, string_hash
+from sluiceway.java.numbers import java_float, to_float32, wrap
 
 Json = Any
 
@@ -292,11 +292,25 @@ def _millis(value: Any) -> int:
 
 
 _KINDS: list[tuple[type, str]] = [
-    (bool, "boolean"), (Int8, "int8"), (Int16, "int16"), (Int32, "int32"), (BigInteger, "biginteger"),
-    (int, "int64"), (Float32, "float32"),
-    (float, "float64"), (str, "string"), (bytes, "bytes"), (Decimal, "decimal"), (dt.date, "date"), (dt.time, "date"),
-    (Instant, "date"), (Struct, "struct"), (Mapping, "map"), (list, "array"), (tuple, "array"),
-]  # fmt: skip
+    (bool, "boolean"),
+    (Int8, "int8"),
+    (Int16, "int16"),
+    (Int32, "int32"),
+    (BigInteger, "biginteger"),
+    (int, "int64"),
+    (Float32, "float32"),
+    (float, "float64"),
+    (str, "string"),
+    (bytes, "bytes"),
+    (Decimal, "decimal"),
+    (dt.date, "date"),
+    (dt.time, "date"),
+    (Instant, "date"),
+    (Struct, "struct"),
+    (Mapping, "map"),
+    (list, "array"),
+    (tuple, "array"),
+]
 _KINDS_OF_SCHEMAS = {"int64": (Type.INT8, Type.INT16, Type.INT32), "float64": (Type.FLOAT32,)}
 _KIND_OF_SCHEMA = {Type.FLOAT32: "float32", Type.FLOAT64: "float64"}
 

@@ -15,9 +15,9 @@ from typing import Any
 import httpx
 import psutil
 import pytest
+
 from sluiceway.stack.airflow import airflow_process
 from sluiceway.stack.process import BackgroundProcess, free_port
-
 from support.airflow_home import isolate_airflow
 from support.eventually import eventually
 from support.faults.airflow_job import AT_LEAST_ONCE, Job, gone

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from sluiceway.connectors.verifiable.checker import check
 from sluiceway.connectors.verifiable.numbering import Seen
 from sluiceway.connectors.verifiable.results import from_file
-
 from support.eventually import eventually
 from support.faults.cluster import Cluster
 from support.faults.guarantee import Guarantee
@@ -35,9 +35,11 @@ GROWTH = 48 << 20  # bytes: far less than what is still to come, more than what 
 def dead_letters(topic: str) -> dict[str, str]:
     key = "errors.deadletterqueue."
     return {
-        "errors.tolerance": "all", f"{key}topic.name": topic, f"{key}topic.replication.factor": "1",
+        "errors.tolerance": "all",
+        f"{key}topic.name": topic,
+        f"{key}topic.replication.factor": "1",
         f"{key}context.headers.enable": "true",
-    }  # fmt: skip
+    }
 
 
 def good(numbers: range) -> Iterator[tuple[None, bytes]]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sluiceway.connectors.verifiable.checker import check
 
+from sluiceway.connectors.verifiable.checker import check
 from support import peer
 from support.eventually import eventually
 from support.faults.cluster import Cluster

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from sluiceway.connectors.verifiable.checker import check
 from sluiceway.connectors.verifiable.results import from_file
 from sluiceway.storage.model import TaskId
-
 from support.eventually import eventually
 from support.faults.broker import FaultyBroker
 from support.faults.cluster import Cluster

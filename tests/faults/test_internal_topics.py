@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator, Sequence
 
 import pytest
+
 from sluiceway.connectors.verifiable.checker import check
 from sluiceway.storage.codec import encode_connector, encode_offset, encode_offset_key
 from sluiceway.storage.model import TaskId
-
 from support.eventually import eventually
 from support.faults.broker import FaultyBroker
 from support.faults.cluster import Cluster, Told
@@ -20,13 +20,26 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 CONTINUED = "0 lost, 0 duplicated"
 RUBBISH = [
-    (b"\xff\xfe\x00", b"\xff\xfe\x00"), (None, b"{}"), (None, None), (b"", b""), (b"{not JSON", b"{}"), (b'"text"', b"1"),
-    (b'["only one"]', b"{}"), (b'["other",{"id":0}]', b"{not JSON"), (b'["other",{"id":1}]', b""), (b'["gone",{"id":0}]', None),
-    (b"connector-", b"[]"), (b"task-x-y", b"{}"), (b"commit-nobody", b'{"tasks":"many"}'),
-    (b"connector-broken", b'{"properties":1}'), (b"target-state-nobody", b'{"state":"FLYING"}'),
-    (b"status-connector-nobody", b"7"), (b"status-task-nobody", b"{}"),
-    (b"restart-connector-nobody", b"never"), (b"unheard-of", b"x" * 100_000),
-]  # fmt: skip
+    (b"\xff\xfe\x00", b"\xff\xfe\x00"),
+    (None, b"{}"),
+    (None, None),
+    (b"", b""),
+    (b"{not JSON", b"{}"),
+    (b'"text"', b"1"),
+    (b'["only one"]', b"{}"),
+    (b'["other",{"id":0}]', b"{not JSON"),
+    (b'["other",{"id":1}]', b""),
+    (b'["gone",{"id":0}]', None),
+    (b"connector-", b"[]"),
+    (b"task-x-y", b"{}"),
+    (b"commit-nobody", b'{"tasks":"many"}'),
+    (b"connector-broken", b'{"properties":1}'),
+    (b"target-state-nobody", b'{"state":"FLYING"}'),
+    (b"status-connector-nobody", b"7"),
+    (b"status-task-nobody", b"{}"),
+    (b"restart-connector-nobody", b"never"),
+    (b"unheard-of", b"x" * 100_000),
+]
 
 
 @pytest.fixture(scope="module")
@@ -167,9 +180,10 @@ def test_a_deleted_offsets_topic_stops_the_source_and_is_not_taken_for_a_new_one
         cluster.delete(internal)
         driver = place.driver()
     eventually(
-        lambda: not driver.is_running() or "FAILED" in (place.states()[0], *place.states()[1]), within=90,
+        lambda: not driver.is_running() or "FAILED" in (place.states()[0], *place.states()[1]),
+        within=90,
         what=f"a driver that stops, or FAILED; see {driver.log}",
-    )  # fmt: skip
+    )
     place.drain(driver)
     verdict = place.verdict_so_far(topic)
     made.judge(verdict)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
-from sluiceway.api import SinkRecord
 
+from sluiceway.api import SinkRecord
 from support.database import DatabaseForTest
 from support.eventually import eventually
 from support.faults.length import lasting
@@ -40,10 +40,17 @@ def topic(kafka_bootstrap: str, unique: Callable[[str], str]) -> str:
 
 def config(database: DatabaseForTest, topic: str, mode: dict[str, str]) -> dict[str, str]:
     return {
-        "name": f"sink-{topic}", "connector.class": "JdbcSink", "topics": topic, "table.name.format": "people",
+        "name": f"sink-{topic}",
+        "connector.class": "JdbcSink",
+        "topics": topic,
+        "table.name.format": "people",
         # Many small transactions, so that kills fall everywhere in them.
-        "consumer.override.max.poll.records": "20", **JSON, **STATIC_MEMBER, **database.config, **mode,
-    }  # fmt: skip
+        "consumer.override.max.poll.records": "20",
+        **JSON,
+        **STATIC_MEMBER,
+        **database.config,
+        **mode,
+    }
 
 
 def changes(topic: str, chance: random.Random, first: int) -> Iterator[SinkRecord]:
@@ -142,8 +149,12 @@ def test_a_database_that_is_away_is_waited_for(
     database: DatabaseForTest = request.getfixturevalue(kind)
     with TcpProxy(database.port) as proxy:
         url = database.jdbc_url.replace(f":{database.port}/", f":{proxy.port}/")
-        settings = {**config(database, topic, INSERT), "connection.url": url,
-                    "consumer.override.max.poll.records": "500", "retry.backoff.ms": "1000"}  # fmt: skip
+        settings = {
+            **config(database, topic, INSERT),
+            "connection.url": url,
+            "consumer.override.max.poll.records": "500",
+            "retry.backoff.ms": "1000",
+        }
         fill(kafka_bootstrap, [person(0, n, "x" * 1000, topic=topic) for n in range(5000)])
         with TaskProcess(settings, kafka_bootstrap) as task:
             eventually(lambda: progress(database) == 5000, within=60, what="5000 records")

@@ -77,11 +77,19 @@ def test_killed_twenty_times_each_row_is_in_the_topic_once(
     topic = f"{place.name}-numbers"
     admin = AdminClient({"bootstrap.servers": place.address})  # in a name, for its futures end with it
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
-    place.herder.create(place.name, {
-        "connector.class": "JdbcSource", **database.config, "mode": "incrementing", "table.whitelist": "numbers",
-        "topic.prefix": f"{place.name}-", "poll.interval.ms": "50", "exactly.once.support": "required",
-        "sluiceway.horizon": "required",
-    })  # fmt: skip
+    place.herder.create(
+        place.name,
+        {
+            "connector.class": "JdbcSource",
+            **database.config,
+            "mode": "incrementing",
+            "table.whitelist": "numbers",
+            "topic.prefix": f"{place.name}-",
+            "poll.interval.ms": "50",
+            "exactly.once.support": "required",
+            "sluiceway.horizon": "required",
+        },
+    )
     with two_writers(database):
         place.driver()
         place.running()

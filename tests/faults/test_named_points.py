@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from sluiceway.connectors.verifiable.checker import check
 
+from sluiceway.connectors.verifiable.checker import check
 from support.eventually import eventually
 from support.faults.dying import DYING_SOURCE, Point
 from support.faults.guarantee import Guarantee
@@ -18,10 +18,14 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 ALO, EOS = Guarantee.AT_LEAST_ONCE, Guarantee.EXACTLY_ONCE
 CASES = [
-    (1, Point.POLLED, ALO), (1, Point.POLLED, EOS),
-    (2, Point.SENT, ALO), (2, Point.SENT, EOS), (2, Point.ACKNOWLEDGED, ALO),
-    (3, Point.COMMITTED, ALO), (3, Point.COMMITTED, EOS),
-]  # fmt: skip
+    (1, Point.POLLED, ALO),
+    (1, Point.POLLED, EOS),
+    (2, Point.SENT, ALO),
+    (2, Point.SENT, EOS),
+    (2, Point.ACKNOWLEDGED, ALO),
+    (3, Point.COMMITTED, ALO),
+    (3, Point.COMMITTED, EOS),
+]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
+
 from sluiceway.connectors.verifiable.checker import check
 from sluiceway.connectors.verifiable.results import from_file
-
 from support.eventually import eventually
 from support.faults.cluster import Cluster
 from support.faults.rows import NewRow

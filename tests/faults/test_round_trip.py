@@ -27,7 +27,7 @@ RECORDS: dict[str, tuple[bytes | None, bytes | None, list[Header], int]] = {
     "the first moment": (b"early", b"value", [], 1),
     "no text": (b"\xff\xfe\x00", b"\x80\x00\xc3\x28", [("raw", b"\x00\xff")], 1_700_000_000_005),
     "headers": (b"key", b"value", [("one", b"1"), ("two", None), ("one", b"again"), ("\u00e4", b"\xc3\xa4")], 1_700_000_000_006),
-}  # fmt: skip
+}
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 CONVERTERS = dict.fromkeys(("key.converter", "value.converter", "header.converter"), BYTES)
 

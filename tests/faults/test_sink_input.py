@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
 from sluiceway.connectors.verifiable.checker import check
 from sluiceway.connectors.verifiable.results import from_file
-
 from support.eventually import eventually
 from support.faults.rows import NewRow
 from support.faults.world import World
@@ -58,9 +58,10 @@ def test_partitions_that_are_added_are_read_from_their_start(place: World, row: 
     # A client of its own: one that knew the topic before might take its time to see the new partitions.
     send(place, topic, {0: range(100, 200), 1: range(100), 2: range(100)})
     eventually(
-        lambda: check(from_file(file)).total >= 400, within=90,
+        lambda: check(from_file(file)).total >= 400,
+        within=90,
         what=f"400 records, not {check(from_file(file))}\n{place.drivers[0].log_tail(20)}",
-    )  # fmt: skip
+    )
     place.drivers[0].stop(30)
     verdict = check(from_file(file), sent={0: 199, 1: 99, 2: 99})
     made.judge(verdict)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from sluiceway.connectors.verifiable.checker import Verdict, check
 from sluiceway.connectors.verifiable.results import from_file
-
 from support.eventually import eventually
 from support.faults.dying import DYING_SINK, Point
 from support.faults.feed import Feed
@@ -46,9 +46,10 @@ class Writing:
         started = time.monotonic()
         enough = sum(self.feed.sent.values()) + RATE
         eventually(
-            lambda: self._distinct() >= enough, within=_RECOVERED_SECONDS,
+            lambda: self._distinct() >= enough,
+            within=_RECOVERED_SECONDS,
             what=f"{enough} records in the file\n{self.place.drivers[-1].log_tail(30)}",
-        )  # fmt: skip
+        )
         return time.monotonic() - started
 
     def judge(self, row: Row) -> Verdict:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from sluiceway.connectors.verifiable.checker import check
 from sluiceway.connectors.verifiable.results import from_file
-
 from support.eventually import eventually
 from support.faults.cluster import Cluster
 from support.faults.connectors import TCP_SINK

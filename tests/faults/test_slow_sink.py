@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from sluiceway.connectors.verifiable.checker import check
 from sluiceway.connectors.verifiable.results import from_file
 from sluiceway.stack.process import BackgroundProcess, free_port
-
 from support.driver import write_properties
 from support.eventually import eventually
 from support.faults.cluster import Cluster
@@ -37,9 +37,12 @@ def feed(place: World) -> Iterator[Feed]:
 def slow(feed: Feed, file: Path) -> dict[str, str]:
     """Return the config of a sink that takes one record a second."""
     return {
-        "connector.class": MOCK_SINK, "topics": feed.topic, "file": str(file), "throughput": "1",
+        "connector.class": MOCK_SINK,
+        "topics": feed.topic,
+        "file": str(file),
+        "throughput": "1",
         "consumer.override.max.poll.records": "2",
-    }  # fmt: skip
+    }
 
 
 def written(file: Path) -> int:
@@ -89,17 +92,25 @@ def test_neither_a_slow_sink_nor_a_refusing_one_stalls_a_source_of_the_same_proc
     connectors = {
         "slow": slow(feed, file),
         "refusing": {
-            "connector.class": MOCK_SINK, "topics": feed.topic, "bad.records.share": "1", "errors.tolerance": "all",
-            "errors.deadletterqueue.topic.name": letters, "errors.deadletterqueue.topic.replication.factor": "1",
+            "connector.class": MOCK_SINK,
+            "topics": feed.topic,
+            "bad.records.share": "1",
+            "errors.tolerance": "all",
+            "errors.deadletterqueue.topic.name": letters,
+            "errors.deadletterqueue.topic.replication.factor": "1",
         },
         "source": {"connector.class": SOURCE, "topic": topic, "throughput": str(RATE), "batch.size": "50"},
-    }  # fmt: skip
+    }
     worker = {
-        "bootstrap.servers": place.address, "listeners": f"http://127.0.0.1:{free_port()}",
-        "offset.storage.file.filename": str(tmp_path / "offsets"), "offset.flush.interval.ms": "1000",
-        "key.converter": "JsonConverter", "value.converter": "JsonConverter",
-        "key.converter.schemas.enable": "false", "value.converter.schemas.enable": "false",
-    }  # fmt: skip
+        "bootstrap.servers": place.address,
+        "listeners": f"http://127.0.0.1:{free_port()}",
+        "offset.storage.file.filename": str(tmp_path / "offsets"),
+        "offset.flush.interval.ms": "1000",
+        "key.converter": "JsonConverter",
+        "value.converter": "JsonConverter",
+        "key.converter.schemas.enable": "false",
+        "value.converter.schemas.enable": "false",
+    }
     files = [write_properties(tmp_path / "worker.properties", worker)]
     for name, config in connectors.items():
         settings = {"name": f"{place.name}-{name}", "tasks.max": "1", **config}

@@ -7,10 +7,10 @@ import signal
 import time
 
 import pytest
+
 from sluiceway.connectors.verifiable.checker import Verdict, check
 from sluiceway.connectors.verifiable.numbering import numbered
 from sluiceway.stack.process import BackgroundProcess
-
 from support.eventually import eventually
 from support.faults.guarantee import Guarantee
 from support.faults.processes import Role, freeze, send, thaw

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from sluiceway.connectors.verifiable.checker import Verdict, check
 from sluiceway.connectors.verifiable.results import from_file
-
 from support.eventually import eventually
 from support.faults.broker import FaultyBroker
 from support.faults.cluster import Cluster
@@ -55,9 +55,10 @@ class Inputs:
 
     def arrived(self, place: World, within: float = 90.0) -> None:
         eventually(
-            lambda: check(from_file(self._file), sent=self.sent).lost == 0, within=within,
+            lambda: check(from_file(self._file), sent=self.sent).lost == 0,
+            within=within,
             what=f"{self.sent}, not {check(from_file(self._file))}\n{place.drivers[-1].log_tail(20)}",
-        )  # fmt: skip
+        )
 
     def verdict(self) -> Verdict:
         return check(from_file(self._file), sent=self.sent)

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 
 import pytest
 from confluent_kafka import Producer
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.kafka.admin import create_topic
 from sluiceway.kafka.clients import admin_client
-from sluiceway.provider.backfill import Backfill
-from sluiceway.provider.cluster_view import open_view
-from sluiceway.provider.link import KafkaLink
+from sluiceway.provider.driver.backfill import Backfill
+from sluiceway.provider.driver.internal_topics import KafkaLink
+from sluiceway.provider.progress.cluster_view import open_view
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TargetState
 
@@ -78,7 +79,7 @@ def test_records_are_counted_from_a_time_on(worker: WorkerConfig, topic: str) ->
 
 def test_a_backfills_connector_begins_at_its_window_and_leaves_nothing(
     worker: WorkerConfig, topic: str, unique: Callable[[str], str]
-) -> None:  # fmt: skip
+) -> None:
     name = unique("sink")
     midnight = int(time.time() * 1000) // _DAY * _DAY
     live = {"name": name, "connector.class": "FileStreamSink", "file": "/f", "topics": topic}

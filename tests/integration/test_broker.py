@@ -14,11 +14,11 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, ConfigResource
+
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.stack import maven
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.process import free_port, port_is_open
-
 from support.eventually import eventually
 
 pytestmark = pytest.mark.kafka

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sluiceway.kafka.clients import producer
 
+from sluiceway.kafka.clients import producer
 from support.eventually import eventually
 
 pytestmark = pytest.mark.kafka

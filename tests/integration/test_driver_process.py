@@ -13,14 +13,14 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
-from sluiceway.kafka.log import CompactedTopic, LogRecord
+from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
 from sluiceway.stack.process import BackgroundProcess, free_port
 from sluiceway.storage.codec import ConnectorStatusRecord, TaskStatusRecord, decode_status_record
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TaskId
-
 from support.driver import command_of, submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import eventually
 
@@ -32,7 +32,7 @@ class Running:
 
     def __init__(
         self, herder: Herder, name: str, driver: BackgroundProcess, worker: WorkerConfig, second: Callable[[], BackgroundProcess]
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.herder = herder
         self.name = name
         self.driver = driver
@@ -241,9 +241,7 @@ def workers_of(running: Running) -> list[psutil.Process]:
 
 
 def test_a_task_whose_poll_never_returns_is_given_up_and_its_slot_is_free(start: Start) -> None:
-    running = start(
-        {**MOCK, "failure.in": "poll"}, master="local[1]", **{"task.shutdown.graceful.timeout.ms": "1000"}
-    )  # fmt: skip
+    running = start({**MOCK, "failure.in": "poll"}, master="local[1]", **{"task.shutdown.graceful.timeout.ms": "1000"})
     before = workers_of(running)
     running.herder.restart_task(TaskId(running.name, 0))
     eventually(lambda: "was given up: its process was ended" in running.driver.log.read_text(), what="it is given up")

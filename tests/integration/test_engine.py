@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+
 from sluiceway.errors import RetriableError
-from sluiceway.runtime import subscription
+from sluiceway.runtime.sink import subscription
 from sluiceway.runtime.task import Order
 from sluiceway.storage.model import State
-
 from support.engine import Offsets, RunningTask
 from support.engine_connectors import SINK, SOURCE, script
 from support.eventually import eventually
@@ -53,10 +53,15 @@ class Kafka:
 
     def read(self, topic: str, count: int) -> list[Any]:
         """Return the first ``count`` messages of a topic, and fail if there are more."""
-        consumer = Consumer({
-            "bootstrap.servers": self.bootstrap, "group.id": uuid.uuid4().hex, "auto.offset.reset": "earliest",
-            "enable.auto.commit": False, "enable.partition.eof": False,
-        })  # fmt: skip
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": uuid.uuid4().hex,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "enable.partition.eof": False,
+            }
+        )
         try:
             partitions = list(self.admin.list_topics(topic, timeout=10).topics[topic].partitions)
             consumer.assign([TopicPartition(topic, number, 0) for number in partitions])

@@ -13,17 +13,17 @@ from typing import Any
 import psutil
 import pytest
 from confluent_kafka.admin import NewTopic
+
+from integration.test_engine import Kafka, dotted, scripted_sink
 from sluiceway.api import Converter, SchemaAndValue, Transform
 from sluiceway.cli.main import main
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import RetriableError
-from sluiceway.runtime import error_handling
+from sluiceway.runtime.errors import error_handling
+from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, Tolerance
 from sluiceway.runtime.task import Order
-from sluiceway.runtime.tolerance import ErrorCounts, Tolerance
-from sluiceway.storage.config_store import KafkaConfigStore
+from sluiceway.storage.config_backing_store import KafkaConfigStore
 from sluiceway.storage.model import State
-
-from integration.test_engine import Kafka, dotted, scripted_sink
 from support.engine import RunningTask
 from support.engine_connectors import script
 from support.eventually import eventually
@@ -72,9 +72,10 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[ErrorCounts]:
 
 def tolerant(dlq: str = "", **more: str) -> dict[str, str]:
     letters = {
-        "errors.deadletterqueue.topic.name": dlq, "errors.deadletterqueue.topic.replication.factor": "1",
+        "errors.deadletterqueue.topic.name": dlq,
+        "errors.deadletterqueue.topic.replication.factor": "1",
         "errors.deadletterqueue.context.headers.enable": "true",
-    }  # fmt: skip
+    }
     return {"errors.tolerance": "all", **(letters if dlq else {}), **dotted(more)}
 
 
@@ -138,9 +139,17 @@ def test_bad_records_are_skipped_and_are_dead_letters_with_all_headers(
     assert first.headers()[0] == ("own", b"\xff")
     told = {key.removeprefix(PREFIX): value.decode() for key, value in first.headers()[1:]}
     assert list(told) == [
-        "topic", "partition", "offset", "connector.name", "task.id", "stage", "class.name",
-        "exception.class.name", "exception.message", "exception.stacktrace",
-    ]  # fmt: skip
+        "topic",
+        "partition",
+        "offset",
+        "connector.name",
+        "task.id",
+        "stage",
+        "class.name",
+        "exception.class.name",
+        "exception.message",
+        "exception.stacktrace",
+    ]
     assert (told["topic"], told["partition"], told["offset"]) == (topic, "0", "1")
     assert (told["connector.name"], told["task.id"], told["stage"]) == (name, "0", "VALUE_CONVERTER")
     assert told["class.name"] == "sluiceway.converters.json_converter.JsonConverter"
@@ -153,12 +162,21 @@ def test_bad_records_are_skipped_and_are_dead_letters_with_all_headers(
     assert len(kafka.admin.list_topics(dlq, timeout=10).topics[dlq].partitions) == 1
 
 
-@pytest.mark.parametrize(("stage", "settings"), [
-    ("KEY_CONVERTER", {"key.converter": "JsonConverter"}),
-    ("HEADER_CONVERTER", {"header.converter": "JsonConverter"}),
-    ("TRANSFORMATION", {"transforms": "cast", "transforms.cast.type": "org.apache.kafka.connect.transforms.Cast$Value",
-                        "transforms.cast.spec": "int32"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("stage", "settings"),
+    [
+        ("KEY_CONVERTER", {"key.converter": "JsonConverter"}),
+        ("HEADER_CONVERTER", {"header.converter": "JsonConverter"}),
+        (
+            "TRANSFORMATION",
+            {
+                "transforms": "cast",
+                "transforms.cast.type": "org.apache.kafka.connect.transforms.Cast$Value",
+                "transforms.cast.spec": "int32",
+            },
+        ),
+    ],
+)
 def test_the_dead_letter_says_the_stage(
     kafka: Kafka, topic: str, name: str, dlq: str, stage: str, settings: dict[str, str]
 ) -> None:
@@ -189,8 +207,12 @@ def test_what_fails_for_a_while_is_tried_again_and_nothing_is_skipped_or_reorder
     kafka.produce(topic, "a", "b", "c")
     Flaky.failures = {"Struct{v=b}": 6}
     made = script(name)
-    chain = {**FLAKY, "transforms": "hoist,flaky", "transforms.hoist.field": "v",
-             "transforms.hoist.type": "org.apache.kafka.connect.transforms.HoistField$Value"}  # fmt: skip
+    chain = {
+        **FLAKY,
+        "transforms": "hoist,flaky",
+        "transforms.hoist.field": "v",
+        "transforms.hoist.type": "org.apache.kafka.connect.transforms.HoistField$Value",
+    }
     retry = {"errors.retry.timeout": "60000", "errors.retry.delay.max.ms": "20"}
     with RunningTask(sink(name, topic, chain, retry), kafka.worker(), bounded=True) as task:
         assert not task.join().failed
@@ -234,8 +256,11 @@ def test_a_task_reports_what_it_cannot_write_and_the_original_is_the_dead_letter
                 sent[-1].result(30)
                 there.append(kafka.end(dlq))
 
-    hoist = {"transforms": "h", "transforms.h.type": "org.apache.kafka.connect.transforms.HoistField$Value",
-             "transforms.h.field": "v"}  # fmt: skip
+    hoist = {
+        "transforms": "h",
+        "transforms.h.type": "org.apache.kafka.connect.transforms.HoistField$Value",
+        "transforms.h.field": "v",
+    }
     script(name, on_put=write)
     with RunningTask(sink(name, topic, JSON, hoist, tolerant(dlq)), kafka.worker(), bounded=True) as task:
         assert not task.join().failed
@@ -247,9 +272,14 @@ def test_a_task_reports_what_it_cannot_write_and_the_original_is_the_dead_letter
     assert committed(kafka, name, topic) == 3
 
 
-@pytest.mark.parametrize(("settings", "present"), [
-    ({}, False), ({"errors.tolerance": "all"}, False), ({"errors.log.enable": "true"}, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("settings", "present"),
+    [
+        ({}, False),
+        ({"errors.tolerance": "all"}, False),
+        ({"errors.log.enable": "true"}, True),
+    ],
+)
 def test_there_is_a_reporter_only_where_reports_go_somewhere(
     kafka: Kafka, topic: str, name: str, settings: dict[str, str], present: bool
 ) -> None:
@@ -375,9 +405,11 @@ class Shell:
 
     def __init__(self, kafka: Kafka, folder: Path, unique: Names, capsys: pytest.CaptureFixture[str]) -> None:
         self.properties = {
-            **kafka.worker(), "group.id": unique("cluster"), "config.storage.topic": unique("configs"),
+            **kafka.worker(),
+            "group.id": unique("cluster"),
+            "config.storage.topic": unique("configs"),
             "config.storage.replication.factor": "1",
-        }  # fmt: skip
+        }
         self.file = folder / "worker.properties"
         self.file.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
         self._capsys = capsys

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+
 from sluiceway.api import Offset, Partition, SourceRecord, TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.connectors.verifiable.checker import Verdict, check
@@ -18,16 +19,15 @@ from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import FencedError
 from sluiceway.kafka.admin import create_topic, end_offsets, partition_count
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.transactions import TransactionalWriter
+from sluiceway.kafka.fenced_writer import TransactionalWriter
 from sluiceway.runtime.interrupts import Abandoned
 from sluiceway.runtime.task import Order
-from sluiceway.spark.fencing import fence_earlier_tasks
-from sluiceway.storage.config_store import KafkaConfigStore
+from sluiceway.storage.config_backing_store import KafkaConfigStore
 from sluiceway.storage.connector_offsets import ConnectorOffsetStore
 from sluiceway.storage.factory import open_source_offsets
 from sluiceway.storage.model import State
-from sluiceway.storage.offset_store import KafkaOffsetStore
-
+from sluiceway.storage.offset_backing_store import KafkaOffsetStore
+from sluiceway.worker.zombie_fencing import fence_earlier_tasks
 from support.engine import RunningTask
 from support.engine_connectors import ACKNOWLEDGED_SOURCE, SOURCE, Script, script
 from support.eventually import eventually
@@ -47,10 +47,14 @@ Store = KafkaOffsetStore | ConnectorOffsetStore
 @pytest.fixture
 def worker(kafka_bootstrap: str, unique: Names) -> Worker:
     properties = {
-        "bootstrap.servers": kafka_bootstrap, "group.id": unique("group"), "exactly.once.source.support": "enabled",
-        "key.converter": "StringConverter", "value.converter": "StringConverter",
-        "offset.storage.partitions": "3", "offset.flush.interval.ms": "600000",
-    }  # fmt: skip
+        "bootstrap.servers": kafka_bootstrap,
+        "group.id": unique("group"),
+        "exactly.once.source.support": "enabled",
+        "key.converter": "StringConverter",
+        "value.converter": "StringConverter",
+        "offset.storage.partitions": "3",
+        "offset.flush.interval.ms": "600000",
+    }
     for kind in ("config", "offset", "status"):
         properties |= {f"{kind}.storage.topic": unique(kind), f"{kind}.storage.replication.factor": "1"}
     return properties
@@ -109,8 +113,9 @@ def test_each_poll_is_a_transaction_of_its_own(worker: Worker, stores: Any, uniq
 def test_an_interval_takes_polls_together_until_it_is_over(worker: Worker, stores: Any, unique: Names) -> None:
     name = unique("interval")
     made = script(name, records(name, 1), records(name, 2), None, records(name, 3))
-    config = config_of(name, transaction_boundary="interval", transaction_boundary_interval_ms="500000",
-                       producer_override_linger_ms="0")  # fmt: skip
+    config = config_of(
+        name, transaction_boundary="interval", transaction_boundary_interval_ms="500000", producer_override_linger_ms="0"
+    )
     with RunningTask(config, worker, offsets=stores({})) as task:
         eventually(lambda: made.steps == [] and task.reports.topics == [name])
         eventually(lambda: len(values(worker, name, committed=False)) == 3)
@@ -133,8 +138,14 @@ def test_an_interval_that_is_over_commits_while_nothing_is_polled(worker: Worker
 @pytest.mark.parametrize("by_batch", ["false", "true"])
 def test_a_connector_says_itself_what_its_transactions_are(worker: Worker, stores: Any, unique: Names, by_batch: str) -> None:
     name, end = unique("fibonacci"), 200
-    config = config_of(name, FIBONACCI, transaction_boundary="connector", records_max=str(end), by_batch=by_batch,
-                       value_converter="LongConverter")  # fmt: skip
+    config = config_of(
+        name,
+        FIBONACCI,
+        transaction_boundary="connector",
+        records_max=str(end),
+        by_batch=by_batch,
+        value_converter="LongConverter",
+    )
     with RunningTask(config, worker, offsets=stores({}), bounded=True) as task:
         result = task.join()
     assert not result.failed, result.trace
@@ -244,8 +255,12 @@ def test_of_two_tasks_with_one_id_the_older_ends_and_writes_nothing_more(
 
 
 def verifiable(name: str, **more: str) -> dict[str, str]:
-    numbers = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false", "key.converter": "JsonConverter",
-               "key.converter.schemas.enable": "false"}  # fmt: skip
+    numbers = {
+        "value.converter": "JsonConverter",
+        "value.converter.schemas.enable": "false",
+        "key.converter": "JsonConverter",
+        "key.converter.schemas.enable": "false",
+    }
     return {**config_of(name, VERIFIABLE, **more), **numbers}
 
 
@@ -253,9 +268,15 @@ def verifiable(name: str, **more: str) -> dict[str, str]:
 def test_random_kills_lose_and_repeat_nothing(worker: Worker, stores: Any, unique: Names, boundary: str) -> None:
     """Each process is killed at a random moment of its work; the next one takes over at once."""
     name = unique("kills")
-    config = verifiable(name, batch_size="7", throughput="3000", transaction_boundary=boundary,
-                        transaction_boundary_interval_ms="40", topic_creation_default_partitions="1",
-                        topic_creation_default_replication_factor="1")  # fmt: skip
+    config = verifiable(
+        name,
+        batch_size="7",
+        throughput="3000",
+        transaction_boundary=boundary,
+        transaction_boundary_interval_ms="40",
+        topic_creation_default_partitions="1",
+        topic_creation_default_replication_factor="1",
+    )
     chance = random.Random()  # noqa: S311 (no secret)
     for _ in range(KILLS if boundary == "poll" else KILLS // 2):
         with task_process(config, worker) as process:
@@ -290,8 +311,9 @@ def moves_on(worker: Worker, topic: str, by: int = 1) -> int:
 
 def test_a_frozen_task_writes_nothing_after_it_was_replaced(worker: Worker, unique: Names) -> None:
     name = unique("zombie")
-    config = verifiable(name, throughput="1000", topic_creation_default_partitions="1",
-                        topic_creation_default_replication_factor="1")  # fmt: skip
+    config = verifiable(
+        name, throughput="1000", topic_creation_default_partitions="1", topic_creation_default_replication_factor="1"
+    )
     with task_process(config, worker) as zombie:
         moves_on(worker, name)
         zombie.freeze()
@@ -408,9 +430,14 @@ def test_task_counts_outlive_their_connector(worker: Worker, config_store: Kafka
 def test_topics_are_made_by_the_group_that_takes_them(worker: Worker, stores: Any, unique: Names) -> None:
     name, compacted = unique("made"), unique("compact")
     made = config_of(
-        name, topic_creation_default_partitions="2", topic_creation_default_replication_factor="-1", topic_creation_groups="c",
-        topic_creation_c_include="compact-.*", topic_creation_c_partitions="3", topic_creation_c_cleanup_policy="compact",
-    )  # fmt: skip
+        name,
+        topic_creation_default_partitions="2",
+        topic_creation_default_replication_factor="-1",
+        topic_creation_groups="c",
+        topic_creation_c_include="compact-.*",
+        topic_creation_c_partitions="3",
+        topic_creation_c_cleanup_policy="compact",
+    )
     made["topic.creation.c.cleanup.policy"] = made.pop("topic.creation.c.cleanup.policy")
     script(name, [*records(name, 1), *records(compacted, 2, key="k")])
     with RunningTask(made, worker, offsets=stores({}), bounded=True) as task:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+
 from sluiceway.herder import Herder
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
-
 from support import peer
 from support.driver import submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import eventually
@@ -41,9 +41,10 @@ class Handover:
 
     def copied(self) -> None:
         eventually(
-            lambda: self.output.exists() and self.output.read_text() == self.input.read_text(), within=90,
+            lambda: self.output.exists() and self.output.read_text() == self.input.read_text(),
+            within=90,
             what="the output equals the input, each line once",
-        )  # fmt: skip
+        )
 
     @contextlib.contextmanager
     def herder(self) -> Iterator[Herder]:

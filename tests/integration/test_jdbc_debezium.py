@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sluiceway.api import SinkRecord
-from sluiceway.connectors.jdbc.debezium import DebeziumJdbcSinkConnector
-from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 
+from sluiceway.api import SinkRecord
+from sluiceway.connectors.jdbc.debezium.connector import DebeziumJdbcSinkConnector
+from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.jdbc_sink import JSON, fill
@@ -21,11 +21,16 @@ pytestmark = pytest.mark.kafka
 KEY = Schema.struct({"id": INT64_SCHEMA}, name="Key")
 ROW = Schema.struct(
     {
-        "id": INT64_SCHEMA, "name": OPTIONAL_STRING_SCHEMA, "at": Schema(Type.INT64, name="io.debezium.time.MicroTimestamp"),
+        "id": INT64_SCHEMA,
+        "name": OPTIONAL_STRING_SCHEMA,
+        "at": Schema(Type.INT64, name="io.debezium.time.MicroTimestamp"),
         "moment": Schema(Type.STRING, name="io.debezium.time.ZonedTimestamp", optional=True),
-        "day": Schema(Type.INT32, name="io.debezium.time.Date"), "more": Schema(Type.STRING, name="io.debezium.data.Json"),
-    }, name="Value", optional=True,
-)  # fmt: skip
+        "day": Schema(Type.INT32, name="io.debezium.time.Date"),
+        "more": Schema(Type.STRING, name="io.debezium.data.Json"),
+    },
+    name="Value",
+    optional=True,
+)
 ENVELOPE = Schema.struct({"before": ROW, "after": ROW, "op": STRING_SCHEMA}, name="Envelope")
 NOON = dt.datetime(2024, 5, 6, 12, 0, 0, 123456, dt.timezone.utc).replace(tzinfo=None)
 MICROS = 1_714_996_800_123_456
@@ -52,9 +57,15 @@ def test_a_table_follows_the_events_of_another(
     fill(kafka_bootstrap, [*events, tombstone])
     config = {key.replace("connection.user", "connection.username"): value for key, value in database.config.items()}
     config |= {
-        **JSON, "name": name, "connector.class": "io.debezium.connector.jdbc.JdbcSinkConnector", "topics": topic,
-        "insert.mode": "upsert", "delete.enabled": "true", "primary.key.mode": "record_key", "schema.evolution": "basic",
-    }  # fmt: skip
+        **JSON,
+        "name": name,
+        "connector.class": "io.debezium.connector.jdbc.JdbcSinkConnector",
+        "topics": topic,
+        "insert.mode": "upsert",
+        "delete.enabled": "true",
+        "primary.key.mode": "record_key",
+        "schema.evolution": "basic",
+    }
     connector = DebeziumJdbcSinkConnector()
     connector.start(config)
     [given] = connector.task_configs(1)

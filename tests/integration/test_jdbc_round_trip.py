@@ -9,11 +9,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from sluiceway.connectors.jdbc.source import JdbcSourceConnector
-from sluiceway.testing import run_source
-from sluiceway.testing.contexts import MemoryConnectorContext
 
 from integration.test_jdbc_source_types import MARIADB, POSTGRESQL
+from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
+from sluiceway.testing import run_source
+from sluiceway.testing.contexts import MemoryConnectorContext
 from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.jdbc_sink import JSON
@@ -56,8 +56,15 @@ def copied(database: DatabaseForTest, bootstrap: str, prefix: str, sink: dict[st
     """Carry the table ``origin`` to a topic, and the topic into a table."""
     worker = {"bootstrap.servers": bootstrap}
     common = {**JSON, **database.config}
-    source = {**common, "name": f"{prefix}source", "connector.class": "JdbcSource", "mode": "incrementing",
-              "incrementing.column.name": "id", "table.whitelist": "origin", "topic.prefix": prefix}  # fmt: skip
+    source = {
+        **common,
+        "name": f"{prefix}source",
+        "connector.class": "JdbcSource",
+        "mode": "incrementing",
+        "incrementing.column.name": "id",
+        "table.whitelist": "origin",
+        "topic.prefix": prefix,
+    }
     connector = JdbcSourceConnector()
     connector.initialize(MemoryConnectorContext())
     connector.start(source)
@@ -99,7 +106,6 @@ def test_a_table_of_all_types_is_copied_into_one_that_is_created(
 
 def values(database: DatabaseForTest, table: str) -> list[list[Any]]:
     """Return a table's rows as Connect's values, decimals as texts: PostgreSQL's of no precision are read as such."""
-    config = {**database.config, "mode": "bulk", "topic.prefix": "t-",
-              "query": f"select * from {table} order by id"}  # fmt: skip
+    config = {**database.config, "mode": "bulk", "topic.prefix": "t-", "query": f"select * from {table} order by id"}
     found = run_source(JdbcSourceConnector, config, records=ROWS)[:ROWS]
     return [[str(value) if isinstance(value, Decimal) else value for value in record.value.values()] for record in found]

@@ -7,8 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from sluiceway.api import SinkRecord, TopicPartition
-from sluiceway.connectors.jdbc.sink import JdbcSinkConnector
+from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
 from sluiceway.data import (
     BOOLEAN_SCHEMA,
     BYTES_SCHEMA,
@@ -29,7 +30,6 @@ from sluiceway.data import (
 )
 from sluiceway.errors import ConnectError, FencedError, RetriableError
 from sluiceway.testing import SinkConnectorContract
-
 from support.database import DatabaseForTest
 from support.jdbc_sink import KEYED, UPSERT, VALUE, gone, person, record, sink
 
@@ -53,9 +53,15 @@ def test_an_upsert_changes_the_row_of_a_key_and_a_tombstone_deletes_it(database:
 def test_the_last_record_of_a_key_in_a_batch_decides(database: DatabaseForTest) -> None:
     with sink(database, **UPSERT) as made:
         made.put(
-            person(0, 1, "a"), gone(1, 1), person(2, 1, "b"), person(3, 2, "c"), gone(4, 2), gone(5, 3), person(6, 3, "d"),
+            person(0, 1, "a"),
+            gone(1, 1),
+            person(2, 1, "b"),
+            person(3, 2, "c"),
+            gone(4, 2),
+            gone(5, 3),
+            person(6, 3, "d"),
             person(7, 3, "e"),
-        )  # fmt: skip
+        )
         assert made.rows(PEOPLE) == [(1, "b"), (3, "e")]
 
 
@@ -118,9 +124,14 @@ def test_a_table_is_named_by_a_format(database: DatabaseForTest) -> None:
 
 
 EVOLVED = Schema.struct(
-    {"id": INT64_SCHEMA, "name": STRING_SCHEMA, "age": OPTIONAL_INT32_SCHEMA, "city": STRING_SCHEMA,
-     "level": Schema(INT32_SCHEMA.type, default=3)}
-)  # fmt: skip
+    {
+        "id": INT64_SCHEMA,
+        "name": STRING_SCHEMA,
+        "age": OPTIONAL_INT32_SCHEMA,
+        "city": STRING_SCHEMA,
+        "level": Schema(INT32_SCHEMA.type, default=3),
+    }
+)
 
 
 def test_columns_are_added_for_new_fields_and_rows_before_have_none(database: DatabaseForTest) -> None:
@@ -184,15 +195,22 @@ def test_names_with_quotes_percent_signs_and_blanks_are_columns(database: Databa
 
 
 ALL_TYPES: dict[str, tuple[Schema, Any]] = {
-    "int8": (INT8_SCHEMA, -128), "int16": (INT16_SCHEMA, 32767), "int32": (INT32_SCHEMA, -(2**31)),
+    "int8": (INT8_SCHEMA, -128),
+    "int16": (INT16_SCHEMA, 32767),
+    "int32": (INT32_SCHEMA, -(2**31)),
     "int64": (INT64_SCHEMA, 2**63 - 1),
-    "float32": (FLOAT32_SCHEMA, 0.5), "float64": (FLOAT64_SCHEMA, 0.1), "yes": (BOOLEAN_SCHEMA, True),
+    "float32": (FLOAT32_SCHEMA, 0.5),
+    "float64": (FLOAT64_SCHEMA, 0.1),
+    "yes": (BOOLEAN_SCHEMA, True),
     "no": (BOOLEAN_SCHEMA, False),
-    "string": (STRING_SCHEMA, "tab\there, back\\slash, 'quote', \r\n, \\N, ü, \U0001f600"), "empty": (STRING_SCHEMA, ""),
-    "bytes": (BYTES_SCHEMA, bytes(range(256))), "decimal": (decimal_schema(3), Decimal("-12345678901234567890.123")),
-    "date": (date_schema(), dt.date(1582, 10, 15)), "time": (time_schema(), dt.time(23, 59, 59, 999000)),
+    "string": (STRING_SCHEMA, "tab\there, back\\slash, 'quote', \r\n, \\N, ü, \U0001f600"),
+    "empty": (STRING_SCHEMA, ""),
+    "bytes": (BYTES_SCHEMA, bytes(range(256))),
+    "decimal": (decimal_schema(3), Decimal("-12345678901234567890.123")),
+    "date": (date_schema(), dt.date(1582, 10, 15)),
+    "time": (time_schema(), dt.time(23, 59, 59, 999000)),
     "moment": (timestamp_schema(), dt.datetime(2024, 2, 29, 12, 30, 15, 123000, tzinfo=UTC)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("mode", ["insert", "upsert", "update"])
@@ -223,8 +241,15 @@ def as_read(dialect: str, values: dict[str, Any]) -> dict[str, Any]:
     if dialect == "mysql":
         since_midnight = dt.timedelta(hours=23, minutes=59, seconds=59, milliseconds=999)
         return {**values, "yes": 1, "no": 0, "moment": moment, "time": since_midnight}
-    return {**values, "yes": 1, "no": 0, "decimal": float(values["decimal"]), "date": "1582-10-15", "time": "23:59:59.999",
-            "moment": "2024-02-29 12:30:15.123"}  # fmt: skip
+    return {
+        **values,
+        "yes": 1,
+        "no": 0,
+        "decimal": float(values["decimal"]),
+        "date": "1582-10-15",
+        "time": "23:59:59.999",
+        "moment": "2024-02-29 12:30:15.123",
+    }
 
 
 def test_timestamps_are_written_in_the_databases_zone(database: DatabaseForTest) -> None:
@@ -284,7 +309,7 @@ def test_records_of_the_wrong_shape_are_reported(database: DatabaseForTest) -> N
             SinkRecord("people", 0, 1, {"id": 2}, None, {"id": 2}, None),
             record(2, None, {"id": 3, "name": "Cyd"}),
             person(3, 4, "Dan"),
-        )  # fmt: skip
+        )
         assert made.rows(PEOPLE) == [(1, "Ann"), (4, "Dan")]
         assert [bad.kafka_offset for bad, _ in made.context.reported] == [1, 2]
 
@@ -384,5 +409,6 @@ class TestContract(SinkConnectorContract):
     def records(self) -> list[SinkRecord]:
         return [
             SinkRecord(self.topic, partition, offset, Struct(VALUE, {"id": offset, "name": f"{partition}"}), VALUE)
-            for offset in range(3) for partition in range(2)
-        ]  # fmt: skip
+            for offset in range(3)
+            for partition in range(2)
+        ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from sluiceway.connectors.jdbc.dialects.base import TableId
-from sluiceway.connectors.jdbc.sink_tables import Tables
+from sluiceway.connectors.jdbc.sink.tables import Tables
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema
 from sluiceway.errors import FencedError, RetriableError
-
 from support.database import DatabaseForTest
 from support.jdbc_sink import KEYED, person, record, sink
 

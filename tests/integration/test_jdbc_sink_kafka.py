@@ -7,12 +7,12 @@ from collections.abc import Callable
 from contextlib import closing
 
 import pytest
-from sluiceway.api import TopicPartition
-from sluiceway.data import INT64_SCHEMA, Schema
-from sluiceway.errors import ConnectError
 
 from integration.test_engine import Kafka
 from integration.test_jdbc_sink import ALL_TYPES, as_read
+from sluiceway.api import TopicPartition
+from sluiceway.data import INT64_SCHEMA, Schema
+from sluiceway.errors import ConnectError
 from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.eventually import eventually
@@ -37,8 +37,16 @@ def topic(kafka: Kafka, unique: Names) -> str:
 
 def config(database: DatabaseForTest, topic: str, **more: str) -> dict[str, str]:
     keys = {key.replace("_", "."): value for key, value in more.items()}
-    return {"name": f"sink-{topic}", "connector.class": "JdbcSink", "topics": topic, "table.name.format": "people",
-            **JSON, **database.config, **UPSERT, **keys}  # fmt: skip
+    return {
+        "name": f"sink-{topic}",
+        "connector.class": "JdbcSink",
+        "topics": topic,
+        "table.name.format": "people",
+        **JSON,
+        **database.config,
+        **UPSERT,
+        **keys,
+    }
 
 
 def task(database: DatabaseForTest, kafka: Kafka, topic: str, **more: str) -> RunningTask:
@@ -76,9 +84,12 @@ def test_bad_records_go_to_the_dead_letter_topic_and_the_rest_to_the_table(
     records[50] = person(0, 50, "much too long", topic=topic)
     records[120] = person(0, 120, None, topic=topic)
     fill(kafka.bootstrap, records)
-    letters = {"errors.tolerance": "all", "errors.deadletterqueue.topic.name": f"{topic}-dead",
-               "errors.deadletterqueue.topic.replication.factor": "1",
-               "errors.deadletterqueue.context.headers.enable": "true"}  # fmt: skip
+    letters = {
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": f"{topic}-dead",
+        "errors.deadletterqueue.topic.replication.factor": "1",
+        "errors.deadletterqueue.context.headers.enable": "true",
+    }
     with task(database, kafka, topic, **letters) as running:
         assert not running.join().failed, running.result
     assert [number for number, _ in database.execute(PEOPLE)] == [number for number in range(200) if number not in (50, 120)]

@@ -10,15 +10,15 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+
 from sluiceway.api import Connector, SourceRecord
-from sluiceway.connectors.jdbc import source_task
-from sluiceway.connectors.jdbc.debezium import DebeziumJdbcSinkConnector
-from sluiceway.connectors.jdbc.sink import JdbcSinkConnector
-from sluiceway.connectors.jdbc.source import JdbcSourceConnector
+from sluiceway.connectors.jdbc.debezium.connector import DebeziumJdbcSinkConnector
+from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
+from sluiceway.connectors.jdbc.source import task as source_task
+from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.errors import ConnectError
 from sluiceway.testing import MemoryOffsets, run_source
 from sluiceway.testing.running import RunningSource
-
 from support.database import DatabaseForTest
 
 STAMP = {"postgresql": "timestamp", "mysql": "datetime(6)", "sqlite": "timestamp"}
@@ -33,9 +33,15 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def config_of(database: DatabaseForTest, mode: str, **more: str) -> dict[str, str]:
     keys = {name.replace("_", "."): value for name, value in more.items()}
     return {
-        **database.config, "mode": mode, "topic.prefix": "t-", "poll.interval.ms": "20", "batch.max.rows": "3",
-        "connection.attempts": "1", "connection.backoff.ms": "100", **keys,
-    }  # fmt: skip
+        **database.config,
+        "mode": mode,
+        "topic.prefix": "t-",
+        "poll.interval.ms": "20",
+        "batch.max.rows": "3",
+        "connection.attempts": "1",
+        "connection.backoff.ms": "100",
+        **keys,
+    }
 
 
 def people(database: DatabaseForTest, rows: int = 0) -> None:
@@ -160,8 +166,9 @@ def test_without_the_right_to_see_transactions_a_required_horizon_says_what_to_g
     postgresql.execute(f"grant select on people to {role}")
     config = {
         **config_of(postgresql, "incrementing", incrementing_column_name="id", sluiceway_horizon="required"),
-        "connection.user": role, "connection.password": "p",
-    }  # fmt: skip
+        "connection.user": role,
+        "connection.password": "p",
+    }
     with pytest.raises(ConnectError, match="GRANT pg_read_all_stats"):
         run_source(JdbcSourceConnector, config, records=1)
     assert ids(run_source(JdbcSourceConnector, {**config, "sluiceway.horizon": "auto"}, records=1)) == [1]

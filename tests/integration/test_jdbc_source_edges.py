@@ -8,13 +8,14 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from sluiceway.connectors.jdbc import source_reader, source_task
-from sluiceway.connectors.jdbc.source import JdbcSourceConnector
-from sluiceway.connectors.jdbc.source_horizon import MySqlHorizon
+
+from sluiceway.connectors.jdbc.source import table_reader as source_reader
+from sluiceway.connectors.jdbc.source import task as source_task
+from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
+from sluiceway.connectors.jdbc.source.horizon import MySqlHorizon
 from sluiceway.errors import ConnectError, RetriableError
 from sluiceway.testing import MemoryOffsets
 from sluiceway.testing.running import RunningSource
-
 from support.database import DatabaseForTest
 from support.eventually import eventually
 from support.mariadb import MariaDbServer
@@ -101,9 +102,12 @@ def test_rows_without_a_number_are_passed_over_where_that_is_allowed(postgresql:
     postgresql.execute("create table people (id integer, changed timestamptz not null)")
     postgresql.execute("insert into people values (1, '2024-01-01'), (null, '2024-01-01'), (2, '2024-01-02')")
     config = config_of(
-        postgresql, "timestamp+incrementing", timestamp_column_name="changed", incrementing_column_name="id",
+        postgresql,
+        "timestamp+incrementing",
+        timestamp_column_name="changed",
+        incrementing_column_name="id",
         validate_non_null="false",
-    )  # fmt: skip
+    )
     with RunningSource(JdbcSourceConnector, config) as source:
         assert ids(source.read(2, 10)) == [1, 2]
 

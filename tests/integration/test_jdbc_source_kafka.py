@@ -8,13 +8,13 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
-from sluiceway.connectors.jdbc.source import JdbcSourceConnector
-from sluiceway.runtime.task import TaskResult
-from sluiceway.spark.executor import Assignment
-from sluiceway.spark.launcher import ThreadLauncher
-from sluiceway.testing.contexts import MemoryConnectorContext
 
 from integration.test_engine import Kafka
+from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
+from sluiceway.runtime.task import TaskResult
+from sluiceway.testing.contexts import MemoryConnectorContext
+from sluiceway.worker.executor import Assignment
+from sluiceway.worker.task_launcher import ThreadLauncher
 from support.database import DatabaseForTest
 from support.driver_bench import open_bench
 from support.engine import Offsets, RunningTask
@@ -33,11 +33,19 @@ def test_a_run_in_micro_batch_mode_reads_all_tables_however_many_are_empty(
     prefix = unique("jdbc") + "-"
     converter = "org.apache.kafka.connect.json.JsonConverter"
     config = {
-        "name": prefix, "connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector", **postgresql.config, "tasks.max": "1",
-        "mode": "incrementing", "topic.prefix": prefix, "key.converter": converter, "value.converter": converter,
-        "transforms": "origin", "transforms.origin.type": "org.apache.kafka.connect.transforms.InsertField$Value",
-        "transforms.origin.static.field": "origin", "transforms.origin.static.value": "db",
-    }  # fmt: skip
+        "name": prefix,
+        "connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector",
+        **postgresql.config,
+        "tasks.max": "1",
+        "mode": "incrementing",
+        "topic.prefix": prefix,
+        "key.converter": converter,
+        "value.converter": converter,
+        "transforms": "origin",
+        "transforms.origin.type": "org.apache.kafka.connect.transforms.InsertField$Value",
+        "transforms.origin.static.field": "origin",
+        "transforms.origin.static.value": "db",
+    }
     connector = JdbcSourceConnector()
     connector.initialize(MemoryConnectorContext())
     connector.start(config)
@@ -90,10 +98,16 @@ def test_tables_that_come_change_and_go_disturb_no_task_but_their_own(
     for table in ("a", "b", "c"):
         create(table)
     config = {
-        "connector.class": "JdbcSource", **postgresql.config, "tasks.max": "2", "mode": "incrementing", "topic.prefix": prefix,
-        "poll.interval.ms": "50", "table.poll.interval.ms": "200", "value.converter": "JsonConverter",
+        "connector.class": "JdbcSource",
+        **postgresql.config,
+        "tasks.max": "2",
+        "mode": "incrementing",
+        "topic.prefix": prefix,
+        "poll.interval.ms": "50",
+        "table.poll.interval.ms": "200",
+        "value.converter": "JsonConverter",
         "value.converter.schemas.enable": "false",
-    }  # fmt: skip
+    }
     with open_bench(kafka_bootstrap, unique("jdbc"), tmp_path) as bench:
         bench.herder.create(prefix, config)
         bench.driver(prefix, "one:1", placings)

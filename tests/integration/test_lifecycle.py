@@ -9,19 +9,19 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import FencedError
 from sluiceway.kafka.admin import end_offsets, topic_settings
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.log import CompactedTopic, LogRecord
-from sluiceway.kafka.writer import RecordWriter
-from sluiceway.spark.kafka_port import KafkaPort
-from sluiceway.spark.runner import Outcome
+from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
+from sluiceway.kafka.topic_writer import RecordWriter
 from sluiceway.storage.codec import encode_commit, encode_connector, encode_task
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import State, TaskId
-
+from sluiceway.worker.connector_runner import Outcome
+from sluiceway.worker.kafka_channel import KafkaPort
 from support import peer
 from support.driver import worker_of, worker_properties
 from support.driver_bench import Bench, open_bench
@@ -114,8 +114,9 @@ def test_new_inputs_become_tasks_while_the_others_go_on(bench: Bench, unique: Ca
     running(bench, name, 3)
     written = records(bench.worker, bench.worker.config_topic)[before:]
     assert [record.key for record in written] == [
-        *(f"task-{name}-{number}".encode() for number in range(3)), f"commit-{name}".encode(),
-    ]  # fmt: skip
+        *(f"task-{name}-{number}".encode() for number in range(3)),
+        f"commit-{name}".encode(),
+    ]
     assert json.loads(written[-1].value or b"") == {"tasks": 3}
     script.tasks = [{"n": "a"}]
     script.connector.context.request_task_reconfiguration()
@@ -160,9 +161,13 @@ def test_two_drivers_of_an_exactly_once_source_leave_each_number_once(
     """Their tasks are threads, which nobody can kill: that the fenced one writes nothing more is Kafka's doing alone."""
     name, topic = unique("source"), unique("numbers")
     config = {
-        "connector.class": "sluiceway.connectors.verifiable.source.VerifiableSourceConnector", "topic": topic,
-        "throughput": "500", "records.max": "5000", "record.schema.enable": "false", "exactly.once.support": "required",
-    }  # fmt: skip
+        "connector.class": "sluiceway.connectors.verifiable.source.VerifiableSourceConnector",
+        "topic": topic,
+        "throughput": "500",
+        "records.max": "5000",
+        "record.schema.enable": "false",
+        "exactly.once.support": "required",
+    }
     with open_bench(kafka_bootstrap, group, tmp_path, **{"exactly.once.source.support": "enabled"}) as bench:
         bench.herder.create(name, config)
         outcomes = [bench.driver(name, worker_id)[1] for worker_id in ("one:1", "two:2")]

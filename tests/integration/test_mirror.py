@@ -24,16 +24,16 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+
 from sluiceway.connectors.mirror.connector import MirrorSourceConnector
 from sluiceway.herder import Herder
-from sluiceway.spark.driver import Driver
-from sluiceway.spark.kafka_port import KafkaPort
-from sluiceway.spark.launcher import ThreadLauncher
-from sluiceway.spark.runner import ConnectorRunner, Outcome
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.testing import SourceConnectorContract
-
+from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
+from sluiceway.worker.driver import Driver
+from sluiceway.worker.kafka_channel import KafkaPort
+from sluiceway.worker.task_launcher import ThreadLauncher
 from support.driver import worker_of, worker_properties
 from support.eventually import eventually
 
@@ -151,10 +151,14 @@ class Bench:
     def drive(self, name: str) -> Driver:
         def runner(connector: str) -> ConnectorRunner:
             return ConnectorRunner(
-                connector, worker=self.worker, config_store=self.stores.config,
+                connector,
+                worker=self.worker,
+                config_store=self.stores.config,
                 port=KafkaPort(connector, self.worker, "one:1", self.stores),
-                launcher=ThreadLauncher(), worker_id="one:1", exit_when_idle=True,
-            )  # fmt: skip
+                launcher=ThreadLauncher(),
+                worker_id="one:1",
+                exit_when_idle=True,
+            )
 
         driver = Driver(self.stores.config, runner, only=[name])
         pool = ThreadPoolExecutor(1)

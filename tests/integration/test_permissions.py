@@ -16,14 +16,14 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+
 from sluiceway.api import SourceRecord
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.runtime.task import Order, TaskResult, TaskServices
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.process import free_port
-from sluiceway.storage.offset_store import KafkaOffsetStore
-
+from sluiceway.storage.offset_backing_store import KafkaOffsetStore
 from support.engine import Orders, Reports, RunningTask, spec_of
 from support.engine_connectors import SOURCE, script
 from support.eventually import eventually
@@ -41,23 +41,31 @@ class Guarded:
     def __init__(self, folder: Path) -> None:
         ports = {name: free_port() for name in ("PLAINTEXT", "SASL_PLAINTEXT", "CONTROLLER")}
         listeners = [f"{name}://127.0.0.1:{port}" for name, port in ports.items()]
-        self._broker = EmbeddedBroker(folder, port=ports["PLAINTEXT"], properties={
-            "listeners": ",".join(listeners),
-            "advertised.listeners": ",".join(listeners[:2]),
-            "controller.quorum.voters": f"1@127.0.0.1:{ports['CONTROLLER']}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "inter.broker.listener.name": "PLAINTEXT",
-            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            "super.users": "User:ANONYMOUS",
-            "listener.name.sasl_plaintext.sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{LOGIN} required user_alice="hunter2";',
-        })  # fmt: skip
+        self._broker = EmbeddedBroker(
+            folder,
+            port=ports["PLAINTEXT"],
+            properties={
+                "listeners": ",".join(listeners),
+                "advertised.listeners": ",".join(listeners[:2]),
+                "controller.quorum.voters": f"1@127.0.0.1:{ports['CONTROLLER']}",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+                "inter.broker.listener.name": "PLAINTEXT",
+                "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+                "super.users": "User:ANONYMOUS",
+                "listener.name.sasl_plaintext.sasl.enabled.mechanisms": "PLAIN",
+                "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{LOGIN} required user_alice="hunter2";',
+            },
+        )
         self.admin = AdminClient({"bootstrap.servers": self._broker.start()})
         self.worker = {
-            "bootstrap.servers": f"127.0.0.1:{ports['SASL_PLAINTEXT']}", "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "PLAIN", "sasl.jaas.config": f'{LOGIN} required username="alice" password="hunter2";',
-            "value.converter": "StringConverter", "key.converter": "StringConverter", "offset.storage.replication.factor": "1",
-        }  # fmt: skip
+            "bootstrap.servers": f"127.0.0.1:{ports['SASL_PLAINTEXT']}",
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": f'{LOGIN} required username="alice" password="hunter2";',
+            "value.converter": "StringConverter",
+            "key.converter": "StringConverter",
+            "offset.storage.replication.factor": "1",
+        }
 
     def topic(self, name: str, **settings: str) -> str:
         config = {key.replace("_", "."): value for key, value in settings.items()}
@@ -132,13 +140,11 @@ def exactly_once(guarded: Guarded, unique: Names, config: dict[str, str], group:
     offsets = guarded.topic(unique("offsets"), cleanup_policy="compact")
     guarded.allow(ResourceType.TOPIC, offsets, AclOperation.ALL)
     guarded.allow(ResourceType.GROUP, group, AclOperation.ALL)
-    worker = {
-        **guarded.worker, "group.id": group, "offset.storage.topic": offsets, "exactly.once.source.support": "enabled"
-    }  # fmt: skip
+    worker = {**guarded.worker, "group.id": group, "offset.storage.topic": offsets, "exactly.once.source.support": "enabled"}
     store = KafkaOffsetStore(WorkerConfig.of(worker))
     store.start()
     try:
-        from sluiceway.runtime.source_loop import run_source
+        from sluiceway.runtime.source.worker_source_task import run_source
 
         orders = Orders(lambda asked: Order.STOP if asked > 10_000 else None)
         return first_line(run_source(spec_of(config, worker), TaskServices(orders, Reports(), store)))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka.clients import admin_client

@@ -8,11 +8,11 @@ from typing import Any
 
 import httpx
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.rest.server import RestServer
 from sluiceway.storage.factory import open_stores
-
 from support.peer import FILE_SINK, FILE_SOURCE, PeerDistributed
 
 pytestmark = pytest.mark.kafka
@@ -45,21 +45,38 @@ ALONE = [
     *(ask("GET", f"/connectors/none{rest}") for rest in ("", "/", "/config", "/tasks", "/status", "/offsets", "/nope")),
     *(ask("DELETE", f"/connectors/none{rest}") for rest in ("", "/offsets")),
     ask("PATCH", "/connectors/none/config", {"a": None}),
-    *(make({**SOURCE, **odd}) for odd in (
-        {"tasks.max": None}, {"connector.class": None}, {"more": None}, {"name": "y"}, {"transforms": "a"}, {"predicates": "p"},
-        EO, {"transaction.boundary": "connector"},
-        {"key.converter": "Nope"}, {"errors.tolerance": "x"}, {"config.action.reload": "x"}, {"topic": ""},
-    )),
-    *(make({**SINK, **odd}) for odd in (
-        {"topics": ""}, {"topics.regex": "a"}, {"topics": "a", "errors.deadletterqueue.topic.name": "a"},
-    )),
+    *(
+        make({**SOURCE, **odd})
+        for odd in (
+            {"tasks.max": None},
+            {"connector.class": None},
+            {"more": None},
+            {"name": "y"},
+            {"transforms": "a"},
+            {"predicates": "p"},
+            EO,
+            {"transaction.boundary": "connector"},
+            {"key.converter": "Nope"},
+            {"errors.tolerance": "x"},
+            {"config.action.reload": "x"},
+            {"topic": ""},
+        )
+    ),
+    *(
+        make({**SINK, **odd})
+        for odd in (
+            {"topics": ""},
+            {"topics.regex": "a"},
+            {"topics": "a", "errors.deadletterqueue.topic.name": "a"},
+        )
+    ),
     ask("PUT", VALIDATE, {**NAMED, "connector.class": "FileStreamSource"}),
     ask("PUT", VALIDATE, {**NAMED, "connector.class": FILE_SINK}),
     ask("PUT", "/connector-plugins/FileStreamSink/config/validate", NAMED),
     *(ask("GET", f"/connector-plugins/{name}/config") for name in ("Nope", "filestreamsource", "%20")),
     *(ask("PUT", "/admin/loggers/a.b", {"level": level}) for level in ("nope", None, 5, "ERROR", "error", " ERROR ", "INFO")),
     ask("PUT", "/admin/loggers/a.b?scope=cluster", {"level": "nope"}),
-]  # fmt: skip
+]
 """What needs no connector, and leaves none."""
 
 STEPS = [
@@ -73,10 +90,19 @@ STEPS = [
     ask("PATCH", "/connectors/x/config", {"batch.size": "x"}),
     ask("GET", "/connectors/x/config"),
     *(ask("GET", f"/connectors?expand={what}") for what in ("info", "nope", "STATUS", "", "info&expand=info")),
-    *(ask("PATCH", "/connectors/x/offsets", {"offsets": edits}) for edits in (
-        [], None, [{"partition": None, "offset": {"position": 1}}], [{**POSITION, "offset": {"position": -1}}],
-        [{**POSITION, "offset": {"position": "x"}}], [{**POSITION, "offset": {}}], [{**POSITION, "partition": {}}], [POSITION],
-    )),
+    *(
+        ask("PATCH", "/connectors/x/offsets", {"offsets": edits})
+        for edits in (
+            [],
+            None,
+            [{"partition": None, "offset": {"position": 1}}],
+            [{**POSITION, "offset": {"position": -1}}],
+            [{**POSITION, "offset": {"position": "x"}}],
+            [{**POSITION, "offset": {}}],
+            [{**POSITION, "partition": {}}],
+            [POSITION],
+        )
+    ),
     ask("GET", "/connectors/x/offsets"),
     ask("DELETE", "/connectors/x/offsets"),
     ask("GET", "/connectors/x/offsets"),
@@ -85,7 +111,7 @@ STEPS = [
     ask("DELETE", "/connectors/x"),
     ask("POST", "/connectors", {"name": "it's a b", "config": SOURCE, "initial_state": "STOPPED"}),
     ask("DELETE", "/connectors/it's%20a%20b"),
-]  # fmt: skip
+]
 """The life of a connector that never runs, in this order."""
 
 

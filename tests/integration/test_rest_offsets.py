@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 from fastapi.testclient import TestClient
+
 from sluiceway.api import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
@@ -18,7 +19,7 @@ from sluiceway.kafka.group_offsets import ConsumerGroups
 from sluiceway.rest.app import make_app
 from sluiceway.storage.connector_offsets import ConnectorOffsetStore
 from sluiceway.storage.factory import Stores, open_source_offsets, open_stores
-from sluiceway.storage.offset_store import KafkaOffsetStore
+from sluiceway.storage.offset_backing_store import KafkaOffsetStore
 
 pytestmark = pytest.mark.kafka
 

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 
 import httpx
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers

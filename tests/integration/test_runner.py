@@ -7,11 +7,11 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
-from sluiceway.runtime.task import TaskResult
-from sluiceway.spark.executor import Assignment
-from sluiceway.spark.launcher import ThreadLauncher
-from sluiceway.spark.runner import Outcome
 
+from sluiceway.runtime.task import TaskResult
+from sluiceway.worker.connector_runner import Outcome
+from sluiceway.worker.executor import Assignment
+from sluiceway.worker.task_launcher import ThreadLauncher
 from support.driver_bench import Bench, open_bench
 from support.eventually import eventually
 

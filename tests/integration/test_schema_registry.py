@@ -16,6 +16,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+
 from sluiceway.api import NULL, Converter
 from sluiceway.converters.registry.avro import AvroConverter
 from sluiceway.converters.registry.client import RegistryClient
@@ -23,7 +24,6 @@ from sluiceway.converters.registry.json_schema import JsonSchemaConverter
 from sluiceway.converters.registry.protobuf import ProtobufConverter
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.errors import ConfigError, DataError, RetriableError
-
 from support.schema_registry import Registry, schema_registry
 
 CONVERTERS = [AvroConverter, JsonSchemaConverter, ProtobufConverter]
@@ -116,8 +116,13 @@ def test_null_is_null_both_ways_without_a_registry(cls: type[Converter]) -> None
 
 
 def test_avro_made_elsewhere_is_read_and_ours_is_read_elsewhere(registry: Registry) -> None:
-    node = {"type": "record", "name": "User", "namespace": "com.example", "fields": [
-        {"name": "name", "type": "string"}, {"name": "age", "type": "int"}], "connect.name": "com.example.User"}  # fmt: skip
+    node = {
+        "type": "record",
+        "name": "User",
+        "namespace": "com.example",
+        "fields": [{"name": "name", "type": "string"}, {"name": "age", "type": "int"}],
+        "connect.name": "com.example.User",
+    }
     schema_id = registry.register("users-value", node)
     theirs = avro(node, {"name": "Ann", "age": 7}, schema_id)
     made = converter(AvroConverter, registry)
@@ -171,9 +176,15 @@ def test_without_registering_the_schema_must_be_there(registry: Registry) -> Non
 
 
 def test_the_latest_version_is_what_records_are_written_with(registry: Registry) -> None:
-    node = {"type": "record", "name": "User", "fields": [
-        {"name": "age", "type": "long"}, {"name": "name", "type": "string"},
-        {"name": "x", "type": "string", "default": "-"}]}  # fmt: skip
+    node = {
+        "type": "record",
+        "name": "User",
+        "fields": [
+            {"name": "age", "type": "long"},
+            {"name": "name", "type": "string"},
+            {"name": "x", "type": "string", "default": "-"},
+        ],
+    }
     schema_id = registry.register("users-value", node)
     options = {"auto.register.schemas": "false", "use.latest.version": "true"}
     made = converter(AvroConverter, registry, **options)

@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 import pytest
 from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+
 from sluiceway.config.properties import parse_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import KafkaClientError
@@ -27,7 +28,6 @@ from sluiceway.kafka.errors import mapped_errors
 from sluiceway.rest.client import ConnectClient
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.process import free_port
-
 from support.airflow_home import isolate_airflow
 from support.certificates import Authority
 from support.driver import worker_properties, write_properties
@@ -330,19 +330,27 @@ def test_an_operators_connection_logs_its_driver_and_its_tasks_in_and_shows_its_
     from sluiceway.operators import SourceConnectorOperator
 
     extra = {
-        "bootstrap.servers": secured.sasl_ssl, "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512",
-        "sasl.username": "alice", "sasl.password": PASSWORD, "ssl.truststore.type": "PEM",
+        "bootstrap.servers": secured.sasl_ssl,
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "alice",
+        "sasl.password": PASSWORD,
+        "ssl.truststore.type": "PEM",
         "ssl.truststore.location": secured.store("ca.pem"),
-    }  # fmt: skip
+    }
     monkeypatch.setenv("AIRFLOW_CONN_BROKER", json.dumps({"conn_type": "kafka_connect", "extra": extra}))
     monkeypatch.setenv("AIRFLOW_CONN_LOCAL", json.dumps({"conn_type": "spark", "host": "local[2]"}))
     topic, lines = f"t-{uuid.uuid4().hex[:8]}", tmp_path / "lines.txt"
     lines.write_text("one\ntwo\nthree\n")
     worker_file = write_properties(tmp_path / "worker.properties", worker_properties("127.0.0.1:1", f"g-{topic}"))
     operator = SourceConnectorOperator(
-        task_id="copy", mode="micro-batch", kafka_conn_id="broker", conn_id="local", worker_properties=str(worker_file),
+        task_id="copy",
+        mode="micro-batch",
+        kafka_conn_id="broker",
+        conn_id="local",
+        worker_properties=str(worker_file),
         config={"name": topic, "connector.class": "FileStreamSource", "file": str(lines), "topic": topic},
-    )  # fmt: skip
+    )
     seen: list[str] = []
     done = threading.Event()
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewPartitions
-from sluiceway.errors import RetriableError
-from sluiceway.kafka import clients
-from sluiceway.runtime.consuming import sink_consumer
 
 from integration.test_engine import Kafka, scripted_sink
+from sluiceway.errors import RetriableError
+from sluiceway.kafka import clients
+from sluiceway.runtime.sink.task_consumer import sink_consumer
 from support.engine import RunningTask, spec_of
 from support.engine_connectors import Script, script
 from support.eventually import eventually
@@ -160,7 +160,7 @@ def test_a_task_takes_over_soon_from_one_that_was_killed(kafka: Kafka, topic: st
     settings, _ = sink_consumer(spec_of(sink(name, topic), kafka.worker()))
     with subprocess.Popen(
         [sys.executable, "-c", MEMBER, json.dumps(settings), topic], stdout=subprocess.PIPE, text=True
-    ) as killed:  # fmt: skip
+    ) as killed:
         assert killed.stdout is not None
         assert killed.stdout.readline() == "assigned\n"
         killed.kill()
@@ -172,11 +172,14 @@ def test_a_task_takes_over_soon_from_one_that_was_killed(kafka: Kafka, topic: st
 
 @pytest.mark.parametrize(
     ("own", "session"),
-    [({}, "10000"), ({"consumer.override.session.timeout.ms": "45000"}, "45000"),
-     ({"consumer.override.heartbeat.interval.ms": "10000"}, "30000"),
-     ({"consumer.override.max.poll.interval.ms": "8000"}, "8000"),
-     ({"consumer.override.group.protocol": "consumer"}, None)],
-)  # fmt: skip
+    [
+        ({}, "10000"),
+        ({"consumer.override.session.timeout.ms": "45000"}, "45000"),
+        ({"consumer.override.heartbeat.interval.ms": "10000"}, "30000"),
+        ({"consumer.override.max.poll.interval.ms": "8000"}, "8000"),
+        ({"consumer.override.group.protocol": "consumer"}, None),
+    ],
+)
 def test_how_long_the_group_waits_for_a_killed_task(own: Mapping[str, str], session: str | None) -> None:
     settings, _ = sink_consumer(spec_of({**sink("c", "t"), **own}, {"bootstrap.servers": "b:9092"}))
     assert settings.get("session.timeout.ms") == session
@@ -221,9 +224,13 @@ def transaction(kafka: Kafka, topic: str, values: list[str], *, abort: bool) -> 
         producer.commit_transaction(30)
 
 
-@pytest.mark.parametrize(("isolation", "seen"), [
-    ("read_committed", ["a", "d", "e"]), ("read_uncommitted", ["a", "b", "c", "d", "e"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("isolation", "seen"),
+    [
+        ("read_committed", ["a", "d", "e"]),
+        ("read_uncommitted", ["a", "b", "c", "d", "e"]),
+    ],
+)
 def test_aborted_transactions_and_markers_are_gone_over_and_the_end_is_reached(
     kafka: Kafka, topic: str, name: str, isolation: str, seen: list[str]
 ) -> None:

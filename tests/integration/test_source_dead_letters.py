@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 from confluent_kafka.admin import NewTopic
-from sluiceway.api import SourceRecord
-from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA
 
 from integration.test_engine import Kafka
 from integration.test_errors import FLAKY, PREFIX, Flaky, headers, tolerant
+from sluiceway.api import SourceRecord
+from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA
 from support.engine import RunningTask
 from support.engine_connectors import SOURCE, script
 from support.eventually import eventually

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from sluiceway.herder import Herder
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
-
 from support.driver import command_of, submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import eventually
 from support.spark_cluster import SparkCluster

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from sluiceway.stack.process import BackgroundProcess, free_port
 
+from sluiceway.stack.process import BackgroundProcess, free_port
 from support.driver import write_properties
 from support.eventually import eventually
 
@@ -134,7 +134,10 @@ def test_transforms_and_references_work_on_both_ways(
     monkeypatch.setenv("ORIGIN", "a secret place")
     kind = "org.apache.kafka.connect.transforms"
     made = Quickstart(
-        tmp_path, kafka_bootstrap, unique("connect-test"), unique("local-file-sink"),
+        tmp_path,
+        kafka_bootstrap,
+        unique("connect-test"),
+        unique("local-file-sink"),
         worker={
             "value.converter.schemas.enable": "false",
             "config.providers": "env",
@@ -142,18 +145,23 @@ def test_transforms_and_references_work_on_both_ways(
         },
         source={
             "transforms": "MakeMap,InsertSource",
-            "transforms.MakeMap.type": f"{kind}.HoistField$Value", "transforms.MakeMap.field": "line",
+            "transforms.MakeMap.type": f"{kind}.HoistField$Value",
+            "transforms.MakeMap.field": "line",
             "transforms.InsertSource.type": f"{kind}.InsertField$Value",
-            "transforms.InsertSource.static.field": "data_source", "transforms.InsertSource.static.value": "${env:ORIGIN}",
+            "transforms.InsertSource.static.field": "data_source",
+            "transforms.InsertSource.static.value": "${env:ORIGIN}",
         },
         sink={
             "transforms": "never,number",
-            "transforms.never.type": f"{kind}.Filter", "transforms.never.predicate": "elsewhere",
-            "transforms.number.type": f"{kind}.InsertField$Value", "transforms.number.offset.field": "n",
+            "transforms.never.type": f"{kind}.Filter",
+            "transforms.never.predicate": "elsewhere",
+            "transforms.number.type": f"{kind}.InsertField$Value",
+            "transforms.number.offset.field": "n",
             "predicates": "elsewhere",
-            "predicates.elsewhere.type": f"{kind}.predicates.TopicNameMatches", "predicates.elsewhere.pattern": "no-.*",
+            "predicates.elsewhere.type": f"{kind}.predicates.TopicNameMatches",
+            "predicates.elsewhere.pattern": "no-.*",
         },
-    )  # fmt: skip
+    )
     made.source.write_text("foo\nbar\n")
     made.start()
     try:

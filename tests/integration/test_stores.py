@@ -12,21 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import AlreadyExistsError, ConnectError, FencedError, InternalTopicError, NotFoundError
 from sluiceway.kafka.admin import create_topic, end_offsets, group_offsets, partition_count
 from sluiceway.kafka.clients import TopicPartition as ClientPartition
 from sluiceway.kafka.clients import admin_client, consumer, consumer_config, producer, producer_config
-from sluiceway.kafka.log import LogRecord, TopicTail
-from sluiceway.kafka.transactions import TransactionalWriter
-from sluiceway.kafka.writer import RecordWriter
+from sluiceway.kafka.fenced_writer import TransactionalWriter
+from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
+from sluiceway.kafka.topic_writer import RecordWriter
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage import codec
-from sluiceway.storage.config_store import KafkaConfigStore
+from sluiceway.storage.config_backing_store import KafkaConfigStore
 from sluiceway.storage.model import ClusterState, RestartRequest, State, Status, TargetState, TaskId
-from sluiceway.storage.offset_store import KafkaOffsetStore
-from sluiceway.storage.status_store import KafkaStatusStore
+from sluiceway.storage.offset_backing_store import KafkaOffsetStore
+from sluiceway.storage.status_backing_store import KafkaStatusStore
 
 pytestmark = pytest.mark.kafka
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
 from sluiceway.api import TopicPartition as Place
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
-from sluiceway.provider.ui.measures import measure
-from sluiceway.provider.ui.probe import KafkaProbe
-from sluiceway.provider.ui.subjects import Subject
-
+from sluiceway.provider.progress.measures import measure
+from sluiceway.provider.progress.probe import KafkaProbe
+from sluiceway.provider.progress.subjects import Subject
 from support.dashboard import WORKER
 from support.eventually import eventually
 

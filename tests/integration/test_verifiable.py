@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+
 from sluiceway.connectors.verifiable.checker import Verdict, check
 from sluiceway.connectors.verifiable.numbering import TopicRecord, from_topic
 from sluiceway.connectors.verifiable.results import from_file
 from sluiceway.storage.model import State
-
 from support.engine import Offsets, RunningTask
 from support.eventually import eventually
 from support.faults.world import SINK, SOURCE, read
@@ -51,8 +51,12 @@ def test_numbers_go_from_source_to_file_each_once(
     worker: dict[str, str], unique: Names, tmp_path: Path, form: dict[str, str], schemas: str
 ) -> None:
     topic = new_topic(worker["bootstrap.servers"], unique("numbers"))
-    converters = {"key.converter": "JsonConverter", "key.converter.schemas.enable": schemas,
-                  "value.converter": "JsonConverter", "value.converter.schemas.enable": schemas}  # fmt: skip
+    converters = {
+        "key.converter": "JsonConverter",
+        "key.converter.schemas.enable": schemas,
+        "value.converter": "JsonConverter",
+        "value.converter.schemas.enable": schemas,
+    }
     source = {"name": unique("source"), "connector.class": SOURCE, "topic": topic, "records.max": "1500", **form, **converters}
     sink = {"name": unique("sink"), "connector.class": SINK, "topics": topic, "file": str(tmp_path / "out"), **converters}
     for config in (source, sink):
@@ -66,8 +70,15 @@ def test_numbers_go_from_source_to_file_each_once(
 
 def test_a_task_that_fails_and_is_started_again_leaves_no_gap(worker: dict[str, str], unique: Names) -> None:
     topic = new_topic(worker["bootstrap.servers"], unique("numbers"))
-    config = {"name": unique("source"), "connector.class": MOCK_SOURCE, "topic": topic, "records.max": "1000",
-              "failure.in": "poll", "failure.after.records": "400", "batch.size": "30"}  # fmt: skip
+    config = {
+        "name": unique("source"),
+        "connector.class": MOCK_SOURCE,
+        "topic": topic,
+        "records.max": "1000",
+        "failure.in": "poll",
+        "failure.after.records": "400",
+        "batch.size": "30",
+    }
     offsets = Offsets()
     for _ in range(2):
         with RunningTask(config, worker, offsets=offsets, bounded=True) as task:
@@ -81,8 +92,14 @@ def test_a_task_that_fails_and_is_started_again_leaves_no_gap(worker: dict[str, 
 
 def test_bad_records_that_are_tolerated_are_the_only_ones_missing(worker: dict[str, str], unique: Names) -> None:
     topic = new_topic(worker["bootstrap.servers"], unique("numbers"))
-    config = {"name": unique("source"), "connector.class": MOCK_SOURCE, "topic": topic, "records.max": "1000",
-              "bad.records.share": "0.1", "errors.tolerance": "all"}  # fmt: skip
+    config = {
+        "name": unique("source"),
+        "connector.class": MOCK_SOURCE,
+        "topic": topic,
+        "records.max": "1000",
+        "bad.records.share": "0.1",
+        "errors.tolerance": "all",
+    }
     with RunningTask(config, worker, bounded=True) as task:
         assert not task.join().failed
     verdict = judged(worker["bootstrap.servers"], topic, 999)
@@ -96,8 +113,14 @@ def test_a_sink_that_fails_to_commit_writes_each_record_all_the_same(
     source = {"name": unique("source"), "connector.class": SOURCE, "topic": topic, "records.max": "500"}
     with RunningTask(source, worker, bounded=True) as task:
         assert not task.join().failed
-    sink = {"name": unique("sink"), "connector.class": MOCK_SINK, "topics": topic, "file": str(tmp_path / "out"),
-            "failure.in": "commit", "failure.times": "2"}  # fmt: skip
+    sink = {
+        "name": unique("sink"),
+        "connector.class": MOCK_SINK,
+        "topics": topic,
+        "file": str(tmp_path / "out"),
+        "failure.in": "commit",
+        "failure.times": "2",
+    }
     with RunningTask(sink, worker) as task:
         task.wait_for(State.RUNNING)
         eventually(lambda: check(from_file(tmp_path / "out"), sent={0: 499}).lost == 0, what="all records in the file")

@@ -13,7 +13,6 @@ import tempfile
 from pathlib import Path
 
 from sluiceway.stack.broker import EmbeddedBroker
-
 from support.guard import Guard
 
 #: Names the run's folder to xdist workers, which inherit the environment. Each broker has a folder in it.

@@ -7,9 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 from hypothesis import strategies as st
+
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
-from sluiceway.data.numbers import to_float32
+from sluiceway.java.numbers import to_float32
 
 _BITS = {Type.INT8: 8, Type.INT16: 16, Type.INT32: 32, Type.INT64: 64}
 _SCALES = range(-3, 30)

@@ -9,17 +9,21 @@ from collections.abc import Mapping, Sequence
 from sluiceway.api import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
+from sluiceway.provider.progress.measures import Reading
+from sluiceway.provider.progress.subjects import Subject
 from sluiceway.provider.ui.dashboard import Dashboard
-from sluiceway.provider.ui.measures import Reading
-from sluiceway.provider.ui.subjects import Subject
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 
 WORKER = {
-    "bootstrap.servers": "nowhere:9092", "group.id": "test", "config.storage.topic": "c", "offset.storage.topic": "o",
-    "status.storage.topic": "s", "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+    "bootstrap.servers": "nowhere:9092",
+    "group.id": "test",
+    "config.storage.topic": "c",
+    "offset.storage.topic": "o",
+    "status.storage.topic": "s",
+    "key.converter": "org.apache.kafka.connect.storage.StringConverter",
     "value.converter": "org.apache.kafka.connect.storage.StringConverter",
-}  # fmt: skip
+}
 SOURCE, SINK = "FileStreamSource", "FileStreamSink"
 
 
@@ -53,9 +57,16 @@ class MemoryConnectors:
         self.dashboard = Dashboard(self.worker, self.herder, self.config, self.probe)
 
     def add(
-        self, name: str, kind: str = SOURCE, state: State = State.RUNNING, *, tasks: Sequence[State] = (),
-        trace: str | None = None, target: TargetState | None = None, **config: str,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        kind: str = SOURCE,
+        state: State = State.RUNNING,
+        *,
+        tasks: Sequence[State] = (),
+        trace: str | None = None,
+        target: TargetState | None = None,
+        **config: str,
+    ) -> None:
         """Make a connector in a state; ``trace`` is that of whatever FAILED. Underscores in ``config`` stand for dots."""
         own = {"topic": name} if kind == SOURCE else {"topics": name}
         keys = {key.replace("_", "."): value for key, value in config.items()}

@@ -42,9 +42,14 @@ class DatabaseForTest:
             import pymysql
 
             return pymysql.connect(
-                host=HOST, port=self.port, user=self.user, password=self.password, database=self.name, autocommit=autocommit,
+                host=HOST,
+                port=self.port,
+                user=self.user,
+                password=self.password,
+                database=self.name,
+                autocommit=autocommit,
                 local_infile=True,
-            )  # fmt: skip
+            )
         import sqlite3
 
         return sqlite3.connect(self.name, isolation_level=None if autocommit else "", timeout=30)

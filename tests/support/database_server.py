@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sluiceway.stack import maven
 from sluiceway.stack.process import BackgroundProcess, free_port
-
 from support.database import HOST, DatabaseForTest
 from support.guard import Guard
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sluiceway.connectors.jdbc.url import SQLITE
 
+from sluiceway.connectors.jdbc.url import SQLITE
 from support.database import DatabaseForTest
 from support.mariadb import MariaDbServer
 from support.postgres import PostgresServer

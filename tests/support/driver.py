@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
+
 import sluiceway
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.java import find_java
+from sluiceway.java_runtime import find_java
 from sluiceway.spark.py_files import package_zip
 from sluiceway.spark.session import LOCAL_CONF
 from sluiceway.stack.process import BackgroundProcess
-
 from support.spark_cluster import spark_home
 
 WORKER_DEFAULTS = {

@@ -8,12 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from sluiceway.herder import Herder
-from sluiceway.spark.driver import Driver
-from sluiceway.spark.kafka_port import KafkaPort
-from sluiceway.spark.launcher import ThreadLauncher
-from sluiceway.spark.runner import ConnectorRunner, Outcome
 from sluiceway.storage.factory import Stores, open_stores
-
+from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
+from sluiceway.worker.driver import Driver
+from sluiceway.worker.kafka_channel import KafkaPort
+from sluiceway.worker.task_launcher import ThreadLauncher
 from support.driver import worker_of, worker_properties
 
 

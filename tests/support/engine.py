@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sluiceway.api import Offset, Partition
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.runtime.sink_loop import run_sink
-from sluiceway.runtime.source_loop import run_source
+from sluiceway.runtime.sink.worker_sink_task import run_sink
+from sluiceway.runtime.source.worker_source_task import run_source
 from sluiceway.runtime.task import Order, TaskResult, TaskServices, TaskSpec
 from sluiceway.storage.model import State, TaskId
-
 from support.eventually import eventually
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import psutil
 from confluent_kafka import Producer
+
 from sluiceway.api import SinkRecord, TopicPartition
-from sluiceway.connectors.jdbc.sink_task import JdbcSinkTask
+from sluiceway.connectors.jdbc.sink.task import JdbcSinkTask
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema, Struct
 from sluiceway.testing import MemorySinkContext
-
 from support.database import DatabaseForTest
 from support.engine import RunningTask
 
@@ -45,8 +45,9 @@ class Sink:
 
 
 @contextmanager
-def sink(database: DatabaseForTest, topic: str = "people", *, reports: bool = False, partitions: int = 1,
-         **config: str) -> Iterator[Sink]:  # fmt: skip
+def sink(
+    database: DatabaseForTest, topic: str = "people", *, reports: bool = False, partitions: int = 1, **config: str
+) -> Iterator[Sink]:
     """Run a task; keys of the config are written with _ for a dot."""
     places = [TopicPartition(topic, number) for number in range(partitions)]
     made = Sink(database, places, reports, {key.replace("_", "."): value for key, value in config.items()})
@@ -56,8 +57,16 @@ def sink(database: DatabaseForTest, topic: str = "people", *, reports: bool = Fa
         made.task.stop()
 
 
-def record(offset: int, key: Any = None, value: Any = None, *, topic: str = "people", partition: int = 0,
-           schema: Schema = VALUE, key_schema: Schema | None = KEY) -> SinkRecord:  # fmt: skip
+def record(
+    offset: int,
+    key: Any = None,
+    value: Any = None,
+    *,
+    topic: str = "people",
+    partition: int = 0,
+    schema: Schema = VALUE,
+    key_schema: Schema | None = KEY,
+) -> SinkRecord:
     """Return a record; mappings become structs, a key None is none at all."""
     if isinstance(key, Mapping) and key_schema is not None:
         key = Struct(key_schema, key)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from sluiceway.connectors.jdbc.url import MYSQL
 from sluiceway.stack.process import BackgroundProcess
-
 from support.database import HOST, PASSWORD, USER, DatabaseForTest
 from support.database_server import DatabaseServer
 
@@ -39,8 +38,14 @@ class MariaDbServer(DatabaseServer):
     def process(self, data: Path) -> BackgroundProcess:
         program, tables, base = self._programs()
         own = pwd.getpwuid(os.getuid()).pw_name
-        common = [str(program), "--no-defaults", f"--basedir={base}", f"--datadir={data}", f"--user={own}",
-                  f"--lc-messages-dir={tables}"]  # fmt: skip
+        common = [
+            str(program),
+            "--no-defaults",
+            f"--basedir={base}",
+            f"--datadir={data}",
+            f"--user={own}",
+            f"--lc-messages-dir={tables}",
+        ]
         files = [(tables / f"mysql_{name}.sql").read_text() for name in _TABLES]
         script = "\n".join(["create database mysql;", "use mysql;", "set @auth_root_socket = null;", *files])
         with (self.folder / "bootstrap.log").open("wb") as output:
@@ -52,12 +57,20 @@ class MariaDbServer(DatabaseServer):
             f"grant all on *.* to '{USER}'@'%' with grant option;\n"
         )
         command = [
-            *common, f"--port={self.port}",
-            f"--bind-address={HOST}", f"--socket={self.folder / 'mariadb.sock'}", f"--init-file={start}",
+            *common,
+            f"--port={self.port}",
+            f"--bind-address={HOST}",
+            f"--socket={self.folder / 'mariadb.sock'}",
+            f"--init-file={start}",
             "--character-set-server=utf8mb4",
-            "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M", "--skip-log-bin", "--skip-name-resolve",
-            f"--pid-file={self.folder / 'mariadb-own.pid'}", "--local-infile=1", "--max-connections=200",
-        ]  # fmt: skip
+            "--innodb-flush-log-at-trx-commit=0",
+            "--innodb-buffer-pool-size=64M",
+            "--skip-log-bin",
+            "--skip-name-resolve",
+            f"--pid-file={self.folder / 'mariadb-own.pid'}",
+            "--local-infile=1",
+            "--max-connections=200",
+        ]
         return BackgroundProcess(self.name, command, self.folder, env={"TZ": self._zone})
 
     def _programs(self) -> tuple[Path, Path, Path]:

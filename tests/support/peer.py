@@ -11,12 +11,12 @@ from typing import Any
 
 import httpx
 import psutil
+
 from sluiceway.errors import ConnectError
-from sluiceway.java import find_java
+from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
 from sluiceway.stack.broker import KAFKA_VERSION, LOGGING_COORDINATES
 from sluiceway.stack.process import BackgroundProcess, free_port
-
 from support.eventually import eventually
 
 COORDINATES = (

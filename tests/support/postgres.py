@@ -10,7 +10,6 @@ from pathlib import Path
 
 from sluiceway.connectors.jdbc.url import POSTGRESQL
 from sluiceway.stack.process import BackgroundProcess
-
 from support.database import HOST, PASSWORD, USER, DatabaseForTest
 from support.database_server import DatabaseServer
 
@@ -46,8 +45,21 @@ class PostgresServer(DatabaseServer):
         programs, before = self._programs(), _unprivileged(data)
         secret = self.folder / "password"
         secret.write_text(PASSWORD)
-        made = [*before, programs / "initdb", "-D", data, "-U", USER, "-A", "scram-sha-256", "-E", "UTF8", "--no-sync",
-                "--locale=C.UTF-8", f"--pwfile={secret}"]  # fmt: skip
+        made = [
+            *before,
+            programs / "initdb",
+            "-D",
+            data,
+            "-U",
+            USER,
+            "-A",
+            "scram-sha-256",
+            "-E",
+            "UTF8",
+            "--no-sync",
+            "--locale=C.UTF-8",
+            f"--pwfile={secret}",
+        ]
         subprocess.run(made, check=True, stdout=subprocess.DEVNULL, cwd="/")
         options = [part for name, value in {**_SETTINGS, "port": self.port}.items() for part in ("-c", f"{name}={value}")]
         return BackgroundProcess(self.name, [*before, programs / "postgres", "-D", data, *options], self.folder, cwd=Path("/"))

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from fastapi.testclient import TestClient
+
 from sluiceway.api import TopicPartition
 from sluiceway.api.records import Offset, Partition
 from sluiceway.config.worker import WorkerConfig

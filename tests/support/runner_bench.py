@@ -14,11 +14,10 @@ from sluiceway.config.definition import ConfigDef
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import FencedError
 from sluiceway.runtime.task import TaskResult
-from sluiceway.spark.executor import Assignment
-from sluiceway.spark.runner import ConnectorRunner
 from sluiceway.storage.memory import MemoryConfigStore
 from sluiceway.storage.model import RestartRequest, State, TargetState
-
+from sluiceway.worker.connector_runner import ConnectorRunner
+from sluiceway.worker.executor import Assignment
 from support.eventually import eventually
 
 WATCHED = "support.runner_bench.WatchedConnector"
@@ -137,9 +136,7 @@ class Port:
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
         self._say("connector", state, trace)
 
-    def publish_tasks(
-        self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None
-    ) -> None:  # fmt: skip
+    def publish_tasks(self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None) -> None:
         for task in tasks:
             self._say(str(task), state, trace)
 

@@ -136,8 +136,9 @@ class Registry:
         if known is None:
             latest = versions.get(max(versions, default=0))
             if latest is not None and not compatible(entry, latest, self._level(subject)):
-                raise RegistryError(409, 409, f"Schema being registered is incompatible with an earlier schema for subject "
-                                              f'"{subject}"')  # fmt: skip
+                raise RegistryError(
+                    409, 409, f'Schema being registered is incompatible with an earlier schema for subject "{subject}"'
+                )
             known = max([*versions, *self.deleted.get(subject, {})], default=0) + 1
             versions[known] = entry
             self.ids.setdefault(entry, len(self.ids) + 1)
@@ -199,8 +200,13 @@ def compatible(new: Entry, old: Entry, level: str) -> bool:
     return forward if level.startswith("FORWARD") else backward and forward
 
 
-_PROMOTIONS = {"long": ("int",), "float": ("int", "long"), "double": ("int", "long", "float"), "string": ("bytes",),
-               "bytes": ("string",)}  # fmt: skip
+_PROMOTIONS = {
+    "long": ("int",),
+    "float": ("int", "long"),
+    "double": ("int", "long", "float"),
+    "string": ("bytes",),
+    "bytes": ("string",),
+}
 
 
 def can_read(reader: Any, writer: Any) -> bool:

@@ -6,7 +6,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from sluiceway.java import find_java
+from sluiceway.java_runtime import find_java
 from sluiceway.stack.process import BackgroundProcess, free_port, port_is_open
 
 
@@ -50,11 +50,24 @@ class SparkCluster:
         )
         self._worker = BackgroundProcess(
             "spark-worker",
-            [*launch, "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--webui-port", "0", "--cores", str(cores),
-             "--memory", memory, "--work-dir", str(self.work), self.url],
+            [
+                *launch,
+                "org.apache.spark.deploy.worker.Worker",
+                "--host",
+                "127.0.0.1",
+                "--webui-port",
+                "0",
+                "--cores",
+                str(cores),
+                "--memory",
+                memory,
+                "--work-dir",
+                str(self.work),
+                self.url,
+            ],
             folder,
             env=env,
-        )  # fmt: skip
+        )
 
     def start(self) -> None:
         self._master.start()

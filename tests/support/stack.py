@@ -9,13 +9,13 @@ from typing import Any
 
 import httpx
 import psutil
-from sluiceway.provider.driver_processes import is_python_of
+
+from sluiceway.provider.driver.processes import is_python_of
 from sluiceway.rest.client import ConnectClient, RestError
 from sluiceway.stack import leftovers
 from sluiceway.stack.airflow import LocalAirflow
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.stack.up import Addresses, down, up
-
 from support.eventually import eventually
 from support.guard import Guard
 from support.postgres import PostgresServer

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+
 from sluiceway.api import ConnectorTransactionBoundaries, SourceConnector, SourceRecord, SourceTask
 from sluiceway.config.definition import ConfigDef
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import INT64_SCHEMA
 from sluiceway.storage.factory import open_source_offsets
-
 from support.engine import RunningTask
 
 FIBONACCI = "support.transactions.FibonacciSourceConnector"
@@ -80,10 +80,13 @@ def seen(bootstrap: str, topic: str, *, committed: bool = True, partition: int =
     """Return a topic's records as a reader gets them, to the end that it has now."""
     reader = Consumer(
         {
-            "bootstrap.servers": bootstrap, "group.id": uuid.uuid4().hex, "enable.partition.eof": True,
-            "isolation.level": "read_committed" if committed else "read_uncommitted", "enable.auto.commit": False,
+            "bootstrap.servers": bootstrap,
+            "group.id": uuid.uuid4().hex,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
+            "enable.auto.commit": False,
         }
-    )  # fmt: skip
+    )
     try:
         reader.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
         found: list[Message] = []

@@ -6,6 +6,7 @@ import inspect
 import pickle
 
 import pytest
+
 import sluiceway.errors as errors
 from sluiceway.errors import ConfigError, ConnectError, InvalidConfigError, KafkaClientError, trace_of
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from sluiceway.errors import MissingToolError
-from sluiceway.java import find_java
+from sluiceway.java_runtime import find_java
 
 # Plays a java of the given version; a runtime cut down with jlink ends when asked for a module that it lacks.
 _SCRIPT = """\

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.stack.process import BackgroundProcess, free_port, port_is_open, port_owner
-
 from support.eventually import eventually
 
 Make = Callable[..., BackgroundProcess]

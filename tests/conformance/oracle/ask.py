@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sluiceway.java import find_java
+from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
 from sluiceway.stack.broker import KAFKA_VERSION
 

@@ -35,10 +35,21 @@ _GARBAGE = [
     "é",
     "a\tb",
 ]
-_CONVERTERS = ["Json", "JsonConverter", _JSON, "String", "org.apache.kafka.connect.storage.StringConverter", "no.such",
-               "ByteArrayConverter", "LongConverter", "",
-               "org.apache.kafka.connect.converters.IntegerConverter",
-               "org.apache.kafka.connect.storage.SimpleHeaderConverter", "Double",  "Boolean"]  # fmt: skip
+_CONVERTERS = [
+    "Json",
+    "JsonConverter",
+    _JSON,
+    "String",
+    "org.apache.kafka.connect.storage.StringConverter",
+    "no.such",
+    "ByteArrayConverter",
+    "LongConverter",
+    "",
+    "org.apache.kafka.connect.converters.IntegerConverter",
+    "org.apache.kafka.connect.storage.SimpleHeaderConverter",
+    "Double",
+    "Boolean",
+]
 
 _COMMON: dict[str, list[str]] = {
     "tasks.max": ["1", "3", " 2 ", "2147483648"],

@@ -18,10 +18,42 @@ _HEADER = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 _CONVERTERS = "org.apache.kafka.connect.converters."
 _NUMBERS = ("Boolean", "Short", "Integer", "Long", "Float", "Double", "ByteArray")
 
-_HEADER_TOKENS = ["1", "-2", "128", "3.5", "1e5", "true", "false", "null", "\"a\"", "\"a\\\"b\"", "a", "b c", "[", "]",
-                  "{", "}", ",", ":", " ", "\\", "\"", ",,",
-                  "2022-04-15", "05:20:00.123Z", "2022-04-15T05:20:00.123Z", "[1,2]", "[]", "{}", "{\"k\":1}", "é",
-                  "NaN", "9223372036854775808", "'", "\n"]  # fmt: skip
+_HEADER_TOKENS = [
+    "1",
+    "-2",
+    "128",
+    "3.5",
+    "1e5",
+    "true",
+    "false",
+    "null",
+    '"a"',
+    '"a\\"b"',
+    "a",
+    "b c",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ":",
+    " ",
+    "\\",
+    '"',
+    ",,",
+    "2022-04-15",
+    "05:20:00.123Z",
+    "2022-04-15T05:20:00.123Z",
+    "[1,2]",
+    "[]",
+    "{}",
+    '{"k":1}',
+    "é",
+    "NaN",
+    "9223372036854775808",
+    "'",
+    "\n",
+]
 _RAW_NUMBERS = [
     "01",
     "-0",
@@ -298,6 +330,10 @@ def _string(random: Random, _public: list[Json]) -> Json:
 
 
 _MAKERS = {
-    "json_from": _json_from, "json_to": _json_to, "header_to": _header_to, "header_from": _header_from,
-    "number": _number, "string": _string,
-}  # fmt: skip
+    "json_from": _json_from,
+    "json_to": _json_to,
+    "header_to": _header_to,
+    "header_from": _header_from,
+    "number": _number,
+    "string": _string,
+}

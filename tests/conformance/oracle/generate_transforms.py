@@ -15,12 +15,37 @@ Options = dict[str, str]
 _TRANSFORMS = "org.apache.kafka.connect.transforms."
 _PREDICATES = _TRANSFORMS + "predicates."
 _TYPES = ["int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string", "string"]
-_FORMATS = ["yyyy-MM-dd", "yyyyMMdd", "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'", "yyyy-MM-dd HH:mm:ss", "HH:mm", "dd/MM/yyyy",
-            "EEE MMM d yyyy",
-            "yyyy-MM-dd'T'HH:mm:ssZ", "yyyy-MM-dd'T'HH:mm:ssXXX", "y-M-d H:m:s.S", "hh:mm a", "D yyyy", "MMMM d, yyyy",
-            "q", "G yyyy",
-            "yyyyMMddHHmmssSSS", "ss", "k:m", "K a", "w YYYY", "u", "z", "'x'", "''yyyy", "E", "F", "W", "yyyyyy",
-            "MM"]  # fmt: skip
+_FORMATS = [
+    "yyyy-MM-dd",
+    "yyyyMMdd",
+    "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'",
+    "yyyy-MM-dd HH:mm:ss",
+    "HH:mm",
+    "dd/MM/yyyy",
+    "EEE MMM d yyyy",
+    "yyyy-MM-dd'T'HH:mm:ssZ",
+    "yyyy-MM-dd'T'HH:mm:ssXXX",
+    "y-M-d H:m:s.S",
+    "hh:mm a",
+    "D yyyy",
+    "MMMM d, yyyy",
+    "q",
+    "G yyyy",
+    "yyyyMMddHHmmssSSS",
+    "ss",
+    "k:m",
+    "K a",
+    "w YYYY",
+    "u",
+    "z",
+    "'x'",
+    "''yyyy",
+    "E",
+    "F",
+    "W",
+    "yyyyyy",
+    "MM",
+]
 
 
 class Fields:
@@ -138,10 +163,11 @@ def _insert_field(random: Random, fields: Fields) -> Options:
 
 def _mask(random: Random, fields: Fields) -> Options:
     return _some_of(
-        random, fields_=fields.some, replacement=lambda: random.choice([data.text(random), "0", "7", "-1", "12.9",
-            "300", "1e3", "***"]),
+        random,
+        fields_=fields.some,
+        replacement=lambda: random.choice([data.text(random), "0", "7", "-1", "12.9", "300", "1e3", "***"]),
         replace__null__with__default=lambda: _flag(random),
-    )  # fmt: skip
+    )
 
 
 def _replace(random: Random, fields: Fields) -> Options:
@@ -156,12 +182,17 @@ def _replace(random: Random, fields: Fields) -> Options:
 
 def _timestamp_converter(random: Random, fields: Fields) -> Options:
     made = _some_of(
-        random, target__type_=lambda: random.choice(["string", "unix", "Date", "Time", "Timestamp",
-            "date" if maybe(random, 0.1) else "unix"]),
-        field=fields.one, format=lambda: random.choice(_FORMATS), replace__null__with__default=lambda: _flag(random),
-        unix__precision=lambda: random.choice(["nanoseconds", "microseconds", "milliseconds", "seconds",
-            "minutes" if maybe(random, 0.1) else "seconds"]),
-    )  # fmt: skip
+        random,
+        target__type_=lambda: random.choice(
+            ["string", "unix", "Date", "Time", "Timestamp", "date" if maybe(random, 0.1) else "unix"]
+        ),
+        field=fields.one,
+        format=lambda: random.choice(_FORMATS),
+        replace__null__with__default=lambda: _flag(random),
+        unix__precision=lambda: random.choice(
+            ["nanoseconds", "microseconds", "milliseconds", "seconds", "minutes" if maybe(random, 0.1) else "seconds"]
+        ),
+    )
     if made.get("target.type") == "string" and maybe(random, 0.9):
         made["format"] = random.choice(_FORMATS)
     return made
@@ -171,20 +202,23 @@ def _header_from(random: Random, fields: Fields) -> Options:
     names = list(dict.fromkeys(fields.one() for _ in range(random.randint(1, 3))))
     count = len(names) if maybe(random, 0.95) else 1
     return _some_of(
-        random, fields_=lambda: ",".join(names), headers_=lambda: ",".join(random.choice(["h1", "hf0", "q",
-            "z"]) for _ in range(count)),
+        random,
+        fields_=lambda: ",".join(names),
+        headers_=lambda: ",".join(random.choice(["h1", "hf0", "q", "z"]) for _ in range(count)),
         operation_=lambda: random.choice(["move", "copy", "copy", "MOVE" if maybe(random, 0.1) else "move"]),
         replace__null__with__default=lambda: _flag(random),
-    )  # fmt: skip
+    )
 
 
 def _metadata(random: Random, _fields: Fields) -> Options:
     return _some_of(
-        random, schema__name=lambda: random.choice(["S2", "", "com.x.N1", data.LOGICAL + "Date"]),
-        schema__version=lambda: random.choice(["1", "0", "-3", " 7 ", "x" if maybe(random, 0.2) else "2",
-            "2147483648" if maybe(random, 0.1) else "5"]),
+        random,
+        schema__name=lambda: random.choice(["S2", "", "com.x.N1", data.LOGICAL + "Date"]),
+        schema__version=lambda: random.choice(
+            ["1", "0", "-3", " 7 ", "x" if maybe(random, 0.2) else "2", "2147483648" if maybe(random, 0.1) else "5"]
+        ),
         replace__null__with__default=lambda: _flag(random),
-    )  # fmt: skip
+    )
 
 
 def _regex_router(random: Random, _fields: Fields) -> Options:

@@ -6,12 +6,12 @@ import contextlib
 import time
 
 import psutil
+
 from sluiceway.connectors.verifiable.checker import check
 from sluiceway.connectors.verifiable.numbering import TopicRecord, from_topic
-from sluiceway.provider.driver_processes import is_python_of
+from sluiceway.provider.driver.processes import is_python_of
 from sluiceway.stack import leftovers
 from sluiceway.stack.airflow import airflow_process
-
 from support.eventually import eventually
 from support.faults.cluster import Cluster
 from support.faults.rows import Row

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, OffsetSpec, ResourceType
-from sluiceway.stack.process import BackgroundProcess
 
+from sluiceway.stack.process import BackgroundProcess
 from support.eventually import eventually
 
 _REQUEST_SECONDS = 30.0
@@ -89,10 +89,15 @@ class Cluster:
 
     def messages(self, topic: str) -> list[Told]:
         """Return a topic's committed records, partition by partition, up to the ends that it has now."""
-        consumer = Consumer({
-            "bootstrap.servers": self._address, "group.id": uuid.uuid4().hex, "enable.auto.commit": False,
-            "enable.partition.eof": True, "isolation.level": "read_committed",
-        })  # fmt: skip
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._address,
+                "group.id": uuid.uuid4().hex,
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+            }
+        )
         found: list[Told] = []
         deadline = time.monotonic() + _READ_SECONDS
         try:
@@ -104,10 +109,16 @@ class Cluster:
                     if error is None:
                         kind, timestamp = message.timestamp()
                         headers = tuple((name, value) for name, value in message.headers() or ())
-                        found.append(Told(
-                            message.partition(), message.offset(), message.key(), message.value(), headers,
-                            timestamp if kind else -1,
-                        ))  # fmt: skip
+                        found.append(
+                            Told(
+                                message.partition(),
+                                message.offset(),
+                                message.key(),
+                                message.value(),
+                                headers,
+                                timestamp if kind else -1,
+                            )
+                        )
                     elif error.code() == KafkaError._PARTITION_EOF:
                         unread.discard(message.partition())
                 assert time.monotonic() < deadline, f"{topic} was not read to its end within {_READ_SECONDS:g} s"

@@ -17,7 +17,6 @@ from sluiceway.connectors.verifiable.numbering import numbered
 from sluiceway.connectors.verifiable.source import VerifiableSourceConnector, VerifiableSourceTask
 from sluiceway.data import Headers
 from sluiceway.errors import RetriableError
-
 from support.faults.target import TAKEN
 
 TCP_SINK = "support.faults.connectors.TcpSinkConnector"
@@ -184,11 +183,17 @@ class KeptSourceTask(SourceTask):
     def poll(self) -> Sequence[SourceRecord] | None:
         records = [
             SourceRecord(
-                self._partition, {"given": number}, self._topic, each.value,
-                key=each.key, headers=each.headers, timestamp=each.timestamp,
+                self._partition,
+                {"given": number},
+                self._topic,
+                each.value,
+                key=each.key,
+                headers=each.headers,
+                timestamp=each.timestamp,
             )
-            for number, each in enumerate(kept(self._path), start=1) if number > self._given
-        ]  # fmt: skip
+            for number, each in enumerate(kept(self._path), start=1)
+            if number > self._given
+        ]
         self._given += len(records)
         return records
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psutil
+
 from sluiceway.api import SinkRecord, SourceRecord, TopicPartition
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.connectors.verifiable.sink import VerifiableSinkConnector, VerifiableSinkTask

@@ -7,8 +7,8 @@ import threading
 from types import TracebackType
 
 import psutil
-from sluiceway.stack.process import BackgroundProcess
 
+from sluiceway.stack.process import BackgroundProcess
 from support.faults.processes import Role, processes
 
 _EVERY_SECONDS = 0.5

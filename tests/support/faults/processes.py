@@ -7,8 +7,8 @@ import enum
 import signal
 
 import psutil
-from sluiceway.stack.process import BackgroundProcess
 
+from sluiceway.stack.process import BackgroundProcess
 from support.driver import command_of
 
 

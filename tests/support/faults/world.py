@@ -15,6 +15,7 @@ from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.connectors.verifiable.checker import Verdict, check
 from sluiceway.connectors.verifiable.numbering import Seen, TopicRecord, from_topic, numbered
@@ -22,7 +23,6 @@ from sluiceway.herder import Herder
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import State
-
 from support.driver import submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import eventually
 from support.faults.processes import Role, send
@@ -57,10 +57,16 @@ class Progress:
         self.highest = -1
         self._number_of = number_of
         self._stopping = threading.Event()
-        self._consumer = Consumer({
-            "bootstrap.servers": address, "group.id": uuid.uuid4().hex, "auto.offset.reset": "earliest",
-            "enable.auto.commit": False, "isolation.level": "read_committed",
-        }, logger=_quiet)  # fmt: skip
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": address,
+                "group.id": uuid.uuid4().hex,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+            },
+            logger=_quiet,
+        )
         self._consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
         self._thread = threading.Thread(target=self._run, name=f"progress-{topic}", daemon=True)
         self._thread.start()
@@ -121,9 +127,7 @@ class World:
         self.herder.create(name, {"connector.class": SINK, "topics": topic, "file": str(file), **given})
         return name
 
-    def driver(
-        self, connector: str | None = None, mode: str = "long-running", master: str = "local[2]"
-    ) -> BackgroundProcess:  # fmt: skip
+    def driver(self, connector: str | None = None, mode: str = "long-running", master: str = "local[2]") -> BackgroundProcess:
         """Start one more driver of a connector (the source, if none is named), in a folder of its own."""
         folder = self.folder / f"driver-{len(self.drivers)}"
         folder.mkdir()
@@ -165,9 +169,10 @@ class World:
     def running(self, connector: str | None = None, within: float = 90.0) -> None:
         """Wait until the connector and its task are RUNNING."""
         eventually(
-            lambda: self.states(connector) == ("RUNNING", ["RUNNING"]), within=within,
+            lambda: self.states(connector) == ("RUNNING", ["RUNNING"]),
+            within=within,
             what=f"RUNNING, not {self.states(connector)}\n{self.drivers[-1].log_tail(30)}",
-        )  # fmt: skip
+        )
 
     def verdict(self, topic: str) -> Verdict:
         """Judge everything that a reader of committed records finds in the topic, by what the source says it has sent."""
@@ -194,9 +199,11 @@ def world(address: str, folder: Path, worker: Mapping[str, str] | None = None) -
     folder = folder / name
     folder.mkdir(parents=True)
     json = {
-        "key.converter": "JsonConverter", "key.converter.schemas.enable": "false",
-        "value.converter": "JsonConverter", "value.converter.schemas.enable": "false",
-    }  # fmt: skip
+        "key.converter": "JsonConverter",
+        "key.converter.schemas.enable": "false",
+        "value.converter": "JsonConverter",
+        "value.converter.schemas.enable": "false",
+    }
     flush = {"offset.flush.interval.ms": str(int(FLUSH_SECONDS * 1000))}
     properties = worker_properties(address, name, **{**flush, **json, **(worker or {})})
     file = write_properties(folder / "worker.properties", properties)
@@ -222,10 +229,15 @@ class TopicMessage:
 
 def read(address: str, topic: str, isolation: str = "read_committed") -> Iterator[TopicMessage]:
     """Read a topic of one partition from its first record to its present end."""
-    consumer = Consumer({
-        "bootstrap.servers": address, "group.id": uuid.uuid4().hex, "enable.auto.commit": False, "enable.partition.eof": True,
-        "isolation.level": isolation,
-    })  # fmt: skip
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": uuid.uuid4().hex,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": isolation,
+        }
+    )
     deadline = time.monotonic() + _READ_SECONDS
     try:
         consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])

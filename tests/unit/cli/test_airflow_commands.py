@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from airflow.cli.cli_config import ActionCommand, GroupCommand
+
 from sluiceway.cli import airflow_commands, main
 
 

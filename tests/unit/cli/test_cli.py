@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from sluiceway.cli import common
 from sluiceway.cli.main import main, parser
 from sluiceway.config.worker import WorkerConfig
@@ -71,9 +72,22 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["nope"], ["broker"], ["broker", "start", "--port", "x"], ["broker", "start", "--port", "70000"], ["get"],
-                  ["pause"], ["apply"], ["standalone"], ["dlq"], ["dlq", "replay"], ["dlq", "show", "x", "-n", "0"]],
-)  # fmt: skip
+    "arguments",
+    [
+        [],
+        ["nope"],
+        ["broker"],
+        ["broker", "start", "--port", "x"],
+        ["broker", "start", "--port", "70000"],
+        ["get"],
+        ["pause"],
+        ["apply"],
+        ["standalone"],
+        ["dlq"],
+        ["dlq", "replay"],
+        ["dlq", "show", "x", "-n", "0"],
+    ],
+)
 def test_wrong_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(arguments)
@@ -220,8 +234,11 @@ def test_apply_makes_and_changes_connectors_from_files_of_both_kinds(
     assert main(["apply", "-f", str(properties), "-f", str(document)]) == 0
     assert main(["apply", "-f", str(document), str(properties)]) == 0
     assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("Connector")] == [
-        "Connector a created", "Connector b created", "Connector b unchanged", "Connector a unchanged",
-    ]  # fmt: skip
+        "Connector a created",
+        "Connector b created",
+        "Connector b unchanged",
+        "Connector a unchanged",
+    ]
     assert dict(api.herder.info("a").config) == SOURCE | {"name": "a"}
 
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from sluiceway.cli import common, context_file
 from sluiceway.cli.main import main, parser
 
@@ -34,11 +35,14 @@ def test_contexts_are_made_used_shown_and_removed(capsys: pytest.CaptureFixture[
     assert main(["contexts", "use", "prod"]) == 0
     assert main(["contexts", "list"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "Context dev made", "Context prod made", "dev", "Context prod in use",
+        "Context dev made",
+        "Context prod made",
+        "dev",
+        "Context prod in use",
         "CURRENT  NAME  SERVERS                LOGIN",
         "         dev   http://d:1             -",
         "*        prod  http://a:1,http://b:1  me",
-    ]  # fmt: skip
+    ]
     assert main(["contexts", "list", "-o", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["contexts"]["prod"]["servers"] == ["http://a:1", "http://b:1"]
     assert (tmp_path / "sluiceway" / "contexts.json").stat().st_mode & 0o077 == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.cli.diff import config_lines, steps, summary
 from sluiceway.cli.secrets import is_secret, masked, shown
 from sluiceway.config.connector_files import ConnectorFile
@@ -21,8 +22,17 @@ def test_new_changed_equal_and_pruned_connectors_are_told_apart() -> None:
     there = {"same": {"name": "same", "a": "1"}, "old": {"name": "old", "a": "1", "b": "2", "d": "4"}, "gone": {"name": "gone"}}
     files = [file("new", a="1"), file("same", a="1"), file("old", a="1", b="3", c="3")]
     assert lines(files, there, prune=True) == [
-        "+ new", "  + a: 1", "  + name: new", "= same", "~ old", "  - b: 2", "  + b: 3", "  + c: 3", "  - d: 4", "- gone",
-    ]  # fmt: skip
+        "+ new",
+        "  + a: 1",
+        "  + name: new",
+        "= same",
+        "~ old",
+        "  - b: 2",
+        "  + b: 3",
+        "  + c: 3",
+        "  - d: 4",
+        "- gone",
+    ]
     assert summary(steps(files, there, prune=True)) == "1 to create, 1 to change, 1 to delete, 1 unchanged"
     assert summary(steps(files, there, prune=False)) == "1 to create, 1 to change, 1 unchanged"
 
@@ -57,9 +67,20 @@ def test_a_patch_that_changes_nothing_has_no_lines() -> None:
 
 @pytest.mark.parametrize(
     "key",
-    ["connection.password", "aws.secret.access.key", "sasl.jaas.config", "producer.override.sasl.jaas.config", "api.key",
-     "api_key", "ssl.keystore.key", "consumer.override.ssl.key.password", "auth.token", "basic.auth.user.info", "PASSWORD"],
-)  # fmt: skip
+    [
+        "connection.password",
+        "aws.secret.access.key",
+        "sasl.jaas.config",
+        "producer.override.sasl.jaas.config",
+        "api.key",
+        "api_key",
+        "ssl.keystore.key",
+        "consumer.override.ssl.key.password",
+        "auth.token",
+        "basic.auth.user.info",
+        "PASSWORD",
+    ],
+)
 def test_keys_of_secrets_are_known_by_their_names(key: str) -> None:
     assert is_secret(key)
 

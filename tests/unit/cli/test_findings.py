@@ -27,19 +27,25 @@ def test_errors_are_told_with_key_and_value_but_without_secrets() -> None:
     }
     assert list(findings("c", config, answer).lines()) == [
         "c: 5 error(s), 0 warning(s)",
-        "  error    tasks.max = zero", "           Invalid value zero for configuration tasks.max",
-        "  error    pass = [hidden]", "           too short",
-        "  error    db.password = [hidden]", "           too long",
-        "  error    topic", "           missing",
-        "  error    topic", "           still missing",
-    ]  # fmt: skip
+        "  error    tasks.max = zero",
+        "           Invalid value zero for configuration tasks.max",
+        "  error    pass = [hidden]",
+        "           too short",
+        "  error    db.password = [hidden]",
+        "           too long",
+        "  error    topic",
+        "           missing",
+        "  error    topic",
+        "           still missing",
+    ]
 
 
 def test_a_key_that_nobody_reads_is_a_warning_with_what_was_probably_meant() -> None:
     config = {"topcis": "t", "zzz": "1", "spark.executor.cores": "2", "transforms.a.b": "c", "producer.override.x": "1"}
     found = findings("c", config, {"configs": [key("topics")]})
     assert [(each.key, each.text) for each in found.warnings] == [
-        ("topcis", "no such key is known; did you mean topics?"), ("zzz", "no such key is known, so it has no effect"),
-    ]  # fmt: skip
+        ("topcis", "no such key is known; did you mean topics?"),
+        ("zzz", "no such key is known, so it has no effect"),
+    ]
     assert found.errors == []
     assert found.to_json()["warnings"][0] == {"key": "topcis", "value": "t", "message": found.warnings[0].text}

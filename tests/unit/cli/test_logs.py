@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from sluiceway.cli.log_files import finder, follow, last_lines, readable
 from sluiceway.cli.main import main
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from sluiceway.rest.client import ConnectClient, RestError
 
 
@@ -39,24 +40,40 @@ class Recorder:
         (lambda c: c.infos(), {"a": {"info": {"name": "a"}}}, ("GET", "/connectors?expand=info", None), {"a": {"name": "a"}}),
         (lambda c: c.topics("a"), {"a": {"topics": ["t"]}}, ("GET", "/connectors/a/topics", None), ["t"]),
         (lambda c: c.patch_config("a/b", {"x": None}), {}, ("PATCH", "/connectors/a%2Fb/config", {"x": None}), {}),
-        (lambda c: c.restart("a", tasks=True), None,
-         ("POST", "/connectors/a/restart?includeTasks=true&onlyFailed=false", None), None),
-        (lambda c: c.restart("a", only_failed=True), {"name": "a"},
-         ("POST", "/connectors/a/restart?includeTasks=false&onlyFailed=true", None), None),
+        (
+            lambda c: c.restart("a", tasks=True),
+            None,
+            ("POST", "/connectors/a/restart?includeTasks=true&onlyFailed=false", None),
+            None,
+        ),
+        (
+            lambda c: c.restart("a", only_failed=True),
+            {"name": "a"},
+            ("POST", "/connectors/a/restart?includeTasks=false&onlyFailed=true", None),
+            None,
+        ),
         (lambda c: c.restart_task("a", 3), None, ("POST", "/connectors/a/tasks/3/restart", None), None),
         (lambda c: c.offsets("a"), {"offsets": [1]}, ("GET", "/connectors/a/offsets", None), [1]),
-        (lambda c: c.alter_offsets("a", [{"partition": {}, "offset": None}]), {"message": "done"},
-         ("PATCH", "/connectors/a/offsets", {"offsets": [{"partition": {}, "offset": None}]}), "done"),
+        (
+            lambda c: c.alter_offsets("a", [{"partition": {}, "offset": None}]),
+            {"message": "done"},
+            ("PATCH", "/connectors/a/offsets", {"offsets": [{"partition": {}, "offset": None}]}),
+            "done",
+        ),
         (lambda c: c.reset_offsets("a"), {"message": "gone"}, ("DELETE", "/connectors/a/offsets", None), "gone"),
         (lambda c: c.plugins(connectors_only=False), [], ("GET", "/connector-plugins?connectorsOnly=false", None), []),
         (lambda c: c.plugin_config("A$B"), [], ("GET", "/connector-plugins/A%24B/config", None), []),
         (lambda c: c.validate("A", {"k": "v"}), {}, ("PUT", "/connector-plugins/A/config/validate", {"k": "v"}), {}),
         (lambda c: c.logger("x"), {"level": "INFO"}, ("GET", "/admin/loggers/x", None), {"level": "INFO"}),
         (lambda c: c.set_logger("x", "DEBUG"), ["x"], ("PUT", "/admin/loggers/x?scope=worker", {"level": "DEBUG"}), ["x"]),
-        (lambda c: c.set_logger("x", "WARN", cluster=True), None,
-         ("PUT", "/admin/loggers/x?scope=cluster", {"level": "WARN"}), []),
+        (
+            lambda c: c.set_logger("x", "WARN", cluster=True),
+            None,
+            ("PUT", "/admin/loggers/x?scope=cluster", {"level": "WARN"}),
+            [],
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_call_is_one_request(call: Callable[[ConnectClient], Any], answer: Any, asked: Any, returned: Any) -> None:
     recorder = Recorder(answer)
     with recorder.client() as client:

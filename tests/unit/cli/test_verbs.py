@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from sluiceway.cli import common
 from sluiceway.cli.main import main
 from sluiceway.rest.client import ConnectClient, RestError
 
 CONFIG = {"name": "a", "connector.class": "FileStreamSource", "file": "/f", "topic": "t", "db.password": "hunter2"}
 STATUS = {
-    "name": "a", "type": "source", "connector": {"state": "RUNNING", "worker_id": "h:1"},
+    "name": "a",
+    "type": "source",
+    "connector": {"state": "RUNNING", "worker_id": "h:1"},
     "tasks": [{"id": 0, "state": "FAILED", "worker_id": "h:1", "trace": "Error: boom\n"}],
-}  # fmt: skip
+}
 OFFSETS = [{"partition": {"filename": "/f"}, "offset": {"position": 7}}]
 DEFINITION = {
     "name": "file",
@@ -125,9 +128,15 @@ def test_apply_shows_what_changes_before_it_does_it_and_does_nothing_twice(
     changed, new = CONFIG | {"topic": "u"}, {"name": "b", "connector.class": "C"}
     assert main(["apply", "-f", write(tmp_path / "f.json", changed, new)]) == 0
     assert out(capsys) == [
-        "~ a", "  - topic: t", "  + topic: u", "+ b", "  + connector.class: C", "  + name: b",
-        "Connector a configured", "Connector b created",
-    ]  # fmt: skip
+        "~ a",
+        "  - topic: t",
+        "  + topic: u",
+        "+ b",
+        "  + connector.class: C",
+        "  + name: b",
+        "Connector a configured",
+        "Connector b created",
+    ]
     assert api.calls == [("put_config", "a", changed), ("put_config", "b", new)]
     api.calls.clear()
     assert main(["apply", "-f", write(tmp_path / "g.json", CONFIG)]) == 0
@@ -198,16 +207,27 @@ def test_patch_shows_and_sends_only_what_changes(api: PretendClient, capsys: pyt
         (["restart", "a", "--tasks", "--only-failed"], [("restart", "a", ("tasks", True), ("only_failed", True))]),
         (["restart", "a", "--task", "0", "--task", "2"], [("restart_task", "a", 0), ("restart_task", "a", 2)]),
         (["offsets", "reset", "a"], [("reset_offsets", "a")]),
-        (["offsets", "set", "a", "my.topic:3", "42"],
-         [("alter_offsets", "a",
-           [{"partition": {"kafka_topic": "my.topic", "kafka_partition": 3}, "offset": {"kafka_offset": 42}}])]),
-        (["offsets", "set", "a", "t:0", "null"],
-         [("alter_offsets", "a", [{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": None}])]),
-        (["offsets", "set", "a", '{"filename": "/f"}', '{"position": 1}'],
-         [("alter_offsets", "a", [{"partition": {"filename": "/f"}, "offset": {"position": 1}}])]),
+        (
+            ["offsets", "set", "a", "my.topic:3", "42"],
+            [
+                (
+                    "alter_offsets",
+                    "a",
+                    [{"partition": {"kafka_topic": "my.topic", "kafka_partition": 3}, "offset": {"kafka_offset": 42}}],
+                )
+            ],
+        ),
+        (
+            ["offsets", "set", "a", "t:0", "null"],
+            [("alter_offsets", "a", [{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": None}])],
+        ),
+        (
+            ["offsets", "set", "a", '{"filename": "/f"}', '{"position": 1}'],
+            [("alter_offsets", "a", [{"partition": {"filename": "/f"}, "offset": {"position": 1}}])],
+        ),
         (["loggers", "set", "x", "debug", "--scope", "cluster"], [("set_logger", "x", "debug", ("cluster", True))]),
     ],
-)  # fmt: skip
+)
 def test_each_verb_asks_for_what_it_says(api: PretendClient, arguments: list[str], calls: list[tuple[Any, ...]]) -> None:
     assert main(arguments) == 0
     assert api.calls == calls
@@ -346,6 +366,36 @@ def test_top_prints_tables_one_below_the_other_into_a_pipe(api: PretendClient, c
     assert main(["top", "-n", "1"]) == 0
     api.failures = {"offsets": RestError(0, "away")}
     assert main(["top", "-n", "1"]) == 5
+
+
+@pytest.mark.parametrize("config", [{"topics": "t"}, {"topics.regex": "t.*"}])
+def test_the_lag_that_top_shows_counts_partitions_without_a_commit(
+    config: dict[str, str],
+    api: PretendClient,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    api.configs = {"s": {"name": "s", "connector.class": "FileStreamSink", **config}}
+    committed = [(0, 70), (5, 9)]  # partition 5 does not exist any more
+    offsets = [
+        {"partition": {"kafka_topic": "t", "kafka_partition": partition}, "offset": {"kafka_offset": offset}}
+        for partition, offset in committed
+    ]
+    monkeypatch.setattr(api, "answer_statuses", lambda: {"s": STATUS | {"name": "s", "type": "sink"}})
+    monkeypatch.setattr(api, "answer_offsets", lambda _name: offsets)
+    begins, ends = {0: 5, 1: 30}, {0: 100, 1: 50}
+    monkeypatch.setattr("sluiceway.kafka.clients.admin_client", lambda _worker: object())
+    monkeypatch.setattr("sluiceway.kafka.admin.partition_counts", lambda _admin: {"t": 2}, raising=False)
+    for name, known in (("begin_offsets", begins), ("end_offsets", ends)):
+        monkeypatch.setattr(
+            f"sluiceway.kafka.admin.{name}",
+            lambda _admin, places, known=known: {place: known[place.partition] for place in places if place.partition in known},
+        )
+    worker = tmp_path / "worker.properties"
+    worker.write_text("bootstrap.servers=b:9092\n")
+    assert main(["top", "-n", "1", "--worker", str(worker)]) == 0
+    assert out(capsys)[1].split()[-1] == "50"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

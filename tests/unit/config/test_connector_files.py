@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from sluiceway.config.connector_files import STDIN, read_connectors
 from sluiceway.config.properties import read_connector_file
 from sluiceway.errors import ConfigError
@@ -32,8 +33,9 @@ def test_several_connectors_may_be_in_one_file(tmp_path: Path) -> None:
     b = {**A, "name": "b"}
     assert read(tmp_path, "f.json", [A, {"name": "b", "config": A | {"name": "b"}}]) == [A, b]
     assert read(tmp_path, "f.yaml", "name: a\nx: 1\n---\nname: b\nconfig: {x: '2'}\n---\n") == [
-        {"name": "a", "x": "1"}, {"x": "2", "name": "b"},
-    ]  # fmt: skip
+        {"name": "a", "x": "1"},
+        {"x": "2", "name": "b"},
+    ]
     assert read(tmp_path, "f.json", []) == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
+
 from sluiceway.config.definition import (
     NO_DEFAULT,
     ConfigDef,
@@ -43,17 +44,36 @@ def text(value: object, type_: Type) -> str | None:
 @pytest.mark.parametrize(
     ("type_", "value", "expected"),
     [
-        (Type.INT, " 3 ", "3"), (Type.INT, "+5", "5"), (Type.INT, "-0", "0"), (Type.INT, "\u0663", "3"), (Type.INT, 7, "7"),
-        (Type.SHORT, "-32768", "-32768"), (Type.LONG, "9223372036854775807", "9223372036854775807"),
-        (Type.DOUBLE, "1e3", "1000.0"), (Type.DOUBLE, "1f", "1.0"), (Type.DOUBLE, "1.", "1.0"), (Type.DOUBLE, ".5", "0.5"),
-        (Type.DOUBLE, "0x1p3", "8.0"), (Type.DOUBLE, "NaN", "NaN"), (Type.DOUBLE, "-Infinity", "-Infinity"),
-        (Type.DOUBLE, "1e10", "1.0E10"), (Type.DOUBLE, "0.00012", "1.2E-4"), (Type.DOUBLE, 5, "5.0"),
-        (Type.BOOLEAN, " True ", "true"), (Type.BOOLEAN, False, "false"),
-        (Type.STRING, " a\x00", "a"), (Type.STRING, "\u00a0a", "\u00a0a"), (Type.STRING, None, None),
-        (Type.LIST, " a , b,c ,", "a,b,c,"), (Type.LIST, " ", ""), (Type.LIST, ",", ","), (Type.LIST, ["a", "b"], "a,b"),
-        (Type.PASSWORD, "secret", "[hidden]"), (Type.CLASS, " a.B ", "a.B"),
+        (Type.INT, " 3 ", "3"),
+        (Type.INT, "+5", "5"),
+        (Type.INT, "-0", "0"),
+        (Type.INT, "\u0663", "3"),
+        (Type.INT, 7, "7"),
+        (Type.SHORT, "-32768", "-32768"),
+        (Type.LONG, "9223372036854775807", "9223372036854775807"),
+        (Type.DOUBLE, "1e3", "1000.0"),
+        (Type.DOUBLE, "1f", "1.0"),
+        (Type.DOUBLE, "1.", "1.0"),
+        (Type.DOUBLE, ".5", "0.5"),
+        (Type.DOUBLE, "0x1p3", "8.0"),
+        (Type.DOUBLE, "NaN", "NaN"),
+        (Type.DOUBLE, "-Infinity", "-Infinity"),
+        (Type.DOUBLE, "1e10", "1.0E10"),
+        (Type.DOUBLE, "0.00012", "1.2E-4"),
+        (Type.DOUBLE, 5, "5.0"),
+        (Type.BOOLEAN, " True ", "true"),
+        (Type.BOOLEAN, False, "false"),
+        (Type.STRING, " a\x00", "a"),
+        (Type.STRING, "\u00a0a", "\u00a0a"),
+        (Type.STRING, None, None),
+        (Type.LIST, " a , b,c ,", "a,b,c,"),
+        (Type.LIST, " ", ""),
+        (Type.LIST, ",", ","),
+        (Type.LIST, ["a", "b"], "a,b"),
+        (Type.PASSWORD, "secret", "[hidden]"),
+        (Type.CLASS, " a.B ", "a.B"),
     ],
-)  # fmt: skip
+)
 def test_a_value_is_read_and_shown_as_kafka_does(type_: Type, value: object, expected: str | None) -> None:
     assert text(value, type_) == expected
 
@@ -61,16 +81,22 @@ def test_a_value_is_read_and_shown_as_kafka_does(type_: Type, value: object, exp
 @pytest.mark.parametrize(
     ("type_", "value", "why"),
     [
-        (Type.INT, "", "Not a number of type INT"), (Type.INT, "2147483648", "Not a number of type INT"),
-        (Type.INT, "1_0", "Not a number of type INT"), (Type.INT, "1.5", "Not a number of type INT"),
-        (Type.INT, "+-1", "Not a number of type INT"), (Type.SHORT, "40000", "Not a number of type SHORT"),
-        (Type.LONG, "9e3", "Not a number of type LONG"), (Type.DOUBLE, "nan", "Not a number of type DOUBLE"),
-        (Type.DOUBLE, ".", "Not a number of type DOUBLE"), (Type.DOUBLE, "1_0", "Not a number of type DOUBLE"),
+        (Type.INT, "", "Not a number of type INT"),
+        (Type.INT, "2147483648", "Not a number of type INT"),
+        (Type.INT, "1_0", "Not a number of type INT"),
+        (Type.INT, "1.5", "Not a number of type INT"),
+        (Type.INT, "+-1", "Not a number of type INT"),
+        (Type.SHORT, "40000", "Not a number of type SHORT"),
+        (Type.LONG, "9e3", "Not a number of type LONG"),
+        (Type.DOUBLE, "nan", "Not a number of type DOUBLE"),
+        (Type.DOUBLE, ".", "Not a number of type DOUBLE"),
+        (Type.DOUBLE, "1_0", "Not a number of type DOUBLE"),
         (Type.BOOLEAN, "yes", "Expected value to be either true or false"),
         (Type.BOOLEAN, "", "Expected value to be either true or false"),
-        (Type.LIST, 5, "Expected a comma separated list."), (Type.LONG, " x\t", "Not a number of type LONG"),
+        (Type.LIST, 5, "Expected a comma separated list."),
+        (Type.LONG, " x\t", "Not a number of type LONG"),
     ],
-)  # fmt: skip
+)
 def test_a_value_of_another_type_is_refused_in_kafkas_words(type_: Type, value: object, why: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_value("k", value, type_)
@@ -105,20 +131,30 @@ NO_ITEMS = "Configuration 'x' must not be empty. Valid values include: any non-e
 @pytest.mark.parametrize(
     ("validator", "value", "expected"),
     [
-        (UniqueList(), ["a"], None), (UniqueList(), [], NO_ITEMS), (UniqueList(allow_empty=True), [], None),
-        (UniqueList(), ["a", "a"], DUPLICATED), (UniqueList(), ["a", ""], EMPTY), (UniqueList(), ["", ""], DUPLICATED),
-        (UniqueList(), None, "Configuration 'x' values must not be null."), (UniqueList(allow_null=True), None, None),
+        (UniqueList(), ["a"], None),
+        (UniqueList(), [], NO_ITEMS),
+        (UniqueList(allow_empty=True), [], None),
+        (UniqueList(), ["a", "a"], DUPLICATED),
+        (UniqueList(), ["a", ""], EMPTY),
+        (UniqueList(), ["", ""], DUPLICATED),
+        (UniqueList(), None, "Configuration 'x' values must not be null."),
+        (UniqueList(allow_null=True), None, None),
         (ListRule(allow_duplicates=True), ["a", "a"], None),
-        (NonEmptyList(), [], "Invalid value [] for configuration x: Empty list"), (NonEmptyList(), ["a", "a", ""], None),
+        (NonEmptyList(), [], "Invalid value [] for configuration x: Empty list"),
+        (NonEmptyList(), ["a", "a", ""], None),
         (NonEmptyList(), None, "Invalid value null for configuration x: Empty list"),
-        (NonEmptyString(), "", "Invalid value  for configuration x: String must be non-empty"), (NonEmptyString(), None, None),
+        (NonEmptyString(), "", "Invalid value  for configuration x: String must be non-empty"),
+        (NonEmptyString(), None, None),
         (NonEmptyStringWithoutControlChars(), "", "Invalid value  for configuration x: String may not be empty"),
         (NonEmptyStringWithoutControlChars(), "a\t\x85", CONTROL_CHARACTERS),
-        (NonEmptyStringWithoutControlChars(), None, None), (NonEmptyStringWithoutControlChars(), " ", None),
+        (NonEmptyStringWithoutControlChars(), None, None),
+        (NonEmptyStringWithoutControlChars(), " ", None),
         (Range(1), None, "Invalid value null for configuration x: Value must be non-null"),
         (Range(1), 0, "Invalid value 0 for configuration x: Value must be at least 1"),
-        (Range(1, 5), 9, "Invalid value 9 for configuration x: Value must be no more than 5"), (Range(1, 5), 5, None),
-        (OrNull(Range(1)), None, None), (OrNull(Range(1)), 0, "Invalid value 0 for configuration x: Value must be at least 1"),
+        (Range(1, 5), 9, "Invalid value 9 for configuration x: Value must be no more than 5"),
+        (Range(1, 5), 5, None),
+        (OrNull(Range(1)), None, None),
+        (OrNull(Range(1)), 0, "Invalid value 0 for configuration x: Value must be at least 1"),
         (OneOf(("a", "b")), "A", "Invalid value A for configuration x: String must be one of: a, b"),
         (EnumText("V1", "V2"), "v1", None),
         (EnumText("V1", "V2"), "q", "Invalid value q for configuration x: String must be one of (case insensitive): V1, V2"),
@@ -126,9 +162,10 @@ NO_ITEMS = "Configuration 'x' must not be empty. Valid values include: any non-e
         (EachOf((Range(1), Range(2))), 1, "Invalid value 1 for configuration x: Value must be at least 2"),
         (Check(Range(1), "positive"), 0, "Invalid value 0 for configuration x: Value must be at least 1"),
         (aliases_once, ["a", "a"], "Invalid value [a, a] for configuration x: Duplicate alias provided."),
-        (aliases_once, None, "Invalid value null for configuration x: entry must be non null"), (aliases_once, ["a", ""], None),
+        (aliases_once, None, "Invalid value null for configuration x: entry must be non null"),
+        (aliases_once, ["a", ""], None),
     ],
-)  # fmt: skip
+)
 def test_a_validator_speaks_as_kafkas(validator: Validator, value: ConfigValue, expected: str | None) -> None:
     assert refusal(validator, value) == expected
 
@@ -148,9 +185,11 @@ def test_validate_reports_all_findings_and_no_value_where_it_cannot_be_read() ->
     found = ConfigDef([key("a", Type.INT, default=1, validator=Range(1)), key("b")]).validate({"a": "x"})
     assert (found["a"].value, found["a"].errors) == (
         None,
-        ["Invalid value x for configuration a: Not a number of type INT",
-         "Invalid value null for configuration a: Value must be non-null"],
-    )  # fmt: skip
+        [
+            "Invalid value x for configuration a: Not a number of type INT",
+            "Invalid value null for configuration a: Value must be non-null",
+        ],
+    )
     assert found["b"].errors == ['Missing required configuration "b" which has no default value.']
 
 
@@ -187,8 +226,11 @@ def test_an_embedded_definition_keeps_its_own_names_in_what_its_validators_say()
     )
     definition = ConfigDef().embed("a.", "Group", 2, child)
     assert [(each.name, each.group, each.order_in_group) for each in definition] == [
-        ("a.must", "Group", 2), ("a.high", "Group", 3), ("a.low", "Group", 4), ("a.later", "Group: G", 5),
-    ]  # fmt: skip
+        ("a.must", "Group", 2),
+        ("a.high", "Group", 3),
+        ("a.low", "Group", 4),
+        ("a.later", "Group: G", 5),
+    ]
     assert definition["a.must"].display_name == "must"
     assert definition["a.high"].dependents == ("a.low",)
     assert definition.validate({"a.must": ""})["a.must"].errors == [

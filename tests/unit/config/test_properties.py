@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from sluiceway.config.properties import parse_properties, read_properties
 from sluiceway.errors import ConfigError
 

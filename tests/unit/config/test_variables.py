@@ -8,6 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pytest
+
 from sluiceway.config.providers import ConfigData, ConfigProvider
 from sluiceway.config.variables import HANDED_OVER, Resolver, referring_keys, resolver, with_references
 from sluiceway.config.worker import WorkerConfig
@@ -70,9 +71,14 @@ def worker_with(name: str, cls: str, **params: str) -> WorkerConfig:
 
 
 @pytest.mark.parametrize(
-    "cls", ["FileConfigProvider", "File", "org.apache.kafka.common.config.provider.FileConfigProvider",
-            "sluiceway.config.providers.file.FileConfigProvider"],
-)  # fmt: skip
+    "cls",
+    [
+        "FileConfigProvider",
+        "File",
+        "org.apache.kafka.common.config.provider.FileConfigProvider",
+        "sluiceway.config.providers.file.FileConfigProvider",
+    ],
+)
 def test_a_file_is_read_as_properties_in_utf_8(tmp_path: Path, cls: str) -> None:
     (tmp_path / "s.properties").write_text("pass = hünter\\u0032 \nother: x", encoding="utf-8")
     resolve = resolver(worker_with("file", cls)).resolve

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+
 from sluiceway.config import worker_keys
 from sluiceway.config.properties import parse_properties
 from sluiceway.config.worker import WorkerConfig

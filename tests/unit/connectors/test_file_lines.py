@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from sluiceway.connectors.file.lines import LineCutter
 
 

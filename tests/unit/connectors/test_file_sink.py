@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from sluiceway.api import SinkRecord
 from sluiceway.connectors.file.sink import FileStreamSinkConnector, FileStreamSinkTask
 from sluiceway.data import STRING_SCHEMA, Schema, Struct

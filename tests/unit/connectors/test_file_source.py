@@ -5,15 +5,15 @@ import os
 from pathlib import Path
 
 import pytest
+
 from sluiceway.api import Offset, SourceRecord
 from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.file.source import FileStreamSourceConnector, FileStreamSourceTask
 from sluiceway.connectors.file.tail import FileTail
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import ConfigError, ConnectError
-from sluiceway.runtime.offsets import StoredOffsets
+from sluiceway.runtime.source.offset_storage import StoredOffsets
 from sluiceway.testing import MemorySourceContext
-
 from support.engine import Offsets
 
 

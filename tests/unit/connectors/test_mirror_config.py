@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.api import ExactlyOnceSupport
 from sluiceway.connectors.mirror.client_properties import client_properties
 from sluiceway.connectors.mirror.config import MirrorConfig, OffsetSyncsConfig, validate
@@ -98,9 +99,14 @@ def test_a_converter_has_to_be_one() -> None:
 
 def test_clients_take_what_is_nearest_to_them() -> None:
     given = config(
-        source_cluster_foo="1", source_cluster_security_protocol="SSL", consumer_fetch_min_bytes="2",
-        source_consumer_fetch_min_bytes="3", consumer_override_x="y", admin_retries="4", target_admin_retries="5",
-    )  # fmt: skip
+        source_cluster_foo="1",
+        source_cluster_security_protocol="SSL",
+        consumer_fetch_min_bytes="2",
+        source_consumer_fetch_min_bytes="3",
+        consumer_override_x="y",
+        admin_retries="4",
+        target_admin_retries="5",
+    )
     consumer = client_properties(given, "source", "consumer")
     assert consumer == {"bootstrap.servers": "s:1", "security.protocol": "SSL", "fetch.min.bytes": "3"}
     assert client_properties(given, "source", "admin")["retries"] == "4"
@@ -129,8 +135,10 @@ def test_offset_syncs_go_to_the_other_cluster_than_their_topic_names() -> None:
     assert MirrorConfig({**BASE, "emit.offset-syncs.enabled": "false"}).offset_syncs is None
 
 
-@pytest.mark.parametrize("more", [{"refresh_topics_enabled": "false"}, {"refresh_topics_interval_seconds": "0"},
-                                  {"refresh_topics_interval_seconds": "-1"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "more",
+    [{"refresh_topics_enabled": "false"}, {"refresh_topics_interval_seconds": "0"}, {"refresh_topics_interval_seconds": "-1"}],
+)
 def test_jobs_can_be_switched_off(more: dict[str, str]) -> None:
     assert MirrorConfig(BASE).refresh_interval == 600
     assert MirrorConfig(config(**more)).refresh_interval is None

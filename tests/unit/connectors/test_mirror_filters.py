@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.connectors.mirror.filters import DefaultConfigPropertyFilter, DefaultTopicFilter, TopicSelection
 from sluiceway.connectors.mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy
 from sluiceway.errors import ConfigError

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.api import TopicPartition
 from sluiceway.connectors.mirror.connector import MirrorSourceConnector
-from sluiceway.connectors.mirror.places import assigned, assignment_text, dealt_out, position_after, source_partition
+from sluiceway.connectors.mirror.topic_partitions import assigned, assignment_text, dealt_out, position_after, source_partition
 from sluiceway.errors import ConfigError, ConnectError
 
 
@@ -39,8 +40,10 @@ def test_partitions_are_stored_as_mirror_maker_stores_them() -> None:
     assert list(stored.items()) == [("cluster", "A"), ("partition", 3), ("topic", "t")]
 
 
-@pytest.mark.parametrize(("offset", "position"), [(None, None), ({}, None), ({"offset": None}, None), ({"offset": 0}, 1),
-                                                  ({"offset": 41}, 42), ({"offset": -1}, None)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("offset", "position"),
+    [(None, None), ({}, None), ({"offset": None}, None), ({"offset": 0}, 1), ({"offset": 41}, 42), ({"offset": -1}, None)],
+)
 def test_reading_goes_on_behind_the_stored_offset(offset: dict[str, object] | None, position: int | None) -> None:
     assert position_after(offset) == position
 
@@ -57,35 +60,68 @@ GOOD = {"partition": 0, "topic": "t", "cluster": "A"}
 @pytest.mark.parametrize(
     ("partition", "offset", "where", "wrong"),
     [
-        ({"topic": "t", "partition": 0}, {"offset": 1},
-         "Source partition {topic=t, partition=0}", "is missing the 'cluster' key, which is required"),
-        ({"partition": 0, "cluster": "A"}, {"offset": 1},
-         "Source partition {partition=0, cluster=A}", "is missing the 'topic' key, which is required"),
-        ({"topic": "t", "cluster": "A"}, {"offset": 1},
-         "Source partition {topic=t, cluster=A}", "is missing the 'partition' key, which is required"),
-        ({**GOOD, "cluster": 1}, {"offset": 1},
-         "Source partition {partition=0, topic=t, cluster=1}",
-         "has an invalid value 1 for the 'cluster' key, which must be a string"),
-        ({**GOOD, "partition": "x"}, {"offset": 1},
-         "Source partition {partition=x, topic=t, cluster=A}",
-         "has an invalid value x for the 'partition' key, which must be an integer"),
-        ({**GOOD, "partition": 1 << 31}, {"offset": 1},
-         "Source partition {partition=2147483648, topic=t, cluster=A}",
-         "has an invalid value 2147483648 for the 'partition' key, which must be an integer"),
-        ({**GOOD, "partition": -1}, {"offset": 1},
-         "Source partition {partition=-1, topic=t, cluster=A}",
-         "has an invalid value -1 for the 'partition' key, which cannot be negative"),
-        (GOOD, {"x": 1},
-         "Source offset {x=1} for source partition {partition=0, topic=t, cluster=A}",
-         "is missing the 'offset' key, which is required"),
-        (GOOD, {"offset": None},
-         "Source offset {offset=null} for source partition {partition=0, topic=t, cluster=A}",
-         "has an invalid value null for the 'offset' key, which must be an integer"),
-        (GOOD, {"offset": -1},
-         "Source offset {offset=-1} for source partition {partition=0, topic=t, cluster=A}",
-         "has an invalid value -1 for the 'offset' key, which cannot be negative"),
+        (
+            {"topic": "t", "partition": 0},
+            {"offset": 1},
+            "Source partition {topic=t, partition=0}",
+            "is missing the 'cluster' key, which is required",
+        ),
+        (
+            {"partition": 0, "cluster": "A"},
+            {"offset": 1},
+            "Source partition {partition=0, cluster=A}",
+            "is missing the 'topic' key, which is required",
+        ),
+        (
+            {"topic": "t", "cluster": "A"},
+            {"offset": 1},
+            "Source partition {topic=t, cluster=A}",
+            "is missing the 'partition' key, which is required",
+        ),
+        (
+            {**GOOD, "cluster": 1},
+            {"offset": 1},
+            "Source partition {partition=0, topic=t, cluster=1}",
+            "has an invalid value 1 for the 'cluster' key, which must be a string",
+        ),
+        (
+            {**GOOD, "partition": "x"},
+            {"offset": 1},
+            "Source partition {partition=x, topic=t, cluster=A}",
+            "has an invalid value x for the 'partition' key, which must be an integer",
+        ),
+        (
+            {**GOOD, "partition": 1 << 31},
+            {"offset": 1},
+            "Source partition {partition=2147483648, topic=t, cluster=A}",
+            "has an invalid value 2147483648 for the 'partition' key, which must be an integer",
+        ),
+        (
+            {**GOOD, "partition": -1},
+            {"offset": 1},
+            "Source partition {partition=-1, topic=t, cluster=A}",
+            "has an invalid value -1 for the 'partition' key, which cannot be negative",
+        ),
+        (
+            GOOD,
+            {"x": 1},
+            "Source offset {x=1} for source partition {partition=0, topic=t, cluster=A}",
+            "is missing the 'offset' key, which is required",
+        ),
+        (
+            GOOD,
+            {"offset": None},
+            "Source offset {offset=null} for source partition {partition=0, topic=t, cluster=A}",
+            "has an invalid value null for the 'offset' key, which must be an integer",
+        ),
+        (
+            GOOD,
+            {"offset": -1},
+            "Source offset {offset=-1} for source partition {partition=0, topic=t, cluster=A}",
+            "has an invalid value -1 for the 'offset' key, which cannot be negative",
+        ),
     ],
-)  # fmt: skip
+)
 def test_offsets_that_make_no_sense_are_refused_in_connects_words(
     partition: dict[str, object], offset: dict[str, object], where: str, wrong: str
 ) -> None:

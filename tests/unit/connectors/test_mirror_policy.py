@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.connectors.mirror.policy import DefaultReplicationPolicy, IdentityReplicationPolicy, ReplicationPolicy
 
 
@@ -46,9 +47,15 @@ def test_the_default_policy_reads_from_a_name_where_a_topic_came_from(
 
 @pytest.mark.parametrize(
     ("topic", "original", "heartbeats"),
-    [("B.A.t", "t", False), ("t", "t", False), ("A..t", "t", False), ("heartbeats", "heartbeats", True),
-     ("A.heartbeats", "heartbeats", True), ("xheartbeats", "xheartbeats", False)],
-)  # fmt: skip
+    [
+        ("B.A.t", "t", False),
+        ("t", "t", False),
+        ("A..t", "t", False),
+        ("heartbeats", "heartbeats", True),
+        ("A.heartbeats", "heartbeats", True),
+        ("xheartbeats", "xheartbeats", False),
+    ],
+)
 def test_the_original_topic_is_found_over_any_number_of_clusters(topic: str, original: str, heartbeats: bool) -> None:
     assert policy().original_topic(topic) == original
     assert policy().is_heartbeats_topic(topic) is heartbeats
@@ -56,10 +63,19 @@ def test_the_original_topic_is_found_over_any_number_of_clusters(topic: str, ori
 
 @pytest.mark.parametrize(
     ("topic", "internal"),
-    [("__consumer_offsets", True), (".x", True), ("mm2x.internal", True), ("A.checkpoints.internal", True),
-     ("mm2-offset-syncs.B.internal", True), ("mm2-offset-syncs-B-internal", False), ("x.internal", False),
-     ("x-internal", False), ("internal", False), ("t", False)],
-)  # fmt: skip
+    [
+        ("__consumer_offsets", True),
+        (".x", True),
+        ("mm2x.internal", True),
+        ("A.checkpoints.internal", True),
+        ("mm2-offset-syncs.B.internal", True),
+        ("mm2-offset-syncs-B-internal", False),
+        ("x.internal", False),
+        ("x-internal", False),
+        ("internal", False),
+        ("t", False),
+    ],
+)
 def test_internal_topics_are_kafkas_and_the_mirrors(topic: str, internal: bool) -> None:
     assert policy().is_internal_topic(topic) is internal
 

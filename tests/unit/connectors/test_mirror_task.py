@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pytest
+
 from sluiceway.api import TopicPartition
 from sluiceway.connectors.mirror.task import MirrorSourceTask
 from sluiceway.data import BYTES_SCHEMA, OPTIONAL_BYTES_SCHEMA, Header

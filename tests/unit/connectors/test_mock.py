@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+
 from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.connectors.mock import config as keys
 from sluiceway.connectors.mock.failures import Failures, is_bad

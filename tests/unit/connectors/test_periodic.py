@@ -4,6 +4,7 @@ import logging
 import threading
 
 import pytest
+
 from sluiceway.connectors.periodic import Job, Periodic
 from sluiceway.errors import ConnectError
 

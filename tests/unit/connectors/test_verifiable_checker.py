@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
+
 from sluiceway.connectors.verifiable.checker import check
 from sluiceway.connectors.verifiable.numbering import Seen, TopicRecord, from_topic, numbered
 from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA, Schema, Struct

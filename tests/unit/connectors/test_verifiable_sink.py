@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.connectors.verifiable import results
 from sluiceway.connectors.verifiable.checker import check
@@ -51,9 +52,16 @@ def test_results_are_in_the_file_after_the_flush_and_not_before(tmp_path: Path) 
     task.flush({P0: 102})
     first, second = results_in(tmp_path / "out")
     assert {**first, "time_ms": 0} == {
-        "name": "n", "task": 7, "sinkTask": 1, "topic": "t", "time_ms": 0, "seqno": 0, "partition": 0, "offset": 100,
+        "name": "n",
+        "task": 7,
+        "sinkTask": 1,
+        "topic": "t",
+        "time_ms": 0,
+        "seqno": 0,
+        "partition": 0,
+        "offset": 100,
         "flushed": True,
-    }  # fmt: skip
+    }
     assert second["seqno"] == 1
     task.flush({P0: 102})
     assert check(from_file(tmp_path / "out")).exactly_once

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceRecord
 from sluiceway.connectors.verifiable.pace import Pace
 from sluiceway.connectors.verifiable.source import VerifiableSourceConnector, VerifiableSourceTask
@@ -76,8 +77,14 @@ def test_a_complete_record_holds_name_task_topic_time_and_number() -> None:
 
 
 def test_a_record_can_be_filled_up_have_no_schema_another_key_and_a_chosen_partition() -> None:
-    config = {"complete.record.data": "true", "record.size": "100", "record.schema.enable": "false",
-              "record.key": "seqno", "partitions": "3", "batch.size": "5"}  # fmt: skip
+    config = {
+        "complete.record.data": "true",
+        "record.size": "100",
+        "record.schema.enable": "false",
+        "record.key": "seqno",
+        "partitions": "3",
+        "batch.size": "5",
+    }
     records = started(config).poll() or ()
     assert {record.value_schema for record in records} == {None}
     assert {len(record.value["payload"]) for record in records} == {100}
@@ -137,8 +144,9 @@ def test_a_repeated_record_has_the_offset_of_the_last_one() -> None:
     records = [SourceRecord({}, {"seqno": number}, "t", number) for number in range(4)]
     given = Transactions(Told(), 4, 1).end(records, 4)
     assert [(record.value, record.source_offset) for record in given] == [
-        *((number, {"seqno": number}) for number in range(4)), *((number, {"seqno": 3}) for number in range(4))
-    ]  # fmt: skip
+        *((number, {"seqno": number}) for number in range(4)),
+        *((number, {"seqno": 3}) for number in range(4)),
+    ]
 
 
 class Clock:

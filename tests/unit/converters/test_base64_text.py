@@ -5,6 +5,7 @@ import base64
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sluiceway.converters.base64_text import from_base64, to_base64
 
 
@@ -15,9 +16,16 @@ def test_bytes_are_written_as_base64_and_read_back(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "data"), [("", b""), (" AAE=\n", b"\0\1"),
-     ("AAE=AAE=", b"\0\1\0\1"), ("AAF=", b"\0\1"), ("AB==", b"\0"), ("AAEC AAEC", b"\0\1\2\0\1\2")]
-)  # fmt: skip
+    ("text", "data"),
+    [
+        ("", b""),
+        (" AAE=\n", b"\0\1"),
+        ("AAE=AAE=", b"\0\1\0\1"),
+        ("AAF=", b"\0\1"),
+        ("AB==", b"\0"),
+        ("AAEC AAEC", b"\0\1\2\0\1\2"),
+    ],
+)
 def test_blanks_between_groups_and_leftover_bits_do_not_matter(text: str, data: bytes) -> None:
     assert from_base64(text) == data
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.api import Converter, HeaderConverter
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.converters.json_converter import JsonConverter
@@ -12,19 +13,22 @@ from sluiceway.converters.string_converter import StringConverter
 from sluiceway.data import INT32_SCHEMA, Header
 from sluiceway.discovery import converter_class, header_converter_class
 from sluiceway.errors import ConfigError
-from sluiceway.runtime.converters import Converters, task_converters
+from sluiceway.runtime.task_converters import Converters, task_converters
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("SimpleHeaderConverter", SimpleHeaderConverter), ("Simple", SimpleHeaderConverter), ("Json", JsonConverter),
+        ("SimpleHeaderConverter", SimpleHeaderConverter),
+        ("Simple", SimpleHeaderConverter),
+        ("Json", JsonConverter),
         ("org.apache.kafka.connect.storage.SimpleHeaderConverter", SimpleHeaderConverter),
         ("org.apache.kafka.connect.storage.StringConverter", StringConverter),
-        ("org.apache.kafka.connect.converters.IntegerConverter", IntegerConverter), ("IntegerConverter", IntegerConverter),
+        ("org.apache.kafka.connect.converters.IntegerConverter", IntegerConverter),
+        ("IntegerConverter", IntegerConverter),
         ("sluiceway.converters.json_converter.JsonConverter", JsonConverter),
     ],
-)  # fmt: skip
+)
 def test_any_converter_can_be_one_of_headers(name: str, expected: type[HeaderConverter]) -> None:
     assert header_converter_class(name) is expected
 

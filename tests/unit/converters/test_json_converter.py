@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from sluiceway.api import NULL
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import (
@@ -23,8 +24,9 @@ from sluiceway.data import (
     Type,
 )
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
-from sluiceway.data.numbers import Float32, Int32, to_float32
+from sluiceway.data.numbers import Float32, Int32
 from sluiceway.errors import ConfigError, DataError
+from sluiceway.java.numbers import to_float32
 
 PERSON = Schema.struct(
     {"name": STRING_SCHEMA, "age": INT32_SCHEMA, "tags": Schema.array(OPTIONAL_STRING_SCHEMA)}, name="com.x.Person", version=2
@@ -95,10 +97,13 @@ def test_control_characters_are_escaped_in_capitals_and_nothing_else_is(text: st
 @pytest.mark.parametrize(
     ("value", "printed"),
     [
-        (float("nan"), b'"NaN"'), ([float("-inf"), None], b'["-Infinity",null]'),
-        ({"a": b"\xff"}, b'{"a":"/w=="}'), ({1: "x"}, b'[[1,"x"]]'), ([1.0, True], b"[1.0,true]"),
+        (float("nan"), b'"NaN"'),
+        ([float("-inf"), None], b'["-Infinity",null]'),
+        ({"a": b"\xff"}, b'{"a":"/w=="}'),
+        ({1: "x"}, b'[[1,"x"]]'),
+        ([1.0, True], b"[1.0,true]"),
     ],
-)  # fmt: skip
+)
 def test_values_without_a_schema_lose_nothing(value: Any, printed: bytes) -> None:
     assert bare().from_connect_data("t", None, value) == printed
     assert converter().from_connect_data("t", None, value) == b'{"schema":null,"payload":' + printed + b"}"
@@ -115,15 +120,18 @@ def test_a_null_without_a_schema_is_a_tombstone_both_ways() -> None:
     ("schema", "value", "text"),
     [
         (STRING_SCHEMA, None, "null value for field that is required and has no default value"),
-        (STRING_SCHEMA, 1, "Invalid type for STRING: class java.lang.Long"), (INT8_SCHEMA, 128, "128 does not fit"),
-        (INT32_SCHEMA, True, "Invalid type for INT32"), (PERSON, {"name": "x"}, "Invalid type for STRUCT"),
+        (STRING_SCHEMA, 1, "Invalid type for STRING: class java.lang.Long"),
+        (INT8_SCHEMA, 128, "128 does not fit"),
+        (INT32_SCHEMA, True, "Invalid type for INT32"),
+        (PERSON, {"name": "x"}, "Invalid type for STRUCT"),
         (None, dt.date(2024, 1, 1), "does not have corresponding schema type"),
-        (None, 2**64, "does not have corresponding schema type"), (None, Struct(PERSON), "Mismatching schema."),
+        (None, 2**64, "does not have corresponding schema type"),
+        (None, Struct(PERSON), "Mismatching schema."),
         (FLOAT64_SCHEMA, Float32(1.5), "Invalid type for FLOAT64: class java.lang.Float"),
         (None, [uuid.uuid4, 1], "does not have corresponding schema type"),
         (PERSON, Struct(Schema.struct({"name": STRING_SCHEMA}), {"name": "x"}), "Mismatching schema."),
     ],
-)  # fmt: skip
+)
 def test_a_value_that_does_not_fit_is_refused(schema: Schema | None, value: Any, text: str) -> None:
     for each in (converter(), bare()):
         with pytest.raises(DataError, match=text):
@@ -148,13 +156,22 @@ def test_decimals_can_be_numbers_of_any_scale(value: str, printed: bytes) -> Non
 @pytest.mark.parametrize(
     ("schema", "value", "printed"),
     [
-        (FLOAT64_SCHEMA, 1e10, b"1.0E10"), (FLOAT64_SCHEMA, 1e-5, b"1.0E-5"), (FLOAT64_SCHEMA, 0.001, b"0.001"),
-        (FLOAT64_SCHEMA, 1e7, b"1.0E7"), (FLOAT64_SCHEMA, -0.0, b"-0.0"), (FLOAT64_SCHEMA, 100.0, b"100.0"),
-        (FLOAT64_SCHEMA, float("nan"), b'"NaN"'), (FLOAT32_SCHEMA, to_float32(0.1), b"0.1"), (FLOAT32_SCHEMA, 0.1, b"0.1"),
-        (FLOAT32_SCHEMA, to_float32(3.4028235e38), b"3.4028235E38"), (FLOAT32_SCHEMA, to_float32(1.4e-45), b"1.4E-45"),
-        (FLOAT32_SCHEMA, float("-inf"), b'"-Infinity"'), (None, Float32(to_float32(0.1)), b"0.1"), (None, Int32(5), b"5"),
+        (FLOAT64_SCHEMA, 1e10, b"1.0E10"),
+        (FLOAT64_SCHEMA, 1e-5, b"1.0E-5"),
+        (FLOAT64_SCHEMA, 0.001, b"0.001"),
+        (FLOAT64_SCHEMA, 1e7, b"1.0E7"),
+        (FLOAT64_SCHEMA, -0.0, b"-0.0"),
+        (FLOAT64_SCHEMA, 100.0, b"100.0"),
+        (FLOAT64_SCHEMA, float("nan"), b'"NaN"'),
+        (FLOAT32_SCHEMA, to_float32(0.1), b"0.1"),
+        (FLOAT32_SCHEMA, 0.1, b"0.1"),
+        (FLOAT32_SCHEMA, to_float32(3.4028235e38), b"3.4028235E38"),
+        (FLOAT32_SCHEMA, to_float32(1.4e-45), b"1.4E-45"),
+        (FLOAT32_SCHEMA, float("-inf"), b'"-Infinity"'),
+        (None, Float32(to_float32(0.1)), b"0.1"),
+        (None, Int32(5), b"5"),
     ],
-)  # fmt: skip
+)
 def test_floats_are_printed_as_java_prints_them(schema: Schema | None, value: float, printed: bytes) -> None:
     assert bare().from_connect_data("t", schema, value) == printed
 
@@ -163,11 +180,18 @@ def test_floats_are_printed_as_java_prints_them(schema: Schema | None, value: fl
     "data",
     [
         b'{"schema":{"type":"string","optional":false},"payload":"a","extra":1}',
-        b'{"schema":{"type":"string","optional":false},"extra":"a"}', b'"a"', b"{}", b"[]", b"5", b"not json", b"", b"   ",
+        b'{"schema":{"type":"string","optional":false},"extra":"a"}',
+        b'"a"',
+        b"{}",
+        b"[]",
+        b"5",
+        b"not json",
+        b"",
+        b"   ",
         b'{"schema":{"type":"string","optional":false},"payload":"a"',
         b'{"schema":{"type":"string","optional":false},"payload":}',
     ],
-)  # fmt: skip
+)
 def test_what_is_no_envelope_is_refused_also_after_good_ones(data: bytes) -> None:
     decode = converter().decoder("t")
     with pytest.raises(DataError):
@@ -225,8 +249,9 @@ def test_integers_beyond_a_long_wrap_around(number: int, read: int) -> None:
 
 def test_long_runs_of_digits_in_text_and_fractions_are_read_right() -> None:
     assert bare().to_connect_data("t", b'{"a":"12345678901234567890","b":0.1234567890123456789}') == (
-        None, {"a": "12345678901234567890", "b": 0.1234567890123456789},
-    )  # fmt: skip
+        None,
+        {"a": "12345678901234567890", "b": 0.1234567890123456789},
+    )
 
 
 @pytest.mark.parametrize("blank", [b"", b"  \n"])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.converters.json_envelope import EnvelopeCache
 
 
@@ -17,10 +18,12 @@ def learned(*texts: str) -> EnvelopeCache:
         ('{"schema":{"type":"string"},"payload":"a"}', '{"schema":{"type":"string"},"payload":'),
         ('{"schema":null,"payload":{"x":1,"payload":2}}', '{"schema":null,"payload":'),
         (' { "schema" : {"type":"string"} ,\n "payload": "a" }', ' { "schema" : {"type":"string"} ,\n "payload":'),
-        ('{"schema":{"parameters":{"a":"x","payload":"y"}},"payload":1}',
-         '{"schema":{"parameters":{"a":"x","payload":"y"}},"payload":'),
+        (
+            '{"schema":{"parameters":{"a":"x","payload":"y"}},"payload":1}',
+            '{"schema":{"parameters":{"a":"x","payload":"y"}},"payload":',
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_start_of_a_record_is_known_up_to_its_payload(text: str, prefix: str) -> None:
     envelope = learned(text).find(text.encode())
     assert envelope is not None

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import (
     BYTES_SCHEMA,
@@ -20,10 +21,10 @@ from sluiceway.data import (
     STRING_SCHEMA,
     Schema,
     Type,
-)  # fmt: skip
+)
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
-from sluiceway.data.numbers import to_float32
 from sluiceway.errors import DataError, SchemaBuilderError
+from sluiceway.java.numbers import to_float32
 
 PERSON = Schema.struct({"name": STRING_SCHEMA, "age": INT32_SCHEMA, "tags": Schema.array(OPTIONAL_STRING_SCHEMA)})
 
@@ -64,19 +65,34 @@ PAIRS = Schema.map(INT32_SCHEMA, STRING_SCHEMA)
 @pytest.mark.parametrize(
     ("schema", "payload", "value"),
     [
-        (INT32_SCHEMA, "1e10", 1410065408), (INT64_SCHEMA, "9007199254740993.0", 9007199254740993),
-        (INT64_SCHEMA, "1e63", -(2**63)), (INT64_SCHEMA, "1e64", 0), (INT64_SCHEMA, "1e2000000000", 0),
-        (INT8_SCHEMA, "128", -128), (INT8_SCHEMA, "-129", 127), (INT32_SCHEMA, "2147483648", -(2**31)),
+        (INT32_SCHEMA, "1e10", 1410065408),
+        (INT64_SCHEMA, "9007199254740993.0", 9007199254740993),
+        (INT64_SCHEMA, "1e63", -(2**63)),
+        (INT64_SCHEMA, "1e64", 0),
+        (INT64_SCHEMA, "1e2000000000", 0),
+        (INT8_SCHEMA, "128", -128),
+        (INT8_SCHEMA, "-129", 127),
+        (INT32_SCHEMA, "2147483648", -(2**31)),
         (INT64_SCHEMA, "9223372036854775808", -(2**63)),
-        (INT8_SCHEMA, "-5.9", -5), (INT64_SCHEMA, str(2**70), 0), (FLOAT64_SCHEMA, "-0.0", 0.0),
-        (FLOAT64_SCHEMA, "5", 5.0), (FLOAT64_SCHEMA, "1e400", float("inf")), (FLOAT32_SCHEMA, "0.1", to_float32(0.1)),
-        (FLOAT32_SCHEMA, "1e39", float("inf")), (FLOAT32_SCHEMA, "9007199791611905", to_float32(9007200328482816.0)),
-        (BYTES_SCHEMA, "5", None), (BYTES_SCHEMA, '" AAE="', b"\0\1"), (ARRAY, '{"a":"x"}', ["x"]), (ARRAY, "5", []),
-        (ARRAY, '["x",5]', ["x", None]), (PAIRS, '[[1,"a"],[2.5,"b"]]', {1: "a", 2: "b"}), (time_schema(), "0", dt.time(0)),
+        (INT8_SCHEMA, "-5.9", -5),
+        (INT64_SCHEMA, str(2**70), 0),
+        (FLOAT64_SCHEMA, "-0.0", 0.0),
+        (FLOAT64_SCHEMA, "5", 5.0),
+        (FLOAT64_SCHEMA, "1e400", float("inf")),
+        (FLOAT32_SCHEMA, "0.1", to_float32(0.1)),
+        (FLOAT32_SCHEMA, "1e39", float("inf")),
+        (FLOAT32_SCHEMA, "9007199791611905", to_float32(9007200328482816.0)),
+        (BYTES_SCHEMA, "5", None),
+        (BYTES_SCHEMA, '" AAE="', b"\0\1"),
+        (ARRAY, '{"a":"x"}', ["x"]),
+        (ARRAY, "5", []),
+        (ARRAY, '["x",5]', ["x", None]),
+        (PAIRS, '[[1,"a"],[2.5,"b"]]', {1: "a", 2: "b"}),
+        (time_schema(), "0", dt.time(0)),
         (timestamp_schema(), str(2**64 + 5), dt.datetime(1970, 1, 1, 0, 0, 0, 5000, dt.timezone.utc)),
         (Schema.map(ARRAY, INT32_SCHEMA), '[[["a"],1]]', {("a",): 1}),
     ],
-)  # fmt: skip
+)
 def test_payloads_that_do_not_fit_are_read_as_connect_reads_them(schema: Schema, payload: str, value: Any) -> None:
     read = read_as(schema, payload)
     assert repr(read) == repr(value)
@@ -88,23 +104,32 @@ def test_payloads_that_do_not_fit_are_read_as_connect_reads_them(schema: Schema,
         (PERSON, "[]", "Structs should be encoded as JSON objects, but found ARRAY"),
         (PERSON, '{"name":5,"age":1,"tags":[]}', 'Invalid value: null used for required field: "name", schema type: STRING'),
         (PERSON, '{"name":"x","tags":[]}', "Invalid null value for required INT32 field"),
-        (Schema.struct({"a": ARRAY}), '{"a":[5]}',
-         'Invalid value: null used for required element of array field: "a", schema type: STRING'),
+        (
+            Schema.struct({"a": ARRAY}),
+            '{"a":[5]}',
+            'Invalid value: null used for required element of array field: "a", schema type: STRING',
+        ),
         (PAIRS, "{}", "Maps with non-string fields should be encoded as JSON array of tuples, but found OBJECT"),
         (PAIRS, "[5]", "Found invalid map entry instead of array tuple: NUMBER"),
         (PAIRS, '["ab"]', "Found invalid map entry instead of array tuple: STRING"),
         (PAIRS, "[[1]]", "Found invalid map entry, expected length 2 but found :1"),
-        (Schema.map(STRING_SCHEMA, STRING_SCHEMA), "[]",
-         "Maps with string fields should be encoded as JSON objects, but found ARRAY"),
+        (
+            Schema.map(STRING_SCHEMA, STRING_SCHEMA),
+            "[]",
+            "Maps with string fields should be encoded as JSON objects, but found ARRAY",
+        ),
         (BYTES_SCHEMA, '"A"', "Invalid bytes field"),
         (decimal_schema(1), '""', "Invalid bytes for Decimal field"),
-        (decimal_schema(1), "true",
-         "Invalid type for Decimal, underlying representation should be numeric or bytes but was BOOLEAN"),
+        (
+            decimal_schema(1),
+            "true",
+            "Invalid type for Decimal, underlying representation should be numeric or bytes but was BOOLEAN",
+        ),
         (date_schema(), "5000000000", "Invalid type for Date, underlying representation should be integer but was NUMBER"),
         (time_schema(), "-1", "Time values must use number of milliseconds greater than 0 and less than 86400000"),
         (timestamp_schema(), "1.0", "Invalid type for Timestamp, underlying representation should be integral but was NUMBER"),
     ],
-)  # fmt: skip
+)
 def test_payloads_that_cannot_be_read_are_refused_with_connects_texts(schema: Schema, payload: str, text: str) -> None:
     envelope = json.loads(converter().from_connect_data("t", schema.replace(optional=True), None) or b"")
     envelope["schema"]["optional"] = False
@@ -118,7 +143,8 @@ def test_payloads_that_cannot_be_read_are_refused_with_connects_texts(schema: Sc
 @pytest.mark.parametrize(
     ("schema", "kind", "text"),
     [
-        ('"int32"', DataError, "Schema must contain 'type' field"), ('{"type":"INT32"}', DataError, "Unknown schema type: INT32"),
+        ('"int32"', DataError, "Schema must contain 'type' field"),
+        ('{"type":"INT32"}', DataError, "Unknown schema type: INT32"),
         ('{"type":"array","items":null}', DataError, "Array schema did not specify the element type"),
         ('{"type":"map","values":{"type":"int8"}}', DataError, "Map schema did not specify the key type"),
         ('{"type":"map","keys":{"type":"int8"},"values":null}', SchemaBuilderError, "valueSchema cannot be null."),
@@ -130,7 +156,7 @@ def test_payloads_that_cannot_be_read_are_refused_with_connects_texts(schema: Sc
         ('{"type":"struct","fields":[],"default":{}}', SchemaBuilderError, "Invalid default value"),
         ('{"type":"array","items":{"type":"string"},"default":[5]}', SchemaBuilderError, "Invalid default value"),
     ],
-)  # fmt: skip
+)
 def test_schemas_that_are_none_are_refused_with_connects_texts(schema: str, kind: type[DataError], text: str) -> None:
     with pytest.raises(DataError) as raised:
         converter().to_connect_data("t", b'{"schema":%b,"payload":null}' % schema.encode())

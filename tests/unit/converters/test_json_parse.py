@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from sluiceway.converters.json_parse import MISSING, parse, parse_schemaless
 from sluiceway.errors import DataError
 
@@ -13,11 +14,14 @@ from sluiceway.errors import DataError
 @pytest.mark.parametrize(
     ("data", "node"),
     [
-        (b"01", 1), (b"-01", -1), (b"00.5", Decimal("0.5")),
+        (b"01", 1),
+        (b"-01", -1),
+        (b"00.5", Decimal("0.5")),
         (b"[01,-007.5,1e05, 100]", [1, Decimal("-7.5"), Decimal("1e5"), 100]),
-        (b'{"a":"01 -00","b":007}', {"a": "01 -00", "b": 7}), (b'["\\"01",01]', ['"01', 1]),
+        (b'{"a":"01 -00","b":007}', {"a": "01 -00", "b": 7}),
+        (b'["\\"01",01]', ['"01', 1]),
     ],
-)  # fmt: skip
+)
 def test_leading_zeros_are_dropped_outside_of_texts(data: bytes, node: Any) -> None:
     assert parse(data) == node
 
@@ -30,12 +34,38 @@ def test_what_follows_the_first_value_is_not_looked_at(data: bytes) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"1x", b"1,", b"1]", b"01x", b"truex", b"nullx", b"true_", b"1\x0b", b"1.", b".5", b"+1", b"-", b"1e", b"tru", b"NaN",
-        b"-Infinity", b"[1,]", b"{'a':1}", b"{a:1}", b"// c\n1", b'"\t"', b'"\xff"', b'["\xed\xa0\x80"]',
-        b"1" * 1001, b"0." + b"1" * 999, rb'{"\ud83d":1}', rb'[{"a":{"\ud83da":1}}]', rb'{"\ude00":1}',
-        b"1e99999999999", b"[" * 100000,
+        b"1x",
+        b"1,",
+        b"1]",
+        b"01x",
+        b"truex",
+        b"nullx",
+        b"true_",
+        b"1\x0b",
+        b"1.",
+        b".5",
+        b"+1",
+        b"-",
+        b"1e",
+        b"tru",
+        b"NaN",
+        b"-Infinity",
+        b"[1,]",
+        b"{'a':1}",
+        b"{a:1}",
+        b"// c\n1",
+        b'"\t"',
+        b'"\xff"',
+        b'["\xed\xa0\x80"]',
+        b"1" * 1001,
+        b"0." + b"1" * 999,
+        rb'{"\ud83d":1}',
+        rb'[{"a":{"\ud83da":1}}]',
+        rb'{"\ude00":1}',
+        b"1e99999999999",
+        b"[" * 100000,
     ],
-)  # fmt: skip
+)
 def test_what_is_not_json_is_refused(data: bytes) -> None:
     with pytest.raises(DataError, match=r"^Converting byte\[\] to Kafka Connect data failed due to serialization error: $"):
         parse(data)
@@ -76,8 +106,9 @@ def test_what_the_quick_way_would_read_otherwise_is_left_to_the_exact_one(data: 
     ("data", "value"),
     [
         (b'{"a":[1,-0.5,2.5e3,"2024-01-05","",null,true]}', {"a": [1, -0.5, 2500.0, "2024-01-05", "", None, True]}),
-        (b'"12345678901234567890 -0"', "12345678901234567890 -0"), (b"123456789012345678", 123456789012345678),
+        (b'"12345678901234567890 -0"', "12345678901234567890 -0"),
+        (b"123456789012345678", 123456789012345678),
     ],
-)  # fmt: skip
+)
 def test_common_values_go_the_quick_way(data: bytes, value: Any) -> None:
     assert repr(parse_schemaless(data)) == repr(value)

@@ -11,6 +11,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.converters.json_parse import parse
 from sluiceway.converters.json_print import dumps
@@ -21,15 +22,17 @@ from sluiceway.converters.json_write_fast import fast_writer
 from sluiceway.data import Schema, Struct, date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.data.instant import Instant
 from sluiceway.errors import ConnectError
-
 from support.connect_data import schemas, texts, values
 
 few = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 given_data = schemas().flatmap(lambda schema: st.tuples(st.just(schema), values(schema)))
-options = st.fixed_dictionaries({
-    "decimal.format": st.sampled_from(["BASE64", "numeric"]), "replace.null.with.default": st.sampled_from(["true", "false"]),
-})  # fmt: skip
+options = st.fixed_dictionaries(
+    {
+        "decimal.format": st.sampled_from(["BASE64", "numeric"]),
+        "replace.null.with.default": st.sampled_from(["true", "false"]),
+    }
+)
 
 
 def converter(config: dict[str, str]) -> JsonConverter:
@@ -72,13 +75,16 @@ def test_a_bare_payload_is_read_back_with_the_schema_of_the_config(data: tuple[S
 @few
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1)
-        | st.floats(allow_nan=False, allow_infinity=False).map(lambda number: number + 0.0) | texts,
+        st.none()
+        | st.booleans()
+        | st.integers(-(2**63), 2**63 - 1)
+        | st.floats(allow_nan=False, allow_infinity=False).map(lambda number: number + 0.0)
+        | texts,
         lambda inner: st.lists(inner) | st.dictionaries(texts, inner),
         max_leaves=12,
     ).filter(lambda value: value is not None),
     st.sampled_from(["true", "false"]),
-)  # fmt: skip
+)
 def test_any_schemaless_value_is_read_back(value: Any, enabled: str) -> None:
     each = converter({"schemas.enable": enabled})
     written = each.from_connect_data("t", None, value)
@@ -87,11 +93,15 @@ def test_any_schemaless_value_is_read_back(value: Any, enabled: str) -> None:
 
 
 json_nodes = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.integers(-5, 300) | st.floats(allow_nan=False, allow_infinity=False)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-5, 300)
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.sampled_from(["", "x", "AAE=", "BQ", "5"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
     max_leaves=6,
-)  # fmt: skip
+)
 
 
 @st.composite
@@ -160,11 +170,19 @@ DECIMALS = [
     "9" * 60 + ".99",
 ]
 MOMENTS = [
-    dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, dt.timezone.utc), dt.datetime(1, 1, 1, tzinfo=dt.timezone.utc),
-    dt.datetime(9999, 12, 31, 23, 59, 59, 999_999, dt.timezone.utc), dt.datetime(2024, 5, 6, 7, 8, 9, 1_999, PLUS_ONE),
+    dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, dt.timezone.utc),
+    dt.datetime(1, 1, 1, tzinfo=dt.timezone.utc),
+    dt.datetime(9999, 12, 31, 23, 59, 59, 999_999, dt.timezone.utc),
+    dt.datetime(2024, 5, 6, 7, 8, 9, 1_999, PLUS_ONE),
     dt.datetime(2024, 5, 6),  # noqa: DTZ001 (taken as UTC)
-    dt.date(1969, 12, 31), dt.date(1, 1, 1), dt.time(23, 59, 59, 999_999), Instant(86_400_000), None, 5, "x",
-]  # fmt: skip
+    dt.date(1969, 12, 31),
+    dt.date(1, 1, 1),
+    dt.time(23, 59, 59, 999_999),
+    Instant(86_400_000),
+    None,
+    5,
+    "x",
+]
 
 
 @pytest.mark.parametrize("config", [{}, {"decimal.format": "numeric"}], ids=["base64", "numeric"])

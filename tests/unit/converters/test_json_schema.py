@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from sluiceway.converters.json_schema import schema_from_json
 from sluiceway.errors import DataError, SchemaBuilderError
 
@@ -16,11 +17,14 @@ def struct(*fields: Any) -> dict[str, Any]:
     [
         ([{"type": "int8", "field": ""}], SchemaBuilderError, "fieldName cannot be null."),
         ([{"type": "int8", "field": "a"}] * 2, SchemaBuilderError, "Cannot create field because of field name duplication a"),
-        ([*[{"type": "int8", "field": "a"}] * 2, {"type": "x", "field": "b"}], SchemaBuilderError,
-         "Cannot create field because of field name duplication a"),
+        (
+            [*[{"type": "int8", "field": "a"}] * 2, {"type": "x", "field": "b"}],
+            SchemaBuilderError,
+            "Cannot create field because of field name duplication a",
+        ),
         ([{"type": "x", "field": ""}], DataError, "Unknown schema type: x"),
     ],
-)  # fmt: skip
+)
 def test_of_several_errors_in_fields_the_first_is_told(fields: list[Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error) as caught:
         schema_from_json(struct(*fields), lambda _schema, default: default)

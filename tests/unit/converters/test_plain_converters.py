@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from sluiceway.api import Converter, HeaderConverter
 from sluiceway.converters.boolean_converter import BooleanConverter
 from sluiceway.converters.byte_array_converter import ByteArrayConverter
@@ -35,8 +36,14 @@ from sluiceway.data.numbers import Float32, Int16, Int32
 from sluiceway.errors import DataError
 
 EVERY: list[type[Converter]] = [
-    ShortConverter, IntegerConverter, LongConverter, FloatConverter, DoubleConverter, BooleanConverter, ByteArrayConverter,
-]  # fmt: skip
+    ShortConverter,
+    IntegerConverter,
+    LongConverter,
+    FloatConverter,
+    DoubleConverter,
+    BooleanConverter,
+    ByteArrayConverter,
+]
 WRITTEN: list[tuple[type[Converter], Type, Any, bytes]] = [
     (ShortConverter, Type.INT16, 32767, b"\x7f\xff"),
     (IntegerConverter, Type.INT32, -1, b"\xff\xff\xff\xff"),
@@ -75,12 +82,16 @@ def test_null_is_null_both_ways_and_keeps_the_schema(converter: type[Converter])
 @pytest.mark.parametrize(
     ("converter", "value", "data"),
     [
-        (ShortConverter, Int16(1), b"\0\1"), (IntegerConverter, Int32(1), b"\0\0\0\1"), (LongConverter, 1, bytes(7) + b"\1"),
-        (FloatConverter, Float32(1.0), b"\x3f\x80\0\0"), (DoubleConverter, 1.0, b"\x3f\xf0" + bytes(6)),
-        (BooleanConverter, True, b"\1"), (ByteArrayConverter, bytearray(b"a"), b"a"),
+        (ShortConverter, Int16(1), b"\0\1"),
+        (IntegerConverter, Int32(1), b"\0\0\0\1"),
+        (LongConverter, 1, bytes(7) + b"\1"),
+        (FloatConverter, Float32(1.0), b"\x3f\x80\0\0"),
+        (DoubleConverter, 1.0, b"\x3f\xf0" + bytes(6)),
+        (BooleanConverter, True, b"\1"),
+        (ByteArrayConverter, bytearray(b"a"), b"a"),
         (ByteArrayConverter, memoryview(b"a"), b"a"),
     ],
-)  # fmt: skip
+)
 def test_without_a_schema_the_value_says_what_it_is(converter: type[Converter], value: Any, data: bytes) -> None:
     assert converter().from_connect_data("t", None, value) == data
 
@@ -114,11 +125,16 @@ def test_other_values_are_refused(converter: type[Converter], schema: Schema | N
 @pytest.mark.parametrize(
     ("converter", "data", "text"),
     [
-        (ShortConverter, b"\0\0\0", "short"), (IntegerConverter, b"", "integer"), (LongConverter, bytes(9), "long"),
-        (FloatConverter, b"\0", "float"), (DoubleConverter, bytes(4), "double"), (BooleanConverter, b"", "boolean"),
-        (BooleanConverter, b"\2", "boolean"), (BooleanConverter, b"\0\0", "boolean"),
+        (ShortConverter, b"\0\0\0", "short"),
+        (IntegerConverter, b"", "integer"),
+        (LongConverter, bytes(9), "long"),
+        (FloatConverter, b"\0", "float"),
+        (DoubleConverter, bytes(4), "double"),
+        (BooleanConverter, b"", "boolean"),
+        (BooleanConverter, b"\2", "boolean"),
+        (BooleanConverter, b"\0\0", "boolean"),
     ],
-)  # fmt: skip
+)
 def test_bytes_of_the_wrong_size_are_refused(converter: type[Converter], data: bytes, text: str) -> None:
     with pytest.raises(DataError, match=f"^Failed to deserialize {text}: $"):
         converter().to_connect_data("t", data)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sluiceway.api import NULL, SchemaAndValue
 from sluiceway.converters.simple_header_converter import SimpleHeaderConverter
 from sluiceway.data import FLOAT32_SCHEMA, INT8_SCHEMA, STRING_SCHEMA, Schema, date_schema
@@ -16,11 +17,17 @@ CONVERTER = SimpleHeaderConverter()
 @pytest.mark.parametrize(
     ("schema", "value", "data"),
     [
-        (None, None, None), (STRING_SCHEMA, "x", b"x"), (None, 5, b"5"), (None, ["x", 1.0], b'["x",1.0]'), (None, b"x", b"eA=="),
-        (FLOAT32_SCHEMA, 0.10000000149011612, b"0.1"), (date_schema(), dt.date(2024, 2, 29), b"2024-02-29"),
-        (None, "half \ud800", b"half ?"), (None, "\u00e9", "\u00e9".encode()),
+        (None, None, None),
+        (STRING_SCHEMA, "x", b"x"),
+        (None, 5, b"5"),
+        (None, ["x", 1.0], b'["x",1.0]'),
+        (None, b"x", b"eA=="),
+        (FLOAT32_SCHEMA, 0.10000000149011612, b"0.1"),
+        (date_schema(), dt.date(2024, 2, 29), b"2024-02-29"),
+        (None, "half \ud800", b"half ?"),
+        (None, "\u00e9", "\u00e9".encode()),
     ],
-)  # fmt: skip
+)
 def test_values_are_written_as_text(schema: Schema | None, value: Any, data: bytes | None) -> None:
     assert CONVERTER.from_connect_header("t", "k", schema, value) == data
 
@@ -28,12 +35,15 @@ def test_values_are_written_as_text(schema: Schema | None, value: Any, data: byt
 @pytest.mark.parametrize(
     ("data", "schema", "value"),
     [
-        (None, None, None), (b"", STRING_SCHEMA, ""), (b"1", INT8_SCHEMA, 1),
+        (None, None, None),
+        (b"", STRING_SCHEMA, ""),
+        (b"1", INT8_SCHEMA, 1),
         (b"a b", STRING_SCHEMA, "a b"),
-        (b"[1,2]", Schema.array(INT8_SCHEMA), [1, 2]), (b"\xff", STRING_SCHEMA, "\ufffd"),
+        (b"[1,2]", Schema.array(INT8_SCHEMA), [1, 2]),
+        (b"\xff", STRING_SCHEMA, "\ufffd"),
         (b"2024-02-29", date_schema(), dt.date(2024, 2, 29)),
     ],
-)  # fmt: skip
+)
 def test_text_is_read_as_what_it_looks_like(data: bytes | None, schema: Schema | None, value: Any) -> None:
     assert CONVERTER.to_connect_header("t", "k", data) == SchemaAndValue(schema, value)
 

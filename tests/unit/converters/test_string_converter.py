@@ -4,10 +4,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from sluiceway.converters.string_converter import StringConverter
 from sluiceway.data import FLOAT32_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Schema, Struct
-from sluiceway.data.numbers import to_float32
 from sluiceway.errors import SerializationError
+from sluiceway.java.numbers import to_float32
 
 
 def converter(**config: str) -> StringConverter:
@@ -19,11 +20,20 @@ def converter(**config: str) -> StringConverter:
 @pytest.mark.parametrize(
     ("value", "data"),
     [
-        ("foo", b"foo"), ("ü", b"\xc3\xbc"), ("", b""), (None, None), (1, b"1"), (True, b"true"), (1e10, b"1.0E10"),
-        (Struct(Schema.struct({"y": STRING_SCHEMA}), {"y": "1"}), b"Struct{y=1}"), ({"a": 1}, b"{a=1}"), ("\ud800", b"?"),
-        (Decimal("5E+3"), b"5E+3"), ([1, None], b"[1, null]"),
+        ("foo", b"foo"),
+        ("ü", b"\xc3\xbc"),
+        ("", b""),
+        (None, None),
+        (1, b"1"),
+        (True, b"true"),
+        (1e10, b"1.0E10"),
+        (Struct(Schema.struct({"y": STRING_SCHEMA}), {"y": "1"}), b"Struct{y=1}"),
+        ({"a": 1}, b"{a=1}"),
+        ("\ud800", b"?"),
+        (Decimal("5E+3"), b"5E+3"),
+        ([1, None], b"[1, null]"),
     ],
-)  # fmt: skip
+)
 def test_values_are_written_as_text_by_both_ways(value: Any, data: bytes | None) -> None:
     assert converter().from_connect_data("t", None, value) == data
     assert converter().encoder("t", STRING_SCHEMA)(value) == data
@@ -55,11 +65,17 @@ def test_null_is_an_optional_string_that_is_null() -> None:
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("ISO-8859-1", b"\xfc"), ("latin1", b"\xfc"), ("windows-1252", b"\xfc"), ("utf8", b"\xc3\xbc"),
+        ("ISO-8859-1", b"\xfc"),
+        ("latin1", b"\xfc"),
+        ("windows-1252", b"\xfc"),
+        ("utf8", b"\xc3\xbc"),
         ("UTF-16", b"\xfe\xff\0\xfc"),
-        ("UTF-16LE", b"\xfc\0"), ("utf-16be", b"\0\xfc"), ("UTF-32", b"\0\0\0\xfc"), (" US-ASCII ", b"?"),
+        ("UTF-16LE", b"\xfc\0"),
+        ("utf-16be", b"\0\xfc"),
+        ("UTF-32", b"\0\0\0\xfc"),
+        (" US-ASCII ", b"?"),
     ],
-)  # fmt: skip
+)
 def test_the_character_set_can_be_chosen_by_javas_names(name: str, data: bytes) -> None:
     made = converter(converter_encoding=name)
     assert made.encoder("t", None)("ü") == data

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sluiceway.data import SimpleDateFormat
 
 # Every expectation here was printed or read by JDK 17, in UTC and en_US.
@@ -84,10 +85,11 @@ def test_a_text_that_starts_otherwise_is_refused(pattern: str, text: str) -> Non
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        ("yyyyb", "Illegal pattern character 'b'"), ("yyyy'x", "Unterminated quote"),
+        ("yyyyb", "Illegal pattern character 'b'"),
+        ("yyyy'x", "Unterminated quote"),
         ("XXXX", "invalid ISO 8601 format: length=4"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_pattern_is_refused(pattern: str, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
         SimpleDateFormat(pattern)
@@ -121,8 +123,12 @@ def test_most_texts_are_read_the_fast_way() -> None:
 def test_records_of_one_second_do_not_print_alike_where_the_pattern_has_milliseconds() -> None:
     form = SimpleDateFormat("ss.SSS")
     assert [form.format(millis) for millis in (1000, 1001, 1001, 1999, 0)] == [
-        "01.000", "01.001", "01.001", "01.999", "00.000",
-    ]  # fmt: skip
+        "01.000",
+        "01.001",
+        "01.001",
+        "01.999",
+        "00.000",
+    ]
 
 
 def test_a_zone_shifts_what_is_printed_and_read() -> None:

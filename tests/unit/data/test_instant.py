@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sluiceway.data.instant import Instant, date_of, millis_of, time_of, timestamp_of
 
 UTC = dt.timezone.utc
@@ -22,12 +23,17 @@ def test_no_moment_is_lost(millis: int) -> None:
 @pytest.mark.parametrize(
     ("value", "kind"),
     [
-        (timestamp_of(0), dt.datetime), (timestamp_of(253402300799999), dt.datetime), (timestamp_of(253402300800000), Instant),
-        (timestamp_of(-62135596800001), Instant), (date_of(DAY), dt.date), (date_of(DAY + 1), Instant),
+        (timestamp_of(0), dt.datetime),
+        (timestamp_of(253402300799999), dt.datetime),
+        (timestamp_of(253402300800000), Instant),
+        (timestamp_of(-62135596800001), Instant),
+        (date_of(DAY), dt.date),
+        (date_of(DAY + 1), Instant),
         (time_of(DAY - 1), dt.time),
-        (time_of(DAY), Instant), (time_of(-1), Instant),
+        (time_of(DAY), Instant),
+        (time_of(-1), Instant),
     ],
-)  # fmt: skip
+)
 def test_an_instant_stands_only_where_pythons_type_cannot(value: Any, kind: type) -> None:
     assert type(value) is kind
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sluiceway.data.java_maps import hash_map_order
+
+from sluiceway.java.hash_map import hash_map_order
 
 
 @pytest.mark.parametrize(
@@ -14,13 +15,41 @@ from sluiceway.data.java_maps import hash_map_order
             ["amount", "name", "id", "k_1", "user", "Ünï", "tags", "ts"],
         ),
         (
-            ["zebra", "apple", "timestamp", "topic", "partition", "offset", "static", "value", "key", "headers", "created_at",
-             "updated_at", "customer_id", "😀"],
-            ["zebra", "headers", "static", "offset", "created_at", "apple", "partition", "updated_at", "😀", "topic",
-             "customer_id", "value", "key", "timestamp"],
+            [
+                "zebra",
+                "apple",
+                "timestamp",
+                "topic",
+                "partition",
+                "offset",
+                "static",
+                "value",
+                "key",
+                "headers",
+                "created_at",
+                "updated_at",
+                "customer_id",
+                "😀",
+            ],
+            [
+                "zebra",
+                "headers",
+                "static",
+                "offset",
+                "created_at",
+                "apple",
+                "partition",
+                "updated_at",
+                "😀",
+                "topic",
+                "customer_id",
+                "value",
+                "key",
+                "timestamp",
+            ],
         ),
     ],
-)  # fmt: skip
+)
 def test_keys_are_listed_as_java_lists_them(put: list[str], listed: list[str]) -> None:
     assert hash_map_order(put) == listed
 

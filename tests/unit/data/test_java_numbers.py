@@ -6,7 +6,8 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sluiceway.data.java_numbers import (
+
+from sluiceway.java.numbers import (
     decimal_text,
     double_to_integer,
     java_double,
@@ -38,10 +39,22 @@ def test_integers_are_read_strictly_but_in_any_script(text: str, bits: int, valu
 @pytest.mark.parametrize(
     ("text", "bits"),
     [
-        ("128", 8), ("-129", 8), ("2147483648", 32), ("9223372036854775808", 64), ("", 8), ("+", 8), ("+-1", 8), (" 1", 32),
-        ("1 ", 32), ("1_0", 32), ("1.0", 64), ("1e3", 64), ("\u00b2", 8), ("9" * 5000, 64),
+        ("128", 8),
+        ("-129", 8),
+        ("2147483648", 32),
+        ("9223372036854775808", 64),
+        ("", 8),
+        ("+", 8),
+        ("+-1", 8),
+        (" 1", 32),
+        ("1 ", 32),
+        ("1_0", 32),
+        ("1.0", 64),
+        ("1e3", 64),
+        ("\u00b2", 8),
+        ("9" * 5000, 64),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_integer_of_the_width_is_refused(text: str, bits: int) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 (the text is Java's own affair)
         parse_integer(text, bits)
@@ -50,11 +63,23 @@ def test_what_is_no_integer_of_the_width_is_refused(text: str, bits: int) -> Non
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("1", 1.0), (" 1.5\t", 1.5), ("1f", 1.0), ("1D", 1.0), (".5", 0.5), ("5.", 5.0), ("1e3", 1000.0), ("-0", -0.0),
-        ("0x1p3", 8.0), ("0x1.8P1d", 3.0), ("0x.8p1", 1.0), ("Infinity", math.inf), ("-Infinity", -math.inf), ("1e400", math.inf),
+        ("1", 1.0),
+        (" 1.5\t", 1.5),
+        ("1f", 1.0),
+        ("1D", 1.0),
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("1e3", 1000.0),
+        ("-0", -0.0),
+        ("0x1p3", 8.0),
+        ("0x1.8P1d", 3.0),
+        ("0x.8p1", 1.0),
+        ("Infinity", math.inf),
+        ("-Infinity", -math.inf),
+        ("1e400", math.inf),
         ("1e-400", 0.0),
     ],
-)  # fmt: skip
+)
 def test_doubles_are_read_as_in_java(text: str, value: float) -> None:
     assert repr(parse_double(text)) == repr(value)
 
@@ -80,12 +105,20 @@ def test_floats_are_rounded_once() -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0.0, "0.0"), (-0.0, "-0.0"), (0.001, "0.001"), (0.0001, "1.0E-4"), (9999999.0, "9999999.0"), (1e7, "1.0E7"),
-        (5e-324, "4.9E-324"), (1e-323, "1.0E-323"), (1e23, "9.999999999999999E22"),
-        (1.7976931348623157e308, "1.7976931348623157E308"), (5373155653104047000.0, "5.3731556531040471E18"),
+        (0.0, "0.0"),
+        (-0.0, "-0.0"),
+        (0.001, "0.001"),
+        (0.0001, "1.0E-4"),
+        (9999999.0, "9999999.0"),
+        (1e7, "1.0E7"),
+        (5e-324, "4.9E-324"),
+        (1e-323, "1.0E-323"),
+        (1e23, "9.999999999999999E22"),
+        (1.7976931348623157e308, "1.7976931348623157E308"),
+        (5373155653104047000.0, "5.3731556531040471E18"),
         (3.16615e20, "3.1661500000000003E20"),
     ],
-)  # fmt: skip
+)
 def test_doubles_print_as_in_java(value: float, text: str) -> None:
     assert java_double(value) == text
 
@@ -93,12 +126,20 @@ def test_doubles_print_as_in_java(value: float, text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0.10000000149011612, "0.1"), (1.5, "1.5"), (3.4028234663852886e38, "3.4028235E38"), (1e10, "1.0E10"),
-        (1.1754943508222875e-38, "1.17549435E-38"), (1.401298464324817e-45, "1.4E-45"), (516458176.0, "5.16458176E8"),
-        (math.inf, "Infinity"), (math.nan, "NaN"),
-        (-0.0, "-0.0"), (100.0, "100.0"), (0.0010000000474974513, "0.001"),
+        (0.10000000149011612, "0.1"),
+        (1.5, "1.5"),
+        (3.4028234663852886e38, "3.4028235E38"),
+        (1e10, "1.0E10"),
+        (1.1754943508222875e-38, "1.17549435E-38"),
+        (1.401298464324817e-45, "1.4E-45"),
+        (516458176.0, "5.16458176E8"),
+        (math.inf, "Infinity"),
+        (math.nan, "NaN"),
+        (-0.0, "-0.0"),
+        (100.0, "100.0"),
+        (0.0010000000474974513, "0.001"),
     ],
-)  # fmt: skip
+)
 def test_floats_print_as_in_java(value: float, text: str) -> None:
     assert java_float(value) == text
 
@@ -116,11 +157,19 @@ def test_a_printed_float_reads_back(value: float) -> None:
 @pytest.mark.parametrize(
     ("value", "bits", "whole"),
     [
-        (1e10, 32, 2**31 - 1), (-1e10, 32, -(2**31)), (1e10, 8, -1), (1e10, 16, -1), (-1e10, 8, 0), (300.7, 8, 44),
+        (1e10, 32, 2**31 - 1),
+        (-1e10, 32, -(2**31)),
+        (1e10, 8, -1),
+        (1e10, 16, -1),
+        (-1e10, 8, 0),
+        (300.7, 8, 44),
         (1e19, 64, 2**63 - 1),
-        (-1e19, 64, -(2**63)), (math.nan, 64, 0), (math.inf, 16, -1), (-2.9, 32, -2),
+        (-1e19, 64, -(2**63)),
+        (math.nan, 64, 0),
+        (math.inf, 16, -1),
+        (-2.9, 32, -2),
     ],
-)  # fmt: skip
+)
 def test_doubles_are_cast_as_in_java(value: float, bits: int, whole: int) -> None:
     assert double_to_integer(value, bits) == whole
 
@@ -128,10 +177,19 @@ def test_doubles_are_cast_as_in_java(value: float, bits: int, whole: int) -> Non
 @pytest.mark.parametrize(
     ("text", "printed"),
     [
-        ("1.50", "1.50"), ("5e-10", "5E-10"), ("1e2", "1E+2"), ("-0.00", "0.00"), ("+.5", "0.5"), ("5.", "5"), ("0e-9", "0E-9"),
-        ("\u0661", "1"), ("0.000001", "0.000001"), ("0.0000001", "1E-7"), ("9" * 5000, "9" * 5000),
+        ("1.50", "1.50"),
+        ("5e-10", "5E-10"),
+        ("1e2", "1E+2"),
+        ("-0.00", "0.00"),
+        ("+.5", "0.5"),
+        ("5.", "5"),
+        ("0e-9", "0E-9"),
+        ("\u0661", "1"),
+        ("0.000001", "0.000001"),
+        ("0.0000001", "1E-7"),
+        ("9" * 5000, "9" * 5000),
     ],
-)  # fmt: skip
+)
 def test_decimals_keep_digits_and_scale(text: str, printed: str) -> None:
     assert decimal_text(parse_decimal(text)) == printed
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sluiceway.data import BYTES_SCHEMA
 from sluiceway.data.logical import (
     DATE,
@@ -60,10 +61,12 @@ def test_decimals_of_any_size_come_back_exactly(unscaled: int, scale: int) -> No
 @pytest.mark.parametrize(
     ("schema", "value", "primitive"),
     [
-        (date_schema(), 10**8, 10**8), (timestamp_schema(), 2**63 - 1, 2**63 - 1), (time_schema(), 86400000, 86400000),
+        (date_schema(), 10**8, 10**8),
+        (timestamp_schema(), 2**63 - 1, 2**63 - 1),
+        (time_schema(), 86400000, 86400000),
         (decimal_schema(0), (1 << 20000).to_bytes(2502, "big"), (1 << 20000).to_bytes(2501, "big")),
     ],
-)  # fmt: skip
+)
 def test_what_pythons_own_types_cannot_hold_comes_back_too(schema: Schema, value: Any, primitive: Any) -> None:
     assert schema.name is not None
     assert FROM_LOGICAL[schema.name](schema, TO_LOGICAL[schema.name](schema, value)) == primitive
@@ -79,11 +82,16 @@ def test_any_moment_stands_for_any_other_that_it_could_be() -> None:
 @pytest.mark.parametrize(
     ("schema", "value"),
     [
-        (decimal_schema(2), Decimal("1.5")), (decimal_schema(2), Decimal("NaN")), (decimal_schema(2), 1.5),
-        (date_schema(), dt.datetime(2024, 1, 1, 1, tzinfo=UTC)), (date_schema(), 5), (time_schema(), 5),
-        (time_schema(), dt.date(2024, 1, 1)), (timestamp_schema(), "x"),
+        (decimal_schema(2), Decimal("1.5")),
+        (decimal_schema(2), Decimal("NaN")),
+        (decimal_schema(2), 1.5),
+        (date_schema(), dt.datetime(2024, 1, 1, 1, tzinfo=UTC)),
+        (date_schema(), 5),
+        (time_schema(), 5),
+        (time_schema(), dt.date(2024, 1, 1)),
+        (timestamp_schema(), "x"),
     ],
-)  # fmt: skip
+)
 def test_a_value_of_another_kind_is_refused(schema: Schema, value: Any) -> None:
     assert schema.name is not None
     with pytest.raises(DataError):

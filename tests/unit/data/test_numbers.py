@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import INT64_SCHEMA, BigInteger, Int32, Schema, Struct, java_text, schema_of
-from sluiceway.data.java_classes import java_class
+from sluiceway.data.class_names import java_class
 from sluiceway.errors import DataError
 
 BIG = BigInteger(10**30)

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from sluiceway.data import (
     FLOAT32_SCHEMA,
     FLOAT64_SCHEMA,
@@ -20,9 +21,14 @@ from sluiceway.data import (
 from sluiceway.errors import SchemaProjectorError
 
 OLD = Schema.struct({"a": INT32_SCHEMA, "gone": STRING_SCHEMA, "l": Schema.array(INT8_SCHEMA)})
-NEW = Schema.struct({
-    "a": INT64_SCHEMA, "l": Schema.array(INT32_SCHEMA), "new": OPTIONAL_STRING_SCHEMA, "set": Schema(Type.STRING, default="x"),
-})  # fmt: skip
+NEW = Schema.struct(
+    {
+        "a": INT64_SCHEMA,
+        "l": Schema.array(INT32_SCHEMA),
+        "new": OPTIONAL_STRING_SCHEMA,
+        "set": Schema(Type.STRING, default="x"),
+    }
+)
 
 
 def test_fields_are_widened_dropped_left_out_and_filled_in() -> None:
@@ -51,15 +57,27 @@ def test_values_are_projected(source: Schema, value: Any, target: Schema, projec
     [
         (INT64_SCHEMA, 1, INT32_SCHEMA, "Schema type mismatch. source type: INT64 and target type: INT32"),
         (INT32_SCHEMA, 1, Schema(Type.INT32, name="N"), "Schema name mismatch. source name: null and target name: N"),
-        (INT32_SCHEMA, 1, Schema(Type.INT32, parameters={"a": "b"}),
-         "Schema parameters not equal. source parameters: null and target parameters: {a=b}"),
-        (OPTIONAL_INT32_SCHEMA, 1, INT32_SCHEMA,
-         "Writer schema is optional, however, target schema does not provide a default value."),
-        (OLD, Struct(OLD, {"a": 1}), Schema.struct({"b": INT8_SCHEMA}),
-         f"Required field `b` is missing from source schema: {OLD}"),
+        (
+            INT32_SCHEMA,
+            1,
+            Schema(Type.INT32, parameters={"a": "b"}),
+            "Schema parameters not equal. source parameters: null and target parameters: {a=b}",
+        ),
+        (
+            OPTIONAL_INT32_SCHEMA,
+            1,
+            INT32_SCHEMA,
+            "Writer schema is optional, however, target schema does not provide a default value.",
+        ),
+        (
+            OLD,
+            Struct(OLD, {"a": 1}),
+            Schema.struct({"b": INT8_SCHEMA}),
+            f"Required field `b` is missing from source schema: {OLD}",
+        ),
         (OLD, Struct(OLD, {"a": 1}), Schema.struct({"a": STRING_SCHEMA}), "Error projecting a"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_projected_is_refused(source: Schema, value: Any, target: Schema, message: str) -> None:
     with pytest.raises(SchemaProjectorError) as caught:
         project(source, value, target)

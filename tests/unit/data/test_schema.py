@@ -4,6 +4,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from sluiceway.data import (
     BYTES_SCHEMA,
     INT8_SCHEMA,
@@ -19,8 +20,12 @@ from sluiceway.errors import DataError, SchemaBuilderError
 
 POINT = Schema.struct(
     {"x": INT32_SCHEMA, "y": OPTIONAL_INT32_SCHEMA},
-    optional=True, name="Point", version=2, doc="a point", parameters={"unit": "m"},
-)  # fmt: skip
+    optional=True,
+    name="Point",
+    version=2,
+    doc="a point",
+    parameters={"unit": "m"},
+)
 
 
 def built() -> SchemaBuilder:
@@ -38,9 +43,14 @@ def test_the_builder_makes_what_the_constructor_makes() -> None:
 
 def test_a_schema_with_anything_else_differs() -> None:
     others = [
-        POINT.replace(optional=False), POINT.replace(name="P"), POINT.replace(version=3), POINT.replace(doc=None),
-        POINT.replace(parameters={}), POINT.replace(fields=[("x", INT32_SCHEMA)]), POINT.replace(fields=[("x", INT64_SCHEMA)]),
-    ]  # fmt: skip
+        POINT.replace(optional=False),
+        POINT.replace(name="P"),
+        POINT.replace(version=3),
+        POINT.replace(doc=None),
+        POINT.replace(parameters={}),
+        POINT.replace(fields=[("x", INT32_SCHEMA)]),
+        POINT.replace(fields=[("x", INT64_SCHEMA)]),
+    ]
     assert all(other != POINT for other in others)
     assert len({POINT, POINT.replace(), *others}) == len(others) + 1
     assert Schema(Type.INT8, default=1) != Schema(Type.INT8, default=2)

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+
 from sluiceway.data import (
     BOOLEAN_SCHEMA,
     BYTES_SCHEMA,
@@ -32,9 +33,13 @@ from sluiceway.errors import DataError
 
 INNER = Schema.struct({"a": STRING_SCHEMA})
 USER = Schema.struct(
-    {"name": STRING_SCHEMA, "age": OPTIONAL_INT32_SCHEMA, "team": Schema(Type.STRING, default="none"),
-     "inner": INNER.replace(optional=True)}
-)  # fmt: skip
+    {
+        "name": STRING_SCHEMA,
+        "age": OPTIONAL_INT32_SCHEMA,
+        "team": Schema(Type.STRING, default="none"),
+        "inner": INNER.replace(optional=True),
+    }
+)
 
 
 def test_a_struct_is_used_like_a_dict() -> None:
@@ -103,7 +108,7 @@ MIDNIGHT = dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)
         (Schema.map(STRING_SCHEMA, INT8_SCHEMA), [{}, {"a": 1}], [{"a": None}, {None: 1}, {1: 1}, {"a": 300}, []]),
         (INNER, [Struct(INNER, {"a": "x"})], [{"a": "x"}, Struct(INNER)]),
     ],
-)  # fmt: skip
+)
 def test_values_are_told_from_those_that_do_not_fit(schema: Schema, fits: list[Any], does_not: list[Any]) -> None:
     for value in fits:
         validate_value(schema, value)
@@ -116,14 +121,26 @@ def test_values_are_told_from_those_that_do_not_fit(schema: Schema, fits: list[A
     ("schema", "value", "name", "message"),
     [
         (INT32_SCHEMA, None, None, "Invalid value: null used for required value, schema type: INT32"),
-        (date_schema(), "x", "f",
-         f'Invalid Java object for schema "{DATE}" with type INT32: class java.lang.String for field: "f"'),
-        (Schema.array(STRING_SCHEMA), [1], "f",
-         'Invalid Java object for schema with type STRING: class java.lang.Long for element of array field: "f"'),
-        (Schema.map(STRING_SCHEMA, STRING_SCHEMA), {None: "x"}, None,
-         "Invalid value: null used for required key of map value, schema type: STRING"),
+        (
+            date_schema(),
+            "x",
+            "f",
+            f'Invalid Java object for schema "{DATE}" with type INT32: class java.lang.String for field: "f"',
+        ),
+        (
+            Schema.array(STRING_SCHEMA),
+            [1],
+            "f",
+            'Invalid Java object for schema with type STRING: class java.lang.Long for element of array field: "f"',
+        ),
+        (
+            Schema.map(STRING_SCHEMA, STRING_SCHEMA),
+            {None: "x"},
+            None,
+            "Invalid value: null used for required key of map value, schema type: STRING",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_error_says_where_the_value_is(schema: Schema, value: Any, name: str | None, message: str) -> None:
     with pytest.raises(DataError) as caught:
         validate_value(schema, value, name)

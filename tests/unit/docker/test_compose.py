@@ -18,21 +18,26 @@ from airflow.models.connection import Connection
 from airflow.providers_manager import ProvidersManager
 from airflow.sdk.definitions.connection import Connection as SdkConnection
 from cryptography.fernet import Fernet
+
 from sluiceway.cli.main import parser
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.config.worker_keys import unknown_keys
-from sluiceway.java import find_java
+from sluiceway.java_runtime import find_java
 from sluiceway.provider.settings import OPTIONS, SECTION, airflow_settings
 from sluiceway.stack.broker import KAFKA_VERSION
-
 from support.spark_cluster import spark_home
 
 from .conftest import DOCKER, ROOT, dockerfile, environment
 
 AIRFLOW = [
-    "airflow-init", "airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer", "connect-rest",
-]  # fmt: skip
+    "airflow-init",
+    "airflow-api-server",
+    "airflow-scheduler",
+    "airflow-dag-processor",
+    "airflow-triggerer",
+    "connect-rest",
+]
 BUILT = [*AIRFLOW, "spark-master", "spark-worker"]
 
 

@@ -14,8 +14,12 @@ import pytest
 
 from .conftest import DOCKER
 
-HEALTH = {"metadatabase": {"status": "healthy"}, "scheduler": {"status": "healthy"}, "dag_processor": {"status": "unhealthy"},
-          "triggerer": {"status": None}}  # fmt: skip
+HEALTH = {
+    "metadatabase": {"status": "healthy"},
+    "scheduler": {"status": "healthy"},
+    "dag_processor": {"status": "unhealthy"},
+    "triggerer": {"status": None},
+}
 
 
 class _Airflow(BaseHTTPRequestHandler):

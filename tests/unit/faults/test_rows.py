@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from sluiceway.connectors.verifiable.checker import check
 
+from sluiceway.connectors.verifiable.checker import check
 from support.faults.rows import REQUIRED, Row, ranges, table, without_a_line, without_a_test
 
 

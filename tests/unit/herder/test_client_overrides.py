@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, InvalidConfigError
 from sluiceway.herder.override_policy import OverridePolicy
@@ -29,12 +30,14 @@ def refused(policy: str, key: str) -> str:
         ({POLICY: "All"}, {"acks", "sasl.mechanism", "sasl.jaas.config", "security.protocol"}),
         ({POLICY: "None"}, set()),
         ({POLICY: "Principal"}, {"sasl.mechanism", "sasl.jaas.config", "security.protocol"}),
-        ({POLICY: "org.apache.kafka.connect.connector.policy.PrincipalConnectorClientConfigOverridePolicy"},
-         {"sasl.mechanism", "sasl.jaas.config", "security.protocol"}),
+        (
+            {POLICY: "org.apache.kafka.connect.connector.policy.PrincipalConnectorClientConfigOverridePolicy"},
+            {"sasl.mechanism", "sasl.jaas.config", "security.protocol"},
+        ),
         ({POLICY: "Allowlist", "connector.client.config.override.allowlist": "acks, x"}, {"acks"}),
         ({POLICY: "Allowlist"}, set()),
     ],
-)  # fmt: skip
+)
 def test_only_what_the_policy_allows_may_be_overridden(policy: dict[str, str], allowed: set[str]) -> None:
     values = {"acks": "1", "sasl.mechanism": "PLAIN", "sasl.jaas.config": "s3cret", "security.protocol": "SASL_SSL"}
     name = OverridePolicy.of(policy).name
@@ -74,3 +77,11 @@ def test_a_sink_whose_own_group_would_be_that_of_the_workers_is_refused_by_its_n
     found = findings(SINK, group__id="connect-a")
     assert found == {"name": ("Consumer group for sink connector named a conflicts with Connect worker group connect-a",)}
     assert findings(SINK | {"consumer.override.group.id": "mine"}, group__id="connect-a") == {}
+
+
+def test_the_workers_consumer_group_counts_as_a_sinks_group() -> None:
+    conflict = ("Consumer group for sink connector named a conflicts with Connect worker group workers",)
+    assert findings(SINK, group__id="workers", consumer__group__id="workers") == {"name": conflict}
+    assert findings(SINK, group__id="connect-a", consumer__group__id="others") == {}
+    own = SINK | {"consumer.override.group.id": "mine"}
+    assert findings(own, group__id="workers", consumer__group__id="workers") == {}

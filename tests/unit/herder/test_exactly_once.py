@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+
 from sluiceway.api import ConnectorTransactionBoundaries, ExactlyOnceSupport
 from sluiceway.config.connector import SOURCE
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.exactly_once import check_exactly_once
-
 from support.engine_connectors import ScriptedSourceConnector
 
 REQUIRED = {"exactly.once.support": "required"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import AlreadyExistsError, BadRequestError, InvalidConfigError, NotFoundError
 from sluiceway.herder import Herder

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from sluiceway import discovery
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.herder.validation import installed

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+
 from sluiceway.api import SinkConnector, SinkTask, SourceConnector
 from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.file.source import FileStreamSourceConnector

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+
 from sluiceway.herder.restart_plan import RestartPlan, plan_restart
 from sluiceway.storage.model import RestartRequest, State, Status
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.herder.states import Clock, driver_lives, observe
 from sluiceway.storage.model import State, Status, TargetState
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+
 from sluiceway.api import SourceConnector
 from sluiceway.config.connector import CONNECTOR
 from sluiceway.config.definition import ConfigDef, ConfigKey, Type
@@ -118,7 +119,7 @@ def test_a_config_in_order_is_taken(config: dict[str, str]) -> None:
         ),
         ({"batch.size": "many"}, ["Invalid value many for configuration batch.size: Not a number of type INT"]),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_value_is_refused_in_connects_words(change: dict[str, str], expected: list[str]) -> None:
     assert findings(SOURCE | change) == expected
 
@@ -223,8 +224,10 @@ def test_a_config_is_answered_with_connects_keys_and_then_the_connectors() -> No
     told = names(SINK)
     assert told[:5] == ["name", "connector.class", "connector.plugin.version", "tasks.max", "tasks.max.enforce"]
     assert told[-3:] == [
-        "errors.deadletterqueue.topic.replication.factor", "errors.deadletterqueue.context.headers.enable", "file",
-    ]  # fmt: skip
+        "errors.deadletterqueue.topic.replication.factor",
+        "errors.deadletterqueue.context.headers.enable",
+        "file",
+    ]
     assert validate_config(SINK, WORKER).groups == ("Common", "Transforms", "Predicates", "Error Handling")
 
 
@@ -233,9 +236,11 @@ def test_values_are_shown_as_they_were_understood() -> None:
     configs = validate_config(config, WORKER).configs
     shown = {name: value(configs, name) for name in ("topics", "tasks.max", "errors.log.enable", "key.converter")}
     assert shown == {
-        "topics": "a,b", "tasks.max": "3", "errors.log.enable": "true",
+        "topics": "a,b",
+        "tasks.max": "3",
+        "errors.log.enable": "true",
         "key.converter": "org.apache.kafka.connect.storage.StringConverter",
-    }  # fmt: skip
+    }
 
 
 def test_what_a_connector_does_not_set_is_the_workers() -> None:
@@ -250,8 +255,12 @@ def test_a_transforms_options_stand_in_a_group_of_its_own_required_ones_first() 
     config = SOURCE | {"transforms": "a", "transforms.a.type": "org.apache.kafka.connect.transforms.HoistField$Value"}
     found = validate_config(config, WORKER)
     assert [name for name in names(config) if name.startswith("transforms.")] == [
-        "transforms.a.type", "transforms.a.plugin.version", "transforms.a.field", "transforms.a.negate", "transforms.a.predicate",
-    ]  # fmt: skip
+        "transforms.a.type",
+        "transforms.a.plugin.version",
+        "transforms.a.field",
+        "transforms.a.negate",
+        "transforms.a.predicate",
+    ]
     assert found.groups[-1] == "Transforms: a"
     assert found.errors == ['Missing required configuration "transforms.a.field" which has no default value.']
 
@@ -259,23 +268,31 @@ def test_a_transforms_options_stand_in_a_group_of_its_own_required_ones_first() 
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"transforms": "a,a", "transforms.a.type": "Filter"},
-         ["Invalid value [a, a] for configuration transforms: Duplicate alias provided."]),
-        ({"transforms": "a", "transforms.a.type": "org.apache.kafka.connect.transforms.HoistField"},
-         [ABSTRACT]),
-        ({"transforms": "a", "transforms.a.type": "HoistField$Value", "transforms.a.field": "f"},
-         ["Invalid value HoistField$Value for configuration transforms.a.type: Class HoistField$Value could not be found."]),
-        ({"transforms": "a", "transforms.a.type": "StringConverter"},
-         ["Class class org.apache.kafka.connect.storage.StringConverter does not implement the Transformation interface"]),
-        ({"transforms": "a", "transforms.a.type": "Filter", "transforms.a.negate": "true"},
-         [NEGATE_ALONE]),
-        ({"predicates": "p", "predicates.p.type": "Filter"},
-         ["Class class org.apache.kafka.connect.transforms.Filter does not implement the Predicate interface"]),
+        (
+            {"transforms": "a,a", "transforms.a.type": "Filter"},
+            ["Invalid value [a, a] for configuration transforms: Duplicate alias provided."],
+        ),
+        ({"transforms": "a", "transforms.a.type": "org.apache.kafka.connect.transforms.HoistField"}, [ABSTRACT]),
+        (
+            {"transforms": "a", "transforms.a.type": "HoistField$Value", "transforms.a.field": "f"},
+            ["Invalid value HoistField$Value for configuration transforms.a.type: Class HoistField$Value could not be found."],
+        ),
+        (
+            {"transforms": "a", "transforms.a.type": "StringConverter"},
+            ["Class class org.apache.kafka.connect.storage.StringConverter does not implement the Transformation interface"],
+        ),
+        ({"transforms": "a", "transforms.a.type": "Filter", "transforms.a.negate": "true"}, [NEGATE_ALONE]),
+        (
+            {"predicates": "p", "predicates.p.type": "Filter"},
+            ["Class class org.apache.kafka.connect.transforms.Filter does not implement the Predicate interface"],
+        ),
         ({"key.converter": "org.apache.kafka.connect.storage.Converter"}, ["This class is abstract and cannot be created."]),
-        ({"key.converter": "SimpleHeaderConverter"},
-         ["Class class org.apache.kafka.connect.storage.SimpleHeaderConverter does not implement the Converter interface"]),
+        (
+            {"key.converter": "SimpleHeaderConverter"},
+            ["Class class org.apache.kafka.connect.storage.SimpleHeaderConverter does not implement the Converter interface"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_plugin_that_cannot_serve_is_refused_in_connects_words(change: dict[str, str], expected: list[str]) -> None:
     assert findings(SOURCE | change) == expected
 

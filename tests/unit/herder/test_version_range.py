@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from sluiceway.herder.version_range import VersionRange
+
+from sluiceway.java.version_range import VersionRange
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import pickle
+from unittest.mock import Mock
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, ConnectError, FencedError, KafkaClientError
 from sluiceway.kafka.clients import (
     admin_client,
+    consumer_config,
     internal_consumer_config,
     internal_producer_config,
     producer,
@@ -15,6 +18,7 @@ from sluiceway.kafka.clients import (
     transactional_producer_config,
 )
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
+from sluiceway.kafka.source_cluster import PartitionReader
 
 WORKER = WorkerConfig.of(
     {
@@ -37,6 +41,11 @@ def test_clients_of_internal_topics_take_security_but_not_the_connectors_client_
     assert writing["client.id"] == reading["client.id"] == "g-configs"
     assert (writing["acks"], writing["linger.ms"], writing["partitioner"]) == ("all", "0", "murmur2_random")
     assert (reading["isolation.level"], reading["auto.offset.reset"]) == ("read_committed", "error")
+
+
+def test_the_callers_group_wins_over_all_other_settings_of_a_consumer() -> None:
+    worker = WorkerConfig.of({"group.id": "workers", "consumer.group.id": "shared"})
+    assert consumer_config(worker, "c", "own", {"group.id": "override"})["group.id"] == "own"
 
 
 def test_a_refused_client_config_is_a_kafka_client_error_naming_the_key() -> None:
@@ -117,3 +126,11 @@ def test_an_admin_client_takes_the_connectors_overrides_over_the_workers_and_the
         ("connector-adminclient-c-0", "3", "2000"),
     ]
     assert not any(key.startswith("listeners") for each in made for key in each)
+
+
+def test_records_of_another_cluster_are_read_with_a_consumers_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[dict[str, str]] = []
+    monkeypatch.setattr("sluiceway.kafka.source_cluster.consumer", lambda config: made.append(config) or Mock())
+    PartitionReader({"client.id": "c", "bootstrap.servers": "b:9092"}, {})
+    wanted = consumer_config(WorkerConfig.of({"bootstrap.servers": "b:9092"}), "c", "c")
+    assert made == [{**wanted, "enable.auto.offset.store": "false"}]

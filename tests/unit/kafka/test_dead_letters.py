@@ -4,12 +4,16 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Message
-from sluiceway.kafka.dead_letters import Letter
+
+from sluiceway.kafka.dead_letter_headers import Letter
 
 
 def letter(*headers: tuple[str, bytes | None], **more: Any) -> Letter:
-    return Letter.of(Message(topic="dlq", partition=0, offset=3, key=b"k", value=b"v", headers=list(headers),
-                             **{"timestamp": (1, 1000), **more}))  # fmt: skip
+    return Letter.of(
+        Message(
+            topic="dlq", partition=0, offset=3, key=b"k", value=b"v", headers=list(headers), **{"timestamp": (1, 1000), **more}
+        )
+    )
 
 
 CONTEXT = [("__connect.errors.topic", b"t"), ("__sluiceway.errors.source.offset", b"{}")]
@@ -26,8 +30,9 @@ def test_of_a_letter_that_failed_twice_the_newest_context_counts() -> None:
     assert letter(("__connect.errors.stage", b"OLD"), ("__connect.errors.stage", b"NEW")).context("stage") == "NEW"
 
 
-@pytest.mark.parametrize(("before", "after"), [([], b"1"), ([("__sluiceway.replayed", b"4")], b"5"),
-                                               ([("__sluiceway.replayed", b"x")], b"1")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("before", "after"), [([], b"1"), ([("__sluiceway.replayed", b"4")], b"5"), ([("__sluiceway.replayed", b"x")], b"1")]
+)
 def test_replays_are_counted_in_one_header(before: Any, after: bytes) -> None:
     made = letter(("own", b"1"), *before, *CONTEXT)
     assert made.kept_headers(keep=False) == [("own", b"1"), ("__sluiceway.replayed", after)]

@@ -3,29 +3,48 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.config.client_keys import CLIENT_KEYS
 from sluiceway.config.parsing import Type
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.kafka import clients
+from sluiceway.kafka.client_properties import REFUSED
 from sluiceway.kafka.clients import consumer, consumer_config, producer, producer_config, to_librdkafka
-from sluiceway.kafka.java_keys import REFUSED
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SASL = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
 SAMPLES = {Type.BOOLEAN: "false", Type.INT: "20000", Type.LONG: "20000", Type.SHORT: "30", Type.DOUBLE: "0.5"}
 VALUES = {
-    "acks": "all", "auto.offset.reset": "latest", "batch.size": "16384", "bootstrap.servers": "b:9092",
-    "client.dns.lookup": "use_all_dns_ips", "compression.type": "lz4", "fetch.max.bytes": "52428800", "fetch.max.wait.ms": "500",
-    "fetch.min.bytes": "1", "group.protocol": "classic", "isolation.level": "read_committed", "linger.ms": "5",
-    "max.in.flight.requests.per.connection": "5", "max.poll.interval.ms": "300000", "retries": "2147483647",
-    "session.timeout.ms": "45000", "heartbeat.interval.ms": "3000", "security.protocol": "PLAINTEXT",
+    "acks": "all",
+    "auto.offset.reset": "latest",
+    "batch.size": "16384",
+    "bootstrap.servers": "b:9092",
+    "client.dns.lookup": "use_all_dns_ips",
+    "compression.type": "lz4",
+    "fetch.max.bytes": "52428800",
+    "fetch.max.wait.ms": "500",
+    "fetch.min.bytes": "1",
+    "group.protocol": "classic",
+    "isolation.level": "read_committed",
+    "linger.ms": "5",
+    "max.in.flight.requests.per.connection": "5",
+    "max.poll.interval.ms": "300000",
+    "retries": "2147483647",
+    "session.timeout.ms": "45000",
+    "heartbeat.interval.ms": "3000",
+    "security.protocol": "PLAINTEXT",
     "partition.assignment.strategy": "org.apache.kafka.clients.consumer.RangeAssignor,"
-                                     "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
-    "retry.backoff.ms": "100", "retry.backoff.max.ms": "1000", "reconnect.backoff.ms": "50", "delivery.timeout.ms": "120000",
-    "enable.idempotence": "true", "transaction.timeout.ms": "60000", "send.buffer.bytes": "131072",
+    "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+    "retry.backoff.ms": "100",
+    "retry.backoff.max.ms": "1000",
+    "reconnect.backoff.ms": "50",
+    "delivery.timeout.ms": "120000",
+    "enable.idempotence": "true",
+    "transaction.timeout.ms": "60000",
+    "send.buffer.bytes": "131072",
     "receive.buffer.bytes": "65536",
-}  # fmt: skip
+}
 NOT_WITH_EACH_OTHER = {"group.remote.assignor", "group.instance.id", "transactional.id"}
 
 
@@ -41,11 +60,14 @@ def test_librdkafka_takes_every_key_of_the_java_client(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("java", "refresh"),
-    [({"metadata.max.age.ms": "2000"}, "2000"), ({"metadata.max.age.ms": "0"}, "1"),
-     ({"metadata.max.age.ms": "7200000"}, "3600000"),
-     ({"topic.metadata.refresh.interval.ms": "9", "metadata.max.age.ms": "2000"}, "9"),
-     ({"metadata.max.age.ms": "2000", "topic.metadata.refresh.interval.ms": "9"}, "9")],
-)  # fmt: skip
+    [
+        ({"metadata.max.age.ms": "2000"}, "2000"),
+        ({"metadata.max.age.ms": "0"}, "1"),
+        ({"metadata.max.age.ms": "7200000"}, "3600000"),
+        ({"topic.metadata.refresh.interval.ms": "9", "metadata.max.age.ms": "2000"}, "9"),
+        ({"metadata.max.age.ms": "2000", "topic.metadata.refresh.interval.ms": "9"}, "9"),
+    ],
+)
 def test_the_age_of_metadata_says_how_often_new_partitions_are_looked_for(java: dict[str, str], refresh: str) -> None:
     config = consumer_config(WorkerConfig.of({}), "id", "group", java)
     assert config["topic.metadata.refresh.interval.ms"] == refresh
@@ -60,15 +82,26 @@ def test_what_needs_java_is_refused_with_a_reason(key: str) -> None:
 
 def test_renamed_and_converted_keys_keep_their_meaning() -> None:
     java = {
-        "fetch.max.wait.ms": "1", "max.request.size": "2000", "request.timeout.ms": "3000", "send.buffer.bytes": "4",
-        "max.partition.fetch.bytes": "5", "buffer.memory": "33554432", "auto.offset.reset": "None", "max.poll.records": "7",
+        "fetch.max.wait.ms": "1",
+        "max.request.size": "2000",
+        "request.timeout.ms": "3000",
+        "send.buffer.bytes": "4",
+        "max.partition.fetch.bytes": "5",
+        "buffer.memory": "33554432",
+        "auto.offset.reset": "None",
+        "max.poll.records": "7",
         "partition.assignment.strategy": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
-    }  # fmt: skip
+    }
     assert to_librdkafka(java) == {
-        "fetch.wait.max.ms": "1", "message.max.bytes": "2000", "socket.timeout.ms": "3000", "socket.send.buffer.bytes": "4",
-        "fetch.message.max.bytes": "5", "queue.buffering.max.kbytes": "32768", "auto.offset.reset": "error",
+        "fetch.wait.max.ms": "1",
+        "message.max.bytes": "2000",
+        "socket.timeout.ms": "3000",
+        "socket.send.buffer.bytes": "4",
+        "fetch.message.max.bytes": "5",
+        "queue.buffering.max.kbytes": "32768",
+        "auto.offset.reset": "error",
         "partition.assignment.strategy": "cooperative-sticky",
-    }  # fmt: skip
+    }
 
 
 def test_both_ways_of_rebalancing_are_cut_down_to_the_eager_one_that_java_begins_with_too() -> None:
@@ -78,8 +111,15 @@ def test_both_ways_of_rebalancing_are_cut_down_to_the_eager_one_that_java_begins
 
 
 def test_keys_of_librdkafkas_own_are_left_as_they_are() -> None:
-    own = {"linger.ms": "3", "statistics.interval.ms": "1000", "security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN",
-           "sasl.username": "u", "sasl.password": "p", "ssl.ca.location": "/ca.pem"}  # fmt: skip
+    own = {
+        "linger.ms": "3",
+        "statistics.interval.ms": "1000",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "u",
+        "sasl.password": "p",
+        "ssl.ca.location": "/ca.pem",
+    }
     assert to_librdkafka(own) == own
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.errors import ConfigError
-from sluiceway.kafka.jaas import parse_jaas
-from sluiceway.kafka.java_keys import to_librdkafka
+from sluiceway.java.jaas import parse_jaas
+from sluiceway.kafka.client_properties import to_librdkafka
 
 PACKAGE = "org.apache.kafka.common.security"
 PLAIN = f"{PACKAGE}.plain.PlainLoginModule"
@@ -93,18 +94,27 @@ def test_oauth_with_a_token_endpoint_is_oidc() -> None:
     handler = f"{PACKAGE}.oauthbearer.OAuthBearerLoginCallbackHandler"
     more = {"sasl.oauthbearer.token.endpoint.url": url, "sasl.login.callback.handler.class": handler}
     expected = {
-        "sasl.oauthbearer.method": "oidc", "sasl.oauthbearer.token.endpoint.url": url, "sasl.oauthbearer.client.id": "me",
-        "sasl.oauthbearer.client.secret": "s", "sasl.oauthbearer.scope": "kafka",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": url,
+        "sasl.oauthbearer.client.id": "me",
+        "sasl.oauthbearer.client.secret": "s",
+        "sasl.oauthbearer.scope": "kafka",
         "sasl.oauthbearer.extensions": "logicalCluster=lkc-1",
-    }  # fmt: skip
+    }
     assert mapped("OAUTHBEARER", line, **more) == expected
 
 
 def test_oauth_takes_the_clients_name_from_the_keys_of_kafka_4_too() -> None:
-    found = mapped("OAUTHBEARER", f"{OAUTH} required;", **{
-        "sasl.oauthbearer.token.endpoint.url": "https://idp", "sasl.oauthbearer.scope": "k",
-        "sasl.oauthbearer.client.credentials.client.id": "me", "sasl.oauthbearer.client.credentials.client.secret": "s",
-    })  # fmt: skip
+    found = mapped(
+        "OAUTHBEARER",
+        f"{OAUTH} required;",
+        **{
+            "sasl.oauthbearer.token.endpoint.url": "https://idp",
+            "sasl.oauthbearer.scope": "k",
+            "sasl.oauthbearer.client.credentials.client.id": "me",
+            "sasl.oauthbearer.client.credentials.client.secret": "s",
+        },
+    )
     assert [found[f"sasl.oauthbearer.{key}"] for key in ("client.id", "client.secret", "scope")] == ["me", "s", "k"]
 
 
@@ -128,11 +138,16 @@ def test_oauth_that_needs_java_is_refused(key: str, value: str) -> None:
 
 
 def test_oauth_by_a_signed_assertion() -> None:
-    found = mapped("OAUTHBEARER", None, **{
-        "sasl.oauthbearer.token.endpoint.url": "https://idp", "sasl.oauthbearer.assertion.algorithm": "RS256",
-        "sasl.oauthbearer.assertion.template.file": "/t",
-        "sasl.oauthbearer.jwt.retriever.class": f"{PACKAGE}.oauthbearer.JwtBearerJwtRetriever",
-    })  # fmt: skip
+    found = mapped(
+        "OAUTHBEARER",
+        None,
+        **{
+            "sasl.oauthbearer.token.endpoint.url": "https://idp",
+            "sasl.oauthbearer.assertion.algorithm": "RS256",
+            "sasl.oauthbearer.assertion.template.file": "/t",
+            "sasl.oauthbearer.jwt.retriever.class": f"{PACKAGE}.oauthbearer.JwtBearerJwtRetriever",
+        },
+    )
     assert found["sasl.oauthbearer.grant.type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
     assert (found["sasl.oauthbearer.assertion.algorithm"], found["sasl.oauthbearer.assertion.jwt.template.file"]) == (
         "RS256",
@@ -145,5 +160,7 @@ def test_kerberos_settings_come_out_of_the_line() -> None:
         'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/k" principal="me@R" serviceName="kafka";'
     )
     assert mapped("GSSAPI", line) == {
-        "sasl.kerberos.keytab": "/k", "sasl.kerberos.principal": "me@R", "sasl.kerberos.service.name": "kafka",
-    }  # fmt: skip
+        "sasl.kerberos.keytab": "/k",
+        "sasl.kerberos.principal": "me@R",
+        "sasl.kerberos.service.name": "kafka",
+    }

@@ -6,11 +6,11 @@ import ssl
 from pathlib import Path
 
 import pytest
-from sluiceway.errors import ConfigError
-from sluiceway.kafka.clients import producer
-from sluiceway.kafka.java_keys import to_librdkafka
-from sluiceway.stack import truststore
 
+from sluiceway.errors import ConfigError
+from sluiceway.kafka.client_properties import to_librdkafka
+from sluiceway.kafka.clients import producer
+from sluiceway.stack import truststore
 from support.certificates import Authority
 
 PASSWORD = "hunter2"

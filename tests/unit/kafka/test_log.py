@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
+
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, InternalTopicError
-from sluiceway.kafka import log as log_module
-from sluiceway.kafka.log import CompactedTopic, LogRecord, TopicTail
+from sluiceway.kafka import kafka_based_log as log_module
+from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord, TopicTail
 
 
 class Message:
@@ -82,9 +83,11 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(log_module, "topic_id", lambda _admin, _topic: state.id)
     monkeypatch.setattr(log_module, "_MISSING_SECONDS", 0.01)
     monkeypatch.setattr(log_module, "begin_offsets", lambda _admin, places: dict.fromkeys(places, 0))
-    monkeypatch.setattr(log_module, "end_offsets", lambda _admin, _places: {
-        TopicPartition("t", partition): end for partition, end in state.ends.items()
-    })  # fmt: skip
+    monkeypatch.setattr(
+        log_module,
+        "end_offsets",
+        lambda _admin, _places: {TopicPartition("t", partition): end for partition, end in state.ends.items()},
+    )
     return state
 
 

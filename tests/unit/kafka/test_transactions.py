@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError, KafkaClientError
-from sluiceway.kafka import transactions
-from sluiceway.kafka.transactions import TransactionalWriter
+from sluiceway.kafka import fenced_writer as transactions
+from sluiceway.kafka.fenced_writer import TransactionalWriter
 
 RECORDS = [("t", b"k", b"v"), ("t", b"k2", None)]
 

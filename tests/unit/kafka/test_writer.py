@@ -5,11 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import KafkaClientError
-from sluiceway.kafka import writer
-from sluiceway.kafka.writer import RecordWriter
+from sluiceway.kafka import topic_writer as writer
+from sluiceway.kafka.topic_writer import RecordWriter
 
 
 class Producer:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from airflow.exceptions import AirflowException
 from airflow.sdk.exceptions import AirflowRescheduleException
+
 from sluiceway.operators import ApplicationOperator
 from sluiceway.provider.settings import Settings
 

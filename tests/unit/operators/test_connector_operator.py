@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 from airflow.exceptions import AirflowException
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, TaskDeferred
+
 from sluiceway.errors import InvalidConfigError
 from sluiceway.operators import ConnectorOperator, SinkConnectorOperator, SourceConnectorOperator
-from sluiceway.provider.backfill import Backfill
-from sluiceway.provider.cluster_view import DriverSeen
-from sluiceway.provider.extra_links import ConnectorRestLink
-from sluiceway.provider.movement import Position
+from sluiceway.provider.driver.backfill import Backfill
+from sluiceway.provider.links import ConnectorRestLink
+from sluiceway.provider.progress.cluster_view import DriverSeen
+from sluiceway.provider.progress.position import Position
 from sluiceway.provider.settings import Settings
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
@@ -150,9 +151,12 @@ class Stage:
         class Staged(kind):  # type: ignore[misc, valid-type]
             def _settings(self) -> Settings:
                 return Settings(
-                    worker_properties=stage.worker, pause_poll_interval=0.01, drain_timeout=30, settle_time=4,
+                    worker_properties=stage.worker,
+                    pause_poll_interval=0.01,
+                    drain_timeout=30,
+                    settle_time=4,
                     pause_linger=stage.linger,
-                )  # fmt: skip
+                )
 
             def _link(self, worker: object) -> Kafka:
                 return stage.kafka
@@ -503,9 +507,13 @@ def test_the_dag_may_choose_the_mode() -> None:
 # Backfills.
 
 _RUN = SimpleNamespace(
-    run_type="backfill", run_id="r", dag_id="c", logical_date=None,
-    data_interval_start=datetime(2024, 1, 1, tzinfo=timezone.utc), data_interval_end=datetime(2024, 1, 2, tzinfo=timezone.utc),
-)  # fmt: skip
+    run_type="backfill",
+    run_id="r",
+    dag_id="c",
+    logical_date=None,
+    data_interval_start=datetime(2024, 1, 1, tzinfo=timezone.utc),
+    data_interval_end=datetime(2024, 1, 2, tzinfo=timezone.utc),
+)
 
 
 def test_a_backfill_runs_a_connector_of_its_own_that_is_removed_again() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from airflow.exceptions import AirflowException
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.operators import (

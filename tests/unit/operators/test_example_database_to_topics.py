@@ -7,7 +7,8 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from sluiceway.connectors.jdbc.source import JdbcSourceConnector
+
+from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.operators import SourceConnectorOperator
 from sluiceway.testing import MemoryOffsets, run_source
 

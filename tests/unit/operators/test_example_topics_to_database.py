@@ -7,8 +7,9 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+
 from sluiceway.api import SinkRecord
-from sluiceway.connectors.jdbc.sink import JdbcSinkConnector
+from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Struct
 from sluiceway.operators import SinkConnectorOperator
 from sluiceway.testing import run_sink

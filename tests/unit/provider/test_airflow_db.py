@@ -8,12 +8,13 @@ from contextlib import contextmanager
 
 import pytest
 from airflow.models.log import Log
-from sluiceway.provider import airflow_db
-from sluiceway.provider.airflow_db import AirflowDatabase
-from sluiceway.provider.mirror_rules import Toggle
 from sqlalchemy import create_engine
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import StaticPool
+
+from sluiceway.provider.pause_sync import airflow_db
+from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase
+from sluiceway.provider.pause_sync.rules import Toggle
 
 
 @pytest.fixture

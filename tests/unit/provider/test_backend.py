@@ -7,12 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from sluiceway.errors import ConnectError
 from sluiceway.herder.loggers import Loggers
-from sluiceway.provider import api
+from sluiceway.provider.api import app as api
 from sluiceway.provider.settings import Settings
 from sluiceway.storage import memory
-
 from support.eventually import eventually
 
 

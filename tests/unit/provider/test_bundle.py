@@ -9,11 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 from airflow.sdk import DAG, CronDataIntervalTimetable
+
 from sluiceway.errors import ConfigError, KafkaClientError
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
-from sluiceway.provider.bundle import ConnectorDagBundle
-from sluiceway.provider.connector_dag import connector_dag
-from sluiceway.provider.stubs import stub
+from sluiceway.provider.dag_bundle.bundle import ConnectorDagBundle
+from sluiceway.provider.dag_bundle.connector_dag import connector_dag
+from sluiceway.provider.dag_bundle.stubs import stub
 
 
 class Bundle(ConnectorDagBundle):
@@ -74,7 +75,7 @@ def test_a_kafka_that_is_away_is_asked_ever_more_seldom_and_warned_of_once(
 ) -> None:
     caplog.set_level("INFO")
     now = 0.0
-    monkeypatch.setattr("sluiceway.provider.bundle.time", SimpleNamespace(monotonic=lambda: now, time=time.time))
+    monkeypatch.setattr("sluiceway.provider.dag_bundle.bundle.time", SimpleNamespace(monotonic=lambda: now, time=time.time))
     bundle = Bundle(tmp_path)
     bundle.topic = None
     asked: list[float] = []
@@ -94,7 +95,7 @@ def test_a_kafka_that_is_away_is_asked_ever_more_seldom_and_warned_of_once(
 def test_a_dag_processor_does_not_wait_for_a_kafka_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = tmp_path / "worker.properties"
     worker.write_text("bootstrap.servers=127.0.0.1:1\n")
-    monkeypatch.setattr("sluiceway.provider.bundle._PATIENCE", 0.5)
+    monkeypatch.setattr("sluiceway.provider.dag_bundle.bundle._PATIENCE", 0.5)
     bundle = ConnectorDagBundle(name="connectors", refresh_interval=30, worker_properties=str(worker))
     bundle.base_dir = tmp_path / "bundle"
     began = time.monotonic()

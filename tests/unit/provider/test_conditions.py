@@ -7,9 +7,11 @@ import time
 from typing import Any
 
 import pytest
+
 from sluiceway.errors import NotFoundError
-from sluiceway.provider.cluster_view import DriverSeen
-from sluiceway.provider.conditions import (
+from sluiceway.provider.progress.cluster_view import DriverSeen
+from sluiceway.provider.progress.position import Position
+from sluiceway.provider.triggers.conditions import (
     Condition,
     LagCondition,
     OffsetsCondition,
@@ -19,8 +21,7 @@ from sluiceway.provider.conditions import (
     from_dict,
     to_dict,
 )
-from sluiceway.provider.lag_gate import LagGate
-from sluiceway.provider.movement import Position
+from sluiceway.provider.triggers.lag_gate import LagGate
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 

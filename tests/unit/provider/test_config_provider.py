@@ -6,23 +6,37 @@ import json
 from typing import Any
 
 import pytest
+
 from sluiceway.config.variables import HANDED_OVER, resolver
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.provider.config_provider import AirflowConfigProvider, environment
 
-PROPERTIES = {"config.providers": "env,airflow", "config.providers.env.class": "EnvVarConfigProvider",
-              "config.providers.airflow.class": "AirflowConfigProvider"}  # fmt: skip
+PROPERTIES = {
+    "config.providers": "env,airflow",
+    "config.providers.env.class": "EnvVarConfigProvider",
+    "config.providers.airflow.class": "AirflowConfigProvider",
+}
 
 
 @pytest.fixture
 def masked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return what was masked; a connection ``db`` and a variable ``CODE`` are in Airflow's environment."""
     hidden: list[str] = []
-    monkeypatch.setenv("AIRFLOW_CONN_DB", json.dumps({
-        "conn_type": "postgres", "host": "h", "login": "u", "password": "hunter2", "port": 5432, "schema": "s",
-        "extra": {"sslmode": "require", "n": 1},
-    }))  # fmt: skip
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_DB",
+        json.dumps(
+            {
+                "conn_type": "postgres",
+                "host": "h",
+                "login": "u",
+                "password": "hunter2",
+                "port": 5432,
+                "schema": "s",
+                "extra": {"sslmode": "require", "n": 1},
+            }
+        ),
+    )
     monkeypatch.setenv("AIRFLOW_VAR_CODE", "4711")
     monkeypatch.setattr("airflow.sdk.log.mask_secret", lambda value, *_: hidden.append(value))
     return hidden
@@ -35,11 +49,18 @@ def looked_up(text: str) -> str:
 @pytest.mark.parametrize(
     ("reference", "expected"),
     [
-        ("db:login", "u"), ("db:password", "hunter2"), ("db:host", "h"), ("db:port", "5432"), ("db:schema", "s"),
-        ("db:conn_type", "postgres"), ("db:extra.sslmode", "require"), ("db:extra.n", "1"), ("variable:CODE", "4711"),
+        ("db:login", "u"),
+        ("db:password", "hunter2"),
+        ("db:host", "h"),
+        ("db:port", "5432"),
+        ("db:schema", "s"),
+        ("db:conn_type", "postgres"),
+        ("db:extra.sslmode", "require"),
+        ("db:extra.n", "1"),
+        ("variable:CODE", "4711"),
         ("db:extra.none", "${airflow:db:extra.none}"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.usefixtures("masked")
 def test_a_reference_is_a_connections_field_or_a_variable(reference: str, expected: str) -> None:
     assert looked_up(f"${{airflow:{reference}}}") == expected
@@ -70,8 +91,10 @@ def test_a_task_hands_over_what_both_configs_refer_to_and_masks_it(masked: list[
     found = environment(PROPERTIES | {"sasl.jaas.config": "${airflow:db:login}"}, config)
     assert list(found) == [HANDED_OVER]
     assert json.loads(found[HANDED_OVER]) == {
-        "airflow:db:login": "u", "airflow:db:password": "hunter2", "airflow:variable:CODE": "4711",
-    }  # fmt: skip
+        "airflow:db:login": "u",
+        "airflow:db:password": "hunter2",
+        "airflow:variable:CODE": "4711",
+    }
     assert {"4711", "hunter2", "u"} <= {value for value in masked if isinstance(value, str)}  # Airflow masks the extras too
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from airflow.providers_manager import ProvidersManager
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
+from sluiceway.java.jaas import parse_jaas
 from sluiceway.kafka.clients import producer_config
-from sluiceway.kafka.jaas import parse_jaas
-from sluiceway.provider.connection import CONN_TYPE, FORM_FIELDS, ConnectConnection
+from sluiceway.provider.hooks.connection_type import CONN_TYPE, FORM_FIELDS, ConnectConnection
 
 
 def _parse(host: str | None = None, **extra: object) -> ConnectConnection:
@@ -34,8 +35,10 @@ def test_the_host_names_one_or_several_rest_apis(host: str | None, port: int | N
 def test_the_extra_is_a_workers_properties_and_empty_fields_leave_the_worker_file_its_say() -> None:
     found = _parse(bootstrap__servers="b:9092", group__id="", topic__creation__enable=True, offset__flush__interval__ms=5000)
     assert found.properties == {
-        "bootstrap.servers": "b:9092", "topic.creation.enable": "true", "offset.flush.interval.ms": "5000",
-    }  # fmt: skip
+        "bootstrap.servers": "b:9092",
+        "topic.creation.enable": "true",
+        "offset.flush.interval.ms": "5000",
+    }
     assert found.names_brokers
 
 
@@ -60,9 +63,15 @@ def test_connects_own_clients_and_those_that_move_records_log_in_alike() -> None
 def test_a_connection_of_airflows_kafka_provider_says_where_kafka_is_and_how_to_log_in(tmp_path: Path) -> None:
     ca = tmp_path / "ca.pem"
     ca.write_text("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n")
-    extra = {"bootstrap.servers": "k:1", "security.protocol": "SASL_SSL", "sasl.mechanisms": "SCRAM-SHA-256",
-             "sasl.username": "u", "sasl.password": 'hun"ter\\2', "ssl.ca.location": str(ca),
-             "group.id": "not for us"}  # fmt: skip
+    extra = {
+        "bootstrap.servers": "k:1",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanisms": "SCRAM-SHA-256",
+        "sasl.username": "u",
+        "sasl.password": 'hun"ter\\2',
+        "ssl.ca.location": str(ca),
+        "group.id": "not for us",
+    }
     found = ConnectConnection.of_kafka(extra)
     assert found.servers == ()
     config = producer_config(WorkerConfig.of(found.properties), "p")
@@ -101,9 +110,17 @@ def test_a_reference_is_refused_since_it_would_read_files_of_the_api_server() ->
 
 
 def test_neither_passwords_nor_tokens_are_in_the_repr() -> None:
-    found = ConnectConnection.parse("h", "me", "hidden1", {
-        "rest.token": "hidden2", "sasl.mechanism": "PLAIN", "sasl.username": "me", "sasl.password": "hidden3",
-    })  # fmt: skip
+    found = ConnectConnection.parse(
+        "h",
+        "me",
+        "hidden1",
+        {
+            "rest.token": "hidden2",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "me",
+            "sasl.password": "hidden3",
+        },
+    )
     assert found.login == ("me", "hidden1")
     assert found.token == "hidden2"
     assert "hidden" not in repr(found)

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from airflow.models.connection import Connection
+
 from sluiceway.errors import ConfigError
-from sluiceway.provider.connection_hook import KafkaConnectHook, kafka_overrides
+from sluiceway.provider.hooks.kafka_connect import KafkaConnectHook, kafka_overrides
 
 CONN_ID = "a_cluster"
 

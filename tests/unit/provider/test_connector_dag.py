@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from airflow.sdk import AssetAll, AssetAny
+
 from sluiceway.errors import ConfigError
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
 from sluiceway.operators.application import ApplicationOperator
-from sluiceway.provider.assets import connector_uri, topic_uri, written_uris
-from sluiceway.provider.connector_dag import application_dag, connector_dag
-from sluiceway.provider.stubs import stubs, write_stubs
+from sluiceway.provider.dag_bundle.connector_dag import application_dag, connector_dag
+from sluiceway.provider.dag_bundle.stubs import stubs, write_stubs
+from sluiceway.provider.lineage.assets import connector_uri, topic_uri, written_uris
 from sluiceway.storage.model import ClusterState, ConnectorEntry
 
 SOURCE = {"connector.class": "FileStreamSource", "file": "/in", "topic": "t"}
@@ -84,8 +85,11 @@ def test_what_a_run_wrote_to_has_uris() -> None:
     assert topic_uri("SASL_SSL://k:1,l:2", "t") == "kafka://k:1/t"
     more = {"airflow.outlets": "s3://b/k"}
     assert written_uris("c", {**SOURCE, **more}, sink=False, bootstrap_servers="k:1", topics=["u", "t"]) == [
-        "sluiceway://connectors/c", "kafka://k:1/t", "kafka://k:1/u", "s3://b/k",
-    ]  # fmt: skip
+        "sluiceway://connectors/c",
+        "kafka://k:1/t",
+        "kafka://k:1/u",
+        "s3://b/k",
+    ]
     assert written_uris("c", SINK, sink=True, bootstrap_servers="k:1", topics=[]) == ["sluiceway://connectors/c", "file:///out"]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from fastapi import Depends, FastAPI
 from fastapi.testclient import TestClient
-from sluiceway.provider.access import refuse_other_sites
+
+from sluiceway.provider.api.access import refuse_other_sites
 
 _TOKEN = {"Authorization": "Bearer x"}
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 import pytest
+
 from sluiceway.errors import ConfigError
-from sluiceway.provider.dag_keys import DagKeys, dag_of, inlined, is_generated, is_sink_config
+from sluiceway.provider.dag_bundle.dag_keys import DagKeys, dag_of, inlined, is_generated, is_sink_config
 
 
 def test_without_keys_a_connector_runs_for_ever() -> None:
@@ -65,11 +66,15 @@ def test_callbacks_are_named_by_key() -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("airflow.schedule", "asset:"), ("airflow.schedule", "asset:orders"), ("airflow.schedule", "lag:0"),
-        ("airflow.schedule", "lag:many"), ("airflow.catchup", "perhaps"), ("airflow.start.date", "yesterday"),
+        ("airflow.schedule", "asset:"),
+        ("airflow.schedule", "asset:orders"),
+        ("airflow.schedule", "lag:0"),
+        ("airflow.schedule", "lag:many"),
+        ("airflow.catchup", "perhaps"),
+        ("airflow.start.date", "yesterday"),
         ("sluiceway.application", "shared"),
     ],
-)  # fmt: skip
+)
 def test_what_a_micro_batch_cannot_do_is_refused(key: str, value: str) -> None:
     with pytest.raises(ConfigError, match=key):
         DagKeys.parse({"airflow.mode": "micro-batch", "topics": "t", key: value})

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from sluiceway.provider.driver_processes import DriverProcesses
 
+from sluiceway.provider.driver.processes import DriverProcesses
 from support.eventually import eventually
 
 # Names the driver's file on its own command line, as spark-submit does, and starts it from a thread of its own.

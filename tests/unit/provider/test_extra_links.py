@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time.comms import ErrorResponse
+
 from sluiceway.operators import SinkConnectorOperator
-from sluiceway.provider.extra_links import ConnectorRestLink, SparkUiLink, publish
-from sluiceway.provider.hook import ConnectorSubmitHook
-from sluiceway.provider.submission import Submission
+from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
+from sluiceway.provider.links import ConnectorRestLink, SparkUiLink, publish
 
 
 class _TaskInstance:

@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 
 import sqlalchemy
-from sluiceway.provider.leadership import FileLeadership, leadership
+
+from sluiceway.provider.pause_sync.leadership import FileLeadership, leadership
 
 _HOLD = """
 import sys
 from pathlib import Path
-from sluiceway.provider.leadership import FileLeadership
+from sluiceway.provider.pause_sync.leadership import FileLeadership
 held = FileLeadership(Path(sys.argv[1]))
 print(held.held(), flush=True)
 sys.stdin.read()

@@ -8,10 +8,11 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
-from sluiceway.provider.lineage import DataSet, lineage
+from sluiceway.provider.lineage.datasets import DataSet, lineage
 from sluiceway.provider.settings import Settings
 from sluiceway.storage.model import ConnectorEntry, TargetState
 

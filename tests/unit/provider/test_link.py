@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.provider.link import KafkaLink, write_dead
+from sluiceway.provider.driver.backfill import Backfill
+from sluiceway.provider.driver.internal_topics import KafkaLink, write_dead
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 
@@ -22,8 +28,11 @@ def test_a_dead_drivers_running_tasks_are_unassigned_and_failed_ones_stay_failed
     connector = store.connector("c")
     assert connector == Status(State.UNASSIGNED, "host:1", 7)
     assert [store.tasks("c")[number].state for number in range(4)] == [
-        State.UNASSIGNED, State.FAILED, State.UNASSIGNED, State.PAUSED,
-    ]  # fmt: skip
+        State.UNASSIGNED,
+        State.FAILED,
+        State.UNASSIGNED,
+        State.PAUSED,
+    ]
     assert store.tasks("c")[1].trace == "why"
 
 
@@ -55,9 +64,73 @@ def test_a_pause_is_asked_for_only_if_it_is_still_wanted_once_kafka_is_reached(
 ) -> None:
     topic = _Topic()
     topic.put_connector("c", {"topic": "t"}, target)
-    monkeypatch.setattr("sluiceway.storage.config_store.KafkaConfigStore", lambda worker: topic)
+    monkeypatch.setattr("sluiceway.storage.config_backing_store.KafkaConfigStore", lambda worker: topic)
     done = KafkaLink(WorkerConfig.of({})).ensure_paused("c", lambda: still_wanted)
     entry = topic.snapshot().entry("c")
     assert entry is not None
     assert entry.target_state is asked
     assert done is (asked is not target)
+
+
+class _Herder:
+    """Keeps configs; ``did`` notes what changed offsets."""
+
+    def __init__(self, topic: _Topic) -> None:
+        self.topic = topic
+        self.did: list[str] = []
+
+    def create(self, name: str, config: dict[str, str], target: TargetState) -> None:
+        self.topic.put_connector(name, config, target)
+
+    def topics(self, _name: str) -> list[str]:
+        return []
+
+    def stop(self, name: str) -> None: ...
+
+    def resume(self, name: str) -> None: ...
+
+    def offsets(self, _name: str) -> list[str]:
+        return ["some"]
+
+    def reset_offsets(self, name: str) -> None:
+        self.did.append(f"reset {name}")
+
+    def delete(self, name: str) -> None:
+        self.did.append(f"delete {name}")
+
+
+@pytest.fixture
+def herder(monkeypatch: pytest.MonkeyPatch) -> _Herder:
+    herder = _Herder(_Topic())
+
+    @contextmanager
+    def open_stores(_worker: WorkerConfig) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(config=herder.topic, status=None, offsets=None)
+
+    monkeypatch.setattr("sluiceway.storage.factory.open_stores", open_stores)
+    monkeypatch.setattr("sluiceway.herder.Herder", lambda *_: herder)
+    monkeypatch.setattr("sluiceway.kafka.clients.admin_client", lambda _worker, _own: object())
+    monkeypatch.setattr("sluiceway.kafka.admin.end_offsets", lambda _admin, _places: {})
+    monkeypatch.setattr("sluiceway.kafka.admin.offsets_at", lambda _admin, _places, _at: {})
+    monkeypatch.setattr("sluiceway.kafka.admin.partition_count", lambda _admin, _topic: None)
+    return herder
+
+
+SHARED = WorkerConfig.of({"consumer.group.id": "shared"})
+BACKFILL = Backfill("c.backfill.1", "c", sink=True, start=1, config={"name": "c.backfill.1", "topics": "t"})
+
+
+def test_a_backfill_reads_and_ends_in_a_group_of_its_own(herder: _Herder) -> None:
+    link = KafkaLink(SHARED)
+    link.begin_backfill(BACKFILL)
+    entry = herder.topic.snapshot().entry(BACKFILL.name)
+    assert entry is not None
+    assert (entry.config or {}).get("consumer.override.group.id") == "connect-c.backfill.1"
+    link.end_backfill(BACKFILL.name)
+    assert herder.did == ["reset c.backfill.1", "delete c.backfill.1"]
+
+
+def test_the_end_of_a_backfill_leaves_the_offsets_of_a_shared_group(herder: _Herder) -> None:
+    herder.topic.put_connector(BACKFILL.name, dict(BACKFILL.config), TargetState.STARTED)
+    KafkaLink(SHARED).end_backfill(BACKFILL.name)
+    assert herder.did == ["delete c.backfill.1"]

@@ -7,15 +7,15 @@ import time
 from collections.abc import Collection
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
-from sluiceway.provider.airflow_db import DagFlag
-from sluiceway.provider.mirror import Mirror
-from sluiceway.provider.mirror_rules import Toggle
+from sluiceway.provider.pause_sync.airflow_db import DagFlag
+from sluiceway.provider.pause_sync.pause_sync import Mirror
+from sluiceway.provider.pause_sync.rules import Toggle
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.model import TargetState
-
 from support.eventually import eventually
 
 BUNDLE = "connectors"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from sluiceway.provider.mirror_rules import Decision, changed, decide, generated, targets_by_dag
+
+from sluiceway.provider.pause_sync.rules import Decision, changed, decide, generated, targets_by_dag
 from sluiceway.storage.model import ClusterState, ConnectorEntry, TargetState
 
 STARTED, PAUSED, STOPPED = TargetState.STARTED, TargetState.PAUSED, TargetState.STOPPED

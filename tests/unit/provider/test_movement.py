@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from sluiceway.errors import ConnectError
-from sluiceway.provider.movement import LONGEST, Moved, Position, progress_line
-from sluiceway.provider.movement_watch import MovementWatch
 
+from sluiceway.errors import ConnectError
+from sluiceway.provider.progress.position import LONGEST, Moved, Position, progress_line
+from sluiceway.provider.progress.progress_log import MovementWatch
 from support.eventually import eventually
 
 A, B = {"filename": "a"}, {"filename": "b"}

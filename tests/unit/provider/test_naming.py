@@ -7,8 +7,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sluiceway.errors import ConfigError
-from sluiceway.provider.naming import connector_name, dag_id, is_stub_file, stub_file
+from sluiceway.provider.dag_bundle.dag_ids import connector_name, dag_id, is_stub_file, stub_file
 
 _AIRFLOW_KEY = re.compile(r"[\w.-]+")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import sluiceway.dags
 from sluiceway.cli.airflow_commands import get_cli_commands
-from sluiceway.provider.connection import CONN_TYPE
+from sluiceway.provider.hooks.connection_type import CONN_TYPE
 from sluiceway.provider.provider_info import get_provider_info
 from sluiceway.provider.settings import OPTIONS
 

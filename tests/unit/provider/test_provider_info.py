@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+
+import airflow
 from sluiceway.operators import ConnectorOperator
 from sluiceway.provider.provider_info import get_provider_info
 from sluiceway.provider.settings import OPTIONS
-
-import airflow
 
 
 def test_the_metadata_is_what_airflow_accepts() -> None:

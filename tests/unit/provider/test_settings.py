@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from sluiceway.errors import ConfigError
 from sluiceway.provider.settings import BUNDLE_CLASS, OPTIONS, Settings, airflow_settings, read_settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from sluiceway.provider.stubs import stub, stubs, write_stubs
+from sluiceway.provider.dag_bundle.stubs import stub, stubs, write_stubs
 from sluiceway.storage.model import ClusterState, ConnectorEntry
 
 
@@ -42,8 +42,10 @@ def test_stubs_appear_change_and_go_and_others_files_stay(tmp_path: Path) -> Non
     (tmp_path / "mine.py").write_text("# not ours")
     assert write_stubs(tmp_path, {"connector-a.py": "1", "connector-b.py": "1"}) == ["connector-a.py", "connector-b.py"]
     assert sorted(write_stubs(tmp_path, {"connector-a.py": "2", "connector-c.py": "1"})) == [
-        "connector-a.py", "connector-b.py", "connector-c.py",
-    ]  # fmt: skip
+        "connector-a.py",
+        "connector-b.py",
+        "connector-c.py",
+    ]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["connector-a.py", "connector-c.py", "mine.py"]
     assert (tmp_path / "connector-a.py").read_text() == "2"
 

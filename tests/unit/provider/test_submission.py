@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from airflow.exceptions import AirflowNotFoundException
-from sluiceway.provider.hook import ConnectorSubmitHook
-from sluiceway.provider.submission import Submission
+
+from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 
 
 class _Connection:

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from airflow.exceptions import AirflowException
 from airflow.providers.apache.spark.hooks import spark_submit
+
 from sluiceway.config.properties import parse_properties
 from sluiceway.config.variables import HANDED_OVER
-from sluiceway.provider.hook import ConnectorSubmitHook
-from sluiceway.provider.submission import Submission
+from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 
 # Quotes, backslashes and other alphabets, as a JAAS line may have them.
 SECRET = json.dumps({"worker::sasl.jaas.config": 'Module required password="s3cr\\"et=ü";'})

@@ -9,12 +9,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from sluiceway.errors import ConnectError
 from sluiceway.provider import triggers
-from sluiceway.provider.cluster_view import Cluster, DriverSeen, SharedViews
-from sluiceway.provider.conditions import LagCondition, StateCondition, to_dict
-from sluiceway.provider.movement import Position
+from sluiceway.provider.progress.cluster_view import Cluster, DriverSeen, SharedViews
+from sluiceway.provider.progress.position import Position
 from sluiceway.provider.triggers import ConditionTrigger, LagTrigger
+from sluiceway.provider.triggers.conditions import LagCondition, StateCondition, to_dict
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 
@@ -116,8 +117,11 @@ def test_a_condition_is_all_that_is_stored_of_a_wait() -> None:
     condition = StateCondition("c", ("RUNNING",))
     fields = ConditionTrigger.of(condition, "/w.properties", "broker", 5.0).serialize()[1]
     assert fields == {
-        "condition": to_dict(condition), "worker_file": "/w.properties", "kafka_conn_id": "broker", "interval": 5.0,
-    }  # fmt: skip
+        "condition": to_dict(condition),
+        "worker_file": "/w.properties",
+        "kafka_conn_id": "broker",
+        "interval": 5.0,
+    }
 
 
 def test_a_lag_that_was_there_before_the_resume_is_told_after_it(views: Views) -> None:
@@ -140,7 +144,7 @@ def test_a_shared_view_is_closed_by_its_last_user(monkeypatch: pytest.MonkeyPatc
         def stop(self) -> None:
             log.append("stop")
 
-    monkeypatch.setattr("sluiceway.provider.cluster_view.open_stores", lambda worker: Stores())
+    monkeypatch.setattr("sluiceway.provider.progress.cluster_view.open_stores", lambda worker: Stores())
     views = SharedViews()
     cluster, other = Cluster(str(tmp_path / "w")), Cluster(str(tmp_path / "w"), "broker")
     for each in (cluster, cluster, other):
@@ -170,7 +174,7 @@ def test_a_connection_is_looked_up_when_its_view_is_opened_and_wins_over_the_fil
         return {"bootstrap.servers": f"{conn_id}:9092"}
 
     asked: list[str | None] = []
-    monkeypatch.setattr("sluiceway.provider.cluster_view.open_stores", open_stores)
+    monkeypatch.setattr("sluiceway.provider.progress.cluster_view.open_stores", open_stores)
     views, cluster = SharedViews(), Cluster(str(tmp_path / "w"), "broker")
     views.take(cluster)
     with pytest.raises(ConnectError):

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from sluiceway.provider.verdict import EXIT_FENCED, Verdict, after_end, before_start
+
+from sluiceway.exit_codes import FENCED
+from sluiceway.provider.driver.outcome import Verdict, after_end, before_start
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 RUNS = ConnectorEntry("c", {}, TargetState.STARTED)
 PAUSED = ConnectorEntry("c", {}, TargetState.PAUSED)
 STOPPED = ConnectorEntry("c", {}, TargetState.STOPPED)
-
-
-def test_the_exit_code_of_a_fenced_driver_is_the_drivers() -> None:
-    from sluiceway.spark import driver_app
-
-    assert driver_app.EXIT_FENCED == EXIT_FENCED
 
 
 @pytest.mark.parametrize(
@@ -47,9 +43,9 @@ def test_a_driver_starts_only_for_a_connector_that_is_to_run(
         (1, True, RUNS, Verdict.WAIT),
         (137, False, PAUSED, Verdict.WAIT),
         (1, False, None, Verdict.DONE),
-        (EXIT_FENCED, False, RUNS, Verdict.FENCED),
-        (EXIT_FENCED, True, PAUSED, Verdict.FENCED),
-        (EXIT_FENCED, False, None, Verdict.FENCED),
+        (FENCED, False, RUNS, Verdict.FENCED),
+        (FENCED, True, PAUSED, Verdict.FENCED),
+        (FENCED, False, None, Verdict.FENCED),
     ],
 )
 def test_after_the_driver(

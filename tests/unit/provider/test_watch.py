@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 
 import pytest
-from sluiceway.provider.watch import DriverWatch, Step, next_step
 
+from sluiceway.provider.driver.driver_watch import DriverWatch, Step, next_step
 from support.eventually import eventually
 
 

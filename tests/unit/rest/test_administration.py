@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from sluiceway.api import TopicPartition
 from sluiceway.storage.model import RestartRequest, State
-
 from support.rest_replay import Connect
 
 SOURCE = {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"}
@@ -102,10 +102,12 @@ def test_no_offsets_at_all_are_refused(connect: Connect, body: Any, name: str) -
         ({}, "Offset objects should either be null or contain the key 'position'"),
         ({"position": [1]}, "Offsets may only contain primitive types as values, but field position contains ARRAY"),
         ({"position": {}}, "Offsets may only contain primitive types as values, but field position contains MAP"),
-        ({"position": 2**70},
-         "Offsets may only contain primitive types as values, but field position contains class java.math.BigInteger"),
+        (
+            {"position": 2**70},
+            "Offsets may only contain primitive types as values, but field position contains class java.math.BigInteger",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_connector_refuses_offsets_that_it_could_not_start_from(connect: Connect, offset: Any, message: str) -> None:
     connect.make("s", SOURCE, State.STOPPED)
     assert patch(connect, "s", {"partition": FILE, "offset": offset}) == (500, message)
@@ -135,25 +137,34 @@ def test_a_sinks_offsets_are_those_of_its_group(connect: Connect) -> None:
     ("edit", "status", "message"),
     [
         ({"partition": None, "offset": None}, 400, "The partition for a sink connector offset cannot be null or missing"),
-        ({"partition": {"kafka_topic": "t"}}, 400,
-         "The partition for a sink connector offset must contain the keys 'kafka_topic' and 'kafka_partition'"),
+        (
+            {"partition": {"kafka_topic": "t"}},
+            400,
+            "The partition for a sink connector offset must contain the keys 'kafka_topic' and 'kafka_partition'",
+        ),
         ({"partition": ON_T | {"kafka_topic": None}}, 400, "Kafka topic names must be valid strings and may not be null"),
         ({"partition": ON_T | {"kafka_partition": None}}, 400, "Kafka partitions must be valid numbers and may not be null"),
-        ({"partition": ON_T | {"kafka_partition": "z"}}, 400,
-         NO_PARTITION.format("z")),
-        ({"partition": ON_T, "offset": {"kafka_offset": 1.5}}, 400,
-         NO_OFFSET.format("1.5")),
-        ({"partition": ON_T, "offset": {"kafka_offset": None}}, 400,
-         NO_OFFSET.format("null")),
-        ({"partition": ON_T, "offset": {}}, 400,
-         "The offset for a sink connector should either be null or contain the key 'kafka_offset'"),
+        ({"partition": ON_T | {"kafka_partition": "z"}}, 400, NO_PARTITION.format("z")),
+        ({"partition": ON_T, "offset": {"kafka_offset": 1.5}}, 400, NO_OFFSET.format("1.5")),
+        ({"partition": ON_T, "offset": {"kafka_offset": None}}, 400, NO_OFFSET.format("null")),
+        (
+            {"partition": ON_T, "offset": {}},
+            400,
+            "The offset for a sink connector should either be null or contain the key 'kafka_offset'",
+        ),
         ({"partition": ON_T, "offset": {"kafka_offset": -1}}, 500, "Failed to modify offsets for sink connector k"),
-        ({"partition": ON_T | {"kafka_topic": "nosuch"}, "offset": {"kafka_offset": 1}}, 500,
-         "Failed to alter consumer group offsets for connector k"),
-        ({"partition": ON_T | {"kafka_partition": -1}, "offset": {"kafka_offset": 1}}, 500,
-         "Failed to alter consumer group offsets for connector k"),
+        (
+            {"partition": ON_T | {"kafka_topic": "nosuch"}, "offset": {"kafka_offset": 1}},
+            500,
+            "Failed to alter consumer group offsets for connector k",
+        ),
+        (
+            {"partition": ON_T | {"kafka_partition": -1}, "offset": {"kafka_offset": 1}},
+            500,
+            "Failed to alter consumer group offsets for connector k",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_partition_or_offset_of_a_sink_is_refused_and_nothing_set(
     connect: Connect, edit: Any, status: int, message: str
 ) -> None:
@@ -232,8 +243,10 @@ def test_a_patch_keeps_what_others_changed_while_it_was_being_checked(connect: C
 
     monkeypatch.setattr(validation, "checked", check_slowly)
     assert connect.http.patch("/connectors/s/config", json={"mine": "2"}).json()["config"] == SOURCE | {
-        "name": "s", "other": "1", "mine": "2",
-    }  # fmt: skip
+        "name": "s",
+        "other": "1",
+        "mine": "2",
+    }
 
 
 def test_a_patch_gives_up_where_others_never_stop_changing_the_config(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:

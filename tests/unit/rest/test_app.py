@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 from fastapi import Depends, FastAPI, HTTPException
 from fastapi.testclient import TestClient
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import (
     AlreadyExistsError,
@@ -179,14 +180,17 @@ def test_an_initial_state_of_null_is_none(http: TestClient) -> None:
     "body",
     [b"", b"{", b"[]", b"null", b'"x"', b"\xff", b'{"a": NaN', b'{"a": NaN}', b"1", b"[" * 100_000, b'{"a": "\\ud800"}'],
     ids=lambda body: repr(body[:20]),
-)  # fmt: skip
+)
 def test_a_body_that_cannot_be_read_is_a_bad_request(http: TestClient, body: bytes) -> None:
     create(http)
     requests = [
-        ("POST", "/connectors"), ("PUT", "/connectors/a/config"), ("PATCH", "/connectors/a/config"),
-        ("PATCH", "/connectors/a/offsets"), ("PUT", "/connector-plugins/FileStreamSource/config/validate"),
+        ("POST", "/connectors"),
+        ("PUT", "/connectors/a/config"),
+        ("PATCH", "/connectors/a/config"),
+        ("PATCH", "/connectors/a/offsets"),
+        ("PUT", "/connector-plugins/FileStreamSource/config/validate"),
         ("PUT", "/admin/loggers/x.y"),
-    ]  # fmt: skip
+    ]
     for method, path in requests:
         answer = http.request(method, path, content=body, headers={"content-type": "application/json"})
         assert (answer.status_code, answer.json()["error_code"]) == (400, 400), path
@@ -238,10 +242,23 @@ def test_a_connector_that_kafka_connect_cannot_reach_is_reached_and_deleted_here
 
 @pytest.mark.parametrize(
     "path",
-    ["/connectors/a%2fb", "/connectors/a%2Fb/config", "/connectors/100%25", "/connectors/a%5Cb", "/connectors/a%2Fb/nope",
-     "//connectors", "/connectors//x", "/connectors/%00", "/connectors/a%0Ab/status", "/connectors/%zz", "/connectors/%",
-     "/connectors/%ff", "/connectors/a%EF%B7%90b", "/connector%2Fplugins"],
-)  # fmt: skip
+    [
+        "/connectors/a%2fb",
+        "/connectors/a%2Fb/config",
+        "/connectors/100%25",
+        "/connectors/a%5Cb",
+        "/connectors/a%2Fb/nope",
+        "//connectors",
+        "/connectors//x",
+        "/connectors/%00",
+        "/connectors/a%0Ab/status",
+        "/connectors/%zz",
+        "/connectors/%",
+        "/connectors/%ff",
+        "/connectors/a%EF%B7%90b",
+        "/connector%2Fplugins",
+    ],
+)
 def test_an_ambiguous_or_bad_path_is_refused_unless_it_names_a_connector(http: TestClient, path: str) -> None:
     answer = http.get("http://testserver" + path)
     assert (answer.status_code, answer.json()["error_code"]) == (400, 400)

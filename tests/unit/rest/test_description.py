@@ -53,7 +53,7 @@ def test_topics_are_not_told_where_tracking_is_off(key: str, reading: str | None
         ("1", 400, f"Plugin {SOURCE} not found that matches the version range [1,1], available versions: [4.3.0]"),
         ("[1,", 400, "Invalid version specification: [1,"),
     ],
-)  # fmt: skip
+)
 def test_a_plugins_options_may_be_asked_for_in_one_version(version: str, status: int, message: str | None) -> None:
     answer = Connect().http.get("/connector-plugins/FileStreamSource/config", params={"version": version})
     assert answer.status_code == status

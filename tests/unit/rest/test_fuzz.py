@@ -13,8 +13,8 @@ import re
 from typing import Any
 
 import pytest
-from sluiceway.api import TopicPartition
 
+from sluiceway.api import TopicPartition
 from support.rest_replay import Connect
 
 REQUESTS = int(os.environ.get("SLUICEWAY_FUZZ_REQUESTS", "300"))
@@ -26,20 +26,103 @@ AS_IN_CONNECT = re.compile(
 """What Kafka Connect answers 500 to: a connector or the cluster that refuses offsets, and a plugin that is abstract."""
 LEAK = re.compile(rf"Traceback|File \"|\.py\b|site-packages|{SECRET}|object at 0x")
 
-NAMES = ["a", "b", "s", "k", "a b", "ü漢", "a/b", "100%", "a\\b", ".", "..", "", " ", "x" * 300, "a;b=c", "a?b#c", "%00", "%zz",
-         "%ff", "%2e%2e", "a{b}", "\u202e", "null", "-1"]  # fmt: skip
+NAMES = [
+    "a",
+    "b",
+    "s",
+    "k",
+    "a b",
+    "ü漢",
+    "a/b",
+    "100%",
+    "a\\b",
+    ".",
+    "..",
+    "",
+    " ",
+    "x" * 300,
+    "a;b=c",
+    "a?b#c",
+    "%00",
+    "%zz",
+    "%ff",
+    "%2e%2e",
+    "a{b}",
+    "\u202e",
+    "null",
+    "-1",
+]
 METHODS = ["GET", "PUT", "POST", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "FOO"]
-TEXTS = ["", " ", "1", "-1", "true", "x", "ü", "\x00", "\n", "${file:/etc/passwd:a}", "${x:y}", "${", "${file:", "[", "[1,2)",
-         "(", "*", "a,b,,c", "99999999999999999999", "1e999", "NaN", "\ud800", "FileStreamSource", "FileStreamSink",
-         "org.example.Nope", "org.apache.kafka.connect.json.JsonConverter", "sluiceway.rest.app", "os.system", "builtins.object",
-         "a" * 5000]  # fmt: skip
-KEYS = ["connector.class", "tasks.max", "topic", "topics", "topics.regex", "file", "name", "key.converter", "value.converter",
-        "header.converter", "transforms", "transforms.a.type", "transforms.a.predicate", "predicates", "predicates.p.type",
-        "errors.tolerance", "errors.retry.timeout", "errors.deadletterqueue.topic.name", "producer.override.acks",
-        "consumer.override.group.id", "admin.override.x", "topic.creation.groups", "topic.creation.default.partitions",
-        "exactly.once.support", "airflow.schedule", "airflow.mode", "airflow.nope", "airflow.dag", "batch.size",
-        "value.converter.schemas.enable", "connector.plugin.version", "config.action.reload", "offsets.storage.topic", "",
-        "ü", "transforms.a.field"]  # fmt: skip
+TEXTS = [
+    "",
+    " ",
+    "1",
+    "-1",
+    "true",
+    "x",
+    "ü",
+    "\x00",
+    "\n",
+    "${file:/etc/passwd:a}",
+    "${x:y}",
+    "${",
+    "${file:",
+    "[",
+    "[1,2)",
+    "(",
+    "*",
+    "a,b,,c",
+    "99999999999999999999",
+    "1e999",
+    "NaN",
+    "\ud800",
+    "FileStreamSource",
+    "FileStreamSink",
+    "org.example.Nope",
+    "org.apache.kafka.connect.json.JsonConverter",
+    "sluiceway.rest.app",
+    "os.system",
+    "builtins.object",
+    "a" * 5000,
+]
+KEYS = [
+    "connector.class",
+    "tasks.max",
+    "topic",
+    "topics",
+    "topics.regex",
+    "file",
+    "name",
+    "key.converter",
+    "value.converter",
+    "header.converter",
+    "transforms",
+    "transforms.a.type",
+    "transforms.a.predicate",
+    "predicates",
+    "predicates.p.type",
+    "errors.tolerance",
+    "errors.retry.timeout",
+    "errors.deadletterqueue.topic.name",
+    "producer.override.acks",
+    "consumer.override.group.id",
+    "admin.override.x",
+    "topic.creation.groups",
+    "topic.creation.default.partitions",
+    "exactly.once.support",
+    "airflow.schedule",
+    "airflow.mode",
+    "airflow.nope",
+    "airflow.dag",
+    "batch.size",
+    "value.converter.schemas.enable",
+    "connector.plugin.version",
+    "config.action.reload",
+    "offsets.storage.topic",
+    "",
+    "ü",
+    "transforms.a.field",
+]
 
 
 class Fuzzer:
@@ -76,25 +159,47 @@ class Fuzzer:
         )
 
     def _value(self, depth: int = 0) -> Any:
-        kinds = [lambda: self._random.choice(TEXTS), lambda: self._random.choice(TEXTS), lambda: self._random.randint(-5, 2**66),
-                 lambda: self._random.choice([None, True, False, 1.5, -0.0, 1e300])]  # fmt: skip
+        kinds = [
+            lambda: self._random.choice(TEXTS),
+            lambda: self._random.choice(TEXTS),
+            lambda: self._random.randint(-5, 2**66),
+            lambda: self._random.choice([None, True, False, 1.5, -0.0, 1e300]),
+        ]
         if depth < 2 and self._random.random() < 0.15:
             kinds = [lambda: [self._value(depth + 1)], lambda: {self._random.choice(KEYS): self._value(depth + 1)}]
         return self._random.choice(kinds)()
 
     def _some_config(self) -> dict[str, Any]:
-        base = self._random.choice([
-            {"connector.class": "FileStreamSource", "topic": "t", "file": "/f"},
-            {"connector.class": "FileStreamSink", "topics": "t", "file": "/f"}, {},
-        ])  # fmt: skip
+        base = self._random.choice(
+            [
+                {"connector.class": "FileStreamSource", "topic": "t", "file": "/f"},
+                {"connector.class": "FileStreamSink", "topics": "t", "file": "/f"},
+                {},
+            ]
+        )
         odd = {self._random.choice(KEYS): self._value() for _ in range(self._random.randrange(4))}
         return base | {"database.password": SECRET, "producer.override.sasl.jaas.config": SECRET} | odd
 
     def _connector(self) -> tuple[str, str, Any]:
         task = self._random.choice(TEXTS[:6])
-        rest = ["", "/status", "/tasks", "/tasks/0/status", f"/tasks/{task}/status", "/pause", "/resume", "/stop", "/fence",
-                "/restart?includeTasks=true", "/restart?onlyFailed=x", "/topics", "/topics/reset", "/config", "/offsets",
-                "/tasks/0/restart"]  # fmt: skip
+        rest = [
+            "",
+            "/status",
+            "/tasks",
+            "/tasks/0/status",
+            f"/tasks/{task}/status",
+            "/pause",
+            "/resume",
+            "/stop",
+            "/fence",
+            "/restart?includeTasks=true",
+            "/restart?onlyFailed=x",
+            "/topics",
+            "/topics/reset",
+            "/config",
+            "/offsets",
+            "/tasks/0/restart",
+        ]
         return (
             self._random.choice(METHODS[:5]),
             f"/connectors/{self._name()}{self._random.choice(rest)}",
@@ -150,8 +255,10 @@ def test_no_request_gets_more_out_of_the_api_than_an_answer_in_connects_form(see
     connect, fuzzer = Connect(places=[TopicPartition("t", 0)]), Fuzzer(seed)
     codes: dict[int, int] = {}
     for _ in range(REQUESTS // 2):
-        for name, config in (("s", {"connector.class": "FileStreamSource", "topic": "t", "file": "/f"}),
-                             ("k", {"connector.class": "FileStreamSink", "topics": "t"})):  # fmt: skip
+        for name, config in (
+            ("s", {"connector.class": "FileStreamSource", "topic": "t", "file": "/f"}),
+            ("k", {"connector.class": "FileStreamSink", "topics": "t"}),
+        ):
             if connect.config.snapshot().entry(name) is None:
                 connect.http.post("/connectors", json={"name": name, "config": config, "initial_state": "STOPPED"})
         method, path, headers, content = fuzzer.request()

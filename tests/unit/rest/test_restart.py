@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.rest.app import make_app
@@ -68,9 +69,7 @@ def test_a_restart_with_a_choice_answers_with_the_states_to_come(cluster: Cluste
 
 
 def test_a_stopped_connector_is_shown_as_restarting_without_tasks(cluster: Cluster) -> None:
-    cluster.herder.create(
-        "still", {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"}, TargetState.STOPPED
-    )  # fmt: skip
+    cluster.herder.create("still", {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"}, TargetState.STOPPED)
     code, body = cluster.post("still/restart?includeTasks=true")
     assert (code, body["connector"]["state"], body["tasks"]) == (202, "RESTARTING", [])
 

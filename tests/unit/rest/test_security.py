@@ -16,6 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.herder import Herder
@@ -25,7 +26,6 @@ from sluiceway.rest.server import RestServer
 from sluiceway.rest.settings import HeaderRule, RestSettings
 from sluiceway.rest.tls import server_context
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
-
 from support.certificates import Authority
 
 EXTENSION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
@@ -62,11 +62,17 @@ class Certificate:
         now = datetime.now(timezone.utc)
         names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))])
         certificate = (
-            x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-            .serial_number(x509.random_serial_number()).not_valid_before(now).not_valid_after(now + timedelta(days=1))
-            .add_extension(names, critical=False).add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now)
+            .not_valid_after(now + timedelta(days=1))
+            .add_extension(names, critical=False)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
             .sign(key, hashes.SHA256())
-        )  # fmt: skip
+        )
         encrypted = serialization.BestAvailableEncryption(PASSWORD.encode())
         self.chain = certificate.public_bytes(serialization.Encoding.PEM).decode()
         self.key = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encrypted).decode()
@@ -111,9 +117,12 @@ def test_http_and_https_listen_side_by_side(start: Start, certificate: Certifica
 
 def test_a_certificate_may_stand_in_the_worker_file_itself(start: Start, certificate: Certificate) -> None:
     server = start(
-        listeners="https://127.0.0.1:0", ssl__keystore__type="PEM", ssl__keystore__key=certificate.key,
-        ssl__keystore__certificate__chain=certificate.chain, ssl__key__password=PASSWORD,
-    )  # fmt: skip
+        listeners="https://127.0.0.1:0",
+        ssl__keystore__type="PEM",
+        ssl__keystore__key=certificate.key,
+        ssl__keystore__certificate__chain=certificate.chain,
+        ssl__key__password=PASSWORD,
+    )
     assert connectors(server.addresses[0], verify=certificate.client()) == 200
 
 
@@ -121,9 +130,11 @@ def test_a_jks_store_will_do_too(start: Start, tmp_path: Path) -> None:
     authority, store = Authority("ca"), tmp_path / "server.jks"
     store.write_bytes(authority.jks_keystore("localhost", PASSWORD, "another"))
     server = start(
-        listeners="https://127.0.0.1:0", ssl__keystore__location=str(store), ssl__keystore__password=PASSWORD,
+        listeners="https://127.0.0.1:0",
+        ssl__keystore__location=str(store),
+        ssl__keystore__password=PASSWORD,
         ssl__key__password="another",
-    )  # fmt: skip
+    )
     assert connectors(server.addresses[0], verify=ssl.create_default_context(cadata=authority.pem)) == 200
 
 
@@ -132,9 +143,12 @@ def test_admin_listeners_may_have_a_certificate_of_their_own(start: Start, certi
     store.write_bytes(authority.keystore("admin", PASSWORD))
     own = {"location": str(store), "password": PASSWORD}
     server = start(
-        listeners="https://127.0.0.1:0", admin__listeners="https://127.0.0.1:0", ssl__keystore__location=str(certificate.pem),
-        ssl__key__password=PASSWORD, **{f"admin.listeners.https.ssl.keystore.{key}": value for key, value in own.items()},
-    )  # fmt: skip
+        listeners="https://127.0.0.1:0",
+        admin__listeners="https://127.0.0.1:0",
+        ssl__keystore__location=str(certificate.pem),
+        ssl__key__password=PASSWORD,
+        **{f"admin.listeners.https.ssl.keystore.{key}": value for key, value in own.items()},
+    )
     trusting = ssl.create_default_context(cadata=authority.pem)
     assert httpx.get(f"{server.admin_addresses[0]}/admin/loggers/root", verify=trusting).status_code == 200
     assert connectors(server.addresses[0], verify=certificate.client()) == 200
@@ -142,9 +156,12 @@ def test_admin_listeners_may_have_a_certificate_of_their_own(start: Start, certi
 
 def test_clients_can_be_asked_for_certificates(start: Start, certificate: Certificate) -> None:
     server = start(
-        listeners="https://127.0.0.1:0", ssl__keystore__location=str(certificate.pem), ssl__key__password=PASSWORD,
-        ssl__client__auth="required", ssl__truststore__certificates=certificate.chain,
-    )  # fmt: skip
+        listeners="https://127.0.0.1:0",
+        ssl__keystore__location=str(certificate.pem),
+        ssl__key__password=PASSWORD,
+        ssl__client__auth="required",
+        ssl__truststore__certificates=certificate.chain,
+    )
     assert connectors(server.addresses[0], verify=certificate.client(own=True)) == 200
     with pytest.raises((httpx.ReadError, httpx.RemoteProtocolError, httpx.ConnectError)):
         connectors(server.addresses[0], verify=certificate.client())
@@ -171,7 +188,7 @@ def test_prefixed_keys_are_taken_instead_of_the_others_not_beside_them(certifica
         ({"ssl.keystore.location": "{pem}", "ssl.key.password": PASSWORD, "ssl.truststore.certificates": "x"}, "no certificates"),
         ({"ssl.keystore.location": "{pem}", "ssl.key.password": PASSWORD, "ssl.enabled.protocols": "SSLv3"}, "TLSv1.2, TLSv1.3"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_used_is_told_without_passwords(certificate: Certificate, keys: dict[str, str], message: str) -> None:
     def filled(text: str) -> str:
         return text.format(pem=certificate.pem, p12=certificate.p12, jks=certificate.jks)
@@ -258,9 +275,24 @@ def test_users_are_found_where_kafka_connects_extension_finds_them(
 
 
 @pytest.mark.parametrize(
-    "header", [None, "", "Basic", "Basic x", "Basic ====", "Basic Ym9i", "Bearer y", "Basic Ym9iOm5v", "Basic ZW1wdHk6",
-               "Basic Og==", "Basic bm9ib2R5OgA=", "Basic bm9ib2R5Og==", "Basic /////w==", "Digest x"],
-)  # fmt: skip
+    "header",
+    [
+        None,
+        "",
+        "Basic",
+        "Basic x",
+        "Basic ====",
+        "Basic Ym9i",
+        "Bearer y",
+        "Basic Ym9iOm5v",
+        "Basic ZW1wdHk6",
+        "Basic Og==",
+        "Basic bm9ib2R5OgA=",
+        "Basic bm9ib2R5Og==",
+        "Basic /////w==",
+        "Digest x",
+    ],
+)
 def test_wrong_credentials_are_refused_whatever_they_look_like(start: Start, users: Path, header: str | None) -> None:
     address = start(**{"sluiceway.rest.basic.auth.file": str(users)}).addresses[0]
     assert connectors(address, headers={} if header is None else {"authorization": header}) == 401
@@ -314,9 +346,14 @@ def test_credentials_that_cannot_be_read_stop_the_start(keys: dict[str, str], me
 
 
 @pytest.mark.parametrize(
-    "text", ["", "KafkaClient { a.PropertyFileLoginModule required file=x; };", "KafkaConnect { a.Other required file=x; };",
-             "KafkaConnect { a.PropertyFileLoginModule required; };"],
-)  # fmt: skip
+    "text",
+    [
+        "",
+        "KafkaClient { a.PropertyFileLoginModule required file=x; };",
+        "KafkaConnect { a.Other required file=x; };",
+        "KafkaConnect { a.PropertyFileLoginModule required; };",
+    ],
+)
 def test_a_jaas_file_without_the_users_file_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "jaas.conf"
     file.write_text(text)

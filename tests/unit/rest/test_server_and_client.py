@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import httpx
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, MissingToolError
 from sluiceway.herder import Herder

@@ -7,7 +7,7 @@ from typing import Any
 
 from sluiceway.api import Predicate, SinkRecord, SourceRecord, Transform
 from sluiceway.api.transform import ConnectRecord, R
-from sluiceway.runtime.chain import Chain, StageError, Transformed, chain_of
+from sluiceway.runtime.transforms.transformation_chain import Chain, StageError, Transformed, chain_of
 
 JAVA = "org.apache.kafka.connect.transforms."
 
@@ -15,8 +15,10 @@ JAVA = "org.apache.kafka.connect.transforms."
 def chain_config(*stages: Mapping[str, str], **predicates: Mapping[str, str]) -> dict[str, str]:
     """Return a config of transforms t0, t1, ... and of predicates by alias; types without a dot are Connect's."""
     config = {"transforms": ",".join(f"t{index}" for index in range(len(stages))), "predicates": ",".join(predicates)}
-    parts = {**{f"transforms.t{index}": stage for index, stage in enumerate(stages)},
-             **{f"predicates.{alias}": predicate for alias, predicate in predicates.items()}}  # fmt: skip
+    parts = {
+        **{f"transforms.t{index}": stage for index, stage in enumerate(stages)},
+        **{f"predicates.{alias}": predicate for alias, predicate in predicates.items()},
+    }
     for prefix, options in parts.items():
         package = JAVA + ("predicates." if prefix.startswith("predicates") else "")
         for name, value in options.items():
@@ -81,7 +83,11 @@ class Closing(Transform, Predicate):
 def shape(record: SourceRecord | SinkRecord) -> tuple[Any, ...]:
     """Return everything in a record, comparable (NaN equals itself, -0.0 is not 0.0)."""
     return tuple(
-        value if name.endswith("schema") else (repr(value), type(value)) if name != "headers" else
-        [(key, repr(item), schema) for key, item, schema in value]
-        for name in record.__slots__ for value in [getattr(record, name)]
-    )  # fmt: skip
+        value
+        if name.endswith("schema")
+        else (repr(value), type(value))
+        if name != "headers"
+        else [(key, repr(item), schema) for key, item, schema in value]
+        for name in record.__slots__
+        for value in [getattr(record, name)]
+    )

@@ -3,9 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from sluiceway.api import SourceRecord
 from sluiceway.errors import ConnectError
-from sluiceway.runtime.boundaries import ConnectorBoundary, IntervalBoundary, PollBoundary, Verdict
+from sluiceway.runtime.source.transaction_boundary import ConnectorBoundary, IntervalBoundary, PollBoundary, Verdict
 
 COMMIT, ABORT, CONTINUE = Verdict.COMMIT, Verdict.ABORT, Verdict.CONTINUE
 

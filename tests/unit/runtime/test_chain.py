@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Header, Schema, Struct
 from sluiceway.errors import ConnectError, DataError
-from sluiceway.runtime.chain import Chain, StageError
-
+from sluiceway.runtime.transforms.transformation_chain import Chain, StageError
 from unit.runtime.chains import Broken, Closing, chain, run, shape, sink, values
 
 HOIST = {"type": "HoistField$Value", "field": "f"}
@@ -57,8 +57,11 @@ def test_records_of_several_schemas_are_each_transformed_by_their_own() -> None:
     records = [sink(1, INT64_SCHEMA), sink("2"), sink("3", STRING_SCHEMA), sink(4, INT64_SCHEMA)]
     made, _ = run(chain(CAST), *records)
     assert [(record.value, record.value_schema and record.value_schema.type.value) for record in made.records] == [
-        (1, "int32"), (2, None), (3, "int32"), (4, "int32"),
-    ]  # fmt: skip
+        (1, "int32"),
+        (2, None),
+        (3, "int32"),
+        (4, "int32"),
+    ]
 
 
 def test_schemas_are_resolved_once_for_equal_ones(monkeypatch: pytest.MonkeyPatch) -> None:

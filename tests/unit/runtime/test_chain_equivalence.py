@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.data import Header, Schema, Struct, Type
 from sluiceway.data.logical import date_schema, decimal_schema, timestamp_schema
-from sluiceway.runtime.chain import Chain, StageError
-
+from sluiceway.runtime.transforms.transformation_chain import Chain, StageError
 from unit.runtime.chains import chain, shape
 
 FIELDS = ("a", "b", "c")
@@ -79,17 +79,28 @@ SCALARS: list[tuple[Schema, st.SearchStrategy[Any]]] = [
     (Schema(Type.BYTES), st.binary(max_size=3)),
     (decimal_schema(2), st.integers(-999, 999).map(lambda number: Decimal(number).scaleb(-2))),
     (date_schema(), st.dates()),
-    (timestamp_schema(), st.datetimes(dt.datetime(1800, 1, 1)).map(  # noqa: DTZ001 (made aware below)
-        lambda moment: moment.replace(microsecond=0, tzinfo=dt.timezone.utc))),
-]  # fmt: skip
+    (
+        timestamp_schema(),
+        st.datetimes(dt.datetime(1800, 1, 1)).map(  # noqa: DTZ001 (made aware below)
+            lambda moment: moment.replace(microsecond=0, tzinfo=dt.timezone.utc)
+        ),
+    ),
+]
 
 
 def optional(schema: Schema) -> Schema:
     return Schema(
-        schema.type, optional=True, name=schema.name, version=schema.version, doc=schema.doc, parameters=schema.parameters,
-        default=schema.default, fields=[(field.name, field.schema) for field in schema.fields],
-        key_schema=schema.key_schema, value_schema=schema.value_schema,
-    )  # fmt: skip
+        schema.type,
+        optional=True,
+        name=schema.name,
+        version=schema.version,
+        doc=schema.doc,
+        parameters=schema.parameters,
+        default=schema.default,
+        fields=[(field.name, field.schema) for field in schema.fields],
+        key_schema=schema.key_schema,
+        value_schema=schema.value_schema,
+    )
 
 
 @st.composite
@@ -134,11 +145,14 @@ def batches(draw: st.DrawFn) -> list[SourceRecord | SinkRecord]:
     for number in range(draw(st.integers(1, 6))):
         (key_schema, keys), (value_schema, of_value) = draw(st.sampled_from(kinds)), draw(st.sampled_from(kinds))
         data = {
-            "topic": draw(st.sampled_from(["orders", "o", "x"])), "value": draw(of_value), "value_schema": value_schema,
-            "key": draw(st.none() | keys), "key_schema": key_schema,
+            "topic": draw(st.sampled_from(["orders", "o", "x"])),
+            "value": draw(of_value),
+            "value_schema": value_schema,
+            "key": draw(st.none() | keys),
+            "key_schema": key_schema,
             "timestamp": draw(st.sampled_from([None, 0, 1_700_000_000_123])),
             "headers": draw(st.sampled_from([(), (Header("h", 1), Header("h", "x"))])),
-        }  # fmt: skip
+        }
         made.append(
             SinkRecord(kafka_partition=1, kafka_offset=number, **data) if sink else SourceRecord({"p": 1}, {"o": number}, **data)
         )

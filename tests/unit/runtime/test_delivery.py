@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from sluiceway.api import SourceRecord
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, ConnectError, FencedError, KafkaClientError
-from sluiceway.runtime.boundaries import IntervalBoundary, Verdict
-from sluiceway.runtime.delivery import ExactlyOnce, TransactionLostError, deferred
-from sluiceway.runtime.exactly_once import ExactlyOnceSettings, exactly_once_enabled, refuse_where_required
-from sluiceway.runtime.offsets import OffsetWriter
-from sluiceway.runtime.outgoing import Outgoing
-
+from sluiceway.runtime.source.delivery import ExactlyOnce, TransactionLostError, deferred
+from sluiceway.runtime.source.exactly_once import ExactlyOnceSettings, exactly_once_enabled, refuse_where_required
+from sluiceway.runtime.source.offset_storage import OffsetWriter
+from sluiceway.runtime.source.submitted_records import Outgoing
+from sluiceway.runtime.source.transaction_boundary import IntervalBoundary, Verdict
 from support.engine import Offsets, RunningTask
 from support.engine_connectors import SOURCE, script
 
@@ -88,9 +88,15 @@ class Made:
         pending: list[Callable[[], None]] = []
         self.acknowledge = deferred(lambda *what: self.heard.append(what), pending)
         self.delivery = ExactlyOnce(
-            self.sender, offsets, Store(), self.transactions, IntervalBoundary(1000),  # type: ignore[arg-type]
-            acknowledged=pending, settled=lambda *_: self.settled.pop(0), check=lambda: None,
-        )  # fmt: skip
+            self.sender,
+            offsets,
+            Store(),
+            self.transactions,
+            IntervalBoundary(1000),  # type: ignore[arg-type]
+            acknowledged=pending,
+            settled=lambda *_: self.settled.pop(0),
+            check=lambda: None,
+        )
 
 
 @pytest.fixture
@@ -233,8 +239,7 @@ def test_a_connector_that_insists_is_refused_where_it_would_not_run_exactly_once
 def test_a_store_that_knows_no_transactions_runs_at_least_once_unless_the_connector_insists(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from sluiceway.runtime import producing
-
+    from sluiceway.runtime.source import record_sender as producing
     from unit.runtime.fake_clients import FakeProducer
 
     monkeypatch.setattr(producing, "producer", FakeProducer)

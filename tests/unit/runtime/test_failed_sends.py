@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, KafkaClientError
-from sluiceway.runtime import producing
-from sluiceway.runtime.converters import task_converters
-from sluiceway.runtime.offsets import OffsetWriter
-from sluiceway.runtime.outgoing import Outgoing
-from sluiceway.runtime.producing import RecordSender
-from sluiceway.runtime.tolerance import Tolerance
-
+from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.source import record_sender as producing
+from sluiceway.runtime.source.offset_storage import OffsetWriter
+from sluiceway.runtime.source.record_sender import RecordSender
+from sluiceway.runtime.source.submitted_records import Outgoing
+from sluiceway.runtime.task_converters import task_converters
 from support.engine import Offsets, RunningTask
 from support.engine_connectors import ACKNOWLEDGED_SOURCE, SOURCE, Script, script
 from unit.runtime.fake_clients import FakeProducer
@@ -108,9 +108,14 @@ def test_a_record_that_the_client_itself_refuses_is_left_out(producers: list[Fak
 def test_not_everything_has_arrived_while_it_is_not_known_what_becomes_of_a_record(producers: list[FakeProducer]) -> None:
     offsets = OffsetWriter(Offsets(), "src")
     sender = RecordSender(
-        {}, task_converters(config(), WorkerConfig.of(worker())), offsets, Tolerance({"errors.tolerance": "all"}),
-        interrupt=lambda: None, new_topic=lambda _topic: None, tolerant=True,
-    )  # fmt: skip
+        {},
+        task_converters(config(), WorkerConfig.of(worker())),
+        offsets,
+        Tolerance({"errors.tolerance": "all"}),
+        interrupt=lambda: None,
+        new_topic=lambda _topic: None,
+        tolerant=True,
+    )
     sender.send(Outgoing.of(RECORDS[:1]))
     producers[-1].deaf = True
     sends = sender._failed_sends

@@ -4,6 +4,7 @@ import gc
 from collections.abc import Iterator
 
 import pytest
+
 from sluiceway.runtime.garbage import collect_seldom
 
 

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from sluiceway.errors import DataError, RetriableError
-from sluiceway.runtime.interrupts import Interrupted
-from sluiceway.runtime.retries import Retries, delay
+from sluiceway.runtime.errors.retries import Retries, delay
+from sluiceway.runtime.interrupts import Abandoned, Interrupted
 
 
 class Clock:
@@ -28,7 +29,7 @@ class Clock:
 class Flaky:
     """Raises these errors, then answers."""
 
-    def __init__(self, *errors: Exception) -> None:
+    def __init__(self, *errors: BaseException) -> None:
         self._errors: Iterator[Any] = iter(errors)
         self.calls = 0
 
@@ -43,9 +44,13 @@ class Flaky:
 def retries(clock: Clock, seconds: float, longest: float = 60.0, wait: Any = None) -> tuple[Retries, list[str]]:
     told: list[str] = []
     return Retries(
-        seconds, longest, wait or clock.wait, clock=clock,
-        retried=lambda: told.append("retried"), failed=lambda: told.append("failed"),
-    ), told  # fmt: skip
+        seconds,
+        longest,
+        wait or clock.wait,
+        clock=clock,
+        retried=lambda: told.append("retried"),
+        failed=lambda: told.append("failed"),
+    ), told
 
 
 def test_the_delay_doubles_from_300_ms_and_beyond_the_longest_it_is_a_part_of_that() -> None:
@@ -112,3 +117,12 @@ def test_another_order_ends_the_waiting_at_once() -> None:
     with pytest.raises(Interrupted):
         made.again(operation, "it", RetriableError("1"))
     assert operation.calls == 2
+
+
+@pytest.mark.parametrize("command", [Interrupted, Abandoned])
+def test_a_command_during_an_attempt_is_no_failure_of_it(command: type[BaseException]) -> None:
+    made, told = retries(Clock(), 10.0)
+    operation = Flaky(command())
+    with pytest.raises(command):
+        made.again(operation, "it", RetriableError("1"))
+    assert (operation.calls, told) == (1, ["retried"])

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from sluiceway.api import TopicPartition
-from sluiceway.runtime.contexts import SinkContext
-from sluiceway.runtime.sink_commits import SinkCommits
-from sluiceway.runtime.sink_records import Batch
 
+from sluiceway.api import TopicPartition
+from sluiceway.runtime.sink.offset_commits import SinkCommits
+from sluiceway.runtime.sink.sink_records import Batch
+from sluiceway.runtime.sink.sink_task_context import SinkContext
 from support.engine_connectors import Script, ScriptedSinkTask
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -3,10 +3,11 @@ from __future__ import annotations
 import threading
 
 import pytest
+
 from sluiceway.api import TopicPartition
-from sluiceway.runtime.batch_size import BatchSize
-from sluiceway.runtime.bounded import within
-from sluiceway.runtime.positions import Positions
+from sluiceway.runtime.sink.batch_size import BatchSize
+from sluiceway.runtime.sink.bounded import within
+from sluiceway.runtime.sink.position_check import Positions
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Message
+
 from sluiceway.api import Converter, SchemaAndValue, SinkRecord, TopicPartition, Transform
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import INT8_SCHEMA, STRING_SCHEMA, Header
 from sluiceway.errors import RetriableError
-from sluiceway.runtime.converters import task_converters
-from sluiceway.runtime.errant_records import consumed
-from sluiceway.runtime.interrupts import Interrupted
-from sluiceway.runtime.sink_records import RecordReader
-from sluiceway.runtime.tolerance import Tolerance
-from sluiceway.runtime.transforming import transformed
-
+from sluiceway.runtime.errors.errant_record_reporter import consumed
+from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.interrupts import Abandoned, Interrupted
+from sluiceway.runtime.sink.sink_records import RecordReader
+from sluiceway.runtime.task_converters import task_converters
+from sluiceway.runtime.transforms.batch_transform import transformed
 from unit.runtime.chains import chain, sink, values
 
 
@@ -73,8 +73,9 @@ def test_a_chain_changes_what_the_task_sees_but_not_where_records_were_read_from
     batch = reader()[0].read([message(5, None), message(6, None, partition=1)])
     batch.transform(chain({"type": "RegexRouter", "regex": "t", "replacement": "u"}, in_place=True), Tolerance({}))
     assert [(record.topic, record.original_topic, record.original_kafka_offset) for record in batch.records] == [
-        ("u", "t", 5), ("u", "t", 6),
-    ]  # fmt: skip
+        ("u", "t", 5),
+        ("u", "t", 6),
+    ]
     batch.drop(frozenset({TopicPartition("t", 1)}))
     assert [record.kafka_offset for record in batch.records] == [5]
 
@@ -139,8 +140,13 @@ def test_a_converter_that_is_not_ready_is_asked_again(part: str, failures: int, 
     def wait(_seconds: float) -> None:
         clock[0] += 1.0
 
-    config = {"key.converter": "ByteArrayConverter", "value.converter": "ByteArrayConverter", "errors.tolerance": "all",
-              "errors.retry.timeout": "10000", f"{part}.converter": f"{__name__}.Unready"}  # fmt: skip
+    config = {
+        "key.converter": "ByteArrayConverter",
+        "value.converter": "ByteArrayConverter",
+        "errors.tolerance": "all",
+        "errors.retry.timeout": "10000",
+        f"{part}.converter": f"{__name__}.Unready",
+    }
     tolerance = Tolerance(config, wait=wait)
     tolerance._retries._clock = lambda: clock[0]
     Unready.left = failures
@@ -164,6 +170,20 @@ def test_another_order_while_a_converter_is_not_ready_leaves_the_batch() -> None
         read.read([message(0, b"v")])
     assert (tolerance.skipped, Unready.left) == (0, 99)
     Unready.left = 0
+
+
+@pytest.mark.parametrize("command", [Interrupted, Abandoned])
+def test_a_command_inside_a_conversion_is_no_failure_of_the_record(command: type[BaseException]) -> None:
+    read, _ = reader(errors_tolerance="all", errors_retry_timeout="-1")
+
+    def interrupted(_value: bytes | None) -> Any:
+        raise command
+
+    read._decoders["t"] = (interrupted, interrupted)
+    with pytest.raises(command):
+        read.read([message(0, b"v")])
+    counts = read._tolerance.counts
+    assert (counts.record_failures, counts.record_errors, counts.retries) == (0, 0, 0)
 
 
 HOIST = {"type": "HoistField$Value", "field": "f"}
@@ -205,9 +225,7 @@ def test_records_that_a_chain_takes_later_come_in_their_places() -> None:
     tolerance = Tolerance(config, wait=lambda _seconds: None)
     NotYet.left = {"a": 7, "c": 5}
     records = [sink(value) for value in ("a", "b", "c", "d")]
-    made = transformed(
-        chain({"type": f"{__name__}.NotYet"}), records, tolerance, place=str, original=consumed
-    )  # fmt: skip
+    made = transformed(chain({"type": f"{__name__}.NotYet"}), records, tolerance, place=str, original=consumed)
     assert values(made.records) == ["a", "a+", "b", "b+", "c", "c+", "d", "d+"]
     assert (made.origins, made.failure, tolerance.skipped) == ([0, 0, 1, 1, 2, 2, 3, 3], None, 0)
     assert tolerance.counts.retries >= 2

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
+
 from sluiceway.api import SourceRecord, Transform
 from sluiceway.data import STRING_SCHEMA, Header
 from sluiceway.errors import ConnectError, FencedError, RetriableError
-from sluiceway.runtime import producing
+from sluiceway.runtime.source import record_sender as producing
 from sluiceway.runtime.task import Order
 from sluiceway.storage.model import State
-
 from support.engine import Offsets, Orders, RunningTask
 from support.engine_connectors import ACKNOWLEDGED_SOURCE, SOURCE, Script, script
 from support.eventually import eventually
@@ -79,8 +79,9 @@ def test_key_partition_timestamp_and_headers_reach_kafka() -> None:
     full = record("a", 1, key="k", key_schema=STRING_SCHEMA, kafka_partition=3, timestamp=5, headers=headers)
     run_to_the_end([full, record(None, 2)])
     assert FakeProducer.made[-1].sent == [
-        ("t", b"a", b"k", {"headers": [("h", b"1"), ("h", b"x")], "partition": 3, "timestamp": 5}), ("t", None, None, {}),
-    ]  # fmt: skip
+        ("t", b"a", b"k", {"headers": [("h", b"1"), ("h", b"x")], "partition": 3, "timestamp": 5}),
+        ("t", None, None, {}),
+    ]
 
 
 def test_offsets_are_not_stored_before_kafka_has_the_records_and_are_at_the_next_commit(producers: list[FakeProducer]) -> None:
@@ -226,6 +227,44 @@ def test_abandon_commits_nothing() -> None:
     assert task.reports.states == [State.RUNNING]
 
 
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_task_that_is_abandoned_during_its_last_commit_reports_nothing(
+    fails: bool, producers: list[FakeProducer], caplog: pytest.LogCaptureFixture
+) -> None:
+    def unacknowledged(_task: Any) -> None:
+        producers[-1].deaf = True
+
+    made = script("src", [record("a", 1)], *([ValueError("broken pipe")] if fails else []), on_start=unacknowledged)
+    with RunningTask(config(), worker(offset_flush_timeout_ms="60000")) as task:
+        eventually(lambda: producers and values() == [b"a"])
+        if fails:
+            eventually(lambda: "uncaught and unrecoverable" in caplog.text)
+        else:
+            task.orders.give(Order.STOP)
+            asked = task.orders._asked
+            eventually(lambda: task.orders._asked > asked + 5)  # the last commit waits for Kafka
+        result = task.stop(Order.ABANDON)
+    assert result.failed is fails
+    assert task.reports.states == [State.RUNNING]
+    assert "Abandoned: stopping without a commit" in caplog.text
+    assert "last commit" not in caplog.text
+    assert task.offsets.puts == []
+    assert producers[-1].purged
+    assert made.names() == ["start", "stop"]
+
+
+def test_a_task_that_fails_once_it_is_abandoned_reports_nothing() -> None:
+    def failing(_task: Any) -> None:
+        task.orders.give(Order.ABANDON)
+        raise ValueError("broken pipe")
+
+    script("src", on_start=failing)
+    task = RunningTask(config(), worker())
+    with task:
+        assert task.join().failed
+    assert task.reports.states == []
+
+
 def test_a_task_with_commit_record_hears_of_every_record() -> None:
     made, task = run_to_the_end([record("a", 1), record("b", 2)], connector=ACKNOWLEDGED_SOURCE)
     heard = [call[1:] for call in made.calls if call[0] == "commit_record"]
@@ -348,8 +387,9 @@ class SmallThenBig(Transform):
 def test_a_task_hears_of_each_of_its_own_records_once() -> None:
     made, task = run_through(
         [record(None, 1), record("2", 2), record("1", 3), record(None, 4)],
-        stages=[NO_TOMBSTONES, REPEAT], connector=ACKNOWLEDGED_SOURCE,
-    )  # fmt: skip
+        stages=[NO_TOMBSTONES, REPEAT],
+        connector=ACKNOWLEDGED_SOURCE,
+    )
     heard = [call[1:] for call in made.calls if call[0] == "commit_record"]
     assert sorted(heard, key=str) == [("1", 0, 2), ("2", 0, 1), (None, -1, -1), (None, -1, -1)]
     assert stored(task) == {"position": 4}
@@ -368,8 +408,10 @@ def test_a_record_that_cannot_be_transformed_fails_the_task_at_its_offset() -> N
 def test_a_record_that_cannot_be_transformed_is_skipped_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
     made, task = run_through(
         [record("1", 1), record("x", 2), record("3", 3), record("y", 4)],
-        stages=[CAST], connector=ACKNOWLEDGED_SOURCE, errors_tolerance="all",
-    )  # fmt: skip
+        stages=[CAST],
+        connector=ACKNOWLEDGED_SOURCE,
+        errors_tolerance="all",
+    )
     assert (values(), stored(task)) == ([b"1", b"3"], {"position": 4})
     assert [call[1] for call in made.calls if call[0] == "commit_record"].count("x") == 1
     assert "2 skipped so far" in caplog.text

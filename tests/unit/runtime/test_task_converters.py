@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.converters.string_converter import StringConverter
 from sluiceway.data import STRING_SCHEMA, Header
 from sluiceway.errors import ConfigError
-from sluiceway.runtime.converters import task_converters
+from sluiceway.runtime.task_converters import task_converters
 
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 

@@ -8,19 +8,19 @@ from typing import Any
 import orjson
 import pytest
 from confluent_kafka import KafkaError
+
 from sluiceway.api import SinkTask, SourceRecord
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Header
 from sluiceway.errors import ConfigError, ConnectError, DataError, RetriableError
-from sluiceway.kafka.dead_letters import CONTEXT_PREFIX
-from sluiceway.runtime import dead_letter_queue
-from sluiceway.runtime.dead_letter_queue import DeadLetterQueue
-from sluiceway.runtime.dead_letters import dead_letter
-from sluiceway.runtime.failures import Consumed, Failure, Stage
-from sluiceway.runtime.interrupts import Interrupted
-from sluiceway.runtime.tolerance import ErrorCounts, Tolerance
+from sluiceway.kafka.dead_letter_headers import CONTEXT_PREFIX
+from sluiceway.runtime.errors import dead_letter_queue
+from sluiceway.runtime.errors.dead_letter_queue import DeadLetterQueue
+from sluiceway.runtime.errors.dead_letter_record import dead_letter
+from sluiceway.runtime.errors.processing_context import Consumed, Failure, Stage
+from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, Tolerance
+from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.storage.model import TaskId
-
 from unit.runtime.fake_clients import FakeProducer
 
 TASK = TaskId("orders", 3)
@@ -71,8 +71,12 @@ def test_bad_records_are_left_out_and_counted_where_that_is_tolerated(caplog: py
     made = tolerance(ALL)
     for _ in range(500):
         made.refuse("the record", DataError("bad"), FAILURE)
-    assert counts(made) == {**dict.fromkeys(counts(made), 0),
-                            "record_failures": 500, "record_errors": 500, "records_skipped": 500}  # fmt: skip
+    assert counts(made) == {
+        **dict.fromkeys(counts(made), 0),
+        "record_failures": 500,
+        "record_errors": 500,
+        "records_skipped": 500,
+    }
     assert 10 <= len(caplog.records) < 20, "neither silent nor a flood"
     made.close()
     assert "orders-3 left out 500 records in all" in caplog.text
@@ -137,12 +141,19 @@ def test_a_dead_letter_is_the_original_bytes_and_connects_headers_in_order(produ
     own, *context, (last, trace) = options["headers"]
     assert own == ("h", b"1")
     assert context == [
-        (f"__connect.errors.{name}", text) for name, text in (
-            ("topic", b"t"), ("partition", b"1"), ("offset", b"42"), ("connector.name", b"orders"), ("task.id", b"3"),
-            ("stage", b"VALUE_CONVERTER"), ("class.name", b"sluiceway.converters.json_converter.JsonConverter"),
-            ("exception.class.name", b"sluiceway.errors.DataError"), ("exception.message", b"bad"),
+        (f"__connect.errors.{name}", text)
+        for name, text in (
+            ("topic", b"t"),
+            ("partition", b"1"),
+            ("offset", b"42"),
+            ("connector.name", b"orders"),
+            ("task.id", b"3"),
+            ("stage", b"VALUE_CONVERTER"),
+            ("class.name", b"sluiceway.converters.json_converter.JsonConverter"),
+            ("exception.class.name", b"sluiceway.errors.DataError"),
+            ("exception.message", b"bad"),
         )
-    ]  # fmt: skip
+    ]
     assert last == "__connect.errors.exception.stacktrace"
     assert trace.startswith(b"sluiceway.errors.DataError: bad\n")
     assert b"in caught" in trace
@@ -266,3 +277,18 @@ def test_a_task_may_wait_for_its_report_without_anybody_else_at_work(producers: 
 def test_a_record_that_no_dead_letter_is_asked_for_is_reported_at_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         assert tolerance({**ALL, "errors.log.enable": "true"}).report("it", DataError("bad"), FAILURE).done()
+
+
+@pytest.mark.parametrize("command", [Interrupted, Abandoned])
+def test_a_command_inside_an_operation_is_neither_tolerated_nor_retried_nor_counted(command: type[BaseException]) -> None:
+    made = tolerance({**ALL, "errors.retry.timeout": "-1"})
+    calls: list[int] = []
+
+    def operation() -> None:
+        calls.append(1)
+        raise command
+
+    with pytest.raises(command):
+        made.recover(operation, "the record", RetriableError("not yet"), FAILURE)
+    assert len(calls) == 1
+    assert (made.counts.record_failures, made.counts.record_errors, made.skipped) == (1, 0, 0), "the RetriableError alone"

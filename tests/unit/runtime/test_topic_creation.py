@@ -3,10 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, ConnectError, KafkaClientError
-from sluiceway.runtime import topic_creation
-from sluiceway.runtime.topic_creation import TopicCreation, TopicGroup, topic_groups
+from sluiceway.runtime.source import topic_creation
+from sluiceway.runtime.source.topic_creation import TopicCreation, TopicGroup, topic_groups
 from sluiceway.storage.model import TaskId
 
 DEFAULT = {"topic.creation.default.partitions": "2", "topic.creation.default.replication.factor": "-1"}
@@ -21,8 +22,16 @@ def test_without_settings_there_are_no_groups() -> None:
 
 
 def test_groups_inherit_the_defaults_counts_but_not_its_topic_settings() -> None:
-    config = grouped("a", **{"default.cleanup.policy": "delete", "a.include": "x.*, y", "a.exclude": "xx", "a.retention.ms": "5",
-                             "a.partitions": "7"})  # fmt: skip
+    config = grouped(
+        "a",
+        **{
+            "default.cleanup.policy": "delete",
+            "a.include": "x.*, y",
+            "a.exclude": "xx",
+            "a.retention.ms": "5",
+            "a.partitions": "7",
+        },
+    )
     assert topic_groups(config) == [
         TopicGroup("a", 7, -1, {"retention.ms": "5"}, ("x.*", "y"), ("xx",)),
         TopicGroup("default", 2, -1, {"cleanup.policy": "delete"}),

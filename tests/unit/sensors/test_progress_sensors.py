@@ -8,6 +8,7 @@ from typing import Any
 import pendulum
 import pytest
 from airflow.sdk import DAG
+
 from sluiceway.sensors import TopicRecordsSensor
 
 START, AFTER = pendulum.datetime(2024, 5, 1, tz="UTC"), pendulum.datetime(2024, 5, 2, tz="UTC")

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
+
 from sluiceway.errors import KafkaClientError, NotFoundError
-from sluiceway.provider.conditions import Answer, Condition
-from sluiceway.provider.observe import Observation
+from sluiceway.provider.progress.observation import Observation
 from sluiceway.provider.settings import Settings
+from sluiceway.provider.triggers.conditions import Answer, Condition
 from sluiceway.sensors import ConnectorStateSensor, base
 from sluiceway.storage.model import State
 

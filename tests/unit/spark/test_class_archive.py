@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from sluiceway.errors import ConnectError
 from sluiceway.spark import class_archive, session
 

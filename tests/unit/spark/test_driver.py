@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from sluiceway.spark.driver import Driver
 from sluiceway.spark.driver_app import _shares, _stop_when_unused
-from sluiceway.spark.runner import Outcome
 from sluiceway.storage.memory import MemoryConfigStore
 from sluiceway.storage.model import RestartRequest
-
+from sluiceway.worker.connector_runner import Outcome
+from sluiceway.worker.driver import Driver
 from support.eventually import eventually
 
 SHARED = {"connector.class": "X", "sluiceway.application": "small"}

@@ -6,11 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.runtime.task import TaskResult, TaskSpec
-from sluiceway.spark import executor
-from sluiceway.spark.executor import Assignment, run_partition
 from sluiceway.storage.model import TaskId
+from sluiceway.worker import executor
+from sluiceway.worker.executor import Assignment, run_partition
 
 
 def test_a_task_finds_the_plugins_of_the_workers_plugin_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,13 @@ from __future__ import annotations
 import threading
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, ConnectError, FencedError, KafkaClientError
-from sluiceway.spark import fencing
-from sluiceway.spark.fencing import fence_earlier_tasks, fence_source_tasks
 from sluiceway.storage.memory import MemoryConfigStore
 from sluiceway.storage.model import ConnectorEntry
+from sluiceway.worker import zombie_fencing as fencing
+from sluiceway.worker.zombie_fencing import fence_earlier_tasks, fence_source_tasks
 
 FILE_SOURCE = {"connector.class": "FileStreamSource"}
 ENABLED = WorkerConfig.of({"group.id": "g", "exactly.once.source.support": "enabled"})

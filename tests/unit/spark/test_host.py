@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 _PROGRAM = """
-from sluiceway.spark.host import HostServer, TaskHost
+from sluiceway.worker.standalone_channel import HostServer, TaskHost
 server = HostServer(TaskHost(None, None))
 print(server.services.address)
 server.close()

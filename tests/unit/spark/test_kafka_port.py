@@ -6,18 +6,19 @@ import logging
 from collections.abc import Callable, Iterator
 
 import pytest
+
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import FencedError, InternalTopicError, KafkaClientError
-from sluiceway.kafka.log import LogRecord
+from sluiceway.kafka.kafka_based_log import LogRecord
 from sluiceway.runtime.task import Order, TaskSpec
-from sluiceway.spark import kafka_port
-from sluiceway.spark.kafka_port import KafkaControl, KafkaPort
 from sluiceway.storage.codec import encode_logger_level
 from sluiceway.storage.factory import Stores
 from sluiceway.storage.memory import MemoryConfigStore
 from sluiceway.storage.model import State, Status, TaskId
-from sluiceway.storage.status_store import KafkaStatusStore
+from sluiceway.storage.status_backing_store import KafkaStatusStore
+from sluiceway.worker import kafka_channel as kafka_port
+from sluiceway.worker.kafka_channel import KafkaControl, KafkaPort
 
 WORKER = WorkerConfig.of({"group.id": "g"})
 
@@ -175,9 +176,12 @@ def test_a_task_hears_of_log_levels_that_are_set_for_the_cluster(monkeypatch: py
         return LogRecord(topic, 0, 0, 0, key, value)
 
     tail.records = [
-        record("configs", "connector.c", "DEBUG"), record("configs", "org.a", "LOUD"), record("configs", "connector.d", "TRACE"),
-        record("statuses", "connector.c", "ERROR"), record("configs", "org.a", "WARN"),
-    ]  # fmt: skip
+        record("configs", "connector.c", "DEBUG"),
+        record("configs", "org.a", "LOUD"),
+        record("configs", "connector.d", "TRACE"),
+        record("statuses", "connector.c", "ERROR"),
+        record("configs", "org.a", "WARN"),
+    ]
     assert control.order() is Order.RUN
     assert logging.getLogger("sluiceway").level == logging.DEBUG
     assert logging.getLogger("org.a").level == logging.WARNING

@@ -7,9 +7,10 @@ import sys
 import threading
 
 import pytest
-from sluiceway.spark import parent_watch
-from sluiceway.spark.parent_watch import EXIT_FAILED, Orphaned, stop_with_parent
 
+from sluiceway.exit_codes import FAILED
+from sluiceway.spark import parent_watch
+from sluiceway.spark.parent_watch import Orphaned, stop_with_parent
 from support.eventually import eventually
 
 
@@ -41,7 +42,7 @@ def test_a_driver_that_lost_what_it_depends_on_drains_and_is_ended_if_that_takes
     gone.set()
     eventually(lambda: driver.reasons == ["it is gone"], within=5, what="the driver is told to drain")
     assert orphaned.reason == "it is gone"
-    eventually(lambda: ended == [EXIT_FAILED], within=5, what="the end")
+    eventually(lambda: ended == [FAILED], within=5, what="the end")
 
 
 def test_the_death_of_the_submitter_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 import pytest
+
 from sluiceway.config.providers import ConfigData, ConfigProvider
 from sluiceway.errors import ConnectError
-from sluiceway.spark import connector_life, hosted, runner, task_table
-from sluiceway.spark.runner import Outcome
 from sluiceway.storage.model import State, TargetState
-
+from sluiceway.worker import connector_runner as runner
+from sluiceway.worker import connector_thread as hosted
+from sluiceway.worker import task_table
+from sluiceway.worker import worker_connector as connector_life
+from sluiceway.worker.connector_runner import Outcome
 from support.runner_bench import NAME, RunnerBench, Script
 
 Make = Callable[..., RunnerBench]
@@ -150,9 +153,10 @@ def test_a_failed_task_stays_failed_and_the_others_go_on(make: Make) -> None:
 
 def test_with_a_policy_a_failed_task_is_started_anew_until_its_budget_is_used_up(make: Make) -> None:
     bench = make().start(
-        sluiceway_task_restart_policy="on-failure", sluiceway_task_restart_max_restarts="2",
+        sluiceway_task_restart_policy="on-failure",
+        sluiceway_task_restart_max_restarts="2",
         sluiceway_task_restart_backoff_initial_ms="1",
-    )  # fmt: skip
+    )
     bench.eventually_running()
     for turn in (1, 2, 3):
         bench.eventually(lambda turn=turn: bench.tasks.started[0] == turn, f"start {turn}")  # type: ignore[misc]
@@ -167,9 +171,10 @@ def test_with_a_policy_a_failed_task_is_started_anew_until_its_budget_is_used_up
 
 def test_a_failed_task_that_is_restarted_by_hand_has_its_whole_budget_again(make: Make) -> None:
     bench = make().start(
-        sluiceway_task_restart_policy="on-failure", sluiceway_task_restart_max_restarts="1",
+        sluiceway_task_restart_policy="on-failure",
+        sluiceway_task_restart_max_restarts="1",
         sluiceway_task_restart_backoff_initial_ms="1",
-    )  # fmt: skip
+    )
     bench.eventually_running()
     bench.tasks.end(0, failed=True)
     bench.eventually(lambda: bench.tasks.started[0] == 2, "the restart")
@@ -245,9 +250,10 @@ def test_where_earlier_tasks_are_fenced_together_all_are_started_anew(make: Make
     bench = make()
     monkeypatch.setattr(runner, "needs_fencing", lambda *_: True)
     monkeypatch.setattr(
-        runner, "fence_earlier_tasks",
+        runner,
+        "fence_earlier_tasks",
         lambda *_: fenced.append([number for number, future in bench.tasks.running.items() if not future.done()]),
-    )  # fmt: skip
+    )
     bench.start()
     bench.eventually_running()
     bench.script.tasks = [{"n": "0"}, {"n": "changed"}]

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.stack import leftovers, up
 from sluiceway.stack.airflow import MARKER_VARIABLE, LocalAirflow, unhealthy
 from sluiceway.stack.worker_file import needs_broker, rest_url, worker_properties, write_worker_file
-
 from support.eventually import eventually
 
 HEALTH = {
@@ -103,8 +103,13 @@ def test_ps_of_a_stack_that_was_never_started_fails_and_shows_each_process(tmp_p
     lines: list[str] = []
     assert up.ps(lines.append, home=tmp_path) == 1
     assert [line.split()[0] for line in lines] == [
-        "NAME", "rest", "airflow-api-server", "airflow-scheduler", "airflow-dag-processor", "airflow-triggerer",
-    ]  # fmt: skip
+        "NAME",
+        "rest",
+        "airflow-api-server",
+        "airflow-scheduler",
+        "airflow-dag-processor",
+        "airflow-triggerer",
+    ]
     assert all("not running" in line for line in lines[1:])
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+
 from sluiceway.errors import DataError
 from sluiceway.storage import codec
 from sluiceway.storage.codec import (

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pickle
 
 import pytest
+
 from sluiceway.storage import codec
 from sluiceway.storage.codec import KeyValue
 from sluiceway.storage.config_state import Change, ConfigState
@@ -60,9 +61,13 @@ def test_a_commit_of_no_tasks_clears_them() -> None:
 
 def test_a_delete_clears_everything() -> None:
     state = state_of(
-        connector(), task(0), codec.encode_commit("a", 1), codec.encode_target_state("a", TargetState.PAUSED),
-        codec.encode_connector("a", None), codec.encode_target_state("a", None),
-    )  # fmt: skip
+        connector(),
+        task(0),
+        codec.encode_commit("a", 1),
+        codec.encode_target_state("a", TargetState.PAUSED),
+        codec.encode_connector("a", None),
+        codec.encode_target_state("a", None),
+    )
     assert state.connectors == {}
 
 

@@ -5,10 +5,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, ConnectError, FencedError, KafkaClientError
-from sluiceway.storage import config_store
-from sluiceway.storage.config_store import KafkaConfigStore
+from sluiceway.storage import config_backing_store as config_store
+from sluiceway.storage.config_backing_store import KafkaConfigStore
 
 
 class Writer:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, InternalTopicError
 from sluiceway.storage.factory import Stores, open_stores

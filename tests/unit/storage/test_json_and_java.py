@@ -7,10 +7,12 @@ import struct
 from pathlib import Path
 
 import pytest
-from sluiceway.data.java_maps import string_hash
+
 from sluiceway.errors import DataError
-from sluiceway.storage import connect_json, java_serialization
-from sluiceway.storage.java_order import task_config_order
+from sluiceway.java import serialization as java_serialization
+from sluiceway.java.hash_map import string_hash
+from sluiceway.storage import connect_json
+from sluiceway.storage.task_config_order import task_config_order
 
 DATA = Path(__file__).parent / "data"
 FILES = {name: bytes.fromhex(data) for name, data in json.loads((DATA / "offsets_files.json").read_text()).items()}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.storage.lost_offsets import sources_that_ran
 from sluiceway.storage.model import ClusterState, ConnectorEntry
 
@@ -12,10 +13,13 @@ def ran(config: dict[str, str] | None, *, committed: bool = True) -> list[str]:
 
 @pytest.mark.parametrize(
     "config",
-    [{"connector.class": "FileStreamSource"}, {"connector.class": "org.example.Unheard", "url": "x"},
-     {"connector.class": "MirrorSource", "topics": "a"}],
+    [
+        {"connector.class": "FileStreamSource"},
+        {"connector.class": "org.example.Unheard", "url": "x"},
+        {"connector.class": "MirrorSource", "topics": "a"},
+    ],
     ids=["known", "not installed here", "a source that has topics"],
-)  # fmt: skip
+)
 def test_a_source_that_had_tasks_has_run(config: dict[str, str]) -> None:
     assert ran(config) == ["c"]
 

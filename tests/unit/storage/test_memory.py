@@ -4,6 +4,7 @@ import threading
 from multiprocessing.managers import BaseManager
 
 import pytest
+
 from sluiceway.errors import AlreadyExistsError, NotFoundError
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.model import ClusterState, RestartRequest, State, Status, TargetState, TaskId

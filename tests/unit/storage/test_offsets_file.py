@@ -5,8 +5,9 @@ import os
 from pathlib import Path
 
 import pytest
+
 from sluiceway.errors import ConnectError, DataError
-from sluiceway.storage import java_serialization
+from sluiceway.java import serialization as java_serialization
 from sluiceway.storage.offsets_file import FileOffsetStore
 
 FILES = json.loads((Path(__file__).parent / "data" / "offsets_files.json").read_text())

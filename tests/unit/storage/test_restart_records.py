@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.config.validators import NonEmptyStringWithoutControlChars
 from sluiceway.errors import ConfigError
 from sluiceway.storage.codec import decode_config_record, encode_restart

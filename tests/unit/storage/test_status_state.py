@@ -18,12 +18,15 @@ def state_of(*records: KeyValue) -> StatusState:
 def test_the_last_record_of_a_key_counts_and_tombstones_remove() -> None:
     failed = Status(State.FAILED, "w", 1, trace="x")
     state = state_of(
-        codec.encode_connector_status("a", RUNNING), codec.encode_connector_status("a", failed),
-        codec.encode_task_status(TaskId("a", 0), RUNNING), codec.encode_task_status(TaskId("a", 1), RUNNING),
+        codec.encode_connector_status("a", RUNNING),
+        codec.encode_connector_status("a", failed),
+        codec.encode_task_status(TaskId("a", 0), RUNNING),
+        codec.encode_task_status(TaskId("a", 1), RUNNING),
         codec.encode_task_status(TaskId("a", 0), None),
-        codec.encode_topic_status("a", "t", 0, 1), codec.encode_topic_status("a", "u", 0, 1),
+        codec.encode_topic_status("a", "t", 0, 1),
+        codec.encode_topic_status("a", "u", 0, 1),
         (codec.topic_status_key("a", "t"), None),
-    )  # fmt: skip
+    )
     assert state.connectors == {"a": failed}
     assert state.tasks == {"a": {1: RUNNING}}
     assert state.topics == {"a": {"u"}}
@@ -37,10 +40,13 @@ def test_tombstones_of_what_is_not_known_and_garbage_change_nothing() -> None:
 
 def test_removal_is_a_tombstone_for_all_that_is_known_of_one_connector() -> None:
     state = state_of(
-        codec.encode_connector_status("a", RUNNING), codec.encode_task_status(TaskId("a", 1), RUNNING),
-        codec.encode_task_status(TaskId("a", 0), RUNNING), codec.encode_topic_status("a", "t", 0, 1),
-        codec.encode_connector_status("ab", RUNNING), codec.encode_topic_status("ab", "t", 0, 1),
-    )  # fmt: skip
+        codec.encode_connector_status("a", RUNNING),
+        codec.encode_task_status(TaskId("a", 1), RUNNING),
+        codec.encode_task_status(TaskId("a", 0), RUNNING),
+        codec.encode_topic_status("a", "t", 0, 1),
+        codec.encode_connector_status("ab", RUNNING),
+        codec.encode_topic_status("ab", "t", 0, 1),
+    )
     keys = [b"status-topic-t:connector-a", b"status-connector-a", b"status-task-a-0", b"status-task-a-1"]
     assert removal(state, "a") == [(key, None) for key in keys]
     assert removal(state, "a", only_topics=True) == [(keys[0], None)]

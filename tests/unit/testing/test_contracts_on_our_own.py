@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from sluiceway import discovery
 from sluiceway.api import ConnectRecord, SchemaAndValue, SinkRecord
 from sluiceway.connectors.file.sink import FileStreamSinkConnector

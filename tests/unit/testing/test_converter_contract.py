@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+
 from sluiceway.api import NULL, Converter, SchemaAndValue
 from sluiceway.data import STRING_SCHEMA, Schema
 from sluiceway.errors import DataError

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.connectors.file.sink import FileStreamSinkConnector
 from sluiceway.connectors.file.source import FileStreamSourceConnector

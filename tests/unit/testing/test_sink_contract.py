@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pytest
+
 from sluiceway.api import SinkConnector, SinkRecord, SinkTask, TopicPartition
 from sluiceway.config.definition import ConfigDef, ConfigKey, Type
 from sluiceway.errors import DataError, RetriableError

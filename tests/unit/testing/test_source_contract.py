@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import pytest
+
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceRecord, SourceTask
 from sluiceway.config.definition import ConfigDef, ConfigKey, Type, ValidatedValue
 from sluiceway.config.validators import Range

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+
 from sluiceway.api import ConnectRecord, KeyOrValueTransform, Predicate, Resolved, SinkRecord, SourceRecord, Transform
 from sluiceway.api.transform import R
 from sluiceway.config.definition import ConfigDef, ConfigKey, Type

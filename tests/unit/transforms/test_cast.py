@@ -8,21 +8,27 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.instant import Instant
 from sluiceway.data.logical import TIMESTAMP, date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32
 from sluiceway.errors import ConfigError, DataError, SchemaBuilderError
 from sluiceway.transforms.cast import CastKey, CastValue
-
 from unit.transforms.transforming import configured, plain, struct_of, transformed, value_of
 
 UTC = dt.timezone.utc
 BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 SCHEMAS = {
-    "int8": Type.INT8, "int16": Type.INT16, "int32": Type.INT32, "int64": Type.INT64, "float32": Type.FLOAT32,
-    "float64": Type.FLOAT64, "boolean": Type.BOOLEAN, "string": Type.STRING,
-}  # fmt: skip
+    "int8": Type.INT8,
+    "int16": Type.INT16,
+    "int32": Type.INT32,
+    "int64": Type.INT64,
+    "float32": Type.FLOAT32,
+    "float64": Type.FLOAT64,
+    "boolean": Type.BOOLEAN,
+    "string": Type.STRING,
+}
 
 
 def cast(value: Any, schema: Schema, target: str) -> Any:
@@ -33,29 +39,56 @@ def cast(value: Any, schema: Schema, target: str) -> Any:
 @pytest.mark.parametrize(
     ("value", "source", "target", "expected"),
     [
-        (300, Type.INT32, "int8", 44), (70000, Type.INT32, "int16", 4464), (2**40 + 5, Type.INT64, "int32", 5),
-        (5, Type.INT8, "int64", 5), (1e10, Type.FLOAT64, "int32", 2**31 - 1), (1e10, Type.FLOAT64, "int8", -1),
-        (-1e30, Type.FLOAT64, "int64", -(2**63)), (math.nan, Type.FLOAT64, "int32", 0), (-2.9, Type.FLOAT64, "int16", -2),
-        (True, Type.BOOLEAN, "int32", 1), (False, Type.BOOLEAN, "float64", 0.0), (True, Type.BOOLEAN, "string", "true"),
-        (0.1, Type.FLOAT64, "float32", 0.10000000149011612), (16777217, Type.INT32, "float32", 16777216.0),
-        (2**54 + 2**30 + 1, Type.INT64, "float32", 18014400656965632.0), (0.1, Type.FLOAT64, "boolean", False),
-        (1.9, Type.FLOAT64, "boolean", True), (0, Type.INT8, "boolean", False),
-        ("+5", Type.STRING, "int8", 5), ("\u0661\u0662", Type.STRING, "int32", 12), (" 1f ", Type.STRING, "float32", 1.0),
-        ("1e3", Type.STRING, "float64", 1000.0), ("yes", Type.STRING, "boolean", False), ("TRUE", Type.STRING, "boolean", True),
-        (1e10, Type.FLOAT64, "string", "1.0E10"), (0.1, Type.FLOAT32, "string", "0.1"), (-7, Type.INT16, "string", "-7"),
+        (300, Type.INT32, "int8", 44),
+        (70000, Type.INT32, "int16", 4464),
+        (2**40 + 5, Type.INT64, "int32", 5),
+        (5, Type.INT8, "int64", 5),
+        (1e10, Type.FLOAT64, "int32", 2**31 - 1),
+        (1e10, Type.FLOAT64, "int8", -1),
+        (-1e30, Type.FLOAT64, "int64", -(2**63)),
+        (math.nan, Type.FLOAT64, "int32", 0),
+        (-2.9, Type.FLOAT64, "int16", -2),
+        (True, Type.BOOLEAN, "int32", 1),
+        (False, Type.BOOLEAN, "float64", 0.0),
+        (True, Type.BOOLEAN, "string", "true"),
+        (0.1, Type.FLOAT64, "float32", 0.10000000149011612),
+        (16777217, Type.INT32, "float32", 16777216.0),
+        (2**54 + 2**30 + 1, Type.INT64, "float32", 18014400656965632.0),
+        (0.1, Type.FLOAT64, "boolean", False),
+        (1.9, Type.FLOAT64, "boolean", True),
+        (0, Type.INT8, "boolean", False),
+        ("+5", Type.STRING, "int8", 5),
+        ("\u0661\u0662", Type.STRING, "int32", 12),
+        (" 1f ", Type.STRING, "float32", 1.0),
+        ("1e3", Type.STRING, "float64", 1000.0),
+        ("yes", Type.STRING, "boolean", False),
+        ("TRUE", Type.STRING, "boolean", True),
+        (1e10, Type.FLOAT64, "string", "1.0E10"),
+        (0.1, Type.FLOAT32, "string", "0.1"),
+        (-7, Type.INT16, "string", "-7"),
         (b"\x00\xff", Type.BYTES, "string", "AP8="),
     ],
-)  # fmt: skip
+)
 def test_primitive_types_are_cast_as_java_casts_them(value: Any, source: Type, target: str, expected: Any) -> None:
     result = cast(value, Schema(source), target)
     assert result == expected
     assert type(result) is type(expected)
 
 
-@pytest.mark.parametrize(("text", "target"), [
-    ("abc", "int8"), (" 1", "int32"), ("1e3", "int32"), ("1.5", "int64"), ("128", "int8"), ("", "float64"), ("1_000", "float32"),
-    ("yes", "float64"), (str(2**63), "int64"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("abc", "int8"),
+        (" 1", "int32"),
+        ("1e3", "int32"),
+        ("1.5", "int64"),
+        ("128", "int8"),
+        ("", "float64"),
+        ("1_000", "float32"),
+        ("yes", "float64"),
+        (str(2**63), "int64"),
+    ],
+)
 def test_a_text_that_is_no_number_of_that_type_is_an_error(text: str, target: str) -> None:
     with pytest.raises(DataError, match=r"^Value \(.*\) was out of range for requested data type$") as caught:
         cast(text, STRING_SCHEMA, target)
@@ -71,14 +104,16 @@ def test_bytes_become_nothing_but_text() -> None:
 @pytest.mark.parametrize(
     ("value", "schema", "number", "text"),
     [
-        (dt.date(1970, 1, 6), date_schema(), 5, "1970-01-06"), (dt.time(0, 0, 1), time_schema(), 1000, "00:00:01.000Z"),
+        (dt.date(1970, 1, 6), date_schema(), 5, "1970-01-06"),
+        (dt.time(0, 0, 1), time_schema(), 1000, "00:00:01.000Z"),
         (dt.datetime(2022, 4, 15, 5, 20, 0, 123000, tzinfo=UTC), timestamp_schema(), 1650000000123, "2022-04-15T05:20:00.123Z"),
         (dt.datetime(2022, 4, 15, tzinfo=UTC), timestamp_schema(), 1649980800000, "2022-04-15"),
         (dt.datetime(1969, 12, 31, 23, tzinfo=UTC), timestamp_schema(), -3600000, "23:00:00.000Z"),
         (Instant(2**60), timestamp_schema(), 2**60, "36536598-01-28T21:54:06.976Z"),
-        (Decimal("300.99"), decimal_schema(2), 300, "300.99"), (Decimal("5E-10"), decimal_schema(10), 0, "5E-10"),
+        (Decimal("300.99"), decimal_schema(2), 300, "300.99"),
+        (Decimal("5E-10"), decimal_schema(10), 0, "5E-10"),
     ],
-)  # fmt: skip
+)
 def test_logical_types_are_cast_from_what_they_are_made_of_and_to_readable_text(
     value: Any, schema: Schema, number: int, text: str
 ) -> None:
@@ -107,10 +142,12 @@ def test_without_a_schema_the_class_shows_the_width() -> None:
     [
         (Decimal(1), "passed a value of type class java.math.BigDecimal which is not supported"),
         (dt.datetime(2022, 1, 1, tzinfo=UTC), "passed a value of type class java.util.Date which is not supported"),
-        ([1], "casting from ARRAY"), ({}, "casting from MAP"), (Struct(Schema.struct({})), "casting from STRUCT"),
+        ([1], "casting from ARRAY"),
+        ({}, "casting from MAP"),
+        (Struct(Schema.struct({})), "casting from STRUCT"),
         (b"x", r"class \[B"),
     ],
-)  # fmt: skip
+)
 def test_without_a_schema_other_classes_are_refused(value: Any, text: str) -> None:
     with pytest.raises(DataError, match=text):
         transformed(configured(CastValue, spec="a:int64"), {"a": value})
@@ -180,11 +217,15 @@ def test_nulls_pass_and_other_schemas_do_not() -> None:
     ("spec", "text"),
     [
         ("a:b:c", r"Invalid value \[a:b:c\] for configuration renames: Invalid rename mapping: a:b:c"),
-        ("int8,int16", "may only specify a single cast"), ("a:date", "Invalid type found in casting spec: date"),
-        ("bytes", "does not support casting to BYTES"), ("a:struct", "casting to STRUCT"), ("", "at least one field to cast"),
-        ("a:int8,", "casting spec: $"), ("a:bytes,a:b:c", "does not support casting to BYTES"),
+        ("int8,int16", "may only specify a single cast"),
+        ("a:date", "Invalid type found in casting spec: date"),
+        ("bytes", "does not support casting to BYTES"),
+        ("a:struct", "casting to STRUCT"),
+        ("", "at least one field to cast"),
+        ("a:int8,", "casting spec: $"),
+        ("a:bytes,a:b:c", "does not support casting to BYTES"),
     ],
-)  # fmt: skip
+)
 def test_what_a_spec_may_say(spec: str, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         configured(CastValue, spec=spec)

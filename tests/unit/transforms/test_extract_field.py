@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.errors import ConfigError, DataError
 from sluiceway.transforms.extract_field import ExtractFieldKey, ExtractFieldValue
 from sluiceway.transforms.field_path import SingleFieldPath
-
 from unit.transforms.transforming import configured, plain, struct_of, transformed
 
 INNER = Schema.struct({"x": Schema(Type.INT32, optional=True, default=4), "a.b": STRING_SCHEMA}, optional=True)
@@ -98,11 +98,20 @@ def test_an_unknown_version_of_the_syntax_is_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "steps"),
     [
-        ("a", ["a"]), ("a.b", ["a", "b"]), ("a.", ["a", ""]), (".a", ["", "a"]), ("..", ["", "", ""]),
-        ("`a.b`.c", ["a.b", "c"]), ("``", [""]), ("a`b", ["a`b"]), ("`a`b`", ["a`b"]), ("`a.b\\`.c`", ["a.b`.c"]),
-        ("`a\\`b`", ["a\\`b"]), ("a\\.b", ["a\\", "b"]),
+        ("a", ["a"]),
+        ("a.b", ["a", "b"]),
+        ("a.", ["a", ""]),
+        (".a", ["", "a"]),
+        ("..", ["", "", ""]),
+        ("`a.b`.c", ["a.b", "c"]),
+        ("``", [""]),
+        ("a`b", ["a`b"]),
+        ("`a`b`", ["a`b"]),
+        ("`a.b\\`.c`", ["a.b`.c"]),
+        ("`a\\`b`", ["a\\`b"]),
+        ("a\\.b", ["a\\", "b"]),
     ],
-)  # fmt: skip
+)
 def test_paths_are_read_as_connect_reads_them(text: str, steps: list[str]) -> None:
     assert list(SingleFieldPath(text, nested=True).steps) == steps
 

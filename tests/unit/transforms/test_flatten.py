@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, BigInteger, Schema, Struct, Type
 from sluiceway.errors import DataError, SchemaBuilderError
 from sluiceway.transforms.flatten import FlattenKey, FlattenValue
-
 from unit.transforms.transforming import configured, plain, struct_of, transformed, value_of
 
 FLATTEN = configured(FlattenValue)

@@ -3,12 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from sluiceway.data import INT8_SCHEMA, INT32_SCHEMA, STRING_SCHEMA, Header, Schema, Struct, Type
 from sluiceway.errors import ConfigError, DataError, SchemaBuilderError
 from sluiceway.transforms.drop_headers import DropHeaders
 from sluiceway.transforms.header_from import HeaderFromKey, HeaderFromValue
 from sluiceway.transforms.insert_header import InsertHeader
-
 from unit.transforms.transforming import configured, plain, struct_of, transformed
 
 HEADERS = (Header("h1", 1), Header("h2", 2), Header("h1", 3), Header("H1", 4))

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import TIMESTAMP
 from sluiceway.errors import ConfigError, DataError, SchemaBuilderError
 from sluiceway.transforms.hoist_field import HoistFieldKey, HoistFieldValue
-
 from unit.transforms.transforming import configured, plain, struct_of, transformed, value_of
 
 HOIST = configured(HoistFieldValue, field="f")

@@ -6,18 +6,22 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Type
 from sluiceway.data.logical import TIMESTAMP
 from sluiceway.data.numbers import Int32
 from sluiceway.errors import ConfigError, DataError, SchemaBuilderError
 from sluiceway.transforms.insert_field import InsertFieldKey, InsertFieldValue
-
 from unit.transforms.transforming import configured, plain, source_record, struct_of, transformed, value_of
 
 ALL = {
-    "topic_field": "t!", "partition_field": "p", "offset_field": "o?", "timestamp_field": "ts", "static_field": "s",
+    "topic_field": "t!",
+    "partition_field": "p",
+    "offset_field": "o?",
+    "timestamp_field": "ts",
+    "static_field": "s",
     "static_value": "x",
-}  # fmt: skip
+}
 
 
 def test_a_struct_gets_the_fields_at_its_end_in_one_fixed_order() -> None:

@@ -5,37 +5,87 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from sluiceway.config.definition import ConfigValue
+from sluiceway.config.validators import valid_regex
 from sluiceway.errors import ConfigError
-from sluiceway.transforms import java_regex_parser
-from sluiceway.transforms.java_regex import RegexError, compile_java, valid_regex
+from sluiceway.java.regex import RegexError, compile_java
+from sluiceway.java.regex import parser as java_regex_parser
 
 
 @pytest.mark.parametrize(
     ("pattern", "text", "expected"),
     [
-        ("a{2,3}?", "aaa", True), ("x++y*", "xxyy", True), (".*+x", "ax", False), ("(?>a|ab)c", "abc", False),
-        (r"\w+", "é", False), (r"(?U)\w+", "é", True), (r"(?u)\w+", "é", False), (r"\d", "٣", False), (r"(?U)\d", "٣", True),
-        (r"\p{Lu}+.*", "ÄBc", True), (r"\P{L}", "1", True), (r"\pL+", "öß", True), (r"\p{Alpha}", "é", False),
-        (r"\p{IsAlphabetic}", "é", True), (r"\p{IsGreek}", "\u0391", True), (r"\p{javaLowerCase}", "é", True),
-        (r"\p{gc=Nd}", "5", True), (r"\p{LC}", "x", True), (r"(?i)\p{Lu}", "a", True),
-        ("(?i)ORD", "ord", True), ("(?i)É", "é", False), ("(?iu)É", "é", True), ("(?i)[a-c&&[^b]]", "B", False),
+        ("a{2,3}?", "aaa", True),
+        ("x++y*", "xxyy", True),
+        (".*+x", "ax", False),
+        ("(?>a|ab)c", "abc", False),
+        (r"\w+", "é", False),
+        (r"(?U)\w+", "é", True),
+        (r"(?u)\w+", "é", False),
+        (r"\d", "٣", False),
+        (r"(?U)\d", "٣", True),
+        (r"\p{Lu}+.*", "ÄBc", True),
+        (r"\P{L}", "1", True),
+        (r"\pL+", "öß", True),
+        (r"\p{Alpha}", "é", False),
+        (r"\p{IsAlphabetic}", "é", True),
+        (r"\p{IsGreek}", "\u0391", True),
+        (r"\p{javaLowerCase}", "é", True),
+        (r"\p{gc=Nd}", "5", True),
+        (r"\p{LC}", "x", True),
+        (r"(?i)\p{Lu}", "a", True),
+        ("(?i)ORD", "ord", True),
+        ("(?i)É", "é", False),
+        ("(?iu)É", "é", True),
+        ("(?i)[a-c&&[^b]]", "B", False),
         ("(?i:a)B", "ab", False),
-        ("(?i:a)B", "AB", True), ("a(?i)b|C", "c", True), ("(?-i)a", "A", False),
-        ("[a-z&&[^bc]]+", "ad", True), ("[a-c[x-z]&&[b-y]]+", "bcxy", True), ("[a-c[x-z]&&[b-y]]", "a", False),
-        ("[^[^a]]", "a", True), ("[]a]", "]", True), ("[a-]", "-", True), (r"[\w.-]+", "a.b-c_d", True),
-        (r"[\Qor.\E]+", "o.r", True), (r"\Qa.b\E+", "a.bbb", True), (r"\Qa.b", "axb", False), (r"[^\x00-\x7f]", "é", True),
-        (".", "\n", False), (".", "\u2028", False), ("(?s).", "\n", True), ("(?d).", "\r", True),
-        (r"\R", "\r\n", True), (r"\h\v", "\u00a0\u2028", True), (r"\H\V", "ab", True),
-        ("(?x) o r # rest", "or", True), ("(?x)[a b]", " ", False), (r"(?x)a\ b", "a b", True),
-        (r"\x{6f}\x6f\u006f\0157\cA", "oooo\x01", True), (r"\N{DIGIT ONE}", "1", True), (r"\t\e", "\t\x1b", True),
-        (r"(?<a>x)\k<a>", "xx", True), (r"(\d)(\d)\2\1", "1221", True), (r"(?i)(a)\1", "aA", True), (r"(a)\2", "aa", False),
+        ("(?i:a)B", "AB", True),
+        ("a(?i)b|C", "c", True),
+        ("(?-i)a", "A", False),
+        ("[a-z&&[^bc]]+", "ad", True),
+        ("[a-c[x-z]&&[b-y]]+", "bcxy", True),
+        ("[a-c[x-z]&&[b-y]]", "a", False),
+        ("[^[^a]]", "a", True),
+        ("[]a]", "]", True),
+        ("[a-]", "-", True),
+        (r"[\w.-]+", "a.b-c_d", True),
+        (r"[\Qor.\E]+", "o.r", True),
+        (r"\Qa.b\E+", "a.bbb", True),
+        (r"\Qa.b", "axb", False),
+        (r"[^\x00-\x7f]", "é", True),
+        (".", "\n", False),
+        (".", "\u2028", False),
+        ("(?s).", "\n", True),
+        ("(?d).", "\r", True),
+        (r"\R", "\r\n", True),
+        (r"\h\v", "\u00a0\u2028", True),
+        (r"\H\V", "ab", True),
+        ("(?x) o r # rest", "or", True),
+        ("(?x)[a b]", " ", False),
+        (r"(?x)a\ b", "a b", True),
+        (r"\x{6f}\x6f\u006f\0157\cA", "oooo\x01", True),
+        (r"\N{DIGIT ONE}", "1", True),
+        (r"\t\e", "\t\x1b", True),
+        (r"(?<a>x)\k<a>", "xx", True),
+        (r"(\d)(\d)\2\1", "1221", True),
+        (r"(?i)(a)\1", "aA", True),
+        (r"(a)\2", "aa", False),
         (r"(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)\10\11", "abcdefghijja1", True),
-        ("(?<=x|yy)ab", "ab", False), ("(?=or)o.*", "orders", True), ("(?!x).*", "x", False),
-        (r"^orders$", "orders", True), (r"\Aorders\z", "orders", True), (r"o.*\B.", "orders", True), (r"\bé", "é", True),
-        ("(?m)a$.^b", "a\nb", False), ("(?ms)a$.^b", "a\nb", True), ("a{2}{3}", "aa", True), ("", "", True), ("|a", "a", True),
+        ("(?<=x|yy)ab", "ab", False),
+        ("(?=or)o.*", "orders", True),
+        ("(?!x).*", "x", False),
+        (r"^orders$", "orders", True),
+        (r"\Aorders\z", "orders", True),
+        (r"o.*\B.", "orders", True),
+        (r"\bé", "é", True),
+        ("(?m)a$.^b", "a\nb", False),
+        ("(?ms)a$.^b", "a\nb", True),
+        ("a{2}{3}", "aa", True),
+        ("", "", True),
+        ("|a", "a", True),
     ],
-)  # fmt: skip
+)
 def test_a_pattern_matches_what_java_says(pattern: str, text: str, expected: bool) -> None:
     assert compile_java(pattern).matches(text) is expected
 
@@ -43,13 +93,20 @@ def test_a_pattern_matches_what_java_says(pattern: str, text: str, expected: boo
 @pytest.mark.parametrize(
     ("pattern", "text", "replacement", "expected"),
     [
-        ("a{2,3}?", "aaa", "R[$0]", "R[aa]a"), ("o.*?", "orders", r"\$1", "$1rders"), ("(a)?b", "b", "[$1]", "[]"),
-        ("(o|x)+rders", "oxorders", "$1", "o"), ("(a)(b)", "ab", "$2$1$10$0", "baa0ab"),
+        ("a{2,3}?", "aaa", "R[$0]", "R[aa]a"),
+        ("o.*?", "orders", r"\$1", "$1rders"),
+        ("(a)?b", "b", "[$1]", "[]"),
+        ("(o|x)+rders", "oxorders", "$1", "o"),
+        ("(a)(b)", "ab", "$2$1$10$0", "baa0ab"),
         ("(?<n>o)r", "orders", "${n}-", "o-ders"),
-        ("zz", "orders", "$", "orders"), ("(?<=x|yy)ab", "yyab", "-", "yy-"), (r"\bé?", "é1", "[$0]", "[é]1"),
-        ("a++b|a", "aac", "<$0>", "<a>ac"), ("$", "x\n", "!", "x!\n"), ("^", "x", r"\\", r"\x"),
+        ("zz", "orders", "$", "orders"),
+        ("(?<=x|yy)ab", "yyab", "-", "yy-"),
+        (r"\bé?", "é1", "[$0]", "[é]1"),
+        ("a++b|a", "aac", "<$0>", "<a>ac"),
+        ("$", "x\n", "!", "x!\n"),
+        ("^", "x", r"\\", r"\x"),
     ],
-)  # fmt: skip
+)
 def test_the_first_match_is_replaced_as_java_does(pattern: str, text: str, replacement: str, expected: str) -> None:
     assert compile_java(pattern).replace_first(text, replacement) == expected
 
@@ -57,14 +114,16 @@ def test_the_first_match_is_replaced_as_java_does(pattern: str, text: str, repla
 @pytest.mark.parametrize(
     ("replacement", "error", "text"),
     [
-        ("$2", IndexError, "No group 2"), ("$", ValueError, "Illegal group reference: group index is missing"),
-        ("$x", ValueError, "Illegal group reference"), ("a\\", ValueError, "character to be escaped is missing"),
+        ("$2", IndexError, "No group 2"),
+        ("$", ValueError, "Illegal group reference: group index is missing"),
+        ("$x", ValueError, "Illegal group reference"),
+        ("a\\", ValueError, "character to be escaped is missing"),
         ("${n", ValueError, "named capturing group is missing trailing '}'"),
         ("${}", ValueError, "named capturing group has 0 length name"),
         ("${1}", ValueError, "capturing group name {1} starts with digit character"),
         ("${zz}", ValueError, "No group with name {zz}"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_replacement_is_refused_in_javas_words(replacement: str, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=f"^{re.escape(text)}$"):
         compile_java("(a)").replace_first("a", replacement)
@@ -73,10 +132,14 @@ def test_a_bad_replacement_is_refused_in_javas_words(replacement: str, error: ty
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
-        ("[", "Unclosed character class near index 0\n[\n^"), ("(", "Unclosed group near index 1\n("),
-        ("a)", "Unmatched closing ')' near index 0\na)\n^"), ("*", "Dangling meta character '*' near index 0\n*\n^"),
-        ("a**", "Dangling meta character '*' near index 2\na**\n  ^"), ("x{,3}", "Illegal repetition near index 2\nx{,3}\n  ^"),
-        ("x{2", "Unclosed counted closure near index 3\nx{2"), ("[b-a]", "Illegal character range near index 3\n[b-a]\n   ^"),
+        ("[", "Unclosed character class near index 0\n[\n^"),
+        ("(", "Unclosed group near index 1\n("),
+        ("a)", "Unmatched closing ')' near index 0\na)\n^"),
+        ("*", "Dangling meta character '*' near index 0\n*\n^"),
+        ("a**", "Dangling meta character '*' near index 2\na**\n  ^"),
+        ("x{,3}", "Illegal repetition near index 2\nx{,3}\n  ^"),
+        ("x{2", "Unclosed counted closure near index 3\nx{2"),
+        ("[b-a]", "Illegal character range near index 3\n[b-a]\n   ^"),
         ("a{2,1}", "Illegal repetition range near index 5\na{2,1}\n     ^"),
         ("\\q", "Illegal/unsupported escape sequence near index 1\n\\q\n ^"),
         ("(?P<n>x)", "Unknown inline modifier near index 2\n(?P<n>x)\n  ^"),
@@ -84,7 +147,7 @@ def test_a_bad_replacement_is_refused_in_javas_words(replacement: str, error: ty
         (r"\k<zz>", "named capturing group <zz> does not exist near index 5\n\\k<zz>\n     ^"),
         (r"\p{Foo}", "Unknown character property name {Foo} near index 6\n\\p{Foo}\n      ^"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_pattern_is_refused_in_javas_words(pattern: str, text: str) -> None:
     with pytest.raises(RegexError) as caught:
         compile_java(pattern)
@@ -112,8 +175,10 @@ def test_possessive_patterns_mean_the_same_without_atomic_groups(monkeypatch: py
     try:
         regex = compile_java("(a)x*+(b)")
         assert (regex.matches("axxb"), regex.replace_first("-axxb-", "$2$1"), compile_java("x*+x").matches("xx")) == (
-            True, "-ba-", False,
-        )  # fmt: skip
+            True,
+            "-ba-",
+            False,
+        )
     finally:
         compile_java.cache_clear()
 

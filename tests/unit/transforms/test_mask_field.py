@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.data.numbers import Float32, Int8, Int16, Int32
 from sluiceway.errors import ConfigError, DataError
 from sluiceway.transforms.mask_field import MaskFieldKey, MaskFieldValue
-
 from unit.transforms.transforming import configured, struct_of, transformed, value_of
 
 UTC = dt.timezone.utc
@@ -23,10 +23,21 @@ EPOCH = dt.datetime(1970, 1, 1, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("value", "blank"),
     [
-        (7, 0), (Int8(7), Int8(0)), (Int16(7), Int16(0)), (Int32(7), Int32(0)), (1.5, 0.0), (Float32(1.5), Float32(0)),
-        (True, False), ("text", ""), ([1], []), ({"a": 1}, {}), (Decimal("1.50"), Decimal(0)), (MOMENT, EPOCH), (None, None),
+        (7, 0),
+        (Int8(7), Int8(0)),
+        (Int16(7), Int16(0)),
+        (Int32(7), Int32(0)),
+        (1.5, 0.0),
+        (Float32(1.5), Float32(0)),
+        (True, False),
+        ("text", ""),
+        ([1], []),
+        ({"a": 1}, {}),
+        (Decimal("1.50"), Decimal(0)),
+        (MOMENT, EPOCH),
+        (None, None),
     ],
-)  # fmt: skip
+)
 def test_a_value_becomes_the_empty_one_of_its_class(value: Any, blank: Any) -> None:
     result = value_of(configured(MaskFieldValue, fields="a"), {"a": value, "b": 1})
     assert result == {"a": blank, "b": 1}
@@ -37,8 +48,11 @@ def test_logical_types_become_the_epoch() -> None:
     fields = {"d": date_schema(), "t": time_schema(), "ts": timestamp_schema(), "n": decimal_schema(2)}
     values = {"d": MOMENT.date(), "t": dt.time(5, 20), "ts": MOMENT, "n": Decimal("1.50")}
     assert value_of(configured(MaskFieldValue, fields="d,t,ts,n"), *struct_of(fields, values)) == {
-        "d": dt.date(1970, 1, 1), "t": dt.time(0), "ts": EPOCH, "n": Decimal(0),
-    }  # fmt: skip
+        "d": dt.date(1970, 1, 1),
+        "t": dt.time(0),
+        "ts": EPOCH,
+        "n": Decimal(0),
+    }
 
 
 def test_a_field_that_is_not_there_is_added_to_a_map_and_left_out_of_a_struct() -> None:
@@ -50,11 +64,17 @@ def test_a_field_that_is_not_there_is_added_to_a_map_and_left_out_of_a_struct() 
 @pytest.mark.parametrize(
     ("type_", "value", "replacement", "expected"),
     [
-        (Type.INT8, 1, "300", 44), (Type.INT16, 1, "-5", -5), (Type.INT32, 1, "99999999999", 1215752191),
-        (Type.INT64, 1, "12.9", 12), (Type.INT64, 1, "1e3", 1000), (Type.FLOAT32, 1.0, "0.1", 0.10000000149011612),
-        (Type.FLOAT64, 1.0, "0.1", 0.1), (Type.STRING, "s", "***", "***"), (Type.INT64, 1, "1e70", 0),
+        (Type.INT8, 1, "300", 44),
+        (Type.INT16, 1, "-5", -5),
+        (Type.INT32, 1, "99999999999", 1215752191),
+        (Type.INT64, 1, "12.9", 12),
+        (Type.INT64, 1, "1e3", 1000),
+        (Type.FLOAT32, 1.0, "0.1", 0.10000000149011612),
+        (Type.FLOAT64, 1.0, "0.1", 0.1),
+        (Type.STRING, "s", "***", "***"),
+        (Type.INT64, 1, "1e70", 0),
     ],
-)  # fmt: skip
+)
 def test_a_replacement_is_cut_to_the_width_of_the_field(type_: Type, value: Any, replacement: str, expected: Any) -> None:
     mask = configured(MaskFieldValue, fields="a", replacement=replacement)
     assert value_of(mask, *struct_of({"a": Schema(type_)}, {"a": value})) == {"a": expected}
@@ -120,8 +140,9 @@ def test_an_empty_replacement_is_refused() -> None:
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(-(10**30), 10**30))
 def test_any_integer_replaces_with_its_low_bits(value: int, replacement: int) -> None:
     schema = Schema.struct({"a": Schema(Type.INT16)})
-    record = transformed(configured(MaskFieldKey, fields="a", replacement=str(replacement)), None, key=Struct(schema, {"a": 1}),
-                         key_schema=schema)  # fmt: skip
+    record = transformed(
+        configured(MaskFieldKey, fields="a", replacement=str(replacement)), None, key=Struct(schema, {"a": 1}), key_schema=schema
+    )
     assert (record.key["a"] - replacement) % 2**16 == 0
     assert -(2**15) <= record.key["a"] < 2**15
     mask = configured(MaskFieldValue, fields="a")

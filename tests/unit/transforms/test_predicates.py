@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from sluiceway.api import SinkRecord
 from sluiceway.data import INT32_SCHEMA, Header
 from sluiceway.errors import ConfigError

@@ -5,11 +5,11 @@ import datetime as dt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import date_schema, timestamp_schema
 from sluiceway.errors import ConfigError, DataError, SchemaBuilderError
 from sluiceway.transforms.replace_field import ReplaceFieldKey, ReplaceFieldValue
-
 from unit.transforms.transforming import configured, struct_of, transformed, value_of
 
 FIELDS = {"a": INT64_SCHEMA, "b": STRING_SCHEMA, "c": Schema(Type.STRING, optional=True)}

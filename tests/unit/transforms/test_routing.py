@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.data import Header
 from sluiceway.errors import ConfigError, DataError
 from sluiceway.transforms.filter_ import Filter
 from sluiceway.transforms.regex_router import RegexRouter
 from sluiceway.transforms.timestamp_router import TimestampRouter
-
 from unit.transforms.transforming import configured, source_record, transformed
 
 
@@ -33,11 +33,14 @@ def test_many_topics_do_not_fill_the_memory() -> None:
 @pytest.mark.parametrize(
     ("options", "millis", "topic"),
     [
-        ({}, 1700000000123, "orders-20231114"), ({}, -1, "orders-19691231"), ({}, -62135596800000, "orders-00010103"),
+        ({}, 1700000000123, "orders-20231114"),
+        ({}, -1, "orders-19691231"),
+        ({}, -62135596800000, "orders-00010103"),
         ({"topic_format": "${timestamp}_${topic}_${timestamp}"}, 0, "19700101_orders_19700101"),
-        ({"topic_format": "x$0\\"}, 0, "x$0\\"), ({"timestamp_format": "yyyy'Y'DDD"}, 0, "orders-1970Y001"),
+        ({"topic_format": "x$0\\"}, 0, "x$0\\"),
+        ({"timestamp_format": "yyyy'Y'DDD"}, 0, "orders-1970Y001"),
     ],
-)  # fmt: skip
+)
 def test_a_topic_is_made_of_topic_and_timestamp(options: dict[str, str], millis: int, topic: str) -> None:
     assert transformed(configured(TimestampRouter, **options), 1, timestamp=millis).topic == topic
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from sluiceway.data import INT32_SCHEMA, Schema, Type
 from sluiceway.errors import ConfigError, DataError
 from sluiceway.transforms.set_schema_metadata import SetSchemaMetadataKey, SetSchemaMetadataValue
-
 from unit.transforms.transforming import configured, plain, struct_of, transformed
 
 FIELDS = {"a": Schema(Type.INT32, optional=True, default=5)}
@@ -15,10 +15,12 @@ FIELDS = {"a": Schema(Type.INT32, optional=True, default=5)}
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"schema_name": "n"}, ("n", 3)), ({"schema_version": " 7 "}, ("N", 7)), ({"schema_name": ""}, ("", 3)),
+        ({"schema_name": "n"}, ("n", 3)),
+        ({"schema_version": " 7 "}, ("N", 7)),
+        ({"schema_name": ""}, ("", 3)),
         ({"schema_name": "n", "schema_version": "-1"}, ("n", -1)),
     ],
-)  # fmt: skip
+)
 def test_name_and_version_are_set_and_everything_else_kept(options: dict[str, str], expected: tuple[Any, Any]) -> None:
     struct, schema = struct_of(FIELDS, {"a": 1}, name="N", version=3, doc="d", optional=True, parameters={"p": "q"})
     record = transformed(configured(SetSchemaMetadataValue, **options), struct, schema)

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.instant import Instant
 from sluiceway.data.logical import date_schema, time_schema, timestamp_schema
 from sluiceway.data.numbers import Int32
 from sluiceway.errors import ConfigError, ConnectError, DataError
 from sluiceway.transforms.timestamp_converter import TimestampConverterKey, TimestampConverterValue
-
 from unit.transforms.transforming import configured, plain, struct_of, transformed, value_of
 
 UTC = dt.timezone.utc
@@ -21,9 +21,12 @@ MILLIS = 1650000000123
 TEXT = "2022-04-15 05:20:00.123"
 PATTERN = "yyyy-MM-dd HH:mm:ss.SSS"
 FORMS: dict[str, tuple[Any, Schema]] = {
-    "string": (TEXT, STRING_SCHEMA), "unix": (MILLIS, INT64_SCHEMA), "Date": (MOMENT.date(), date_schema()),
-    "Time": (MOMENT.timetz().replace(tzinfo=None), time_schema()), "Timestamp": (MOMENT, timestamp_schema()),
-}  # fmt: skip
+    "string": (TEXT, STRING_SCHEMA),
+    "unix": (MILLIS, INT64_SCHEMA),
+    "Date": (MOMENT.date(), date_schema()),
+    "Time": (MOMENT.timetz().replace(tzinfo=None), time_schema()),
+    "Timestamp": (MOMENT, timestamp_schema()),
+}
 MIDNIGHT = dt.datetime(2022, 4, 15, tzinfo=UTC)
 ON_FIRST_DAY = dt.datetime(1970, 1, 1, 5, 20, 0, 123000, tzinfo=UTC)
 
@@ -89,10 +92,13 @@ def test_null_stays_null_under_the_new_schema() -> None:
 @pytest.mark.parametrize(
     ("precision", "unix", "millis"),
     [
-        ("seconds", -1, -1000), ("microseconds", -1, 0), ("microseconds", -1001, -1), ("nanoseconds", 1_999_999, 1),
+        ("seconds", -1, -1000),
+        ("microseconds", -1, 0),
+        ("microseconds", -1001, -1),
+        ("nanoseconds", 1_999_999, 1),
         ("seconds", 2**62, 2**63 - 1),
     ],
-)  # fmt: skip
+)
 def test_unix_time_is_read_in_its_unit_cut_toward_zero_and_saturated(precision: str, unix: int, millis: int) -> None:
     result = transformed(to("Timestamp", unix_precision=precision), unix, INT64_SCHEMA).value
     assert result == (Instant(millis) if millis == 2**63 - 1 else MOMENT + dt.timedelta(milliseconds=millis - MILLIS))
@@ -158,7 +164,7 @@ def test_text_cannot_be_the_target_without_a_format(pattern: str) -> None:
         ({"target_type": "unix", "format": "b"}, "SimpleDateFormat-compatible pattern"),
         ({}, 'Missing required configuration "target.type"'),
     ],
-)  # fmt: skip
+)
 def test_options_are_checked(options: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         configured(TimestampConverterValue, **options)

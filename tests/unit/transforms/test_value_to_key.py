@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Schema, Type
 from sluiceway.errors import ConfigError, DataError
 from sluiceway.transforms.value_to_key import ValueToKey
-
 from unit.transforms.transforming import configured, plain, struct_of, transformed
 
 DEFAULTED = {"a": Schema(Type.INT32, optional=True, default=5), "b": Schema(Type.STRING, default="d"), "c": INT32_SCHEMA}

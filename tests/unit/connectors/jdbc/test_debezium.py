@@ -7,26 +7,34 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+
 from sluiceway.api import SinkRecord
-from sluiceway.connectors.jdbc.debezium import DebeziumJdbcSinkConnector, translated
-from sluiceway.connectors.jdbc.debezium_events import Events, FieldFilter
-from sluiceway.connectors.jdbc.sink_keys import InsertMode, PkMode, SinkOptions
-from sluiceway.connectors.jdbc.sink_types import binder_of, column_type
+from sluiceway.connectors.jdbc.debezium.connector import DebeziumJdbcSinkConnector, translated
+from sluiceway.connectors.jdbc.debezium.events import Events, FieldFilter
+from sluiceway.connectors.jdbc.sink.config import InsertMode, PkMode, SinkOptions
+from sluiceway.connectors.jdbc.sink.types import binder_of, column_type
 from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.discovery import connector_class
 from sluiceway.errors import DataError
 
 CONFIG = {
-    "connector.class": "io.debezium.connector.jdbc.JdbcSinkConnector", "tasks.max": "1", "topics": "orders",
-    "connection.url": "jdbc:postgresql://127.0.0.1:1/db", "connection.username": "postgres", "connection.password": "hidden",
-    "insert.mode": "upsert", "delete.enabled": "true", "primary.key.mode": "record_key", "schema.evolution": "basic",
-    "use.time.zone": "UTC", "connection.pool.max_size": "8", "hibernate.show_sql": "true",
-}  # fmt: skip
+    "connector.class": "io.debezium.connector.jdbc.JdbcSinkConnector",
+    "tasks.max": "1",
+    "topics": "orders",
+    "connection.url": "jdbc:postgresql://127.0.0.1:1/db",
+    "connection.username": "postgres",
+    "connection.password": "hidden",
+    "insert.mode": "upsert",
+    "delete.enabled": "true",
+    "primary.key.mode": "record_key",
+    "schema.evolution": "basic",
+    "use.time.zone": "UTC",
+    "connection.pool.max_size": "8",
+    "hibernate.show_sql": "true",
+}
 ROW = Schema.struct({"id": INT64_SCHEMA, "name": STRING_SCHEMA}, name="shop.public.orders.Value", optional=True)
 SOURCE = Schema.struct({"db": STRING_SCHEMA, "table": STRING_SCHEMA}, name="source")
-ENVELOPE = Schema.struct(
-    {"before": ROW, "after": ROW, "source": SOURCE, "op": STRING_SCHEMA}, name="shop.public.orders.Envelope"
-)  # fmt: skip
+ENVELOPE = Schema.struct({"before": ROW, "after": ROW, "source": SOURCE, "op": STRING_SCHEMA}, name="shop.public.orders.Envelope")
 
 
 def event(op: str, before: bool, after: bool, topic: str = "shop.public.orders") -> SinkRecord:
@@ -87,7 +95,7 @@ ORDERS = "shop_public_orders"
         (SinkRecord("a", 0, 0, None), True, [("a", None, "a")]),
         (SinkRecord("a", 0, 0, None), False, []),
     ],
-)  # fmt: skip
+)
 def test_an_event_becomes_the_row_after_it(record: SinkRecord, deletes: bool, expected: list[Any]) -> None:
     assert rows(record, deletes=deletes) == expected
 
@@ -125,13 +133,18 @@ MICROS = 1_714_996_800_123_456
         ("io.debezium.time.MicroTimestamp", Type.INT64, MICROS, "TIMESTAMP(6)", NOON),
         ("io.debezium.time.NanoTimestamp", Type.INT64, MICROS * 1000 + 999, "TIMESTAMP(6)", NOON),
         ("io.debezium.time.Timestamp", Type.INT64, MICROS // 1000, "TIMESTAMP(3)", NOON.replace(microsecond=123000)),
-        ("io.debezium.time.ZonedTimestamp", Type.STRING, "2024-05-06T12:00:00.123456Z", "TIMESTAMP(6) WITH TIME ZONE",
-         NOON.replace(tzinfo=dt.timezone.utc)),
+        (
+            "io.debezium.time.ZonedTimestamp",
+            Type.STRING,
+            "2024-05-06T12:00:00.123456Z",
+            "TIMESTAMP(6) WITH TIME ZONE",
+            NOON.replace(tzinfo=dt.timezone.utc),
+        ),
         ("io.debezium.time.Date", Type.INT32, -1, "DATE", dt.date(1969, 12, 31)),
         ("io.debezium.time.MicroTime", Type.INT64, 3_600_000_001, "TIME(6)", dt.time(1, 0, 0, 1)),
         ("io.debezium.data.Json", Type.STRING, "{}", "JSON", "{}"),
     ],
-)  # fmt: skip
+)
 def test_semantic_types_have_their_columns_and_values(name: str, type_: Type, value: Any, column: str, bound: Any) -> None:
     schema = Schema(type_, name=name)
     assert column_type("postgresql", "f", schema) == column

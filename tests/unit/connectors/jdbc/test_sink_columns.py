@@ -6,12 +6,13 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 import pytest
+
 from sluiceway.api import SinkRecord
 from sluiceway.config.definition import ConfigValue
-from sluiceway.connectors.jdbc.sink import JdbcSinkConnector
-from sluiceway.connectors.jdbc.sink_columns import Layout, layout_of
-from sluiceway.connectors.jdbc.sink_keys import SinkOptions
-from sluiceway.connectors.jdbc.sink_types import binder_of, column_definition, column_type
+from sluiceway.connectors.jdbc.sink.columns import Layout, layout_of
+from sluiceway.connectors.jdbc.sink.config import SinkOptions
+from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
+from sluiceway.connectors.jdbc.sink.types import binder_of, column_definition, column_type
 from sluiceway.data import (
     INT32_SCHEMA,
     INT64_SCHEMA,
@@ -58,7 +59,7 @@ RECORD = SinkRecord(
         ({"pk_mode": "record_value", "pk_fields": "id", "fields_whitelist": "name"}, ("id", "name"), 1, (1, "Ann")),
         ({"pk_mode": "kafka", "pk_fields": "t,p,o", "fields_whitelist": "id"}, ("t", "p", "o", "id"), 3, ("people", 2, 41, 1)),
     ],
-)  # fmt: skip
+)
 def test_columns_by_where_the_key_is(config: dict[str, str], names: tuple[str, ...], keys: int, row: tuple[object, ...]) -> None:
     made = layout(**config)
     assert (made.names, made.keys, made.row(RECORD)) == (names, keys, row)
@@ -88,7 +89,7 @@ def test_tombstones_have_only_their_key() -> None:
         (KEY, Schema.struct({"in": VALUE}), {}, "Field in is of type STRUCT.*Flatten"),
         (KEY, Schema.struct({"in": Schema.array(Schema.map(STRING_SCHEMA, STRING_SCHEMA))}), {}, "array of MAP"),
     ],
-)  # fmt: skip
+)
 def test_records_that_cannot_be_rows_say_why(
     key: Schema | None, value: Schema | None, config: dict[str, str], message: str
 ) -> None:
@@ -116,7 +117,7 @@ def test_a_struct_that_is_missing_is_the_records_mistake() -> None:
         ({"pk.mode": "kafka", "pk.fields": "a,b"}, "pk.fields", "three columns"),
         ({"table.types": "INDEX"}, "table.types", "TABLE, VIEW"),
     ],
-)  # fmt: skip
+)
 def test_keys_that_do_not_go_together_are_found(config: dict[str, str], key: str, message: str) -> None:
     [error] = JdbcSinkConnector.validate({**URL, **config})[key].errors
     assert message in error
@@ -133,11 +134,23 @@ def test_a_password_shows_in_no_text() -> None:
 def test_the_defaults_are_the_usual_ones() -> None:
     shown: dict[str, ConfigValue] = {key.name: key.shown_default for key in JdbcSinkConnector.config_def()}
     expected = {
-        "insert.mode": "insert", "batch.size": "3000", "delete.enabled": "false", "table.types": "TABLE",
-        "table.name.format": "${topic}", "pk.mode": "none", "pk.fields": "", "fields.whitelist": "", "db.timezone": "UTC",
-        "auto.create": "false", "auto.evolve": "false", "quote.sql.identifiers": "always", "max.retries": "10",
-        "retry.backoff.ms": "3000", "connection.attempts": "3", "connection.backoff.ms": "10000",
-    }  # fmt: skip
+        "insert.mode": "insert",
+        "batch.size": "3000",
+        "delete.enabled": "false",
+        "table.types": "TABLE",
+        "table.name.format": "${topic}",
+        "pk.mode": "none",
+        "pk.fields": "",
+        "fields.whitelist": "",
+        "db.timezone": "UTC",
+        "auto.create": "false",
+        "auto.evolve": "false",
+        "quote.sql.identifiers": "always",
+        "max.retries": "10",
+        "retry.backoff.ms": "3000",
+        "connection.attempts": "3",
+        "connection.backoff.ms": "10000",
+    }
     assert {name: shown[name] for name in expected} == expected
 
 
@@ -153,7 +166,7 @@ def test_the_defaults_are_the_usual_ones() -> None:
         ("postgresql", Schema.array(INT32_SCHEMA), False, "INTEGER[]"),
         ("sqlite", timestamp_schema(), False, "TIMESTAMP"),
     ],
-)  # fmt: skip
+)
 def test_column_types(dialect: str, schema: Schema, key: bool, expected: str) -> None:
     assert column_type(dialect, "x", schema, key=key) == expected
 
@@ -168,7 +181,7 @@ def test_column_types(dialect: str, schema: Schema, key: bool, expected: str) ->
         ("sqlite", Schema(Type.BOOLEAN, default=True), "BOOLEAN DEFAULT TRUE NOT NULL"),
         ("postgresql", Schema(Type.FLOAT64, default=float("nan")), "DOUBLE PRECISION NOT NULL"),
     ],
-)  # fmt: skip
+)
 def test_column_definitions(dialect: str, schema: Schema, expected: str) -> None:
     assert column_definition(dialect, "x", schema) == expected
 
@@ -188,7 +201,7 @@ MOMENT = dt.datetime(2024, 7, 1, 22, 30, 0, 5000, tzinfo=dt.timezone.utc)
         ("postgresql", "UTC", date_schema(), dt.datetime(2024, 1, 2, tzinfo=dt.timezone.utc), dt.date(2024, 1, 2)),
         ("postgresql", "UTC", Schema.array(date_schema()), [dt.date(2024, 1, 2), None], [dt.date(2024, 1, 2), None]),
     ],
-)  # fmt: skip
+)
 def test_values_become_the_drivers(dialect: str, zone: str, schema: Schema, value: object, expected: object) -> None:
     binder = binder_of(dialect, ZoneInfo(zone), "x", schema)
     assert binder is not None

@@ -8,17 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from sluiceway.api import SinkRecord
 from sluiceway.connectors.jdbc.dialects import dialect_of
 from sluiceway.connectors.jdbc.dialects.base import TableId
-from sluiceway.connectors.jdbc.sink_columns import Column, Layout
-from sluiceway.connectors.jdbc.sink_errors import Kind, kind_of
-from sluiceway.connectors.jdbc.sink_keys import SinkOptions
-from sluiceway.connectors.jdbc.sink_session import WriteError
-from sluiceway.connectors.jdbc.sink_statements import Statements, table_of
-from sluiceway.connectors.jdbc.sink_steps import Item, Target, in_order, last_of_each_key
-from sluiceway.connectors.jdbc.sink_tables import Table, changes
-from sluiceway.connectors.jdbc.sink_task import SinkRetries
+from sluiceway.connectors.jdbc.sink.columns import Column, Layout
+from sluiceway.connectors.jdbc.sink.config import SinkOptions
+from sluiceway.connectors.jdbc.sink.errors import Kind, kind_of
+from sluiceway.connectors.jdbc.sink.session import WriteError
+from sluiceway.connectors.jdbc.sink.statements import Statements, table_of
+from sluiceway.connectors.jdbc.sink.steps import Item, Target, in_order, last_of_each_key
+from sluiceway.connectors.jdbc.sink.tables import Table, changes
+from sluiceway.connectors.jdbc.sink.task import SinkRetries
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA
 from sluiceway.errors import ConfigError, ConnectError, DataError, RetriableError
 
@@ -61,8 +62,11 @@ def test_the_last_row_of_a_key_is_written_after_its_deletion() -> None:
 def test_rows_of_another_layout_are_written_after_those_before() -> None:
     batch = items((WRITE, (1, "a")), (WIDER, (1, "b", 7)), (WRITE, (2, "c")), (DELETE, 1))
     assert shown(last_of_each_key(batch)) == [
-        ("write", [(1, "a")]), ("wider", [(1, "b", 7)]), ("delete", [(1,)]), ("write", [(2, "c")]),
-    ]  # fmt: skip
+        ("write", [(1, "a")]),
+        ("wider", [(1, "b", 7)]),
+        ("delete", [(1,)]),
+        ("write", [(2, "c")]),
+    ]
 
 
 def test_tables_do_not_break_each_others_batches() -> None:
@@ -109,7 +113,7 @@ def apply(table: dict[int, dict[str, str]], kind: Target, rows: Sequence[tuple[A
         (MYSQL, "INSERT INTO t (`id`, `100%%`) VALUES (%s, %s) ON DUPLICATE KEY UPDATE `100%%` = VALUES(`100%%`)"),
         (SQLITE, 'INSERT INTO t ("id", "100%") VALUES (?, ?) ON CONFLICT ("id") DO UPDATE SET "100%" = excluded."100%"'),
     ],
-)  # fmt: skip
+)
 def test_upserts(statements: Statements, expected: str) -> None:
     assert statements.upsert("t", ("id", "100%"), 1) == expected
 
@@ -189,24 +193,36 @@ def mysql(error: Exception, sqlstate: str) -> Exception:
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (PgError("40P01"), Kind.AGAIN), (PgError("40001"), Kind.AGAIN), (PgError("25006"), Kind.AGAIN),
+        (PgError("40P01"), Kind.AGAIN),
+        (PgError("40001"), Kind.AGAIN),
+        (PgError("25006"), Kind.AGAIN),
         (PgError("57P01"), Kind.UNREACHABLE),
-        (PgError("08006"), Kind.UNREACHABLE), (PgError("23505"), Kind.RECORD), (PgError("22P02"), Kind.RECORD),
+        (PgError("08006"), Kind.UNREACHABLE),
+        (PgError("23505"), Kind.RECORD),
+        (PgError("22P02"), Kind.RECORD),
         (PgError("42703"), Kind.CHANGED),
-        (PgError("42501"), Kind.FATAL), (OperationalError("connection refused"), Kind.UNREACHABLE),
-        (OperationalError(1213, "Deadlock"), Kind.AGAIN), (OperationalError(2013, "Lost"), Kind.UNREACHABLE),
-        (OperationalError(1292, "Incorrect"), Kind.RECORD), (IntegrityError(1062, "Duplicate"), Kind.RECORD),
+        (PgError("42501"), Kind.FATAL),
+        (OperationalError("connection refused"), Kind.UNREACHABLE),
+        (OperationalError(1213, "Deadlock"), Kind.AGAIN),
+        (OperationalError(2013, "Lost"), Kind.UNREACHABLE),
+        (OperationalError(1292, "Incorrect"), Kind.RECORD),
+        (IntegrityError(1062, "Duplicate"), Kind.RECORD),
         (mysql(OperationalError(1205, "Lock wait timeout"), "HY000"), Kind.AGAIN),
         (mysql(OperationalError(1366, "Incorrect"), "22007"), Kind.RECORD),
         (mysql(OperationalError(1364, "No default"), "HY000"), Kind.RECORD),
         (mysql(OperationalError(1146, "No such table"), "42S02"), Kind.CHANGED),
-        (OperationalError(1142, "denied"), Kind.FATAL), (sqlite3.OperationalError("database is locked"), Kind.AGAIN),
-        (sqlite3.IntegrityError("UNIQUE"), Kind.RECORD), (sqlite3.OperationalError("no such table: x"), Kind.CHANGED),
-        (ConnectionResetError(), Kind.UNREACHABLE), (RetriableError("away"), Kind.UNREACHABLE), (DataError("bad"), Kind.RECORD),
-        (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogate"), Kind.RECORD), (ConnectError("no"), Kind.FATAL),
+        (OperationalError(1142, "denied"), Kind.FATAL),
+        (sqlite3.OperationalError("database is locked"), Kind.AGAIN),
+        (sqlite3.IntegrityError("UNIQUE"), Kind.RECORD),
+        (sqlite3.OperationalError("no such table: x"), Kind.CHANGED),
+        (ConnectionResetError(), Kind.UNREACHABLE),
+        (RetriableError("away"), Kind.UNREACHABLE),
+        (DataError("bad"), Kind.RECORD),
+        (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogate"), Kind.RECORD),
+        (ConnectError("no"), Kind.FATAL),
         (MemoryError(), Kind.FATAL),
     ],
-)  # fmt: skip
+)
 def test_errors_are_told_apart(error: Exception, kind: Kind) -> None:
     assert kind_of(error) is kind
 

@@ -6,7 +6,8 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from sluiceway.connectors.jdbc.source import JdbcSourceConnector
+
+from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.testing import SourceConnectorContract
 
 

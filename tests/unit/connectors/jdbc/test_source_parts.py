@@ -8,20 +8,21 @@ import pickle
 from typing import Any
 
 import pytest
+
 from sluiceway.api import SourceRecord
 from sluiceway.connectors.jdbc.columns import Column, ColumnType, Kind, Mapping, NumericMapping, mapped
 from sluiceway.connectors.jdbc.dialects import dialect_of
 from sluiceway.connectors.jdbc.dialects.base import TableId
-from sluiceway.connectors.jdbc.source import Assignment, JdbcSourceConnector
-from sluiceway.connectors.jdbc.source_deletes import SeenKeys
-from sluiceway.connectors.jdbc.source_horizon import SafeNumbers, safe_time
-from sluiceway.connectors.jdbc.source_keys import source_config
-from sluiceway.connectors.jdbc.source_offsets import Position
-from sluiceway.connectors.jdbc.source_ranges import Plan, plan_of
-from sluiceway.connectors.jdbc.source_rows import hold_back_equal_times
-from sluiceway.connectors.jdbc.source_sql import Bounds, KeyRange, SelectBuilder
-from sluiceway.connectors.jdbc.source_task import interval_of
-from sluiceway.connectors.jdbc.source_waits import Wait
+from sluiceway.connectors.jdbc.source.config import source_config
+from sluiceway.connectors.jdbc.source.connector import Assignment, JdbcSourceConnector
+from sluiceway.connectors.jdbc.source.deletes import SeenKeys
+from sluiceway.connectors.jdbc.source.horizon import SafeNumbers, safe_time
+from sluiceway.connectors.jdbc.source.key_ranges import Plan, plan_of
+from sluiceway.connectors.jdbc.source.offsets import Position
+from sluiceway.connectors.jdbc.source.rows import hold_back_equal_times
+from sluiceway.connectors.jdbc.source.sql import Bounds, KeyRange, SelectBuilder
+from sluiceway.connectors.jdbc.source.task import interval_of
+from sluiceway.connectors.jdbc.source.wait_log import Wait
 from sluiceway.connectors.jdbc.tables import TableSelection
 from sluiceway.connectors.jdbc.url import parse_url
 from sluiceway.errors import ConfigError, ConnectError
@@ -90,11 +91,14 @@ def test_what_cannot_be_translated_is_refused(url: str, message: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "jdbc:oracle://user:hunter2@h/d?password=hunter2", "jdbc:sqlserver://h:1433;user=sa;password=hunter2",
-        "jdbc:oracle:thin:scott/hunter2@h:1521:x", "scott/hunter2", "jdbc:mysql://user:hunter2/@h/d",
+        "jdbc:oracle://user:hunter2@h/d?password=hunter2",
+        "jdbc:sqlserver://h:1433;user=sa;password=hunter2",
+        "jdbc:oracle:thin:scott/hunter2@h:1521:x",
+        "scott/hunter2",
+        "jdbc:mysql://user:hunter2/@h/d",
         "jdbc:postgresql://user:hunter2?@h/d",
     ],
-)  # fmt: skip
+)
 def test_a_refused_url_does_not_show_its_password(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_url(url)
@@ -108,12 +112,19 @@ def test_a_refused_url_does_not_show_its_password(url: str) -> None:
 def test_tables_are_chosen_by_names_patterns_and_expressions() -> None:
     dialect, tables = dialect_of("postgresql"), [TableId("d", "a", "x"), TableId("d", "b", "x"), TableId("d", "b", "y.z")]
     chosen = [
-        TableSelection(whitelist=("b.x",)), TableSelection(blacklist=("x",)), TableSelection(schema="b%"),
-        TableSelection(include=(r"d\.b\..*",), exclude=(r".*z",)), TableSelection(whitelist=('b."y.z"',)),
-    ]  # fmt: skip
+        TableSelection(whitelist=("b.x",)),
+        TableSelection(blacklist=("x",)),
+        TableSelection(schema="b%"),
+        TableSelection(include=(r"d\.b\..*",), exclude=(r".*z",)),
+        TableSelection(whitelist=('b."y.z"',)),
+    ]
     assert [[str(table) for table in each.chosen(tables, dialect)] for each in chosen] == [
-        ["d.b.x"], ["d.b.y.z"], ["d.b.x", "d.b.y.z"], ["d.b.x"], ["d.b.y.z"],
-    ]  # fmt: skip
+        ["d.b.x"],
+        ["d.b.y.z"],
+        ["d.b.x", "d.b.y.z"],
+        ["d.b.x"],
+        ["d.b.y.z"],
+    ]
 
 
 def test_a_new_table_changes_one_task_only() -> None:
@@ -184,9 +195,14 @@ def test_offsets_keep_microseconds_and_times_before_the_epoch() -> None:
 
 @pytest.mark.parametrize(
     ("partition", "offset"),
-    [({"x": 1}, {"incrementing": 1}), ({"table": "t"}, {"incrementing": "1"}), ({"table": "t"}, {"incrementing": True}),
-     ({"table": "t"}, {"position": 1}), ({"query": "query"}, {"timestamp": 1, "timestamp_nanos": 10**9})],
-)  # fmt: skip
+    [
+        ({"x": 1}, {"incrementing": 1}),
+        ({"table": "t"}, {"incrementing": "1"}),
+        ({"table": "t"}, {"incrementing": True}),
+        ({"table": "t"}, {"position": 1}),
+        ({"query": "query"}, {"timestamp": 1, "timestamp_nanos": 10**9}),
+    ],
+)
 def test_offsets_that_no_task_could_start_from_are_refused(partition: dict[str, Any], offset: dict[str, Any]) -> None:
     config = {"connection.url": "jdbc:sqlite:x", "mode": "incrementing", "topic.prefix": "t"}
     with pytest.raises(ConnectError):

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from hypothesis import strategies as st
+
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, date_schema, decimal_schema, time_schema, timestamp_schema
 

@@ -9,6 +9,7 @@ from typing import Any
 import fastavro
 import pytest
 from hypothesis import given, settings
+
 from sluiceway.converters.registry.avro import AvroConverter
 from sluiceway.converters.registry.avro_connect import AvroTypes, ToConnect
 from sluiceway.converters.registry.avro_schema import ANYTHING_SCHEMA, ENUM, FIELD_DEFAULT, UNION, AvroOptions, to_avro
@@ -18,7 +19,6 @@ from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.data.numbers import Float32, Int8, Int16, Int32
 from sluiceway.errors import DataError
-
 from unit.converters.registry.data_strategies import pairs
 
 OPTIONAL_STRING = Schema(Type.STRING, optional=True)
@@ -79,54 +79,127 @@ def test_schema_is_what_confluents_converter_registers() -> None:
     inner = Schema.struct({"x": INT32_SCHEMA}, name="com.example.Inner")
     schema = Schema.struct(
         {
-            "small": Schema(Type.INT8), "short": Schema(Type.INT16, optional=True), "count": Schema(Type.INT32, default=7),
+            "small": Schema(Type.INT8),
+            "short": Schema(Type.INT16, optional=True),
+            "count": Schema(Type.INT32, default=7),
             "text": Schema(Type.STRING, optional=True, doc="a text", default="none"),
-            "price": decimal_schema(2), "day": date_schema(), "at": timestamp_schema(optional=True), "inner": inner,
+            "price": decimal_schema(2),
+            "day": date_schema(),
+            "at": timestamp_schema(optional=True),
+            "inner": inner,
             "again": Schema.struct({"x": INT32_SCHEMA}, name="com.example.Inner", optional=True),
-            "pairs": Schema.map(INT32_SCHEMA, STRING_SCHEMA), "tags": Schema.map(STRING_SCHEMA, OPTIONAL_STRING),
+            "pairs": Schema.map(INT32_SCHEMA, STRING_SCHEMA),
+            "tags": Schema.map(STRING_SCHEMA, OPTIONAL_STRING),
         },
-        name="com.example.Outer", version=3, doc="outer",
-    )  # fmt: skip
+        name="com.example.Outer",
+        version=3,
+        doc="outer",
+    )
     assert to_avro(schema, PLAIN) == {
-        "type": "record", "name": "Outer", "namespace": "com.example", "fields": [
+        "type": "record",
+        "name": "Outer",
+        "namespace": "com.example",
+        "fields": [
             {"name": "small", "type": {"type": "int", "connect.type": "int8"}},
             {"name": "short", "type": ["null", {"type": "int", "connect.type": "int16"}], "default": None},
             {"name": "count", "type": {"type": "int", "connect.default": 7}, "default": 7},
-            {"name": "text", "type": [{"type": "string", "connect.doc": "a text", "connect.default": "none"}, "null"],
-             "default": "none"},
-            {"name": "price", "type": {
-                "type": "bytes", "scale": 2, "precision": 64, "connect.version": 1, "connect.parameters": {"scale": "2"},
-                "connect.name": "org.apache.kafka.connect.data.Decimal", "logicalType": "decimal"}},
-            {"name": "day", "type": {"type": "int", "connect.version": 1, "connect.name": "org.apache.kafka.connect.data.Date",
-                                     "logicalType": "date"}},
-            {"name": "at", "default": None, "type": ["null", {
-                "type": "long", "connect.version": 1, "connect.name": "org.apache.kafka.connect.data.Timestamp",
-                "logicalType": "timestamp-millis"}]},
-            {"name": "inner", "type": {"type": "record", "name": "Inner", "fields": [{"name": "x", "type": "int"}],
-                                       "connect.name": "com.example.Inner"}},
+            {
+                "name": "text",
+                "type": [{"type": "string", "connect.doc": "a text", "connect.default": "none"}, "null"],
+                "default": "none",
+            },
+            {
+                "name": "price",
+                "type": {
+                    "type": "bytes",
+                    "scale": 2,
+                    "precision": 64,
+                    "connect.version": 1,
+                    "connect.parameters": {"scale": "2"},
+                    "connect.name": "org.apache.kafka.connect.data.Decimal",
+                    "logicalType": "decimal",
+                },
+            },
+            {
+                "name": "day",
+                "type": {
+                    "type": "int",
+                    "connect.version": 1,
+                    "connect.name": "org.apache.kafka.connect.data.Date",
+                    "logicalType": "date",
+                },
+            },
+            {
+                "name": "at",
+                "default": None,
+                "type": [
+                    "null",
+                    {
+                        "type": "long",
+                        "connect.version": 1,
+                        "connect.name": "org.apache.kafka.connect.data.Timestamp",
+                        "logicalType": "timestamp-millis",
+                    },
+                ],
+            },
+            {
+                "name": "inner",
+                "type": {
+                    "type": "record",
+                    "name": "Inner",
+                    "fields": [{"name": "x", "type": "int"}],
+                    "connect.name": "com.example.Inner",
+                },
+            },
             {"name": "again", "type": ["null", "com.example.Inner"], "default": None},
-            {"name": "pairs", "type": {"type": "array", "items": {
-                "type": "record", "name": "MapEntry", "namespace": "io.confluent.connect.avro",
-                "fields": [{"name": "key", "type": "int"}, {"name": "value", "type": "string"}]}}},
+            {
+                "name": "pairs",
+                "type": {
+                    "type": "array",
+                    "items": {
+                        "type": "record",
+                        "name": "MapEntry",
+                        "namespace": "io.confluent.connect.avro",
+                        "fields": [{"name": "key", "type": "int"}, {"name": "value", "type": "string"}],
+                    },
+                },
+            },
             {"name": "tags", "type": {"type": "map", "values": ["null", "string"]}},
         ],
-        "connect.doc": "outer", "connect.version": 3, "connect.name": "com.example.Outer",
-    }  # fmt: skip
+        "connect.doc": "outer",
+        "connect.version": 3,
+        "connect.name": "com.example.Outer",
+    }
 
 
 def test_bytes_made_elsewhere_are_read() -> None:
-    node = {"type": "record", "name": "R", "namespace": "ns", "doc": "d", "fields": [
-        {"name": "id", "type": "long", "doc": "the id"}, {"name": "n", "type": "int", "default": 4},
-        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
-        {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}]},
-        {"name": "micros", "type": {"type": "long", "logicalType": "timestamp-micros"}},
-        {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
-        {"name": "color", "type": {"type": "enum", "name": "Color", "symbols": ["RED", "BLUE"]}},
-        {"name": "mac", "type": {"type": "fixed", "name": "Mac", "size": 2}},
-    ]}  # fmt: skip
+    node = {
+        "type": "record",
+        "name": "R",
+        "namespace": "ns",
+        "doc": "d",
+        "fields": [
+            {"name": "id", "type": "long", "doc": "the id"},
+            {"name": "n", "type": "int", "default": 4},
+            {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+            {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}]},
+            {"name": "micros", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+            {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+            {"name": "color", "type": {"type": "enum", "name": "Color", "symbols": ["RED", "BLUE"]}},
+            {"name": "mac", "type": {"type": "fixed", "name": "Mac", "size": 2}},
+        ],
+    }
     at = dt.datetime(2024, 2, 29, 1, 2, 3, 4000, tzinfo=dt.timezone.utc)
-    value = {"id": 1, "n": 2, "day": dt.date(2024, 2, 29), "at": at, "micros": at, "price": Decimal("1.23"), "color": "BLUE",
-             "mac": b"ab"}  # fmt: skip
+    value = {
+        "id": 1,
+        "n": 2,
+        "day": dt.date(2024, 2, 29),
+        "at": at,
+        "micros": at,
+        "price": Decimal("1.23"),
+        "color": "BLUE",
+        "mac": b"ab",
+    }
     schema, struct = decode(node, fast(node, value), version=5)
     assert dict(struct) == {**value, "micros": 1709168523004000}
     assert (schema.name, schema.version, schema.doc) == ("ns.R", 5, None)
@@ -141,10 +214,14 @@ def test_bytes_made_elsewhere_are_read() -> None:
 
 
 def test_a_union_becomes_a_struct_and_comes_back() -> None:
-    node = ["null", "string", "long",
-            {"type": "record", "name": "A", "namespace": "x.y", "fields": [{"name": "q", "type": "int"}]},
-            {"type": "record", "name": "B", "namespace": "x.y", "fields": [{"name": "q", "type": "int"}]},
-            {"type": "array", "items": "string"}]  # fmt: skip
+    node = [
+        "null",
+        "string",
+        "long",
+        {"type": "record", "name": "A", "namespace": "x.y", "fields": [{"name": "q", "type": "int"}]},
+        {"type": "record", "name": "B", "namespace": "x.y", "fields": [{"name": "q", "type": "int"}]},
+        {"type": "array", "items": "string"},
+    ]
     wrapped = {"type": "record", "name": "W", "fields": [{"name": "u", "type": node}]}
     made = converter(**{"enhanced.avro.schema.support": "true"})
     seen = []
@@ -155,11 +232,19 @@ def test_a_union_becomes_a_struct_and_comes_back() -> None:
         assert encode(schema, struct, made) == data
     field = schema.field("u").schema
     assert (field.name, field.optional, [part.name for part in field.fields]) == (
-        UNION, True, ["string", "long", "x.y.A", "x.y.B", "array"]
-    )  # fmt: skip
+        UNION,
+        True,
+        ["string", "long", "x.y.A", "x.y.B", "array"],
+    )
     a, b = field.field("x.y.A").schema, field.field("x.y.B").schema
-    assert seen == [{"string": "text"}, {"long": 2**40}, {"x.y.A": Struct(a, {"q": 1})}, {"x.y.B": Struct(b, {"q": 1})},
-                    {"array": ["s"]}, None]  # fmt: skip
+    assert seen == [
+        {"string": "text"},
+        {"long": 2**40},
+        {"x.y.A": Struct(a, {"q": 1})},
+        {"x.y.B": Struct(b, {"q": 1})},
+        {"array": ["s"]},
+        None,
+    ]
 
 
 def test_union_fields_have_short_names_unless_enhanced() -> None:
@@ -182,8 +267,11 @@ def test_enums_stay_enums_only_if_enhanced() -> None:
 def test_without_meta_data_only_avros_own_words_are_used() -> None:
     schema = Schema.struct({"a": Schema(Type.INT8, doc="x"), "d": date_schema()}, name="n.A", version=2)
     assert to_avro(schema, AvroOptions(meta_data=False)) == {
-        "type": "record", "name": "A", "namespace": "n", "fields": [
-            {"name": "a", "type": "int"}, {"name": "d", "type": {"type": "int", "logicalType": "date"}}]}  # fmt: skip
+        "type": "record",
+        "name": "A",
+        "namespace": "n",
+        "fields": [{"name": "a", "type": "int"}, {"name": "d", "type": {"type": "int", "logicalType": "date"}}],
+    }
 
 
 def test_two_different_structs_of_one_name_are_refused() -> None:
@@ -289,10 +377,13 @@ def test_defaults_of_containers_come_back(value: Any) -> None:
 @pytest.mark.parametrize(
     ("schema", "value"),
     [
-        (decimal_schema(2), Decimal("1.50")), (date_schema(), dt.date(2020, 1, 1)), (time_schema(), dt.time(1, 2)),
-        (timestamp_schema(), dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc)), (Schema(Type.BYTES), b"\xff\x00"),
+        (decimal_schema(2), Decimal("1.50")),
+        (date_schema(), dt.date(2020, 1, 1)),
+        (time_schema(), dt.time(1, 2)),
+        (timestamp_schema(), dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc)),
+        (Schema(Type.BYTES), b"\xff\x00"),
     ],
-)  # fmt: skip
+)
 def test_logical_defaults_come_back(schema: Schema, value: Any) -> None:
     with_default = Schema(schema.type, name=schema.name, version=schema.version, parameters=schema.parameters, default=value)
     outer = Schema.struct({"f": with_default}, name="R")
@@ -305,8 +396,9 @@ def test_bytes_by_themselves_stand_bare() -> None:
     assert encode(Schema(Type.BYTES), b"abc") == b"abc"
     assert decode("bytes", b"abc") == (Schema(Type.BYTES), b"abc")
     assert decode(to_avro(decimal_schema(1), PLAIN), encode(decimal_schema(1), Decimal("-0.5"))) == (
-        decimal_schema(1), Decimal("-0.5")
-    )  # fmt: skip
+        decimal_schema(1),
+        Decimal("-0.5"),
+    )
 
 
 def test_optional_text_keys_make_an_avro_map_only_if_asked() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import jsonschema
 import pytest
 from hypothesis import given, settings
+
 from sluiceway.converters.registry.client import WriterSchema
 from sluiceway.converters.registry.json_schema import JsonSchemaConverter
 from sluiceway.converters.registry.json_schema_write import ENUM, ONE_OF, JsonOptions, to_json_schema
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import DECIMAL, decimal_schema, timestamp_schema
 from sluiceway.errors import DataError
-
 from unit.converters.registry.data_strategies import pairs
 
 
@@ -55,53 +55,109 @@ def test_what_is_written_fits_the_json_schema(pair: tuple[Schema, Any]) -> None:
 def test_schema_is_what_confluents_converter_registers() -> None:
     schema = Schema.struct(
         {
-            "id": Schema(Type.INT64), "price": decimal_schema(2), "at": timestamp_schema(optional=True),
-            "raw": Schema(Type.BYTES, optional=True), "tags": Schema.map(STRING_SCHEMA, INT32_SCHEMA),
-            "odd": Schema.map(INT32_SCHEMA, STRING_SCHEMA), "list": Schema.array(Schema(Type.FLOAT32)),
+            "id": Schema(Type.INT64),
+            "price": decimal_schema(2),
+            "at": timestamp_schema(optional=True),
+            "raw": Schema(Type.BYTES, optional=True),
+            "tags": Schema.map(STRING_SCHEMA, INT32_SCHEMA),
+            "odd": Schema.map(INT32_SCHEMA, STRING_SCHEMA),
+            "list": Schema.array(Schema(Type.FLOAT32)),
             "kind": Schema(Type.STRING, parameters={ENUM: "", f"{ENUM}.A": "A", f"{ENUM}.B": "B"}),
             "inner": Schema.struct({"x": Schema(Type.BOOLEAN, default=True)}, name="In", optional=True, doc="inside"),
         },
-        name="com.example.T", version=4,
-    )  # fmt: skip
+        name="com.example.T",
+        version=4,
+    )
     null = {"type": "null"}
     assert to_json_schema(schema, JsonOptions()) == {
-        "type": "object", "title": "com.example.T", "connect.version": 4, "properties": {
+        "type": "object",
+        "title": "com.example.T",
+        "connect.version": 4,
+        "properties": {
             "id": {"type": "integer", "connect.type": "int64", "connect.index": 0},
-            "price": {"type": "number", "connect.type": "bytes", "title": DECIMAL, "connect.version": 1,
-                      "connect.parameters": {"scale": "2"}, "connect.index": 1},
-            "at": {"connect.index": 2, "oneOf": [null, {
-                "type": "integer", "connect.type": "int64", "title": "org.apache.kafka.connect.data.Timestamp",
-                "connect.version": 1}]},
+            "price": {
+                "type": "number",
+                "connect.type": "bytes",
+                "title": DECIMAL,
+                "connect.version": 1,
+                "connect.parameters": {"scale": "2"},
+                "connect.index": 1,
+            },
+            "at": {
+                "connect.index": 2,
+                "oneOf": [
+                    null,
+                    {
+                        "type": "integer",
+                        "connect.type": "int64",
+                        "title": "org.apache.kafka.connect.data.Timestamp",
+                        "connect.version": 1,
+                    },
+                ],
+            },
             "raw": {"connect.index": 3, "oneOf": [null, {"type": "string", "connect.type": "bytes"}]},
-            "tags": {"type": "object", "connect.type": "map", "connect.index": 4,
-                     "additionalProperties": {"type": "integer", "connect.type": "int32"}},
-            "odd": {"type": "array", "connect.type": "map", "connect.index": 5, "items": {"type": "object", "properties": {
-                "key": {"type": "integer", "connect.type": "int32", "connect.index": 0},
-                "value": {"type": "string", "connect.index": 1}}}},
+            "tags": {
+                "type": "object",
+                "connect.type": "map",
+                "connect.index": 4,
+                "additionalProperties": {"type": "integer", "connect.type": "int32"},
+            },
+            "odd": {
+                "type": "array",
+                "connect.type": "map",
+                "connect.index": 5,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "key": {"type": "integer", "connect.type": "int32", "connect.index": 0},
+                        "value": {"type": "string", "connect.index": 1},
+                    },
+                },
+            },
             "list": {"type": "array", "items": {"type": "number", "connect.type": "float32"}, "connect.index": 6},
             "kind": {"enum": ["A", "B"], "connect.index": 7},
-            "inner": {"connect.index": 8, "oneOf": [null, {
-                "type": "object", "title": "In", "description": "inside",
-                "properties": {"x": {"type": "boolean", "default": True, "connect.index": 0}}}]},
+            "inner": {
+                "connect.index": 8,
+                "oneOf": [
+                    null,
+                    {
+                        "type": "object",
+                        "title": "In",
+                        "description": "inside",
+                        "properties": {"x": {"type": "boolean", "default": True, "connect.index": 0}},
+                    },
+                ],
+            },
         },
-    }  # fmt: skip
+    }
 
 
 def test_a_foreign_schema_with_references_and_definitions_is_read() -> None:
     node = {
-        "type": "object", "title": "Order", "properties": {
-            "b": {"$ref": "#/$defs/money", "connect.index": 9}, "a": {"type": ["null", "integer"]},
-            "who": {"$ref": "person.json"}, "state": {"type": "string", "enum": ["new", "old"]},
-            "ratio": {"allOf": [{"type": "number"}, {"minimum": 0}]}, "fixed": {"const": 5},
-        }, "required": ["b"], "$defs": {"money": {"type": "number"}},
-    }  # fmt: skip
+        "type": "object",
+        "title": "Order",
+        "properties": {
+            "b": {"$ref": "#/$defs/money", "connect.index": 9},
+            "a": {"type": ["null", "integer"]},
+            "who": {"$ref": "person.json"},
+            "state": {"type": "string", "enum": ["new", "old"]},
+            "ratio": {"allOf": [{"type": "number"}, {"minimum": 0}]},
+            "fixed": {"const": 5},
+        },
+        "required": ["b"],
+        "$defs": {"money": {"type": "number"}},
+    }
     person = {"type": "object", "title": "Person", "properties": {"name": {"type": "string"}}}
     data = '{"who": {"name": "x"}, "b": 2, "a": null, "state": "new", "ratio": 0.5, "fixed": 5, "more": 1}'
     schema, struct = decode(node, data, **{"person.json": person})
     assert {part.name: (part.schema.type, part.schema.optional) for part in schema.fields} == {
-        "a": (Type.INT64, True), "b": (Type.FLOAT64, False), "who": (Type.STRUCT, False), "state": (Type.STRING, False),
-        "ratio": (Type.FLOAT64, False), "fixed": (Type.INT64, False),
-    }  # fmt: skip
+        "a": (Type.INT64, True),
+        "b": (Type.FLOAT64, False),
+        "who": (Type.STRUCT, False),
+        "state": (Type.STRING, False),
+        "ratio": (Type.FLOAT64, False),
+        "fixed": (Type.INT64, False),
+    }
     assert [part.name for part in schema.fields] == ["a", "who", "state", "ratio", "fixed", "b"]
     assert (struct["b"], struct["who"]["name"], struct["a"], struct["state"]) == (2.0, "x", None, "new")
     made = converter(**{"use.optional.for.nonrequired": "true"})
@@ -113,9 +169,19 @@ def test_a_foreign_schema_with_references_and_definitions_is_read() -> None:
 
 
 def test_one_of_several_becomes_a_struct_and_comes_back() -> None:
-    node = {"type": "object", "properties": {"u": {"oneOf": [
-        {"type": "null"}, {"type": "string"}, {"type": "integer"},
-        {"type": "object", "properties": {"q": {"type": "boolean"}}}]}}}  # fmt: skip
+    node = {
+        "type": "object",
+        "properties": {
+            "u": {
+                "oneOf": [
+                    {"type": "null"},
+                    {"type": "string"},
+                    {"type": "integer"},
+                    {"type": "object", "properties": {"q": {"type": "boolean"}}},
+                ]
+            }
+        },
+    }
     for text, name in (('"x"', "field.0"), ("5", "field.1"), ('{"q":true}', "field.2"), ("null", "")):
         schema, struct = decode(node, f'{{"u":{text}}}')
         union = struct["u"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+
 from sluiceway.converters.registry.avro import AvroConverter
 from sluiceway.converters.registry.names import scrub, split_name
 from sluiceway.converters.registry.options import COMMON, RegistryOptions
@@ -20,8 +21,12 @@ def options(is_key: bool = False, **given: str) -> RegistryOptions:
 def test_defaults_are_confluents() -> None:
     made = options()
     assert (made.strategy, made.auto_register, made.use_latest, made.use_id, made.normalize) == (
-        "TopicNameStrategy", True, False, None, False
-    )  # fmt: skip
+        "TopicNameStrategy",
+        True,
+        False,
+        None,
+        False,
+    )
     assert made.client["url"] == "http://a:8081"
     assert not made.foreign_schema
 
@@ -78,14 +83,24 @@ def test_what_cannot_be_used_is_refused_without_showing_a_secret(given: dict[str
 
 
 def test_tls_proxy_and_token_reach_the_client() -> None:
-    made = options(**{
-        "schema.registry.ssl.truststore.location": "/ca.pem", "schema.registry.ssl.keystore.location": "/me.pem",
-        "schema.registry.ssl.key.password": "pw", "proxy.host": "p", "proxy.port": "3128",
-        "bearer.auth.credentials.source": "STATIC_TOKEN", "bearer.auth.token": "tok", "bearer.auth.logical.cluster": "lc",
-    }).client  # fmt: skip
+    made = options(
+        **{
+            "schema.registry.ssl.truststore.location": "/ca.pem",
+            "schema.registry.ssl.keystore.location": "/me.pem",
+            "schema.registry.ssl.key.password": "pw",
+            "proxy.host": "p",
+            "proxy.port": "3128",
+            "bearer.auth.credentials.source": "STATIC_TOKEN",
+            "bearer.auth.token": "tok",
+            "bearer.auth.logical.cluster": "lc",
+        }
+    ).client
     assert (made["ssl.ca.location"], made["ssl.certificate.location"], made["ssl.key.password"], made["proxy"]) == (
-        "/ca.pem", "/me.pem", "pw", "http://p:3128"
-    )  # fmt: skip
+        "/ca.pem",
+        "/me.pem",
+        "pw",
+        "http://p:3128",
+    )
     provider = made["bearer.auth.custom.provider.function"]
     assert callable(provider)
     assert provider({}) == {"bearer.auth.token": "tok", "bearer.auth.logical.cluster": "lc"}

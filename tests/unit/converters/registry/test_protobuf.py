@@ -9,6 +9,7 @@ import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Field
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from hypothesis import given, settings
+
 from sluiceway.converters.registry.client import WriterSchema
 from sluiceway.converters.registry.protobuf import ProtobufConverter
 from sluiceway.converters.registry.protobuf_schema import (
@@ -23,7 +24,6 @@ from sluiceway.converters.registry.protobuf_schema import (
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.errors import DataError
-
 from unit.converters.registry.data_strategies import structs
 
 OPTIONAL_INT = Schema(Type.INT32, optional=True)
@@ -75,29 +75,42 @@ def test_file_is_what_confluents_converter_registers() -> None:
     inner = Schema.struct({"x": INT32_SCHEMA}, name="com.example.Inner")
     schema = Schema.struct(
         {
-            "small": Schema(Type.INT8), "text": Schema(Type.STRING, optional=True), "price": decimal_schema(2),
-            "day": date_schema(), "noon": time_schema(), "at": timestamp_schema(),
-            "list": Schema.array(Schema(Type.FLOAT64)), "inner": inner,
+            "small": Schema(Type.INT8),
+            "text": Schema(Type.STRING, optional=True),
+            "price": decimal_schema(2),
+            "day": date_schema(),
+            "noon": time_schema(),
+            "at": timestamp_schema(),
+            "list": Schema.array(Schema(Type.FLOAT64)),
+            "inner": inner,
             "tags": Schema.map(STRING_SCHEMA, INT32_SCHEMA, name="my_tags"),
         },
         name="com.example.Outer",
-    )  # fmt: skip
+    )
     file, name = to_file(schema, ProtobufOptions())
     assert (name, file.package, file.syntax) == ("com.example.Outer", "com.example", "proto3")
     assert list(file.dependency) == [
-        "confluent/meta.proto", "confluent/type/decimal.proto", "google/type/date.proto", "google/type/timeofday.proto",
+        "confluent/meta.proto",
+        "confluent/type/decimal.proto",
+        "google/type/date.proto",
+        "google/type/timeofday.proto",
         "google/protobuf/timestamp.proto",
-    ]  # fmt: skip
+    ]
     (message,) = file.message_type
-    assert [(part.name, part.number, part.label == Field.LABEL_REPEATED, Field.Type.Name(part.type), part.type_name)
-            for part in message.field] == [
-        ("small", 1, False, "TYPE_INT32", ""), ("text", 2, False, "TYPE_STRING", ""),
-        ("price", 3, False, "TYPE_MESSAGE", ".confluent.type.Decimal"), ("day", 4, False, "TYPE_MESSAGE", ".google.type.Date"),
+    assert [
+        (part.name, part.number, part.label == Field.LABEL_REPEATED, Field.Type.Name(part.type), part.type_name)
+        for part in message.field
+    ] == [
+        ("small", 1, False, "TYPE_INT32", ""),
+        ("text", 2, False, "TYPE_STRING", ""),
+        ("price", 3, False, "TYPE_MESSAGE", ".confluent.type.Decimal"),
+        ("day", 4, False, "TYPE_MESSAGE", ".google.type.Date"),
         ("noon", 5, False, "TYPE_MESSAGE", ".google.type.TimeOfDay"),
-        ("at", 6, False, "TYPE_MESSAGE", ".google.protobuf.Timestamp"), ("list", 7, True, "TYPE_DOUBLE", ""),
+        ("at", 6, False, "TYPE_MESSAGE", ".google.protobuf.Timestamp"),
+        ("list", 7, True, "TYPE_DOUBLE", ""),
         ("inner", 8, False, "TYPE_MESSAGE", ".com.example.Outer.Inner"),
         ("tags", 9, True, "TYPE_MESSAGE", ".com.example.Outer.MyTagsEntry"),
-    ]  # fmt: skip
+    ]
     assert [nested.name for nested in message.nested_type] == ["Inner", "MyTagsEntry"]
     read, _value = decode(file, b"\x00")
     assert [read.field(part).schema.type for part in ("small", "text")] == [Type.INT8, Type.STRING]
@@ -177,9 +190,11 @@ def test_a_real_map_and_a_referenced_file_are_read() -> None:
 @pytest.mark.parametrize(
     ("schema", "value", "data"),
     [
-        (STRING_SCHEMA, "hi", b"\x0a\x02hi"), (Schema(Type.INT64), 3, b"\x08\x03"), (Schema(Type.BYTES), b"x", b"\x0a\x01x"),
+        (STRING_SCHEMA, "hi", b"\x0a\x02hi"),
+        (Schema(Type.INT64), 3, b"\x08\x03"),
+        (Schema(Type.BYTES), b"x", b"\x0a\x01x"),
     ],
-)  # fmt: skip
+)
 def test_a_primitive_by_itself_is_a_wrapper_message(schema: Schema, value: Any, data: bytes) -> None:
     assert encode(schema, value) == b"\x00" + data
 
@@ -187,9 +202,11 @@ def test_a_primitive_by_itself_is_a_wrapper_message(schema: Schema, value: Any, 
 def test_logical_values_are_googles_and_confluents_messages() -> None:
     schema = Schema.struct({"p": decimal_schema(2), "d": date_schema(), "t": time_schema(), "at": timestamp_schema()}, name="L")
     value = {
-        "p": Decimal("-12.34"), "d": dt.date(2024, 2, 29), "t": dt.time(23, 59, 58, 7000),
+        "p": Decimal("-12.34"),
+        "d": dt.date(2024, 2, 29),
+        "t": dt.time(23, 59, 58, 7000),
         "at": dt.datetime(1969, 12, 31, 23, 59, 59, 999000, tzinfo=dt.timezone.utc),
-    }  # fmt: skip
+    }
     made = converter()
     writing = made._writing(schema)
     message = writing.native(Struct(schema, value))
@@ -204,8 +221,11 @@ def test_logical_values_are_googles_and_confluents_messages() -> None:
 
 def test_nulls_become_protobufs_zeros_unless_asked_otherwise() -> None:
     schema = Schema.struct({"a": OPTIONAL_INT, "b": Schema(Type.STRING, optional=True)}, name="N")
-    for name, expected in (("", {"a": 0, "b": ""}), ("wrapper.for.nullables", {"a": None, "b": None}),
-                           ("optional.for.nullables", {"a": None, "b": None})):  # fmt: skip
+    for name, expected in (
+        ("", {"a": 0, "b": ""}),
+        ("wrapper.for.nullables", {"a": None, "b": None}),
+        ("optional.for.nullables", {"a": None, "b": None}),
+    ):
         made = converter(**({name: "true"} if name else {}))
         options = ProtobufOptions(wrappers=name.startswith("wrapper"), optionals=name.startswith("optional"))
         read = decode(to_file(schema, options)[0], encode(schema, Struct(schema), made), made)[1]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.api import TopicPartition
-from sluiceway.provider.ui.measures import Measure, Reading, SinkPartition, measure, places_of
-from sluiceway.provider.ui.subjects import Subject, subject
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.kafka.lag import PartitionLag
+from sluiceway.provider.progress.measures import Measure, Reading, measure
+from sluiceway.provider.progress.subjects import Subject, subject
 from sluiceway.storage.model import ConnectorEntry
 
 A0, A1, DEAD = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("dead", 0)
@@ -26,23 +29,26 @@ def _seen(name: str) -> list[str]:
         ({**SINK, "consumer.override.group.id": "own"}, Subject("c", "own", ("a", "b"))),
         ({**SINK, "consumer.override.group.id": "${env:GROUP}"}, Subject("c")),
         ({**SINK, "consumer.override.bootstrap.servers": "far:9092"}, Subject("c")),
+        ({"connector.class": "FileStreamSink", "topics.regex": "."}, Subject("c", "connect-c", ("a", "dead"))),
         ({**SOURCE, **DLQ}, Subject("c", None, ("a",), "dead")),
         ({**SOURCE, "producer.override.bootstrap.servers": "far:9092"}, Subject("c")),
         ({**SOURCE, "errors.deadletterqueue.topic.name": "${env:DEAD}"}, Subject("c", None, ("a", "dead"))),
     ],
 )
 def test_a_config_says_what_to_ask(config: dict[str, str], asked: Subject) -> None:
-    assert subject(ConnectorEntry("c", config), _seen) == asked
+    assert subject(ConnectorEntry("c", config), WorkerConfig.of({}), _seen) == asked
 
 
-def test_only_partitions_that_exist_are_asked_for() -> None:
-    assert places_of(["a", "gone"], {"a": 2, "other": 1}) == [A0, A1]
+def test_a_sinks_group_is_the_one_that_its_tasks_read_in() -> None:
+    worker = WorkerConfig.of({"consumer.group.id": "shared"})
+    assert subject(ConnectorEntry("c", SINK), worker, _seen).group == "shared"
+    assert subject(ConnectorEntry("c", {**SINK, "consumer.override.group.id": "own"}), worker, _seen).group == "own"
 
 
 def test_a_sinks_lag_counts_partitions_without_a_commit_from_their_first_record() -> None:
     reading = Reading(1.0, {"g": {A0: 70}}, begins={A1: 30, DEAD: 5}, ends={A0: 100, A1: 50, DEAD: 7})
     found = measure(Subject("c", "g", ("a",), "dead"), reading)
-    assert found == Measure({A0: 70}, 50, 2, (SinkPartition(A0, 70, 100, 30), SinkPartition(A1, None, 50, 20)))
+    assert found == Measure({A0: 70}, 50, 2, (PartitionLag(A0, 70, 100, 30), PartitionLag(A1, None, 50, 20)))
 
 
 def test_a_sink_ahead_of_its_topic_has_no_negative_lag() -> None:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
 from sluiceway.api import TopicPartition
 from sluiceway.errors import ConnectError
-from sluiceway.provider.ui.measures import Reading
+from sluiceway.provider.progress.measures import Reading
+from sluiceway.provider.progress.subjects import Subject
 from sluiceway.provider.ui.sampler import Sampler
-from sluiceway.provider.ui.subjects import Subject
-
 from support.eventually import eventually
 
 PLACE = TopicPartition("a", 0)

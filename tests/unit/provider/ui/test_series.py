@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sluiceway.api import TopicPartition
 from sluiceway.provider.ui.series import Series
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import orjson
 import pytest
+
 from sluiceway.api import TopicPartition
 from sluiceway.errors import NotFoundError
-from sluiceway.kafka.dead_letters import Letter
+from sluiceway.kafka.dead_letter_headers import Letter
 from sluiceway.provider.plugin import external_views
 from sluiceway.provider.ui import views
 from sluiceway.provider.ui.dashboard import password_keys
 from sluiceway.storage.model import State, TargetState
-
 from support.dashboard import SINK, MemoryConnectors
 
 TRACE = """Traceback (most recent call last):
@@ -44,10 +44,19 @@ def test_a_row_says_how_a_connector_fares(connectors: MemoryConnectors) -> None:
     found = connectors.dashboard.overview(["in", "out"], {"out"})
     first, second = found["connectors"]
     assert first == {
-        "name": "in", "type": "source", "class": "FileStreamSource", "dag": "in", "state": "RUNNING", "target": "STARTED",
-        "tasks": {"RUNNING": 1, "FAILED": 1}, "error": "DataError: Field 'a' is missing.", "rate": None, "lag": None,
-        "dead_letters": None, "may_edit": False,
-    }  # fmt: skip
+        "name": "in",
+        "type": "source",
+        "class": "FileStreamSource",
+        "dag": "in",
+        "state": "RUNNING",
+        "target": "STARTED",
+        "tasks": {"RUNNING": 1, "FAILED": 1},
+        "error": "DataError: Field 'a' is missing.",
+        "rate": None,
+        "lag": None,
+        "dead_letters": None,
+        "may_edit": False,
+    }
     assert (second["state"], second["target"], second["lag"], second["dag"]) == ("PAUSED", "PAUSED", 6, "mine")
     assert second["may_edit"]
     orjson.dumps(found)

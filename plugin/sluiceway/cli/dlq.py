@@ -1,0 +1,201 @@
+"""``sluiceway dlq``: shows dead letters, and sends them through again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sluiceway.cli.common import Subparsers, add_names, say, worker
+from sluiceway.cli.output import table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sluiceway.config.worker import WorkerConfig
+    from sluiceway.kafka.dead_letter_headers import Letter
+    from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser("dlq", help="list, show or replay dead letters: records that connectors could not handle")
+    verbs = parser.add_subparsers(title="what to do", metavar="VERB", required=True)
+    _add(verbs, "list", "the connectors that have a dead letter topic, and how many letters are in it", run_list)
+    show = _add(verbs, "show", "a connector's dead letters, with what went wrong", run_show)
+    _add_name(show)
+    show.add_argument("-n", "--limit", type=_count, metavar="N", help="the first N letters only")
+    show.add_argument("--new", action="store_true", help="only those that were not replayed yet")
+    replay = _add(verbs, "replay", "send a connector's dead letters to their topics again, each once", run_replay)
+    _add_name(replay)
+    replay.add_argument("--topic", metavar="TOPIC", help="send all of them here instead of to the topic that each came from")
+    replay.add_argument("-n", "--limit", type=_count, metavar="N", help="the next N letters only")
+    replay.add_argument("--dry-run", action="store_true", help="only say what would be sent")
+    replay.add_argument("--keep-headers", action="store_true", help="send the __connect.errors.* headers along")
+
+
+def _add(verbs: Subparsers, name: str, text: str, run: Any) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = verbs.add_parser(name, help=text)
+    parser.add_argument(
+        "--worker", type=Path, metavar="WORKER.properties", help="as for connect-distributed.sh; default: that of up"
+    )
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _add_name(parser: argparse.ArgumentParser) -> None:
+    add_names(parser, nargs=None)
+    parser.add_argument("--dlq", metavar="TOPIC", help="its dead letter topic, should its config no longer name it")
+
+
+def run_list(options: argparse.Namespace) -> int:
+    """List every connector that has a dead letter topic; several may share one, whose count is then that of all."""
+    from sluiceway.errors import NotFoundError
+    from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
+
+    config = worker(options.worker)
+    found: list[dict[str, Any]] = []
+    for name, settings in sorted(_configs(config).items()):
+        if not (topic := _topic_in(settings)):
+            continue
+        try:
+            letters = DeadLetterTopic(config, topic, name)
+            counts: dict[str, Any] = {"letters": letters.count(), "new": letters.waiting(_group(name))}
+        except NotFoundError:
+            counts = {"letters": 0, "new": 0}
+        found.append({"connector": name, "topic": topic, **counts})
+    if options.output == "json":
+        return _print_json(found)
+    rows = [(each["connector"], each["topic"], str(each["letters"]), str(each["new"])) for each in found]
+    print(table([("CONNECTOR", "TOPIC", "LETTERS", "NOT REPLAYED"), *rows]))
+    return 0
+
+
+def run_show(options: argparse.Namespace) -> int:
+    """Print letters as they are read, so that many of them cost no memory."""
+    import itertools
+
+    topic = _open(options)
+    letters = itertools.islice(topic.letters(_group(options.name) if options.new else None), options.limit)
+    if options.output == "json":
+        return _print_json([_document(letter) for letter in letters])
+    count = 0
+    for letter in letters:
+        say(_text(letter))
+        count += 1
+    say(f"{count} dead letters in {topic.topic}")
+    return 0
+
+
+def run_replay(options: argparse.Namespace) -> int:
+    """Send letters through again, and say how many went where."""
+    topic = _open(options)
+    done = topic.replay(
+        _group(options.name), to=options.topic, keep_headers=options.keep_headers, limit=options.limit, dry_run=options.dry_run
+    )
+    if options.output == "json":
+        return _print_json({"dryRun": options.dry_run, "sent": done.sent, "left": done.left})
+    verb = "would be sent" if options.dry_run else "sent"
+    for target, count in done.sent.items():
+        say(f"{count} dead letters {verb} to {target}")
+    for reason, count in done.left.items():
+        say(f"{count} dead letters passed by: {reason}")
+    if not done.sent:
+        say(f"No dead letters to replay in {topic.topic}")
+    return 0
+
+
+def _open(options: argparse.Namespace) -> DeadLetterTopic:
+    from sluiceway.errors import ConfigError, NotFoundError
+    from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
+
+    config = worker(options.worker)
+    topic: str | None = options.dlq
+    if topic is None:
+        settings = _configs(config).get(options.name)
+        if settings is None:
+            raise NotFoundError(f"Connector {options.name} not found. If it was deleted, name its dead letter topic with --dlq.")
+        topic = _topic_in(settings)
+    if not topic:
+        raise ConfigError(
+            f"Connector {options.name} has no dead letter topic: its config does not set errors.deadletterqueue.topic.name."
+        )
+    return DeadLetterTopic(config, topic, options.name)
+
+
+def _configs(config: WorkerConfig) -> Mapping[str, Mapping[str, str]]:
+    """Return the configs of all connectors, from the config topic."""
+    from sluiceway.storage.config_backing_store import KafkaConfigStore
+
+    store = KafkaConfigStore(config)
+    store.start()
+    try:
+        state = store.snapshot()
+    finally:
+        store.stop()
+    return {name: entry.config for name in state.names() if (entry := state.entry(name)) is not None and entry.config}
+
+
+def _topic_in(settings: Mapping[str, str]) -> str:
+    from sluiceway.config.connector import DLQ_TOPIC
+
+    return settings.get(DLQ_TOPIC, "").strip()
+
+
+def _group(name: str) -> str:
+    """The consumer group that remembers how far a connector's letters were replayed."""
+    return f"sluiceway-dlq-{name}"
+
+
+def _document(letter: Letter) -> dict[str, Any]:
+    return {
+        "partition": letter.partition,
+        "offset": letter.offset,
+        "timestamp": letter.timestamp,
+        "replayed": letter.replayed,
+        "key": _readable(letter.key),
+        "value": _readable(letter.value),
+        "headers": [{"key": key, "value": _readable(value)} for key, value in letter.headers],
+    }
+
+
+def _readable(data: bytes | None) -> Any:
+    """Return bytes as text where they are UTF-8, else as ``{"base64": ...}``."""
+    import base64
+
+    if data is None:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def _text(letter: Letter) -> str:
+    place = ", ".join(f"{name} {text}" for name in ("topic", "partition", "offset") if (text := letter.context(name)) is not None)
+    lines = [f"{letter.partition}:{letter.offset}  from {place or 'an unknown place'}"]
+    if stage := letter.context("stage"):
+        lines.append(f"  {stage}  {letter.context('exception.class.name')}: {letter.context('exception.message')}")
+    if letter.replayed:
+        lines.append(f"  replayed {letter.replayed} times before")
+    lines.append(f"  key    {_shown(letter.key)}")
+    lines.append(f"  value  {_shown(letter.value)}")
+    return "\n".join(lines)
+
+
+def _shown(data: bytes | None) -> str:
+    """Return bytes as one line that no terminal takes for commands."""
+    return json.dumps(_readable(data), ensure_ascii=True)
+
+
+def _print_json(document: object) -> int:
+    print(json.dumps(document, indent=2, ensure_ascii=False))
+    return 0
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number

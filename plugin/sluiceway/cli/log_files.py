@@ -1,0 +1,110 @@
+"""The log files of a stack on this machine: of its processes, and of connectors' DAG tasks."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from sluiceway.errors import NotFoundError
+
+_POLL_SECONDS = 0.3
+# In each line the same, or of use to nobody who reads.
+_LEFT_OUT = {
+    "timestamp",
+    "level",
+    "event",
+    "logger",
+    "filename",
+    "lineno",
+    "try_number",
+    "ti_id",
+    "run_id",
+    "task_id",
+    "dag_id",
+    "map_index",
+}
+
+
+def process_logs(home: Path) -> dict[str, Path]:
+    """Return the logs of the stack's processes by the processes' names."""
+    files = [*home.glob("*.log"), *(home / "broker").glob("*.log")]
+    return {file.stem: file for file in sorted(files)}
+
+
+def task_log(home: Path, dag: str) -> Path | None:
+    """Return the newest log of a DAG's task, or None if it never ran here."""
+    files = (home / "airflow" / "logs" / f"dag_id={dag}").glob("run_id=*/task_id=*/attempt=*.log")
+    return max(files, key=_last_change, default=None)
+
+
+def finder(home: Path, name: str, dag: str) -> Callable[[], Path | None]:
+    """Return what finds the present log of a process of that name, else of the connector whose DAG it is.
+
+    Raises NotFoundError, which names what there is.
+    """
+    processes = process_logs(home)
+    if name in processes:
+        return lambda: processes[name]
+    if task_log(home, dag) is None:
+        there_are = ", ".join(processes) or "none"
+        raise NotFoundError(
+            f"There is no log of {name!r} under {home}: no connector of that name has run on this machine, and the processes "
+            f"with a log are: {there_are}. Where Airflow runs elsewhere, its own UI has the task's log."
+        )
+    return lambda: task_log(home, dag)
+
+
+def last_lines(file: Path, count: int) -> tuple[list[str], int]:
+    """Return a file's last lines, and how many bytes of it have been read."""
+    with file.open("rb") as source:
+        lines = deque((line for line in source if line.endswith(b"\n")), maxlen=count)
+        read = source.tell()
+    return [_text(line) for line in lines], read
+
+
+def follow(
+    find: Callable[[], Path | None], file: Path, read: int, *, pause: Callable[[float], None] = time.sleep
+) -> Iterator[str]:
+    """Yield each line that is added, without end; when a newer log takes over, such as a new attempt's, go on with that."""
+    rest = b""
+    while True:
+        with file.open("rb") as source:
+            if source.seek(0, 2) < read:
+                read, rest = 0, b""  # it was begun anew
+            source.seek(read)
+            added = source.read()
+        read += len(added)
+        *lines, rest = (rest + added).split(b"\n")
+        yield from map(_text, lines)
+        newest = find()
+        if newest is not None and newest != file:
+            file, read, rest = newest, 0, b""
+        elif not added:
+            pause(_POLL_SECONDS)
+
+
+def readable(line: str) -> str:
+    """Return a line of Airflow's, which is JSON, as time, level and text; any other line as it is. Pure."""
+    if not line.startswith("{"):
+        return line
+    try:
+        record = json.loads(line)
+        head = f"[{record['timestamp']}] {str(record.get('level', '')).upper()} {record['event']}"
+    except (ValueError, KeyError, TypeError):
+        return line
+    more = " ".join(f"{key}={value}" for key, value in record.items() if key not in _LEFT_OUT)
+    return f"{head} {more}".rstrip()
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", errors="replace").rstrip("\r\n")
+
+
+def _last_change(file: Path) -> tuple[float, str]:
+    try:
+        return file.stat().st_mtime, str(file)
+    except FileNotFoundError:
+        return 0.0, str(file)

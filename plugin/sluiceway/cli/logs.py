@@ -1,0 +1,48 @@
+"""``sluiceway logs``: shows the log of a connector, or of a process of the stack on this machine."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from sluiceway.cli.common import Subparsers, say
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser("logs", help="show the log of a connector or of a process of 'sluiceway up'")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a connector, or a process of ps; default: list the processes")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on with what is added, until Ctrl-C")
+    parser.add_argument("-n", "--lines", type=int, default=50, metavar="N", help="how many of the last lines (default: 50)")
+    parser.add_argument("--raw", action="store_true", help="as it stands in the file")
+    parser.add_argument("--home", type=Path, metavar="FOLDER", help="the stack's folder (default: $SLUICEWAY_HOME or .sluiceway)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the last lines, and with ``--follow`` what comes after them."""
+    from sluiceway.cli import log_files
+    from sluiceway.folders import state_home
+
+    home = (options.home or state_home()).absolute()
+    if options.name is None:
+        for name, of_process in log_files.process_logs(home).items():
+            say(f"{name}  {of_process}")
+        return 0
+    find = log_files.finder(home, options.name, _dag(options.name))
+    file = find()
+    if file is None:
+        return 0
+    as_shown = str if options.raw else log_files.readable
+    lines, read = log_files.last_lines(file, options.lines)
+    for line in lines:
+        say(as_shown(line))
+    if options.follow:
+        for line in log_files.follow(find, file, read):
+            say(as_shown(line))
+    return 0
+
+
+def _dag(name: str) -> str:
+    from sluiceway.provider.dag_bundle.dag_ids import dag_id
+
+    return dag_id(name)

@@ -1,0 +1,44 @@
+"""``sluiceway patch``: changes some keys of a connector's config."""
+
+from __future__ import annotations
+
+import argparse
+
+from sluiceway import exit_codes
+from sluiceway.cli.common import Subparsers, add_names, add_server, client, names_of, say
+from sluiceway.errors import ConfigError
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser("patch", help="change some keys of connectors' config; shows what changes")
+    add_names(parser)
+    parser.add_argument("-s", "--set", type=_pair, action="append", default=[], metavar="KEY=VALUE", help="may be repeated")
+    parser.add_argument("-r", "--remove", action="append", default=[], metavar="KEY", help="remove a key; may be repeated")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
+    add_server(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show what changes, then change it, connector by connector."""
+    from sluiceway.cli.diff import config_lines
+
+    changes: dict[str, str | None] = {**dict(options.set), **dict.fromkeys(options.remove)}
+    if not changes:
+        raise ConfigError("Nothing to change: name keys with --set KEY=VALUE or --remove KEY.")
+    with client(options) as api:
+        for name in names_of(options):
+            lines = config_lines(api.config(name), changes, name)
+            if lines:
+                say("\n".join(lines))
+            if lines and not options.dry_run:
+                api.patch_config(name, changes)
+            say(f"Connector {name} {'configured' if lines and not options.dry_run else 'unchanged'}")
+    return exit_codes.DONE
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, mark, value = text.partition("=")
+    if not key or not mark:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    return key, value

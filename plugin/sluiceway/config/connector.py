@@ -1,0 +1,119 @@
+"""The keys that every connector has, whatever its class: Kafka Connect's, and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sluiceway.config.common_keys import (
+    CONNECTOR,
+    CONNECTOR_CLASS,
+    CONNECTOR_VERSION,
+    HEADER_CONVERTER,
+    KEY_CONVERTER,
+    NAME,
+    PREDICATES,
+    TASKS_MAX,
+    TASKS_MAX_ENFORCE,
+    TRANSFORMS,
+    VALUE_CONVERTER,
+)
+from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
+from sluiceway.config.restarts import RESTARTS
+from sluiceway.config.sink_keys import DLQ_TOPIC, SINK, TOPICS, TOPICS_REGEX
+from sluiceway.config.source_keys import SOURCE
+from sluiceway.config.validators import OneOf, OrNull, Range
+from sluiceway.config.variables import referring_keys
+
+__all__ = [
+    "APPLICATION",
+    "CONNECTOR",
+    "CONNECTOR_CLASS",
+    "CONNECTOR_VERSION",
+    "DLQ_TOPIC",
+    "HEADER_CONVERTER",
+    "KEY_CONVERTER",
+    "NAME",
+    "OWN",
+    "PREDICATES",
+    "SINK",
+    "SOURCE",
+    "TASKS_MAX",
+    "TASKS_MAX_ENFORCE",
+    "TASK_CLASS",
+    "TOPICS",
+    "TOPICS_REGEX",
+    "TRANSFORMS",
+    "VALUE_CONVERTER",
+    "overrides",
+    "sink_topics",
+]
+
+TASK_CLASS = "task.class"
+APPLICATION = "sluiceway.application"
+"""Connectors with the same value share a driver."""
+
+OWN = ConfigDef(
+    [
+        ConfigKey(
+            name="airflow.mode",
+            type=Type.STRING,
+            default="long-running",
+            importance=Importance.MEDIUM,
+            validator=OneOf(("long-running", "micro-batch")),
+            doc="Run until stopped, or move what is there and end.",
+        ),
+        ConfigKey(
+            name="airflow.schedule",
+            type=Type.STRING,
+            default=None,
+            importance=Importance.MEDIUM,
+            doc="When a connector in micro-batch mode runs: a cron expression or one of Airflow's names, such as @hourly.",
+        ),
+        ConfigKey(
+            name="airflow.retries",
+            type=Type.INT,
+            default=None,
+            importance=Importance.LOW,
+            validator=OrNull(Range(0)),
+            doc="How often Airflow starts the driver again after a failure before it gives the DAG run up.",
+        ),
+        ConfigKey(
+            name="airflow.owner",
+            type=Type.STRING,
+            default="airflow",
+            importance=Importance.LOW,
+            doc="Owner of the connector's DAG.",
+        ),
+        ConfigKey(
+            name="airflow.tags",
+            type=Type.LIST,
+            default=[],
+            importance=Importance.LOW,
+            doc="Tags of the connector's DAG, separated by commas.",
+        ),
+        ConfigKey(
+            name="airflow.dag",
+            type=Type.STRING,
+            default=None,
+            importance=Importance.LOW,
+            doc="Id of a hand-written DAG that runs the connector; none is generated then.",
+        ),
+        *RESTARTS,
+    ]
+)
+"""Our own keys, beside ``spark.*`` settings, which go to Spark as they are. Validation tells of them only when they are set."""
+
+
+def overrides(config: Mapping[str, str], client: str) -> dict[str, str]:
+    """Return a connector's client overrides: ``overrides(config, "producer")`` for ``producer.override.*``."""
+    prefix = f"{client}.override."
+    return {key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix)}
+
+
+def sink_topics(config: Mapping[str, str], seen: Iterable[str]) -> tuple[str, ...]:
+    """Return the topics that a sink reads: those of ``topics``, else (``topics.regex``) those it was seen to use.
+
+    A topic that is still a reference (``${provider:path:key}``) is not known and left out.
+    """
+    named = [topic.strip() for topic in config.get(TOPICS, "").split(",") if topic.strip()]
+    return tuple(topic for topic in named if not referring_keys({TOPICS: topic})) or tuple(seen)

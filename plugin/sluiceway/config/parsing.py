@@ -1,0 +1,195 @@
+"""The types of config values: how Kafka reads each from a text, and how it shows it. Pure: no I/O."""
+
+from __future__ import annotations
+
+import enum
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sluiceway.config.password import HIDDEN, Password
+from sluiceway.errors import ConfigError
+from sluiceway.java.blanks import trim
+
+
+class Type(enum.Enum):
+    """The types a config value can have; the names are those of Kafka's REST answers."""
+
+    BOOLEAN = "BOOLEAN"
+    STRING = "STRING"
+    INT = "INT"
+    SHORT = "SHORT"
+    LONG = "LONG"
+    DOUBLE = "DOUBLE"
+    LIST = "LIST"
+    CLASS = "CLASS"
+    PASSWORD = "PASSWORD"  # noqa: S105 (a type's name)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginClass:
+    """A class that a config names: ``name`` as Kafka Connect would show it, and the Python class that stands for it.
+
+    ``cls`` is None for a Java class that is only known by name; ``variants`` then are the classes that were meant.
+    """
+
+    name: str
+    cls: type | None
+    variants: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"class {self.name}"
+
+
+ConfigValue = bool | str | int | float | list[str] | Password | PluginClass | None
+Loader = Callable[[str], PluginClass]
+
+_COMMA = re.compile(r"\s*,\s*", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)[fd]?", re.ASCII | re.IGNORECASE)
+_HEX_NUMBER = re.compile(r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?\d+[fd]?", re.ASCII | re.IGNORECASE)
+_SPECIAL = re.compile(r"[+-]?(?:NaN|Infinity)")
+
+_RANGES = {
+    Type.SHORT: (-(2**15), 2**15 - 1),
+    Type.INT: (-(2**31), 2**31 - 1),
+    Type.LONG: (-(2**63), 2**63 - 1),
+}
+_EXPECTED = {
+    Type.SHORT: "16-bit integer (short)",
+    Type.INT: "32-bit integer",
+    Type.LONG: "64-bit integer (long)",
+    Type.DOUBLE: "double",
+    Type.STRING: "string",
+}
+
+
+def parse_value(name: str, value: object, type_: Type, loader: Loader | None = None) -> ConfigValue:
+    """Return ``value`` as the type's Python value: text is trimmed and parsed as Kafka parses it.
+
+    A class name goes through ``loader``, which raises ConfigError for one that does not exist; without a loader it stays a
+    text. Raises ConfigError with Kafka's text where the value is not of the type; the text never shows a password.
+    """
+    if value is None:
+        return None
+    trimmed = trim(value) if isinstance(value, str) else value
+    try:
+        return _parse_class(trimmed, loader) if type_ is Type.CLASS else _PARSERS[type_](trimmed, type_)
+    except ConfigError as error:  # of the class's loader
+        raise ConfigError(name, value, f"Class {value} could not be found.") from error
+    except _UnreadableError as error:
+        raise ConfigError(name, HIDDEN if type_ is Type.PASSWORD else value, str(error)) from None
+
+
+def shown(value: ConfigValue, type_: Type | None = None) -> str | None:
+    """Return a value as Kafka writes it back into a text: lists joined by commas, passwords hidden."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return ",".join(value)
+    if isinstance(value, PluginClass):
+        return value.name
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) or (type_ is Type.DOUBLE and isinstance(value, int)):
+        return _java_double(float(value))
+    return str(value)
+
+
+class _UnreadableError(ValueError):
+    """Says why a value is none of its type."""
+
+
+def _parse_class(value: object, loader: Loader | None) -> ConfigValue:
+    if isinstance(value, PluginClass):
+        return value
+    if not isinstance(value, str):
+        raise _UnreadableError("Expected a Class instance or class name.")
+    return value if loader is None else loader(value)
+
+
+def _parse_boolean(value: object, _type: Type) -> ConfigValue:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    raise _UnreadableError("Expected value to be either true or false")
+
+
+def _parse_text(value: object, type_: Type) -> ConfigValue:
+    if isinstance(value, str):
+        return value
+    raise _wrong_type(value, type_)
+
+
+def _parse_password(value: object, _type: Type) -> ConfigValue:
+    if isinstance(value, Password):
+        return value
+    if isinstance(value, str):
+        return Password(value)
+    raise _UnreadableError("Expected value to be a string")
+
+
+def _parse_whole_number(value: object, type_: Type) -> ConfigValue:
+    low, high = _RANGES[type_]
+    number: int | None = None
+    if isinstance(value, int) and not isinstance(value, bool):
+        number = value
+    elif not isinstance(value, str):
+        raise _wrong_type(value, type_)
+    elif (value[1:] if value[:1] in ("+", "-") else value).isdecimal():
+        number = int(value)
+    if number is None or not low <= number <= high:
+        raise _UnreadableError(f"Not a number of type {type_.value}")
+    return number
+
+
+def _parse_double(value: object, type_: Type) -> ConfigValue:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, str):
+        raise _wrong_type(value, type_)
+    if _NUMBER.fullmatch(value) or _SPECIAL.fullmatch(value):
+        return float(value.rstrip("fFdD") if "N" not in value and "I" not in value else value)
+    if _HEX_NUMBER.fullmatch(value):
+        mantissa, power, exponent = value.lower().partition("p")
+        return float.fromhex(mantissa + power + exponent.rstrip("fd"))
+    raise _UnreadableError("Not a number of type DOUBLE")
+
+
+def _parse_list(value: object, _type: Type) -> ConfigValue:
+    if isinstance(value, (list, tuple)):
+        return [str(item) for item in value]
+    if isinstance(value, str):
+        return _COMMA.split(value) if value else []
+    raise _UnreadableError("Expected a comma separated list.")
+
+
+def _wrong_type(value: object, type_: Type) -> _UnreadableError:
+    return _UnreadableError(f"Expected value to be a {_EXPECTED[type_]}, but it was a {type(value).__name__}")
+
+
+def _java_double(value: float) -> str:
+    """Return ``Double.toString(value)``."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    text = "".join(map(str, digits))
+    return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{int(exponent) + len(text) - 1}"
+
+
+_PARSERS: dict[Type, Callable[[object, Type], ConfigValue]] = {
+    Type.BOOLEAN: _parse_boolean,
+    Type.STRING: _parse_text,
+    Type.PASSWORD: _parse_password,
+    Type.INT: _parse_whole_number,
+    Type.SHORT: _parse_whole_number,
+    Type.LONG: _parse_whole_number,
+    Type.DOUBLE: _parse_double,
+    Type.LIST: _parse_list,
+}

@@ -1,0 +1,224 @@
+"""The JDBC sink under the keys of Debezium's: configs for that one work as they are, and so do change events."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+
+from sluiceway.api import SinkRecord, TopicPartition
+from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
+from sluiceway.config.validators import Check, EnumText, Range
+from sluiceway.connectors.jdbc.connection_keys import (
+    CONNECTION,
+    CONNECTION_PASSWORD,
+    CONNECTION_USER,
+    DB_TIMEZONE,
+    QUOTE_SQL_IDENTIFIERS,
+)
+from sluiceway.connectors.jdbc.debezium.events import Events, FieldFilter
+from sluiceway.connectors.jdbc.sink import config as own
+from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
+from sluiceway.connectors.jdbc.sink.task import JdbcSinkTask
+from sluiceway.connectors.jdbc.url import CONNECTION_URL
+from sluiceway.errors import ConfigError
+
+USERNAME = "connection.username"
+COLLECTION_NAME_FORMAT = "collection.name.format"
+PRIMARY_KEY_MODE = "primary.key.mode"
+PRIMARY_KEY_FIELDS = "primary.key.fields"
+SCHEMA_EVOLUTION = "schema.evolution"
+QUOTE_IDENTIFIERS = "quote.identifiers"
+USE_TIME_ZONE = "use.time.zone"
+DATABASE_TIME_ZONE = "database.time_zone"
+FLUSH_MAX_RETRIES = "flush.max.retries"
+FLUSH_RETRY_DELAY_MS = "flush.retry.delay.ms"
+TRUNCATE_ENABLED = "truncate.enabled"
+FIELD_INCLUDE_LIST = "field.include.list"
+FIELD_EXCLUDE_LIST = "field.exclude.list"
+
+_SAME = (
+    CONNECTION_URL,
+    CONNECTION_PASSWORD,
+    own.INSERT_MODE,
+    own.DELETE_ENABLED,
+    own.EXACTLY_ONCE,
+    own.OFFSETS_TABLE,
+    own.UNREACHABLE_MS,
+)
+_RENAMED = {
+    CONNECTION_USER: USERNAME,
+    own.PK_MODE: PRIMARY_KEY_MODE,
+    own.PK_FIELDS: PRIMARY_KEY_FIELDS,
+    own.BATCH_SIZE: own.BATCH_SIZE,
+    own.MAX_RETRIES: FLUSH_MAX_RETRIES,
+    own.RETRY_BACKOFF_MS: FLUSH_RETRY_DELAY_MS,
+}
+
+
+def _no_truncation(name: str, value: object) -> None:
+    if value:
+        raise ConfigError(name, value, "truncations are not carried out; leave it false, and they are passed over")
+
+
+_text = functools.partial(ConfigKey, type=Type.STRING, importance=Importance.MEDIUM)
+_list = functools.partial(ConfigKey, type=Type.LIST, default=[], importance=Importance.LOW)
+
+DEBEZIUM = ConfigDef([CONNECTION[CONNECTION_URL], CONNECTION[CONNECTION_PASSWORD]]).define(
+    *[
+        _text(name=USERNAME, default=None, importance=Importance.HIGH, group="Database", doc="Who logs in to the database."),
+        own.SINK[own.INSERT_MODE],
+        own.SINK[own.DELETE_ENABLED],
+        ConfigKey(
+            name=TRUNCATE_ENABLED,
+            type=Type.BOOLEAN,
+            default=False,
+            importance=Importance.LOW,
+            validator=Check(_no_truncation, "false"),
+            doc="Has to be false: truncations are passed over.",
+        ),
+        _text(
+            name=PRIMARY_KEY_MODE,
+            default="none",
+            importance=Importance.HIGH,
+            validator=EnumText(*(mode.value for mode in own.PkMode)),
+            doc="Where the primary key's columns come from; what JdbcSink calls pk.mode.",
+        ),
+        _list(
+            name=PRIMARY_KEY_FIELDS, importance=Importance.MEDIUM, doc="The primary key's columns; what JdbcSink calls pk.fields."
+        ),
+        ConfigKey(
+            name=QUOTE_IDENTIFIERS,
+            type=Type.BOOLEAN,
+            default=False,
+            importance=Importance.LOW,
+            doc="Whether names of tables and columns are quoted; if not, their case is left to the database.",
+        ),
+        _text(
+            name=SCHEMA_EVOLUTION,
+            default="none",
+            validator=EnumText("none", "basic"),
+            doc="basic: missing tables are created and missing columns added. none: they are errors.",
+        ),
+        _text(
+            name=COLLECTION_NAME_FORMAT,
+            default=None,
+            doc="The table that records go to. ${topic} stands for the record's topic with underscores for its dots, "
+            "${source.name} for a field of a change event's source. Default is ${topic}.",
+        ),
+        _text(
+            name=own.TABLE_NAME_FORMAT, default=None, importance=Importance.LOW, doc="An older name of collection.name.format."
+        ),
+        _text(
+            name=USE_TIME_ZONE,
+            default=None,
+            importance=Importance.LOW,
+            doc="The time zone that timestamps without one are written in; default is UTC.",
+        ),
+        _text(name=DATABASE_TIME_ZONE, default=None, importance=Importance.LOW, doc="An older name of use.time.zone."),
+        ConfigKey(
+            name=own.BATCH_SIZE,
+            type=Type.INT,
+            default=500,
+            validator=Range(1),
+            importance=Importance.LOW,
+            doc="How many records are written together, at most.",
+        ),
+        ConfigKey(
+            name=FLUSH_MAX_RETRIES,
+            type=Type.INT,
+            default=5,
+            validator=Range(-1),
+            importance=Importance.LOW,
+            doc="How often a batch that the database gave up is written again; what JdbcSink calls max.retries.",
+        ),
+        ConfigKey(
+            name=FLUSH_RETRY_DELAY_MS,
+            type=Type.LONG,
+            default=1000,
+            validator=Range(0),
+            importance=Importance.LOW,
+            doc="Milliseconds between two attempts to write a batch.",
+        ),
+        _list(name=FIELD_INCLUDE_LIST, doc="The fields that are written, as field or topic:field; all if none is named."),
+        _list(name=FIELD_EXCLUDE_LIST, doc="The fields of values that are not written, as field or topic:field."),
+        *(own.SINK[name] for name in (own.EXACTLY_ONCE, own.OFFSETS_TABLE, own.UNREACHABLE_MS)),
+    ]
+)
+
+
+def translated(config: Mapping[str, str]) -> dict[str, str]:
+    """Return a config of JdbcSink's for one of Debezium's sink; all other keys stay as they are. Raises ConfigError."""
+    values = DEBEZIUM.parse(config)
+    if values[FIELD_INCLUDE_LIST] and values[FIELD_EXCLUDE_LIST]:
+        raise ConfigError(FIELD_EXCLUDE_LIST, config[FIELD_EXCLUDE_LIST], f"does not go with {FIELD_INCLUDE_LIST}")
+
+    def text(name: str) -> str:
+        value = values[name]
+        return ",".join(value) if isinstance(value, list) else str(value)
+
+    made = {key: value for key, value in config.items() if key not in own.SINK or key in _SAME}
+    made |= {key: text(theirs) for key, theirs in _RENAMED.items() if values[theirs] is not None}
+    made[DB_TIMEZONE] = str(values[USE_TIME_ZONE] or values[DATABASE_TIME_ZONE] or "UTC")
+    made[QUOTE_SQL_IDENTIFIERS] = "always" if values[QUOTE_IDENTIFIERS] else "never"
+    made[own.AUTO_CREATE] = made[own.AUTO_EVOLVE] = "true" if text(SCHEMA_EVOLUTION).lower() == "basic" else "false"
+    made[COLLECTION_NAME_FORMAT] = str(values[COLLECTION_NAME_FORMAT] or values[own.TABLE_NAME_FORMAT] or own.TOPIC_PLACEHOLDER)
+    return made
+
+
+class DebeziumJdbcSinkTask(JdbcSinkTask):
+    """The JDBC sink's task for records that may be Debezium's change events."""
+
+    def start(self, config: Mapping[str, str]) -> None:
+        super().start(config)
+        values = DEBEZIUM.parse(config)
+        fields = FieldFilter(_names(values[FIELD_INCLUDE_LIST]), _names(values[FIELD_EXCLUDE_LIST]))
+        self._events = Events(str(values[COLLECTION_NAME_FORMAT]), fields, deletes=self._options.delete_enabled)
+
+    def prepared(self, records: Sequence[SinkRecord]) -> Sequence[SinkRecord]:
+        return list(self._events.records(records))
+
+
+def _names(value: ConfigValue) -> frozenset[str]:
+    return frozenset(value if isinstance(value, list) else ())
+
+
+class DebeziumJdbcSinkConnector(JdbcSinkConnector):
+    """JdbcSink for configs that were written for Debezium's JDBC sink: takes its keys, and change events as well as flat records.
+    Rows are written, tables changed and offsets kept as JdbcSink does.
+    """
+
+    task_class = DebeziumJdbcSinkTask
+    java_class = "io.debezium.connector.jdbc.JdbcSinkConnector"
+    java_task_class = "io.debezium.connector.jdbc.JdbcSinkConnectorTask"
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return DEBEZIUM
+
+    @classmethod
+    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        found = DEBEZIUM.validate(config)
+        if any(each.errors for each in found.values()):
+            return found
+        try:
+            checked = JdbcSinkConnector.validate(translated(config))
+        except ConfigError as error:
+            found[FIELD_EXCLUDE_LIST].errors.append(str(error))
+            return found
+        theirs = {**_RENAMED, DB_TIMEZONE: USE_TIME_ZONE, QUOTE_SQL_IDENTIFIERS: QUOTE_IDENTIFIERS}
+        for name, value in checked.items():
+            if value.errors:
+                found[theirs.get(name, name)].errors += [_in_their_words(message) for message in value.errors]
+        return found
+
+    def start(self, config: Mapping[str, str]) -> None:
+        super().start(translated(config))
+
+    def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
+        return super().alter_offsets(translated(config), offsets)
+
+
+def _in_their_words(message: str) -> str:
+    for name, theirs in _RENAMED.items():
+        message = message.replace(name, theirs)
+    return message

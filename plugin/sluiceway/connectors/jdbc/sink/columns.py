@@ -1,0 +1,137 @@
+"""Which columns a record has, and their values: from the primary key's mode and the schemas of key and value. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from sluiceway.api import SinkRecord
+from sluiceway.connectors.jdbc.sink.config import KAFKA_COLUMNS, PK_FIELDS, PK_MODE, PkMode, SinkOptions
+from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA, STRING_SCHEMA, Field, Schema, Type
+from sluiceway.data.generated import Code
+from sluiceway.errors import ConnectError, DataError
+
+Row = tuple[Any, ...]
+Binder = Callable[[Any], Any]
+BinderOf = Callable[[str, Schema], "Binder | None"]
+"""Gives for a field's name and schema what makes the driver's value of a value that is not None; None where that is the same.
+
+Raises DataError for a schema that has no column type.
+"""
+
+_PLACE = ("record.original_topic", "record.original_kafka_partition", "record.original_kafka_offset")
+_PLACE_SCHEMAS = (STRING_SCHEMA, INT32_SCHEMA, INT64_SCHEMA)
+
+
+class Column(NamedTuple):
+    """A column that records have; ``expression`` is where its value is found in generated code."""
+
+    name: str
+    schema: Schema
+    key: bool
+    expression: str
+
+
+class Layout(NamedTuple):
+    """What is written of records of one key schema and one value schema: the key's columns, then the others.
+
+    ``row`` gives the values of all columns of a record, ``key`` those of the key alone. ``columns`` of a layout for
+    tombstones are the key's.
+    """
+
+    columns: tuple[Column, ...]
+    keys: int
+    row: Callable[[SinkRecord], Row]
+    key: Callable[[SinkRecord], Row]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+def layout_of(
+    options: SinkOptions, binder_of: BinderOf, key_schema: Schema | None, value_schema: Schema | None, *, tombstone: bool = False
+) -> Layout:
+    """Return the layout of records of these schemas.
+
+    Raises DataError if no such record can be written, and ConnectError if the config does not go with them at all.
+    """
+    keys = _key_columns(options, key_schema, value_schema)
+    taken = {column.name for column in keys}
+    others = [] if tombstone else [column for column in _value_columns(options, value_schema) if column.name not in taken]
+    columns = (*keys, *others)
+    if not columns:
+        raise DataError("The record has no fields that become columns: neither a primary key nor fields of its value.")
+    return Layout(columns, len(keys), _extractor(columns, binder_of), _extractor(keys, binder_of))
+
+
+def _key_columns(options: SinkOptions, key_schema: Schema | None, value_schema: Schema | None) -> tuple[Column, ...]:
+    if options.pk_mode is PkMode.NONE:
+        return ()
+    if options.pk_mode is PkMode.KAFKA:
+        names = options.pk_fields or KAFKA_COLUMNS
+        return tuple(Column(*each[:2], True, each[2]) for each in zip(names, _PLACE_SCHEMAS, _PLACE, strict=True))
+    if options.pk_mode is PkMode.RECORD_VALUE:
+        return tuple(_chosen(options, _struct(value_schema, "value"), "value"))
+    if key_schema is None:
+        raise DataError(f"{PK_MODE}=record_key needs keys with a schema, and the record's key has none.")
+    if key_schema.type is Type.STRUCT:
+        return tuple(_chosen(options, key_schema, "key"))
+    if not key_schema.type.primitive:
+        raise DataError(f"{PK_MODE}=record_key takes keys that are structs or single values, not {key_schema.type.name}.")
+    if len(options.pk_fields) != 1:
+        raise ConnectError(
+            f"The records' keys are single values ({key_schema.type.name}), so {PK_FIELDS} has to name one column for them; "
+            f"it names {', '.join(options.pk_fields) or 'none'}."
+        )
+    return (Column(options.pk_fields[0], key_schema, True, "record.key"),)
+
+
+def _chosen(options: SinkOptions, schema: Schema, part: str) -> Iterator[Column]:
+    """Give the primary key's columns out of a struct, in the order of pk.fields."""
+    for name in options.pk_fields or [field.name for field in schema.fields]:
+        field = schema.field(name)
+        if field is None:
+            there = ", ".join(each.name for each in schema.fields)
+            raise DataError(f"{PK_FIELDS} names {name}, which the record's {part} has not; it has {there}.")
+        yield _column(field, part, key=True)
+
+
+def _value_columns(options: SinkOptions, schema: Schema | None) -> Iterator[Column]:
+    for field in _struct(schema, "value").fields:
+        if not options.fields or field.name in options.fields:
+            yield _column(field, "value", key=False)
+
+
+def _struct(schema: Schema | None, part: str) -> Schema:
+    if schema is None or schema.type is not Type.STRUCT:
+        what = "no schema" if schema is None else f"a schema of type {schema.type.name}"
+        raise DataError(
+            f"The record's {part} has to be a struct with a schema, and has {what}. Use a converter that brings schemas "
+            "(JsonConverter with schemas.enable=true, AvroConverter, ...), or a transform that makes a struct (HoistField)."
+        )
+    return schema
+
+
+def _column(field: Field, part: str, *, key: bool) -> Column:
+    return Column(field.name, field.schema, key, f"{part}[{field.index}]")
+
+
+def _extractor(columns: tuple[Column, ...], binder_of: BinderOf) -> Callable[[SinkRecord], Row]:
+    """Return the function from a record to the values of columns: made once, since it is called for each record."""
+    code = Code()
+    body = []
+    for part in ("key", "value"):
+        if any(column.expression.startswith(f"{part}[") for column in columns):
+            missing = code.bind(DataError(f"The record has no {part}, which columns are to be filled from."))
+            body += [f"if record.{part} is None:", f"    raise {missing}", f"{part} = record.{part}.values_"]
+    values = []
+    for number, column in enumerate(columns):
+        value = f"column{number}"
+        body.append(f"{value} = {column.expression}")
+        if column.schema.default is not None:
+            body += [f"if {value} is None:", f"    {value} = {code.bind(column.schema.default)}"]
+        binder = binder_of(column.name, column.schema)
+        values.append(value if binder is None else f"None if {value} is None else {code.bind(binder)}({value})")
+    body.append(f"return ({''.join(each + ', ' for each in values)})")
+    return code.callable(code.function("record", body))

@@ -1,0 +1,5 @@
+"""JdbcSource: reads tables and queries into topics."""
+
+from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
+
+__all__ = ["JdbcSourceConnector"]

@@ -1,0 +1,176 @@
+"""The keys of the verifiable connectors: Kafka's own and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
+from sluiceway.config.validators import NonEmptyString, OneOf, Range
+from sluiceway.errors import ConfigError
+
+NAME = "name"
+ID = "id"
+TOPIC = "topic"
+THROUGHPUT = "throughput"
+COMPLETE_RECORD_DATA = "complete.record.data"
+RECORD_SCHEMA = "record.schema.enable"
+RECORD_SIZE = "record.size"
+RECORD_KEY = "record.key"
+BATCH_SIZE = "batch.size"
+PARTITIONS = "partitions"
+RECORDS_MAX = "records.max"
+TRANSACTION_RECORDS = "transaction.records"
+TRANSACTION_ABORT_EVERY = "transaction.abort.every"
+FILE = "file"
+OFFSETS_FROM_FILE = "offsets.from.file"
+
+KEY_TASK, KEY_SEQNO, KEY_NONE = "task", "seqno", "none"
+
+_ID = ConfigKey(
+    name=ID,
+    type=Type.INT,
+    default=0,
+    validator=Range(0),
+    importance=Importance.LOW,
+    doc="The task's number; set by the connector in each task's config.",
+)
+
+SOURCE = ConfigDef(
+    [
+        ConfigKey(
+            name=TOPIC,
+            type=Type.STRING,
+            validator=NonEmptyString(),
+            importance=Importance.HIGH,
+            doc="The topic to publish the numbered records to.",
+        ),
+        ConfigKey(
+            name=THROUGHPUT,
+            type=Type.LONG,
+            default=-1,
+            validator=Range(-1),
+            importance=Importance.HIGH,
+            doc="Records per second that each task makes; -1 is as many as possible, 0 none at all.",
+        ),
+        ConfigKey(
+            name=COMPLETE_RECORD_DATA,
+            type=Type.BOOLEAN,
+            default=False,
+            importance=Importance.MEDIUM,
+            doc="Whether the value holds the connector's name, task, topic, time and sequence number; "
+            "else it is the sequence number alone.",
+        ),
+        ConfigKey(
+            name=RECORD_SCHEMA,
+            type=Type.BOOLEAN,
+            default=True,
+            importance=Importance.LOW,
+            doc="Whether keys and values have a schema; else they are plain numbers and maps.",
+        ),
+        ConfigKey(
+            name=RECORD_SIZE,
+            type=Type.INT,
+            default=0,
+            validator=Range(0),
+            importance=Importance.LOW,
+            doc="Characters of filling in each value, in a further field payload; needs complete.record.data.",
+        ),
+        ConfigKey(
+            name=RECORD_KEY,
+            type=Type.STRING,
+            default=KEY_TASK,
+            importance=Importance.LOW,
+            validator=OneOf((KEY_TASK, KEY_SEQNO, KEY_NONE)),
+            doc="What the record's key is: the task's number, the sequence number, or nothing. Values other than task "
+            "need complete.record.data, or nothing tells whose number it is.",
+        ),
+        ConfigKey(
+            name=BATCH_SIZE,
+            type=Type.INT,
+            default=500,
+            validator=Range(1),
+            importance=Importance.LOW,
+            doc="The most records that a task gives at each poll.",
+        ),
+        ConfigKey(
+            name=PARTITIONS,
+            type=Type.INT,
+            default=0,
+            validator=Range(0),
+            importance=Importance.LOW,
+            doc="Write to that many partitions of the topic in turn; 0 leaves the choice to the producer.",
+        ),
+        ConfigKey(
+            name=RECORDS_MAX,
+            type=Type.LONG,
+            default=-1,
+            validator=Range(-1),
+            importance=Importance.LOW,
+            doc="The sequence number at which each task stops making records; -1 is never.",
+        ),
+        ConfigKey(
+            name=TRANSACTION_RECORDS,
+            type=Type.INT,
+            default=100,
+            validator=Range(1),
+            importance=Importance.LOW,
+            doc="With transaction.boundary=connector: the records of each transaction.",
+        ),
+        ConfigKey(
+            name=TRANSACTION_ABORT_EVERY,
+            type=Type.INT,
+            default=0,
+            validator=Range(0),
+            importance=Importance.LOW,
+            doc="With transaction.boundary=connector: after each so many transactions the last records are sent again in "
+            "one that is aborted; 0 is never.",
+        ),
+        _ID,
+    ]
+)
+
+SINK = ConfigDef(
+    [
+        ConfigKey(
+            name=FILE,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.HIGH,
+            doc="File to which each flush appends a JSON line for each record; standard output if not given.",
+        ),
+        ConfigKey(
+            name=OFFSETS_FROM_FILE,
+            type=Type.BOOLEAN,
+            default=False,
+            importance=Importance.LOW,
+            doc="Whether tasks read on behind what is in the file, whatever the committed offsets say: exactly once.",
+        ),
+        _ID,
+    ]
+)
+
+
+def source_values(config: Mapping[str, str], definition: ConfigDef = SOURCE) -> dict[str, ConfigValue]:
+    """Return a source's typed config. Raises ConfigError, also for keys that do not go together."""
+    values = definition.parse(config)
+    if not values[COMPLETE_RECORD_DATA]:
+        if values[RECORD_SIZE]:
+            raise ConfigError(RECORD_SIZE, values[RECORD_SIZE], f"needs {COMPLETE_RECORD_DATA}=true")
+        if values[RECORD_KEY] != KEY_TASK:
+            raise ConfigError(RECORD_KEY, values[RECORD_KEY], f"needs {COMPLETE_RECORD_DATA}=true")
+    return values
+
+
+def sink_values(config: Mapping[str, str], definition: ConfigDef = SINK) -> dict[str, ConfigValue]:
+    """Return a sink's typed config. Raises ConfigError, also for keys that do not go together."""
+    values = definition.parse(config)
+    if values[OFFSETS_FROM_FILE] and not values[FILE]:
+        raise ConfigError(OFFSETS_FROM_FILE, values[OFFSETS_FROM_FILE], f"needs {FILE}")
+    return values
+
+
+def whole(values: Mapping[str, ConfigValue], key: str) -> int:
+    """Return the value of a key that is defined as a whole number."""
+    value = values[key]
+    assert isinstance(value, int)  # noqa: S101 (the definition says so)
+    return value

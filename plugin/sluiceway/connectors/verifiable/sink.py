@@ -1,0 +1,122 @@
+"""VerifiableSink: writes down which numbered records arrived."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from sluiceway.api import SinkConnector, SinkRecord, SinkTask, TopicPartition
+from sluiceway.config.definition import ConfigDef, ConfigValue
+from sluiceway.connectors.verifiable import config as keys
+from sluiceway.connectors.verifiable.config import whole
+from sluiceway.connectors.verifiable.numbering import numbered
+from sluiceway.connectors.verifiable.results import ResultFile, next_offsets
+from sluiceway.errors import DataError
+
+
+class VerifiableSinkTask(SinkTask):
+    """Keeps a result for each record until ``flush``, which writes it: what the file holds is what was made durable.
+
+    Without a file each result goes to standard output when it arrives, and again, as ``"flushed": true``, at the flush.
+    """
+
+    _file: ResultFile | None = None
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self.configure(config, keys.sink_values(config))
+
+    def configure(self, config: Mapping[str, str], values: Mapping[str, ConfigValue]) -> None:
+        """Take the typed config and open the file."""
+        self._name = config.get(keys.NAME, "")
+        self.id = whole(values, keys.ID)
+        self._path = None if values[keys.FILE] is None else Path(str(values[keys.FILE]))
+        self._offsets_from_file = bool(values[keys.OFFSETS_FROM_FILE])
+        self._unflushed: dict[TopicPartition, list[dict[str, Any]]] = {}
+        if self._path is not None:
+            self._file = ResultFile(self._path)
+
+    def open(self, partitions: Collection[TopicPartition]) -> None:
+        if self._offsets_from_file and self._path is not None:
+            written = next_offsets(self._path)
+            self.context.offset({place: written[place] for place in partitions if place in written})
+
+    def put(self, records: Sequence[SinkRecord]) -> None:
+        now = time.time_ns() // 1_000_000
+        # All are read before any is kept: a batch that fails is given again as a whole.
+        results = [result for record in records if (result := self._result(record, now)) is not None]
+        for result in results:
+            self._unflushed.setdefault(TopicPartition(result["topic"], result["partition"]), []).append(result)
+        if self._file is None:
+            _print(results)
+
+    def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Write the results of these partitions. Raises ConnectError; the records then have to be given again."""
+        now = time.time_ns() // 1_000_000
+        results = [result for place in offsets for result in self._unflushed.pop(TopicPartition(*place), ())]
+        for result in results:
+            result.update(time_ms=now, flushed=True)
+        if self._file is None:
+            _print(results)
+        else:
+            self._file.append(results)
+
+    def close(self, partitions: Collection[TopicPartition]) -> None:
+        for place in partitions:  # what is not flushed by now, the partition's next owner gets again
+            self._unflushed.pop(place, None)
+
+    def stop(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _result(self, record: SinkRecord, now: int) -> dict[str, Any] | None:
+        try:
+            task, seqno = numbered(record.key, record.value)
+        except DataError as error:
+            place = f"{record.original_topic}-{record.original_kafka_partition}@{record.original_kafka_offset}"
+            refused = DataError(f"{place}: {error}")
+            reporter = self.context.errant_record_reporter
+            if reporter is None:
+                raise refused from error
+            reporter.report(record, refused)
+            return None
+        return {
+            "name": self._name,
+            "task": task,
+            "sinkTask": self.id,
+            "topic": record.original_topic,
+            "time_ms": now,
+            "seqno": seqno,
+            "partition": record.original_kafka_partition,
+            "offset": record.original_kafka_offset,
+        }
+
+
+class VerifiableSinkConnector(SinkConnector):
+    """Runs as many tasks as ``tasks.max`` says; they share one file."""
+
+    task_class = VerifiableSinkTask
+    java_class = "org.apache.kafka.connect.tools.VerifiableSinkConnector"
+    java_task_class = "org.apache.kafka.connect.tools.VerifiableSinkTask"
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return keys.SINK
+
+    def start(self, config: Mapping[str, str]) -> None:
+        keys.sink_values(config)
+        self._config = dict(config)
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        return [{**self._config, keys.ID: str(task)} for task in range(max_tasks)]
+
+
+def _print(results: Sequence[Mapping[str, Any]]) -> None:
+    for result in results:
+        sys.stdout.write(orjson.dumps(result).decode() + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,148 @@
+"""VerifiableSource: makes numbered records, and goes on behind the number that is stored."""
+
+from __future__ import annotations
+
+import random
+import string
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sluiceway.api import ConnectorTransactionBoundaries, ExactlyOnceSupport, SourceConnector, SourceRecord, SourceTask
+from sluiceway.config.definition import ConfigDef, ConfigValue
+from sluiceway.connectors.verifiable import config as keys
+from sluiceway.connectors.verifiable.config import whole
+from sluiceway.connectors.verifiable.pace import Pace
+from sluiceway.connectors.verifiable.transactions import Transactions
+from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA, STRING_SCHEMA, Schema, Struct
+from sluiceway.errors import ConnectError
+
+ID_FIELD = "id"
+SEQNO_FIELD = "seqno"
+
+_COMPLETE_FIELDS = {
+    "name": STRING_SCHEMA,
+    "task": INT32_SCHEMA,
+    "topic": STRING_SCHEMA,
+    "time_ms": INT64_SCHEMA,
+    SEQNO_FIELD: INT64_SCHEMA,
+}
+COMPLETE_SCHEMA = Schema.struct(_COMPLETE_FIELDS)
+FILLED_SCHEMA = Schema.struct({**_COMPLETE_FIELDS, "payload": STRING_SCHEMA})
+
+_LONGEST_WAIT = 0.5  # seconds, so that orders are heard soon
+
+
+class VerifiableSourceTask(SourceTask):
+    """Counts up. The offset ``{"seqno": n}`` of the partition ``{"id": task}`` is the last number that was sent."""
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self.configure(config, keys.source_values(config))
+
+    def configure(self, config: Mapping[str, str], values: Mapping[str, ConfigValue]) -> None:
+        """Take the typed config and the stored offset."""
+        self._name = config.get(keys.NAME, "")
+        self.id = whole(values, keys.ID)
+        self._topic = str(values[keys.TOPIC])
+        self._complete = bool(values[keys.COMPLETE_RECORD_DATA])
+        self._with_schema = bool(values[keys.RECORD_SCHEMA])
+        self._key = str(values[keys.RECORD_KEY])
+        self.batch_size = whole(values, keys.BATCH_SIZE)
+        self._partitions = whole(values, keys.PARTITIONS)
+        self._end = whole(values, keys.RECORDS_MAX)
+        size = whole(values, keys.RECORD_SIZE)
+        self._payload = "".join(random.Random(self.id).choices(string.ascii_letters, k=size))  # noqa: S311 (filling)
+        self._partition = {ID_FIELD: self.id}
+        self.seqno = self._stored_seqno() + 1
+        self._pace = Pace(whole(values, keys.THROUGHPUT))
+        self._transactions: Transactions | None = None
+        if (context := self.context.transaction_context) is not None:
+            size, abort_every = whole(values, keys.TRANSACTION_RECORDS), whole(values, keys.TRANSACTION_ABORT_EVERY)
+            self._transactions = Transactions(context, size, abort_every)
+
+    def poll(self) -> Sequence[SourceRecord] | None:
+        return self.next_records(self.batch_size)
+
+    def next_records(self, most: int) -> list[SourceRecord]:
+        """Return the next records at the pace that is set, waiting a little for them; none once ``records.max`` is reached."""
+        most = most if self._end < 0 else min(most, self._end - self.seqno)
+        if most <= 0:
+            return []
+        if self._transactions is not None:
+            most = min(most, self._transactions.room(self.seqno))
+        if (seconds := self._pace.wait_seconds(most)) > 0:
+            time.sleep(min(seconds, _LONGEST_WAIT))
+        now = time.time_ns() // 1_000_000
+        first = self.seqno
+        self.seqno += self._pace.take(most)
+        records = [self._record(seqno, now) for seqno in range(first, self.seqno)]
+        return records if self._transactions is None else self._transactions.end(records, self.seqno)
+
+    def value(self, seqno: int, time_ms: int) -> tuple[Schema | None, Any]:
+        """Return the schema and value of the record with this number."""
+        if not self._complete:
+            return (INT64_SCHEMA if self._with_schema else None), seqno
+        fields = {"name": self._name, "task": self.id, "topic": self._topic, "time_ms": time_ms, SEQNO_FIELD: seqno}
+        schema = COMPLETE_SCHEMA
+        if self._payload:
+            schema = FILLED_SCHEMA
+            fields["payload"] = self._payload
+        return (schema, Struct(schema, fields)) if self._with_schema else (None, fields)
+
+    def _record(self, seqno: int, time_ms: int) -> SourceRecord:
+        schema, value = self.value(seqno, time_ms)
+        key_schema, key = self._key_of(seqno)
+        return SourceRecord(
+            self._partition,
+            {SEQNO_FIELD: seqno},
+            self._topic,
+            value,
+            schema,
+            key,
+            key_schema,
+            seqno % self._partitions if self._partitions else None,
+        )
+
+    def _key_of(self, seqno: int) -> tuple[Schema | None, int | None]:
+        if self._key == keys.KEY_NONE:
+            return None, None
+        schema, key = (INT32_SCHEMA, self.id) if self._key == keys.KEY_TASK else (INT64_SCHEMA, seqno)
+        return (schema if self._with_schema else None), key
+
+    def _stored_seqno(self) -> int:
+        """Return the last number that was sent, -1 if none was."""
+        offset = self.context.offset_storage_reader.offset(self._partition)
+        seqno = None if offset is None else offset.get(SEQNO_FIELD)
+        if seqno is None:
+            return -1
+        if type(seqno) is not int or seqno < 0:
+            raise ConnectError(
+                f"The stored offset of {self._partition} has the seqno {seqno!r}, not a count of records. "
+                "Set it right by PATCH /connectors/<name>/offsets, or DELETE it to start from 0."
+            )
+        return seqno
+
+
+class VerifiableSourceConnector(SourceConnector):
+    """Runs as many tasks as ``tasks.max`` says, each with numbers of its own."""
+
+    task_class = VerifiableSourceTask
+    java_class = "org.apache.kafka.connect.tools.VerifiableSourceConnector"
+    java_task_class = "org.apache.kafka.connect.tools.VerifiableSourceTask"
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return keys.SOURCE
+
+    def start(self, config: Mapping[str, str]) -> None:
+        keys.source_values(config)
+        self._config = dict(config)
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        return [{**self._config, keys.ID: str(task)} for task in range(max_tasks)]
+
+    def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
+        return ExactlyOnceSupport.SUPPORTED
+
+    def can_define_transaction_boundaries(self, config: Mapping[str, str]) -> ConnectorTransactionBoundaries:
+        return ConnectorTransactionBoundaries.SUPPORTED

@@ -1,0 +1,98 @@
+"""The converters of single numbers: big-endian, as wide as their Java types. The schema is not looked at, only the value."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, ClassVar
+
+from sluiceway.api import Converter, SchemaAndValue
+from sluiceway.config.definition import ConfigDef
+from sluiceway.converters.converter_options import converter_config_def
+from sluiceway.data import Schema, Type
+from sluiceway.data.class_names import java_class
+from sluiceway.data.numbers import Float32, Int16, Int32
+from sluiceway.errors import DataError
+from sluiceway.java.numbers import to_float32
+
+
+class _NumberConverter(Converter):
+    """Writes numbers of one type, nulls as nulls, and reads optional ones. Runs on executors."""
+
+    name: ClassVar[str]
+    kind: ClassVar[Type]
+    layout: ClassVar[struct.Struct]
+    exact: ClassVar[type]
+    """The Python type of such a number without a schema; with one, see ``_fits``."""
+
+    _schema: ClassVar[Schema]
+
+    def __init_subclass__(cls) -> None:
+        cls._schema = Schema(cls.kind, optional=True)
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return converter_config_def()
+
+    def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        if value is None:
+            return None
+        if not self._fits(schema, value):
+            raise DataError(f"Failed to serialize to {self.name} (was class {java_class(value)}): ")
+        try:
+            return self.layout.pack(value)
+        except struct.error:
+            raise DataError(f"Failed to serialize to {self.name} (was class {java_class(value)}): {value} is too large") from None
+
+    def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
+        if data is None:
+            return SchemaAndValue(self._schema, None)
+        if len(data) != self.layout.size:
+            raise DataError(f"Failed to deserialize {self.name}: ")
+        return SchemaAndValue(self._schema, self.layout.unpack(data)[0])
+
+    def _fits(self, schema: Schema | None, value: Any) -> bool:
+        """Whether this is the type that Java has a value in: a plain ``int`` or ``float`` is as wide as its schema says."""
+        if type(value) is self.exact and (schema is None or schema.type not in _NUMBERS):
+            return True
+        if schema is None or type(value) not in (self.exact, _NUMBERS[self.kind]):
+            return False
+        return schema.type is self.kind or schema.type not in _NUMBERS
+
+
+_NUMBERS: dict[Type, type] = {
+    Type.INT8: int,
+    Type.INT16: int,
+    Type.INT32: int,
+    Type.INT64: int,
+    Type.FLOAT32: float,
+    Type.FLOAT64: float,
+}
+
+
+class ShortConverter(_NumberConverter):
+    java_class = "org.apache.kafka.connect.converters.ShortConverter"
+    name, kind, layout, exact = "short", Type.INT16, struct.Struct(">h"), Int16
+
+
+class IntegerConverter(_NumberConverter):
+    java_class = "org.apache.kafka.connect.converters.IntegerConverter"
+    name, kind, layout, exact = "integer", Type.INT32, struct.Struct(">i"), Int32
+
+
+class LongConverter(_NumberConverter):
+    java_class = "org.apache.kafka.connect.converters.LongConverter"
+    name, kind, layout, exact = "long", Type.INT64, struct.Struct(">q"), int
+
+
+class FloatConverter(_NumberConverter):
+    java_class = "org.apache.kafka.connect.converters.FloatConverter"
+    name, kind, layout, exact = "float", Type.FLOAT32, struct.Struct(">f"), Float32
+
+    def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        fits = isinstance(value, float) and self._fits(schema, value)
+        return super().from_connect_data(topic, schema, type(value)(to_float32(value)) if fits else value)
+
+
+class DoubleConverter(_NumberConverter):
+    java_class = "org.apache.kafka.connect.converters.DoubleConverter"
+    name, kind, layout, exact = "double", Type.FLOAT64, struct.Struct(">d"), float

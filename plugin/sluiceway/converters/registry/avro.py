@@ -1,0 +1,122 @@
+"""AvroConverter: Connect's data as Avro, its schemas in a Schema Registry."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sluiceway.config.definition import ConfigDef, ConfigValue
+from sluiceway.converters.registry import serdes
+from sluiceway.converters.registry.avro_connect import AvroTypes, ToConnect
+from sluiceway.converters.registry.avro_read import Reader, read_anything
+from sluiceway.converters.registry.avro_schema import ANYTHING, AvroOptions, to_avro
+from sluiceway.converters.registry.avro_write import writer
+from sluiceway.converters.registry.base import Reading, RegistryConverter, Writing
+from sluiceway.converters.registry.client import WriterSchema
+from sluiceway.converters.registry.options import COMMON, flag
+from sluiceway.data import Schema
+
+_ENHANCED = "enhanced.avro.schema.support"
+_META_DATA = "connect.meta.data"
+_SCRUB = "scrub.invalid.names"
+_OPTIONAL_KEYS = "allow.optional.map.keys"
+
+
+class AvroConverter(RegistryConverter):
+    """Writes and reads Avro in the Schema Registry's wire format. Runs on executors.
+
+    Schemas are mapped as by Confluent's converter of the same name (see ``avro_schema`` and ``avro_connect``). Schemaless
+    values are written as its record ``Anything``.
+    """
+
+    java_class = "io.confluent.connect.avro.AvroConverter"
+    schema_type = "AVRO"
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return COMMON.define(
+            flag(_ENHANCED, False, "Whether enums stay enums, and fields of unions have the full name of their record."),
+            flag(_META_DATA, True, "Whether what only Connect knows of a schema is kept in the Avro schema."),
+            flag(_SCRUB, False, "Whether characters in names that Avro refuses are replaced."),
+            flag(_OPTIONAL_KEYS, False, "Whether a map with optional string keys is written as an Avro map."),
+        )
+
+    def _take_options(self, values: Mapping[str, ConfigValue]) -> None:
+        self._avro = AvroOptions(
+            enhanced=bool(values[_ENHANCED]),
+            meta_data=bool(values[_META_DATA]),
+            scrub=bool(values[_SCRUB]),
+            optional_map_keys=bool(values[_OPTIONAL_KEYS]),
+        )
+
+    def _writing(self, schema: Schema | None) -> Writing:
+        import fastavro
+
+        node = to_avro(schema, self._avro)
+        text = json.dumps(node, separators=(",", ":"))
+        parsed = fastavro.parse_schema(without_logical_types(node))
+        write = fastavro.schemaless_writer
+
+        def payload(datum: Any) -> bytes:
+            out = io.BytesIO()
+            write(out, parsed, datum)
+            return out.getvalue()
+
+        def bare_bytes(datum: Any) -> bytes:
+            return bytes(datum)
+
+        is_bytes = node == "bytes" or (isinstance(node, dict) and node["type"] == "bytes")
+        return Writing(_name(node), writer(schema, self._avro), bare_bytes if is_bytes else payload, serdes.avro(text))
+
+    def _reading(self, topic: str, schema: WriterSchema) -> Reading:
+        import fastavro
+
+        types = AvroTypes()
+        named: dict[str, Any] = {}
+        for _name_in_file, text in schema.references:
+            types.add(json.loads(text))
+            fastavro.parse_schema(without_logical_types(json.loads(text)), named)
+        node = json.loads(schema.text)
+        types.add(node)
+        parsed = fastavro.parse_schema(without_logical_types(node), named)
+        read: Any = fastavro.schemaless_reader
+        resolved = types.resolve(node)
+        if resolved.name == ANYTHING:
+            return Reading(None, lambda data: read_anything(read(io.BytesIO(data), parsed)))
+        connect = ToConnect(types, self._avro).schema(node, version=schema.version)
+        reader = Reader(types, self._avro)
+        convert = reader.reader(node, connect)
+        if resolved.kind == "bytes":
+            return Reading(connect, convert or bytes)
+        tagged = reader.tagged
+        if convert is None:
+            return Reading(connect, lambda data: read(io.BytesIO(data), parsed))
+        if tagged:
+            options = {"return_named_type": True, "return_named_type_override": True}
+            return Reading(connect, lambda data: convert(read(io.BytesIO(data), parsed, None, **options)))
+        return Reading(connect, lambda data: convert(read(io.BytesIO(data), parsed)))
+
+    def _null_problem(self, schema: Schema) -> str:
+        return f"Found null value for non-optional schema {schema}"
+
+    def _record_name(self, schema_text: str) -> str | None:
+        return _name(json.loads(schema_text))
+
+
+def without_logical_types(node: Any) -> Any:
+    """Return a schema by which fastavro reads and writes plain values: dates and decimals are converted here, exactly."""
+    if isinstance(node, list):
+        return [without_logical_types(part) for part in node]
+    if isinstance(node, dict):
+        return {key: without_logical_types(part) for key, part in node.items() if key != "logicalType"}
+    return node
+
+
+def _name(node: Any) -> str | None:
+    """Return the full name of a record's, enum's or fixed type's schema; None for the others."""
+    if not isinstance(node, dict) or "name" not in node:
+        return None
+    name, namespace = str(node["name"]), node.get("namespace")
+    return name if "." in name or not namespace else f"{namespace}.{name}"

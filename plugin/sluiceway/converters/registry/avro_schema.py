@@ -1,0 +1,298 @@
+"""Connect schemas as Avro schemas, with the names and ``connect.*`` properties of Confluent's AvroConverter. Pure.
+
+What Avro has no word for goes into properties: ``connect.doc``, ``connect.version``, ``connect.parameters``,
+``connect.default``, ``connect.name`` and ``connect.type`` (int8, int16). An optional schema is a union with null. A map whose
+keys are not required strings is an array of ``MapEntry`` records. A struct without a name is ``ConnectDefault``; two of these
+that differ cannot stand in one schema, so that nested structs should be named.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from sluiceway.converters.registry.names import scrub, split_name
+from sluiceway.data import Schema, Type
+from sluiceway.data.logical import DATE, DECIMAL, FROM_LOGICAL, SCALE, TIME, TIMESTAMP
+from sluiceway.errors import DataError
+
+NAMESPACE = "io.confluent.connect.avro"
+DEFAULT_NAME = "ConnectDefault"
+UNION = f"{NAMESPACE}.Union"
+ENUM = f"{NAMESPACE}.Enum"
+ANYTHING = f"{NAMESPACE}.Anything"
+MAP_ENTRY = "MapEntry"
+KEY, VALUE = "key", "value"
+RECORD_DOC = f"{NAMESPACE}.record.doc"
+FIELD_DOC = f"{NAMESPACE}.field.doc."
+FIELD_DEFAULT = f"{NAMESPACE}.field.default"
+ENUM_DOC = f"{NAMESPACE}.enum.doc."
+ENUM_DEFAULT = f"{NAMESPACE}.enum.default."
+PRECISION = "connect.decimal.precision"
+DEFAULT_PRECISION = 64
+
+Avro = str | dict[str, Any] | list[Any]
+"""An Avro schema as JSON has it."""
+
+_PRIMITIVES = {
+    Type.INT8: "int",
+    Type.INT16: "int",
+    Type.INT32: "int",
+    Type.INT64: "long",
+    Type.FLOAT32: "float",
+    Type.FLOAT64: "double",
+    Type.BOOLEAN: "boolean",
+    Type.STRING: "string",
+    Type.BYTES: "bytes",
+}
+_NARROW = {Type.INT8: "int8", Type.INT16: "int16"}
+_LOGICAL = {DATE: "date", TIME: "time-millis", TIMESTAMP: "timestamp-millis"}
+
+
+def _optional(*types: Any) -> list[Any]:
+    return ["null", *types]
+
+
+ANYTHING_SCHEMA: Avro = {
+    "type": "record",
+    "name": "Anything",
+    "namespace": NAMESPACE,
+    "fields": [
+        {"name": "array", "type": _optional({"type": "array", "items": ANYTHING}), "default": None},
+        *(
+            {"name": name, "type": _optional(name), "default": None}
+            for name in ("boolean", "bytes", "double", "float", "int", "long", "string")
+        ),
+        {
+            "name": "map",
+            "default": None,
+            "type": _optional(
+                {
+                    "type": "array",
+                    "items": {
+                        "type": "record",
+                        "name": MAP_ENTRY,
+                        "namespace": NAMESPACE,
+                        "fields": [{"name": KEY, "type": ANYTHING}, {"name": VALUE, "type": ANYTHING}],
+                    },
+                }
+            ),
+        },
+    ],
+}
+"""What schemaless values are written with: a record in which the field of the value's type is set."""
+
+
+@dataclass(frozen=True, slots=True)
+class AvroOptions:
+    """How schemas are mapped: the converter's options of the same meaning."""
+
+    enhanced: bool = False
+    meta_data: bool = True
+    scrub: bool = False
+    optional_map_keys: bool = False
+
+    def plain(self, name: str) -> str:
+        """Return a field's name as Avro gets it."""
+        return scrub(name, underscore_may_start=True) if self.scrub else name
+
+    def full(self, name: str) -> tuple[str | None, str]:
+        """Return a schema's namespace and name as Avro gets them."""
+        namespace, last = split_name(name)
+        if namespace is not None:
+            namespace = ".".join(self.plain(part) for part in namespace.split("."))
+        return namespace, self.plain(last)
+
+
+def has_string_keys(schema: Schema, options: AvroOptions) -> bool:
+    """Whether a map schema is an Avro map; else it is an array of entries."""
+    keys = schema.key_schema
+    return keys is not None and keys.type is Type.STRING and (options.optional_map_keys or not keys.optional)
+
+
+def to_avro(schema: Schema | None, options: AvroOptions) -> Avro:
+    """Return the Avro schema, a named type written out where it comes first; raises DataError for two types of one name."""
+    return ANYTHING_SCHEMA if schema is None else _fold(_expand(schema, options), {}, "")
+
+
+def full_name(node: dict[str, Any]) -> str:
+    """Return the full name of a named type that carries its own namespace."""
+    namespace = node.get("namespace")
+    return f"{namespace}.{node['name']}" if namespace else str(node["name"])
+
+
+def _expand(schema: Schema, options: AvroOptions, *, member: bool = False) -> Any:
+    """Return the schema with every named type written out wherever it stands; ``member`` leaves a union's null to the union."""
+    if schema.name == UNION and schema.type is Type.STRUCT:
+        branches = [_expand(field.schema, options, member=True) for field in schema.fields]
+        return _optional(*branches) if schema.optional else branches
+    node = _base(schema, options)
+    if options.meta_data:
+        node |= _meta_data(schema)
+    node |= {key: text for key, text in schema.parameters.items() if key.startswith("avro")}
+    node |= _logical(schema)
+    compact = node["type"] if len(node) == 1 else node
+    if member or not schema.optional:
+        return compact
+    return [compact, "null"] if schema.default is not None else _optional(compact)
+
+
+def _base(schema: Schema, options: AvroOptions) -> dict[str, Any]:
+    if schema.type is Type.STRUCT:
+        return _record(schema, options)
+    if schema.type is Type.ARRAY:
+        return {"type": "array", "items": _inner(schema.value_schema, options)}
+    if schema.type is Type.MAP:
+        return _map(schema, options)
+    if schema.type is Type.STRING and options.enhanced and ENUM in schema.parameters:
+        return _enum(schema, options)
+    node: dict[str, Any] = {"type": _PRIMITIVES[schema.type]}
+    if schema.name == DECIMAL:
+        node |= {"scale": _scale(schema), "precision": _precision(schema)}
+    return node
+
+
+def _inner(schema: Schema | None, options: AvroOptions) -> Any:
+    if schema is None:
+        raise DataError("An array or map schema has no schema for its items; Avro needs one.")
+    return _expand(schema, options)
+
+
+def _record(schema: Schema, options: AvroOptions) -> dict[str, Any]:
+    namespace, name = options.full(schema.name) if schema.name else (NAMESPACE, DEFAULT_NAME)
+    node: dict[str, Any] = {"type": "record", "name": name, "namespace": namespace or ""}
+    if RECORD_DOC in schema.parameters:
+        node["doc"] = schema.parameters[RECORD_DOC]
+    node["fields"] = [
+        _field(options.plain(field.name), field.schema, schema.parameters.get(FIELD_DOC + field.name), options)
+        for field in schema.fields
+    ]
+    return node
+
+
+def _field(name: str, schema: Schema, doc: str | None, options: AvroOptions) -> dict[str, Any]:
+    node: dict[str, Any] = {"name": name, "type": _expand(schema, options)}
+    if doc is not None:
+        node["doc"] = doc
+    if schema.default is not None:
+        node["default"] = default_to_json(schema, schema.default, options)
+    elif schema.optional:
+        node["default"] = None
+    return node
+
+
+def _map(schema: Schema, options: AvroOptions) -> dict[str, Any]:
+    if schema.key_schema is None or schema.value_schema is None:
+        raise DataError("A map schema needs schemas for its keys and its values.")
+    if has_string_keys(schema, options):
+        return {"type": "map", "values": _expand(schema.value_schema, options)}
+    namespace, name = options.full(schema.name) if schema.name else (NAMESPACE, MAP_ENTRY)
+    entry: dict[str, Any] = {
+        "type": "record",
+        "name": name,
+        "namespace": namespace or "",
+        "fields": [_field(KEY, schema.key_schema, None, options), _field(VALUE, schema.value_schema, None, options)],
+    }
+    if schema.name:
+        entry["connect.internal.type"] = MAP_ENTRY
+    return {"type": "array", "items": entry}
+
+
+def _enum(schema: Schema, options: AvroOptions) -> dict[str, Any]:
+    parameters = schema.parameters
+    namespace, name = options.full(parameters[ENUM])
+    node: dict[str, Any] = {"type": "enum", "name": name, "namespace": namespace or ""}
+    if ENUM_DOC + name in parameters:
+        node["doc"] = parameters[ENUM_DOC + name]
+    node["symbols"] = [symbol for key, symbol in parameters.items() if key.startswith(f"{ENUM}.")]
+    if ENUM_DEFAULT + name in parameters:
+        node["default"] = parameters[ENUM_DEFAULT + name]
+    return node
+
+
+def _meta_data(schema: Schema) -> dict[str, Any]:
+    parameters = {key: text for key, text in schema.parameters.items() if key != FIELD_DEFAULT}
+    found: dict[str, Any] = {}
+    if schema.doc is not None:
+        found["connect.doc"] = schema.doc
+    if schema.version is not None:
+        found["connect.version"] = schema.version
+    if parameters:
+        found["connect.parameters"] = parameters
+    if schema.default is not None and FIELD_DEFAULT not in schema.parameters:
+        found["connect.default"] = default_to_json(schema, schema.default, AvroOptions())
+    if schema.name is not None:
+        found["connect.name"] = schema.name
+    if schema.type in _NARROW:
+        found["connect.type"] = _NARROW[schema.type]
+    return found
+
+
+def _logical(schema: Schema) -> dict[str, Any]:
+    if schema.name in _LOGICAL:
+        return {"logicalType": _LOGICAL[schema.name]}
+    return {"logicalType": "decimal"} if schema.name == DECIMAL else {}
+
+
+def _scale(schema: Schema) -> int:
+    try:
+        return int(schema.parameters[SCALE])
+    except (KeyError, ValueError):
+        raise DataError("Invalid Decimal schema: scale parameter not found.") from None
+
+
+def _precision(schema: Schema) -> int:
+    try:
+        return int(schema.parameters.get(PRECISION, DEFAULT_PRECISION))
+    except ValueError:
+        raise DataError(f"Invalid Decimal schema: {PRECISION} is not a number.") from None
+
+
+def default_to_json(schema: Schema, value: Any, options: AvroOptions) -> Any:
+    """Return a default as Avro's JSON has it: bytes as ISO 8859-1 text, logical types as their numbers."""
+    if value is None:
+        return None
+    if schema.name in FROM_LOGICAL:
+        value = FROM_LOGICAL[schema.name](schema, value)
+    if schema.type is Type.BYTES:
+        return bytes(value).decode("iso-8859-1")
+    if schema.type is Type.ARRAY and schema.value_schema is not None:
+        return [default_to_json(schema.value_schema, item, options) for item in value]
+    if schema.type is Type.MAP and schema.key_schema is not None and schema.value_schema is not None:
+        pairs = [
+            (default_to_json(schema.key_schema, key, options), default_to_json(schema.value_schema, item, options))
+            for key, item in value.items()
+        ]
+        return dict(pairs) if has_string_keys(schema, options) else [list(pair) for pair in pairs]
+    if schema.type is Type.STRUCT:
+        return {options.plain(field.name): default_to_json(field.schema, value[field.name], options) for field in schema.fields}
+    if isinstance(value, float) and not math.isfinite(value):
+        raise DataError(f"The default {value} of a {schema.type.name} schema cannot be written in an Avro schema.")
+    return value
+
+
+def _fold(node: Any, known: dict[str, Any], namespace: str) -> Any:
+    """Write named types out where they come first, by their name later, and namespaces only where they change."""
+    if isinstance(node, list):
+        return [_fold(branch, known, namespace) for branch in node]
+    if not isinstance(node, dict):
+        return node
+    node = dict(node)
+    if "name" in node:
+        name = full_name(node)
+        if name in known:
+            if known[name] != node:
+                raise DataError(f"Can't redefine: {name}. Give nested structs that differ different schema names.")
+            return name
+        known[name] = dict(node)
+        inner = node["namespace"]
+        if inner == namespace:
+            del node["namespace"]
+        namespace = inner
+    if "fields" in node:
+        node["fields"] = [field | {"type": _fold(field["type"], known, namespace)} for field in node["fields"]]
+    for part in ("items", "values"):
+        if part in node:
+            node[part] = _fold(node[part], known, namespace)
+    return node

@@ -1,0 +1,159 @@
+"""Connect values as what fastavro writes, resolved once for each schema. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sluiceway.converters.registry.avro_schema import KEY, UNION, VALUE, AvroOptions, full_name, has_string_keys, to_avro
+from sluiceway.data import Schema, Struct, Type
+from sluiceway.data.logical import FROM_LOGICAL
+from sluiceway.data.numbers import Float32, Int8, Int16, Int32
+from sluiceway.errors import DataError
+
+Convert = Callable[[Any], Any]
+
+
+def writer(schema: Schema | None, options: AvroOptions) -> Convert:
+    """Return the function from values of a schema to what fastavro takes; None is a schema's own business."""
+    if schema is None:
+        return anything
+    return _converter(schema, options) or _same
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _converter(schema: Schema, options: AvroOptions) -> Convert | None:
+    """Return the conversion of values that are not None; None where nothing changes."""
+    if schema.name in FROM_LOGICAL:
+        convert = FROM_LOGICAL[schema.name]
+        return lambda value: convert(schema, value)
+    if schema.type is Type.STRUCT:
+        return _union(schema, options) if schema.name == UNION else _struct(schema, options)
+    if schema.type is Type.ARRAY and schema.value_schema is not None:
+        return _array(schema.value_schema, options)
+    if schema.type is Type.MAP:
+        return _map(schema, options)
+    return None
+
+
+def _item(schema: Schema, options: AvroOptions) -> Convert | None:
+    """As ``_converter`` for items that may be None."""
+    convert, default, optional = _converter(schema, options), schema.default, schema.optional
+    if convert is None and default is None and (optional or schema.type is not Type.BOOLEAN):
+        return None  # fastavro itself refuses a null that the schema does not allow, except that it writes it as false
+
+    def item(value: Any) -> Any:
+        if value is None:
+            value = default
+            if value is None:
+                if not optional:
+                    raise DataError("Found null value for non-optional schema: an item of a list or map")
+                return None
+        return value if convert is None else convert(value)
+
+    return item
+
+
+def _array(items: Schema, options: AvroOptions) -> Convert | None:
+    convert = _item(items, options)
+    return None if convert is None else lambda values: [convert(value) for value in values]
+
+
+def _map(schema: Schema, options: AvroOptions) -> Convert | None:
+    assert schema.key_schema is not None and schema.value_schema is not None  # noqa: S101, PT018 (it is a map)
+    keys, values = _item(schema.key_schema, options) or _same, _item(schema.value_schema, options) or _same
+    if not has_string_keys(schema, options):
+        return lambda pairs: [{KEY: keys(key), VALUE: values(value)} for key, value in pairs.items()]
+    return None if values is _same else lambda pairs: {key: values(value) for key, value in pairs.items()}
+
+
+def _struct(schema: Schema, options: AvroOptions) -> Convert:
+    fields = [
+        (options.plain(field.name), field.index, field.schema.default, _converter(field.schema, options), field.schema.optional)
+        for field in schema.fields
+    ]
+
+    def write(value: Any) -> dict[str, Any]:
+        values = values_of(schema, value)
+        datum: dict[str, Any] = {}
+        for name, index, default, convert, optional in fields:
+            item = values[index]
+            if item is None:
+                item = default
+                if item is None:
+                    if not optional:
+                        raise DataError(f"Found null value for non-optional schema: field {name}")
+                    datum[name] = None
+                    continue
+            datum[name] = item if convert is None else convert(item)
+        return datum
+
+    return write
+
+
+def values_of(schema: Schema, value: Any) -> list[Any]:
+    """Return a struct's values in its schema's order; raises DataError for anything else."""
+    if type(value) is not Struct:
+        raise DataError(f"Invalid type for STRUCT: {type(value).__name__}")
+    if value.schema is not schema and value.schema != schema:
+        raise DataError("Mismatching schema.")
+    return value.values_
+
+
+def _union(schema: Schema, options: AvroOptions) -> Convert:
+    branches = [(field.index, _branch_tag(field.schema, options), _converter(field.schema, options)) for field in schema.fields]
+
+    def write(value: Any) -> Any:
+        values = values_of(schema, value)
+        for index, tag, convert in branches:
+            item = values[index]
+            if item is not None:
+                return tag, item if convert is None else convert(item)
+        if schema.optional:
+            return None
+        raise DataError("A union's struct needs one field that is not null.")
+
+    return write
+
+
+def _branch_tag(schema: Schema, options: AvroOptions) -> str:
+    """Return the name by which fastavro is told the branch of a union."""
+    required = schema.replace(optional=False, default=None)
+    node = to_avro(required, options)
+    if isinstance(node, dict):
+        return full_name(node) if "name" in node else str(node["type"])
+    return str(node)
+
+
+def anything(value: Any) -> dict[str, Any]:
+    """Return a schemaless value as the record ``Anything``: the field of its type is set, none for null."""
+    if value is None:
+        return {}
+    kind = type(value)
+    if kind in _SCHEMALESS:
+        return {_SCHEMALESS[kind]: value}
+    if isinstance(value, (list, tuple)):
+        return {"array": [anything(item) for item in value]}
+    if isinstance(value, Mapping) and not isinstance(value, Struct):
+        return {"map": [{KEY: anything(key), VALUE: anything(item)} for key, item in value.items()]}
+    raise DataError(
+        f"Unknown type for schemaless data: {kind.__name__}; give the record a schema or turn the value into a text or number."
+    )
+
+
+_SCHEMALESS = {
+    bool: "boolean",
+    Int8: "int",
+    Int16: "int",
+    Int32: "int",
+    int: "long",
+    Float32: "float",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    bytearray: "bytes",
+    memoryview: "bytes",
+}

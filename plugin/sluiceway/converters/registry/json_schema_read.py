@@ -1,0 +1,308 @@
+"""JSON Schemas as Connect schemas, and JSON as values, as Confluent's JsonSchemaConverter reads them. Pure.
+
+Understood are the types, ``enum``, ``const``, ``oneOf`` and ``anyOf`` (null and one more: optional; else a struct
+``io.confluent.connect.json.OneOf``), ``allOf`` of a type and its restrictions, ``$ref`` into the schema itself and to
+registered references, and lists of types. A schema that contains itself is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from sluiceway.converters.registry.json_schema_write import ENUM, ENUM_PREFIX, KEY, ONE_OF, VALUE, JsonOptions, has_string_keys
+from sluiceway.data import STRING_SCHEMA, Schema, Struct, Type
+from sluiceway.data.logical import DECIMAL, TO_LOGICAL
+from sluiceway.data.schema import INTEGER_BITS
+from sluiceway.errors import DataError
+from sluiceway.java.numbers import to_float32, wrap
+
+Convert = Callable[[Any], Any]
+
+_NUMBERS = {
+    "int8": Type.INT8,
+    "int16": Type.INT16,
+    "int32": Type.INT32,
+    "int64": Type.INT64,
+    "float32": Type.FLOAT32,
+    "float64": Type.FLOAT64,
+    "bytes": Type.BYTES,
+}
+_FLOATS = (Type.FLOAT32, Type.FLOAT64)
+_NULL = {"type": "null"}
+
+
+class ToConnect:
+    """Turns one JSON Schema document into a Connect schema."""
+
+    def __init__(self, document: Any, references: Mapping[str, Any], options: JsonOptions) -> None:
+        self._document = document
+        self._references = references
+        self._options = options
+        self._open: list[str] = []
+
+    def schema(self, node: Any = None, *, version: int | None = None, optional: bool = False) -> Schema:
+        """Return the Connect schema of a part of the document (None: all of it)."""
+        node = self._document if node is None else node
+        if not isinstance(node, Mapping):
+            raise DataError(f"Unsupported schema type: {node!r} says nothing of the values.")
+        if "$ref" in node:
+            return self._referred(str(node["$ref"]), version, optional)
+        node = _combined(node)
+        branches = node.get("oneOf", node.get("anyOf"))
+        if branches is not None:
+            others = [branch for branch in branches if branch != _NULL and branch.get("type") != "null"]
+            if len(branches) == 2 and len(others) == 1:
+                return self.schema(others[0], version=version, optional=True)
+            fields = {f"{ONE_OF}.field.{index}": self.schema(branch, optional=True) for index, branch in enumerate(others)}
+            optional = optional or len(others) < len(branches)
+            return self._build(node, Type.STRUCT, version, optional, name=ONE_OF, fields=fields.items())
+        return self._typed(node, version, optional)
+
+    def _referred(self, reference: str, version: int | None, optional: bool) -> Schema:
+        if reference in self._open:
+            raise DataError(f"The JSON Schema contains itself by $ref {reference}; such schemas are not supported.")
+        self._open.append(reference)
+        base, _, pointer = reference.partition("#")
+        node, document = self._document, self._document
+        if base:
+            if base not in self._references:
+                raise DataError(f"The JSON Schema refers to {base}, which is not among its references.")
+            document = node = self._references[base]
+        for part in pointer.split("/")[1:]:
+            name = part.replace("~1", "/").replace("~0", "~")
+            if not isinstance(node, Mapping) or name not in node:
+                raise DataError(f"The JSON Schema's $ref {reference} leads nowhere.")
+            node = node[name]
+        outer, self._document = self._document, document
+        try:
+            return self.schema(node, version=version, optional=optional)
+        finally:
+            self._document = outer
+            self._open.pop()
+
+    def _typed(self, node: Mapping[str, Any], version: int | None, optional: bool) -> Schema:
+        kind, connect_type = node.get("type"), node.get("connect.type")
+        if "enum" in node and kind in (None, "string"):
+            parameters = {ENUM: ""} | {f"{ENUM_PREFIX}{symbol}": str(symbol) for symbol in node["enum"]}
+            return self._build(node, Type.STRING, version, optional, parameters=parameters)
+        if kind == "object" or (kind is None and "properties" in node):
+            return self._object(node, version, optional)
+        if kind == "array":
+            return self._array(node, version, optional)
+        if kind == "boolean":
+            return self._build(node, Type.BOOLEAN, version, optional)
+        if kind == "string":
+            return self._build(node, Type.BYTES if connect_type == "bytes" else Type.STRING, version, optional)
+        if kind in ("integer", "number"):
+            default = Type.INT64 if kind == "integer" else Type.FLOAT64
+            if connect_type is not None and connect_type not in _NUMBERS:
+                raise DataError(f"Unsupported type {connect_type}")
+            return self._build(node, _NUMBERS[connect_type] if connect_type else default, version, optional)
+        if "const" in node:
+            return self._build(node, _type_of(node["const"]), version, optional)
+        raise DataError(f"Unsupported schema type {kind}: give each part of the JSON Schema a type.")
+
+    def _object(self, node: Mapping[str, Any], version: int | None, optional: bool) -> Schema:
+        if node.get("connect.type") == "map":
+            values = self.schema(node.get("additionalProperties", True))
+            return self._build(node, Type.MAP, version, optional, key_schema=STRING_SCHEMA, value_schema=values)
+        required = node.get("required", ())
+        places = [
+            (part.get("connect.index", place) if isinstance(part, Mapping) else place, name, part)
+            for place, (name, part) in enumerate(node.get("properties", {}).items())
+        ]
+        fields = [
+            (name, self.schema(part, optional=self._options.optional_unless_required and name not in required))
+            for _place, name, part in sorted(places, key=lambda place: place[0])
+        ]
+        return self._build(node, Type.STRUCT, version, optional, fields=fields)
+
+    def _array(self, node: Mapping[str, Any], version: int | None, optional: bool) -> Schema:
+        items = node.get("items")
+        if not isinstance(items, Mapping):
+            raise DataError("Array schema did not specify the items type")
+        if node.get("connect.type") == "map" and items.get("type") == "object":
+            parts = items["properties"]
+            return self._build(
+                node, Type.MAP, version, optional, key_schema=self.schema(parts[KEY]), value_schema=self.schema(parts[VALUE])
+            )
+        return self._build(node, Type.ARRAY, version, optional, value_schema=self.schema(items))
+
+    def _build(self, node: Mapping[str, Any], type_: Type, version: int | None, optional: bool, **parts: Any) -> Schema:
+        parts["name"] = node.get("title", parts.get("name"))
+        parts["version"] = node.get("connect.version", version)
+        parts["doc"] = node.get("description")
+        parts["parameters"] = parts.get("parameters", {}) | node.get("connect.parameters", {})
+        built = Schema(type_, optional=optional, **parts)
+        if node.get("default") is None:
+            return built
+        return Schema(type_, optional=optional, default=reader(built)(node["default"]), **parts)
+
+
+def _combined(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a list of types as ``anyOf`` and ``allOf`` of restrictions as the one type that they restrict."""
+    if isinstance(node.get("type"), list):
+        rest = {key: part for key, part in node.items() if key != "type"}
+        return {"anyOf": [_NULL if kind == "null" else {**rest, "type": kind} for kind in node["type"]]}
+    if "allOf" in node:
+        merged: dict[str, Any] = {key: part for key, part in node.items() if key != "allOf"}
+        for part in node["allOf"]:
+            if not isinstance(part, Mapping) or "$ref" in part or not part.keys().isdisjoint(("oneOf", "anyOf", "properties")):
+                raise DataError("Unsupported criterion allOf: only a type with restrictions can be read.")
+            merged = {**part, **merged}
+        return merged
+    return node
+
+
+def _type_of(value: Any) -> Type:
+    if isinstance(value, bool):
+        return Type.BOOLEAN
+    if isinstance(value, int):
+        return Type.INT64
+    return Type.FLOAT64 if isinstance(value, (float, Decimal)) else Type.STRING
+
+
+def reader(schema: Schema) -> Convert:
+    """Return the function from JSON to values of a schema. It raises DataError for a null that the schema does not allow."""
+    convert, default, optional = _converter(schema), schema.default, schema.optional
+
+    def read(value: Any) -> Any:
+        if value is None:
+            if default is not None or optional:
+                return default
+            raise DataError(f"Invalid null value for required {schema.type.name} field")
+        return convert(value)
+
+    return read
+
+
+def _converter(schema: Schema) -> Convert:
+    if schema.name == DECIMAL:
+        return lambda value: _decimal(schema, value)
+    if schema.name in TO_LOGICAL:
+        return _logical(schema)
+    if schema.type in INTEGER_BITS:
+        bits = INTEGER_BITS[schema.type]
+        return lambda value: wrap(int(_number(value)), bits)
+    if schema.type in _FLOATS:
+        narrow = schema.type is Type.FLOAT32
+        return lambda value: to_float32(float(_number(value))) if narrow else float(_number(value))
+    if schema.type is Type.STRUCT:
+        return _one_of(schema) if schema.name == ONE_OF else _struct(schema)
+    if schema.type in (Type.ARRAY, Type.MAP):
+        return _container(schema)
+    if schema.type is Type.BYTES:
+        return _bytes
+    return (lambda value: value is True) if schema.type is Type.BOOLEAN else _text
+
+
+def _number(value: Any) -> Any:
+    """A number; anything else counts as 0, as Jackson has it."""
+    return value if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) else 0
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _bytes(value: Any) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except (TypeError, ValueError) as error:
+        raise DataError("Invalid bytes field: it is not base64 text.") from error
+
+
+def _decimal(schema: Schema, value: Any) -> Decimal:
+    if isinstance(value, str):
+        decimal: Decimal = TO_LOGICAL[DECIMAL](schema, _bytes(value))
+        return decimal
+    if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+        return value if isinstance(value, Decimal) else Decimal(str(value))
+    raise DataError(
+        f"Invalid type for Decimal, underlying representation should be numeric or bytes but was {type(value).__name__}"
+    )
+
+
+def _logical(schema: Schema) -> Convert:
+    convert, short = TO_LOGICAL[str(schema.name)], str(schema.name).rpartition(".")[2]
+
+    def read(value: Any) -> Any:
+        if type(value) is not int:
+            kind = "integral" if schema.type is Type.INT64 else "integer"
+            raise DataError(
+                f"Invalid type for {short}, underlying representation should be {kind} but was {type(value).__name__}"
+            )
+        return convert(schema, value)
+
+    return read
+
+
+def _struct(schema: Schema) -> Convert:
+    fields = [(field.name, reader(field.schema)) for field in schema.fields]
+
+    def read(value: Any) -> Struct:
+        if not isinstance(value, dict):
+            raise DataError(f"Structs should be encoded as JSON objects, but found {type(value).__name__}")
+        get = value.get
+        return Struct.of(schema, [convert(get(name)) for name, convert in fields])
+
+    return read
+
+
+def _container(schema: Schema) -> Convert:
+    assert schema.value_schema is not None  # noqa: S101 (an array's or map's)
+    values = reader(schema.value_schema)
+    if schema.type is Type.ARRAY:
+        return lambda items: [values(item) for item in _expect(items, list, "Arrays should be encoded as JSON arrays")]
+    if has_string_keys(schema):
+        what = "Maps with string fields should be encoded as JSON objects"
+        return lambda pairs: {key: values(value) for key, value in _expect(pairs, dict, what).items()}
+    assert schema.key_schema is not None  # noqa: S101 (a map's)
+    keys = reader(schema.key_schema)
+    what = "Maps with non-string fields should be encoded as JSON array of objects"
+    return lambda pairs: {keys(pair.get(KEY)): values(pair.get(VALUE)) for pair in _expect(pairs, list, what)}
+
+
+def _expect(value: Any, kind: type, what: str) -> Any:
+    if not isinstance(value, kind):
+        raise DataError(f"{what}, but found {type(value).__name__}")
+    return value
+
+
+def _one_of(schema: Schema) -> Convert:
+    converts = [(field.name, field.schema, reader(field.schema)) for field in schema.fields]
+
+    def read(value: Any) -> Struct:
+        for name, inner, convert in converts:
+            if _is_instance(inner, value):
+                return Struct(schema, {name: convert(value)})
+        raise DataError(f"Did not find matching oneof field for data of type {type(value).__name__}")
+
+    return read
+
+
+def _is_instance(schema: Schema, value: Any) -> bool:
+    if schema.type in INTEGER_BITS:
+        return type(value) is int
+    if schema.type in _FLOATS:
+        return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+    if schema.type is Type.STRUCT:
+        return isinstance(value, dict) and all(schema.field(name) is not None for name in value)
+    if schema.type is Type.BYTES:
+        return isinstance(value, (float, Decimal))
+    expected: Mapping[Type, type | tuple[type, ...]] = {
+        Type.BOOLEAN: bool,
+        Type.STRING: str,
+        Type.ARRAY: list,
+        Type.MAP: (dict, list),
+    }
+    return isinstance(value, expected[schema.type])
+
+
+def holds_decimals(schema: Schema) -> bool:
+    """Whether a schema has a Decimal anywhere, whose digits a float would lose."""
+    inner = [*(field.schema for field in schema.fields), schema.key_schema, schema.value_schema]
+    return schema.name == DECIMAL or any(part is not None and holds_decimals(part) for part in inner)

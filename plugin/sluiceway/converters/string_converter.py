@@ -1,0 +1,73 @@
+"""StringConverter: values as plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sluiceway.api import Converter, SchemaAndValue
+from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
+from sluiceway.converters.converter_options import converter_config_def, parsed_options
+from sluiceway.data import OPTIONAL_STRING_SCHEMA, Schema, java_text
+from sluiceway.errors import SerializationError
+from sluiceway.java.charsets import UTF_8, charset
+
+_ENCODING = "converter.encoding"
+
+
+class StringConverter(Converter):
+    """Writes ``String.valueOf`` of any value and reads text, as optional strings. Runs on executors.
+
+    ``converter.encoding`` (default UTF-8) names the character set of both directions, by a name that Java knows.
+    """
+
+    java_class = "org.apache.kafka.connect.storage.StringConverter"
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return converter_config_def(
+            ConfigKey(
+                name=_ENCODING,
+                type=Type.STRING,
+                default="UTF-8",
+                importance=Importance.HIGH,
+                width=Width.MEDIUM,
+                display_name="Encoding",
+                doc="How text becomes bytes and bytes text: a character set, by Java's name for it.",
+            ),
+        )
+
+    def __init__(self) -> None:
+        self._charset = UTF_8
+
+    def configure(self, config: Mapping[str, str], *, is_key: bool = False) -> None:
+        """Take the options. Raises ConfigError, and SerializationError for an encoding that does not exist."""
+        name = str(parsed_options(self.config_def(), config, is_key=is_key)[_ENCODING])
+        try:
+            self._charset = charset(name)
+        except LookupError as error:
+            raise SerializationError(f"Unsupported encoding {name}") from error
+
+    def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
+        return self.encoder(topic, schema)(value)
+
+    def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
+        return SchemaAndValue(OPTIONAL_STRING_SCHEMA, None if data is None else self._charset.decode(data))
+
+    def encoder(self, topic: str, schema: Schema | None) -> Callable[[Any], bytes | None]:
+        encode = self._charset.encode
+
+        def write(value: Any) -> bytes | None:
+            if type(value) is str:
+                return encode(value)
+            return None if value is None else encode(java_text(value, schema))
+
+        return write
+
+    def decoder(self, topic: str) -> Callable[[bytes | None], tuple[Schema | None, Any]]:
+        decode = self._charset.decode
+
+        def read(data: bytes | None) -> tuple[Schema | None, Any]:
+            return OPTIONAL_STRING_SCHEMA, None if data is None else decode(data)
+
+        return read

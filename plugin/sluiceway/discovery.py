@@ -1,0 +1,210 @@
+"""Finds connectors, converters and transforms by what a config names: an alias, a Java class name, or a dotted Python path.
+
+Our own are listed here. Others come from entry points (the groups are named alike, such as ``sluiceway.transforms``), as
+Java's come from service files. A dotted Python path is only followed for packages that are installed or on sys.path.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
+
+from sluiceway.api import Connector, Converter, HeaderConverter, Predicate, SinkConnector, SourceConnector, Transform
+from sluiceway.config.providers.built_in import BUILT_IN, CONFIG_PROVIDERS
+from sluiceway.errors import ConfigError, NotFoundError
+
+B = TypeVar("B")
+
+# Not entry points, since a copy of the package that is shipped to executors as a zip has none.
+_BUILT_IN = {
+    "sluiceway.connectors": {
+        "DebeziumJdbcSink": "sluiceway.connectors.jdbc.debezium:DebeziumJdbcSinkConnector",
+        "FileStreamSource": "sluiceway.connectors.file.source:FileStreamSourceConnector",
+        "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
+        "JdbcSink": "sluiceway.connectors.jdbc.sink:JdbcSinkConnector",
+        "JdbcSource": "sluiceway.connectors.jdbc.source:JdbcSourceConnector",
+        "MirrorSource": "sluiceway.connectors.mirror.connector:MirrorSourceConnector",
+        "VerifiableSource": "sluiceway.connectors.verifiable.source:VerifiableSourceConnector",
+        "VerifiableSink": "sluiceway.connectors.verifiable.sink:VerifiableSinkConnector",
+        "MockSource": "sluiceway.connectors.mock.source:MockSourceConnector",
+        "MockSink": "sluiceway.connectors.mock.sink:MockSinkConnector",
+    },
+    "sluiceway.transforms": {
+        "CastKey": "sluiceway.transforms.cast:CastKey",
+        "CastValue": "sluiceway.transforms.cast:CastValue",
+        "DropHeaders": "sluiceway.transforms.drop_headers:DropHeaders",
+        "ExtractFieldKey": "sluiceway.transforms.extract_field:ExtractFieldKey",
+        "ExtractFieldValue": "sluiceway.transforms.extract_field:ExtractFieldValue",
+        "Filter": "sluiceway.transforms.filter_:Filter",
+        "FlattenKey": "sluiceway.transforms.flatten:FlattenKey",
+        "FlattenValue": "sluiceway.transforms.flatten:FlattenValue",
+        "HeaderFromKey": "sluiceway.transforms.header_from:HeaderFromKey",
+        "HeaderFromValue": "sluiceway.transforms.header_from:HeaderFromValue",
+        "HoistFieldKey": "sluiceway.transforms.hoist_field:HoistFieldKey",
+        "HoistFieldValue": "sluiceway.transforms.hoist_field:HoistFieldValue",
+        "InsertFieldKey": "sluiceway.transforms.insert_field:InsertFieldKey",
+        "InsertFieldValue": "sluiceway.transforms.insert_field:InsertFieldValue",
+        "InsertHeader": "sluiceway.transforms.insert_header:InsertHeader",
+        "MaskFieldKey": "sluiceway.transforms.mask_field:MaskFieldKey",
+        "MaskFieldValue": "sluiceway.transforms.mask_field:MaskFieldValue",
+        "RegexRouter": "sluiceway.transforms.regex_router:RegexRouter",
+        "ReplaceFieldKey": "sluiceway.transforms.replace_field:ReplaceFieldKey",
+        "ReplaceFieldValue": "sluiceway.transforms.replace_field:ReplaceFieldValue",
+        "SetSchemaMetadataKey": "sluiceway.transforms.set_schema_metadata:SetSchemaMetadataKey",
+        "SetSchemaMetadataValue": "sluiceway.transforms.set_schema_metadata:SetSchemaMetadataValue",
+        "TimestampConverterKey": "sluiceway.transforms.timestamp_converter:TimestampConverterKey",
+        "TimestampConverterValue": "sluiceway.transforms.timestamp_converter:TimestampConverterValue",
+        "TimestampRouter": "sluiceway.transforms.timestamp_router:TimestampRouter",
+        "ValueToKey": "sluiceway.transforms.value_to_key:ValueToKey",
+    },
+    "sluiceway.predicates": {
+        "HasHeaderKey": "sluiceway.transforms.predicates.has_header_key:HasHeaderKey",
+        "RecordIsTombstone": "sluiceway.transforms.predicates.record_is_tombstone:RecordIsTombstone",
+        "TimestampBetween": "sluiceway.transforms.predicates.timestamp_between:TimestampBetween",
+        "TopicNameMatches": "sluiceway.transforms.predicates.topic_name_matches:TopicNameMatches",
+    },
+    "sluiceway.converters": {
+        "JsonConverter": "sluiceway.converters.json_converter:JsonConverter",
+        "StringConverter": "sluiceway.converters.string_converter:StringConverter",
+        "ByteArrayConverter": "sluiceway.converters.byte_array_converter:ByteArrayConverter",
+        "ShortConverter": "sluiceway.converters.number_converters:ShortConverter",
+        "IntegerConverter": "sluiceway.converters.number_converters:IntegerConverter",
+        "LongConverter": "sluiceway.converters.number_converters:LongConverter",
+        "FloatConverter": "sluiceway.converters.number_converters:FloatConverter",
+        "DoubleConverter": "sluiceway.converters.number_converters:DoubleConverter",
+        "BooleanConverter": "sluiceway.converters.boolean_converter:BooleanConverter",
+        "AvroConverter": "sluiceway.converters.registry.avro:AvroConverter",
+        "JsonSchemaConverter": "sluiceway.converters.registry.json_schema:JsonSchemaConverter",
+        "ProtobufConverter": "sluiceway.converters.registry.protobuf:ProtobufConverter",
+    },
+    "sluiceway.header_converters": {
+        "SimpleHeaderConverter": "sluiceway.converters.simple_header_converter:SimpleHeaderConverter",
+    },
+    CONFIG_PROVIDERS: BUILT_IN,
+}
+
+
+# What Connect leaves off the name of a class for its alias.
+_SUFFIXES = {
+    "sluiceway.connectors": "Connector",
+    "sluiceway.transforms": "Transformation",
+    "sluiceway.predicates": "Predicate",
+    "sluiceway.converters": "Converter",
+    "sluiceway.header_converters": "HeaderConverter",
+    CONFIG_PROVIDERS: "ConfigProvider",
+}
+
+
+def load(path: str) -> Any:
+    """Return the object at ``package.module:Name`` or ``package.module.Name``; raises NotFoundError."""
+    module, _, name = path.replace(":", ".").rpartition(".")
+    if not module:
+        raise NotFoundError(f"{path} is neither a known alias nor a dotted path.")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:  # the latter two for names that are no module's
+        raise NotFoundError(f"Cannot load {path}: {error}.") from error
+
+
+@functools.cache
+def plugins(group: str) -> dict[str, type]:
+    """Return the classes of an entry point group by alias, ours first. A plugin that fails to load is left out."""
+    paths = dict(_BUILT_IN.get(group, {}))
+    for entry_point in entry_points(group=group):
+        paths.setdefault(entry_point.name, entry_point.value)
+    found: dict[str, type] = {}
+    for alias, path in paths.items():
+        try:
+            found[alias] = load(path)
+        except NotFoundError as error:
+            import logging
+
+            logging.getLogger(__name__).warning("Plugin %s of %s is not usable: %s", alias, group, error)
+    return found
+
+
+def plugin_named(group: str, name: str) -> type | None:
+    """Return the plugin of an entry point group that a config names by an alias or its full name, None if there is none.
+
+    Two plugins may stand in for Java classes of the same simple name: the more exact kind of name wins, whichever plugin is
+    listed first.
+    """
+    found = [
+        (rank, cls)
+        for alias, cls in plugins(group).items()
+        for rank, names in enumerate(_names(alias, cls, _SUFFIXES[group]))
+        if name and name in names
+    ]
+    return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _names(alias: str, cls: type, suffix: str) -> tuple[set[str], ...]:
+    """Return what a config may call a plugin, the most exact names first: Java's nested classes only by their full name."""
+    java_class = getattr(cls, "java_class", None) or ""
+    simple = java_class.rpartition(".")[2]
+    return (
+        {java_class, f"{cls.__module__}.{cls.__qualname__}"},
+        {alias, alias.removesuffix(suffix)},
+        {cls.__name__, cls.__name__.removesuffix(suffix)},
+        set() if "$" in simple else {simple, simple.removesuffix(suffix)},
+    )
+
+
+def _find(group: str, name: str, base: type[B]) -> type[B]:
+    found = plugin_named(group, name) or load(name)
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise NotFoundError(f"{name} is not a {base.__name__}.")
+    return found
+
+
+def _class_of(group: str, name: str, base: type[B]) -> type[B]:
+    try:
+        return _find(group, name, base)
+    except NotFoundError as error:
+        raise ConfigError(f"Class {name} could not be found.") from error
+
+
+def connector_class(name: str) -> type[Connector]:
+    """Return the connector class that ``connector.class`` names; raises NotFoundError with those that exist."""
+    try:
+        return _find("sluiceway.connectors", name, Connector)  # type: ignore[type-abstract]
+    except NotFoundError as error:
+        available = ", ".join(sorted(plugins("sluiceway.connectors")))
+        raise NotFoundError(
+            f"Failed to find any class that implements Connector and which name matches {name}, "
+            f"available connectors are: {available}"
+        ) from error
+
+
+def converter_class(name: str) -> type[Converter]:
+    """Return the converter class that ``key.converter`` or ``value.converter`` names; raises ConfigError."""
+    return _class_of("sluiceway.converters", name, Converter)  # type: ignore[type-abstract]
+
+
+def header_converter_class(name: str) -> type[HeaderConverter]:
+    """Return the header converter class that ``header.converter`` names, which may be any converter's; raises ConfigError."""
+    try:
+        return _find("sluiceway.header_converters", name, HeaderConverter)  # type: ignore[type-abstract]
+    except NotFoundError:
+        return converter_class(name)
+
+
+def transform_class(name: str) -> type[Transform]:
+    """Return the transform class that ``transforms.<alias>.type`` names; raises ConfigError."""
+    return _class_of("sluiceway.transforms", name, Transform)  # type: ignore[type-abstract]
+
+
+def predicate_class(name: str) -> type[Predicate]:
+    """Return the predicate class that ``predicates.<alias>.type`` names; raises ConfigError."""
+    return _class_of("sluiceway.predicates", name, Predicate)  # type: ignore[type-abstract]
+
+
+def is_sink(connector: type[Connector]) -> bool:
+    """Whether a connector class is a sink; raises ConfigError if it is neither source nor sink."""
+    if issubclass(connector, SinkConnector):
+        return True
+    if issubclass(connector, SourceConnector):
+        return False
+    raise ConfigError(f"{connector.__name__} is neither a SourceConnector nor a SinkConnector.")

@@ -1,0 +1,110 @@
+"""What validation answers, as Kafka Connect's REST API has it. Pure values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sluiceway.config.definition import ConfigKey, Type, ValidatedValue, shown
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKeyInfo:
+    """A key's definition."""
+
+    name: str
+    type: str
+    required: bool
+    default_value: str | None
+    importance: str
+    documentation: str
+    group: str | None
+    order_in_group: int
+    width: str
+    display_name: str
+    dependents: tuple[str, ...]
+
+    @classmethod
+    def of(cls, key: ConfigKey, prefix: str = "") -> ConfigKeyInfo:
+        return cls(
+            prefix + key.name,
+            key.type.value,
+            key.required,
+            key.shown_default,
+            key.importance.value,
+            key.doc,
+            key.group,
+            key.order_in_group,
+            key.width.value,
+            key.display_name or key.name,
+            key.dependents,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "dependents": list(self.dependents)}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigValueInfo:
+    """A key's value and what is wrong with it. Secrets are hidden."""
+
+    name: str
+    value: str | None
+    recommended_values: tuple[str | None, ...] = ()
+    errors: tuple[str, ...] = ()
+    visible: bool = True
+
+    @classmethod
+    def of(cls, found: ValidatedValue, type_: Type | None, prefix: str = "") -> ConfigValueInfo:
+        recommended = tuple(shown(value, type_) for value in found.recommended_values)
+        return cls(prefix + found.name, shown(found.value, type_), recommended, tuple(found.errors), found.visible)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "recommended_values": list(self.recommended_values), "errors": list(self.errors)}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigInfo:
+    """A key: its definition (None if nobody declares it) and its value (None if nobody looked at it)."""
+
+    definition: ConfigKeyInfo | None
+    value: ConfigValueInfo | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "definition": self.definition and self.definition.to_json(),
+            "value": self.value and self.value.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigInfos:
+    """The whole answer; ``name`` is the connector class as the config wrote it."""
+
+    name: str
+    groups: tuple[str, ...]
+    configs: tuple[ConfigInfo, ...]
+
+    @property
+    def errors(self) -> list[str]:
+        """All findings, in the order of the keys."""
+        return [error for config in self.configs if config.value for error in config.value.errors]
+
+    @property
+    def error_count(self) -> int:
+        return len(self.errors)
+
+    def __add__(self, others: Sequence[ConfigInfo]) -> ConfigInfos:
+        """Return the answer with more keys, and with their groups."""
+        groups = [info.definition.group for info in others if info.definition is not None and info.definition.group]
+        return ConfigInfos(self.name, tuple(dict.fromkeys([*self.groups, *groups])), (*self.configs, *others))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the body of PUT /connector-plugins/{connector}/config/validate."""
+        return {
+            "name": self.name,
+            "error_count": self.error_count,
+            "groups": list(self.groups),
+            "configs": [config.to_json() for config in self.configs],
+        }

@@ -1,0 +1,174 @@
+"""Shows and changes the offsets of one connector: source offsets in the offset store, a sink's in its consumer group."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from sluiceway.api import SinkConnector, SourceConnector, TopicPartition
+from sluiceway.config.connector import CONNECTOR_CLASS, overrides
+from sluiceway.config.consumer_group import sink_group
+from sluiceway.config.variables import referring_keys, resolver
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.discovery import connector_class
+from sluiceway.errors import BadRequestError, ConflictError, ConnectError, NotFoundError
+from sluiceway.herder import offset_edits
+from sluiceway.herder.offset_edits import Edit
+from sluiceway.storage.interfaces import OffsetStore, TransactionalOffsets
+from sluiceway.storage.model import ConnectorEntry
+
+log = logging.getLogger(__name__)
+
+_STOPPING_SECONDS = 10.0
+_LOOK_SECONDS = 0.05
+
+
+class Groups(Protocol):
+    """Consumer groups of the cluster that a sink reads (``sluiceway.kafka.group_offsets.ConsumerGroups``)."""
+
+    def offsets(self, group: str) -> dict[TopicPartition, int]: ...
+
+    def missing(self, places: Sequence[TopicPartition]) -> list[TopicPartition]: ...
+
+    def alter(self, group: str, offsets: Mapping[TopicPartition, int | None]) -> None: ...
+
+    def delete(self, group: str) -> None: ...
+
+
+OpenGroups = Callable[[WorkerConfig, Mapping[str, str]], Groups]
+"""Opens them, given the worker and the connector's ``admin.override.*`` settings."""
+
+
+def kafka_groups(worker: WorkerConfig, admin_overrides: Mapping[str, str]) -> Groups:
+    from sluiceway.kafka.group_offsets import ConsumerGroups
+
+    return ConsumerGroups(worker, admin_overrides)
+
+
+class ConnectorOffsets:
+    """The offsets of one connector, as the entry has it. Blocks on Kafka; raises KafkaClientError where that is away."""
+
+    def __init__(self, entry: ConnectorEntry, worker: WorkerConfig, store: OffsetStore | None, open_groups: OpenGroups) -> None:
+        self._entry = entry
+        self._worker = worker
+        self._store = store
+        self._open_groups = open_groups
+        self._config = _resolved(entry.config or {}, worker)
+        self._connector = _made(self._config)
+
+    def read(self) -> list[Edit]:
+        """Return every partition with its offset."""
+        if isinstance(self._connector, SinkConnector):
+            return offset_edits.as_edits(self._groups().offsets(self._group))
+        with self._source_store() as store:
+            return list(store.all(self._entry.name))
+
+    def alter(self, edits: Sequence[Edit]) -> str:
+        """Set offsets, if the connector agrees; return what to tell. Raises BadRequestError, or ConnectError if it does not."""
+        if isinstance(self._connector, SinkConnector):
+            return self._alter_sink(self._connector, edits)
+        return self._alter_source(edits, reset=False)
+
+    def reset(self) -> str:
+        """Forget all offsets, if the connector agrees; return what to tell. Raises as ``alter`` does."""
+        if not isinstance(self._connector, SinkConnector):
+            return self._alter_source([(partition, None) for partition, _ in self.read()], reset=True)
+        groups = self._groups()
+        nothing: dict[TopicPartition, int | None] = dict.fromkeys(groups.offsets(self._group))
+        checked = self._connector.alter_offsets(self._config, nothing)
+        self._changing_group(lambda: groups.delete(self._group), reset=True)
+        return offset_edits.success(reset=True, checked=checked)
+
+    def _alter_source(self, edits: Sequence[Edit], *, reset: bool) -> str:
+        assert isinstance(self._connector, SourceConnector)  # noqa: S101 (_made lets nothing else through)
+        offset_edits.refuse_nested(edits)
+        checked = self._connector.alter_offsets(self._config, [(partition, offset) for partition, offset in edits])  # type: ignore[misc]
+        if any(partition is None and offset is not None for partition, offset in edits):
+            raise BadRequestError("The partition for a source connector offset cannot be null or missing")
+        with self._source_store() as store:
+            store.put(self._entry.name, [(partition, offset) for partition, offset in edits if partition is not None])
+        return offset_edits.success(reset=reset, checked=checked)
+
+    def _alter_sink(self, connector: SinkConnector, edits: Sequence[Edit]) -> str:
+        offsets = offset_edits.sink_offsets(edits)
+        checked = connector.alter_offsets(self._config, dict(offsets))
+        if any(offset is not None and offset < 0 for offset in offsets.values()):
+            raise ConnectError(f"Failed to modify offsets for sink connector {self._entry.name}")
+        groups = self._groups()
+        set_ones = [place for place, offset in offsets.items() if offset is not None]
+        missing = [place for place in set_ones if not offset_edits.may_be_topic(place.topic)]
+        if set_ones and not missing:
+            missing = groups.missing(set_ones)
+        if missing:
+            log.error("[%s|worker] Offsets were given for partitions that do not exist: %s", self._entry.name, missing)
+            raise ConnectError(f"Failed to alter consumer group offsets for connector {self._entry.name}")
+        self._changing_group(lambda: groups.alter(self._group, offsets), reset=False)
+        return offset_edits.success(reset=False, checked=checked)
+
+    def _changing_group(self, change: Callable[[], None], *, reset: bool) -> None:
+        try:
+            change()
+        except ConflictError as error:
+            log.warning("[%s|worker] %s", self._entry.name, error)
+            raise ConnectError(offset_edits.busy(self._entry.name, reset=reset)) from error
+
+    @property
+    def _group(self) -> str:
+        return sink_group(self._worker, self._entry.name, self._config)
+
+    def _groups(self) -> Groups:
+        return self._open_groups(self._worker, overrides(self._config, "admin"))
+
+    @contextlib.contextmanager
+    def _source_store(self) -> Iterator[OffsetStore]:
+        """Give the store with the connector's offsets: one that is opened for this where it has a topic of its own."""
+        if self._store is None:
+            raise ConnectError("Source offsets are not known here: no offset store is open.")
+        topic = self._config.get("offsets.storage.topic") or self._worker.offset_topic
+        if topic == self._worker.offset_topic or not isinstance(self._store, TransactionalOffsets):  # a file has no topics
+            yield self._store
+            return
+        from sluiceway.storage.factory import open_source_offsets
+
+        own = open_source_offsets(self._worker, self._config)
+        own.start()
+        try:
+            yield own
+        finally:
+            own.stop()
+
+
+def await_rest(lives: Callable[[], bool], name: str) -> None:
+    """Return once no driver runs the connector any more, which was told to stop. Raises ConnectError after 10 s."""
+    deadline = time.monotonic() + _STOPPING_SECONDS
+    never = threading.Event()
+    while lives():
+        if time.monotonic() > deadline:
+            raise ConnectError(
+                f"Connector {name} has not stopped completely yet, so its offsets cannot be modified. This can be safely "
+                "retried; if it does not eventually succeed, end the connector's driver."
+            )
+        never.wait(_LOOK_SECONDS)
+
+
+def _resolved(config: Mapping[str, str], worker: WorkerConfig) -> dict[str, str]:
+    if not referring_keys(config):
+        return dict(config)
+    providers = resolver(worker)
+    try:
+        return providers.resolve(config)
+    finally:
+        providers.close()
+
+
+def _made(config: Mapping[str, str]) -> SourceConnector | SinkConnector:
+    try:
+        made = connector_class(config.get(CONNECTOR_CLASS, ""))()
+    except NotFoundError as error:
+        raise ConnectError(str(error)) from error
+    assert isinstance(made, (SourceConnector, SinkConnector))  # noqa: S101 (a config of any other was refused)
+    return made

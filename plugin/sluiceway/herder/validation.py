@@ -1,0 +1,279 @@
+"""Checks a connector's config, as Kafka Connect's herder does. Pure apart from what a connector's own ``validate`` does."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+from sluiceway.api import Connector, SourceConnector
+from sluiceway.config.connector import (
+    CONNECTOR,
+    CONNECTOR_CLASS,
+    CONNECTOR_VERSION,
+    DLQ_TOPIC,
+    NAME,
+    OWN,
+    SINK,
+    SOURCE,
+    TOPICS,
+    TOPICS_REGEX,
+)
+from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, ValidatedValue, parse_value
+from sluiceway.config.password import HIDDEN
+from sluiceway.config.validators import OneOf
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.data import java_text
+from sluiceway.discovery import connector_class, is_sink
+from sluiceway.errors import BadRequestError, ConfigError, ConnectError, InvalidConfigError, NotFoundError
+from sluiceway.herder import plugin_classes
+from sluiceway.herder.client_overrides import check_group, override_infos
+from sluiceway.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo, ConfigValueInfo
+from sluiceway.herder.enrichment import CONVERTERS, Config, base_def, framework_def, parse_text, version_def
+from sluiceway.herder.exactly_once import check_exactly_once
+from sluiceway.herder.override_policy import OverridePolicy
+from sluiceway.herder.plugin_classes import is_a, java_name, listed, no_such_version, plugin_class, version_of
+from sluiceway.herder.references import References
+from sluiceway.java.blanks import trim
+from sluiceway.java.hash_map import copied_table_size, hash_map_order, in_buckets
+from sluiceway.java.regex import compile_java
+from sluiceway.java.version_range import VersionRange
+
+_CONVERTER_TYPE = ConfigKey(
+    name="converter.type",
+    type=Type.STRING,
+    importance=Importance.LOW,
+    validator=OneOf(("key", "value", "header")),
+    doc="Set by the worker: whether keys, values or headers are converted.",
+)
+
+# Shown in messages about a config whose class, and with it the knowledge of which keys are secret, is missing.
+_HARMLESS = {*(key.name for key in (*CONNECTOR, *SINK, *SOURCE)), "topic", "file", "batch.size"}
+_AIRFLOW = "airflow."
+
+
+def trimmed(name: str | None) -> str:
+    """Return a name as Connect takes it from a request: without blanks and control characters around it."""
+    return trim(name or "")
+
+
+def named(name: str, config: Config) -> dict[str, str | None]:
+    """Return a config with its name in it, last if it was missing. Raises BadRequestError if it says another name."""
+    found = config.get(NAME)
+    if found is not None and found != name:
+        raise BadRequestError(f"Connector name configuration ({found}) doesn't match connector name in the URL ({name})")
+    return {**config, NAME: name}
+
+
+def checked(config: Config, worker: WorkerConfig) -> dict[str, str]:
+    """Return what is stored of a config, if a connector may be made from it: all but null values, which mean nothing.
+
+    Raises InvalidConfigError with all findings, or what ``validate_config`` raises.
+    """
+    found = validate_config(config, worker)
+    if found.error_count:
+        raise InvalidConfigError(found.errors)
+    return {key: value for key, value in config.items() if value is not None}
+
+
+def validate_config(config: Config, worker: WorkerConfig) -> ConfigInfos:
+    """Return what Connect says about a config: its answer to PUT /connector-plugins/{connector}/config/validate.
+
+    A value may be None, as JSON's null, which is a finding. Raises BadRequestError if there is no class to ask, and
+    ConfigError for a client override that is not of its type. Shows no value of a key that is or may be secret, and of a
+    value that refers to one (``${provider:path:key}``) only the reference.
+    """
+    references = References.of(config, worker)
+    try:
+        return references.shown(_validate(references.config, worker))
+    except ConfigError as error:
+        raise ConfigError(references.hidden(str(error))) from None
+    except BadRequestError as error:
+        raise BadRequestError(references.hidden(str(error))) from None
+
+
+def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
+    connector = _named_class(config)
+    name = str(config[CONNECTOR_CLASS])
+    if no_such_version(connector, _wanted_version(config)):
+        definition = version_def(connector, config)
+        return _infos(name, definition, definition.validate(config).values())
+    sink = is_sink(connector)
+    policy = OverridePolicy.of(worker.raw)
+    framework = framework_def(connector, config, worker)
+    found = framework.validate(config)
+    if sink:
+        _check_topics(config, found)
+        check_group(config, found, worker)
+    elif issubclass(connector, SourceConnector):
+        check_exactly_once(connector, {key: value for key, value in config.items() if value is not None}, worker, found)
+    for key in (key for key, value in config.items() if value is None):
+        finding = found.setdefault(key, ValidatedValue(key))
+        finding.errors.append("Null value can not be supplied as the configuration value.")
+    own = connector.config_def()
+    # Keys that the connector declares once more are its own.
+    definition = framework.replace(*own).define(*(key for key in own if key.name not in framework))
+    told = connector.validate(cast(Mapping[str, str], config))
+    infos = _infos(name, definition, {**found, **told}.values())
+    infos += override_infos(config, policy, sink=sink)
+    for key in CONVERTERS:
+        infos += _converter_infos(key, config, {**found, **told})
+    return infos + _own_infos(config)
+
+
+def refuse_other_connector(asked: str, config: Config) -> None:
+    """Raise BadRequestError if a config is of another connector than a request is about, which may shorten the name."""
+    included = config.get(CONNECTOR_CLASS)
+    if included is not None and not included.removesuffix("Connector").endswith(asked.removesuffix("Connector")):
+        raise BadRequestError(f"Included connector type {included} does not match request type {asked}")
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledPlugin:
+    """A plugin that configs may name."""
+
+    name: str
+    type: str
+    version: str
+
+
+def installed(*, connectors_only: bool = True) -> list[InstalledPlugin]:
+    """Return the plugins that are installed here, by type and name."""
+    kinds = (plugin_classes.SINK, plugin_classes.SOURCE) if connectors_only else plugin_classes.KINDS
+    return [InstalledPlugin(java_name(cls), kind.type, version_of(cls)) for kind in kinds for cls in listed(kind)]
+
+
+def plugin_config(name: str, version: str | None = None) -> list[ConfigKeyInfo]:
+    """Return the options of a plugin of any kind: the answer to GET /connector-plugins/{plugin}/config.
+
+    Raises NotFoundError if there is no such plugin, BadRequestError if not in a version that was asked for (a range in
+    Maven's notation), ConnectError if it is a class that cannot be made.
+    """
+    try:
+        wanted = VersionRange.parse(version)
+    except ValueError:
+        raise BadRequestError(f"Invalid version specification: {version}") from None
+    try:
+        cls = plugin_class(name).cls
+    except ConfigError:
+        raise NotFoundError(f"Unknown plugin {name}.") from None
+    if cls is None or inspect.isabstract(cls):
+        raise ConnectError("Instantiation error")
+    kind = next((kind for kind in plugin_classes.KINDS if is_a(cls, kind)), None)
+    if kind is None:
+        raise NotFoundError(f"Unknown plugin {name}.")
+    other_version = no_such_version(cls, wanted)
+    if other_version:
+        raise BadRequestError(other_version)
+    if issubclass(cls, Connector):
+        own, base = cls.config_def(), base_def(cls)
+        base = base.replace(replace(base[CONNECTOR_VERSION], default=version_of(cls)))
+        return [ConfigKeyInfo.of(key) for key in (*own, *(key for key in base if key.name not in own))]
+    return [ConfigKeyInfo.of(key) for key in _plugin_def(cls)]
+
+
+def _plugin_def(cls: type) -> ConfigDef:
+    """Return the options of a plugin that is no connector; every converter takes ``converter.type``."""
+    own = getattr(cls, "config_def", ConfigDef)()
+    is_converter = is_a(cls, plugin_classes.CONVERTER) or (is_a(cls, plugin_classes.HEADER_CONVERTER) and len(own) > 0)
+    return own if not is_converter or _CONVERTER_TYPE.name in own else ConfigDef([_CONVERTER_TYPE, *own])
+
+
+def _named_class(config: Config) -> type[Connector]:
+    name = config.get(CONNECTOR_CLASS)
+    if name is None:
+        values = {key: value if key in _HARMLESS else HIDDEN for key, value in config.items()}
+        order = in_buckets(hash_map_order(values), copied_table_size(len(values)))
+        shown = ", ".join(f"{key}={java_text(values[key])}" for key in order)
+        raise BadRequestError(f"Connector config {{{shown}}} contains no connector type")
+    _wanted_version(config)
+    try:
+        connector = connector_class(name)
+        is_sink(connector)  # raises for a class that is neither
+    except (NotFoundError, ConfigError) as error:
+        raise BadRequestError(str(error)) from error
+    return connector
+
+
+def _wanted_version(config: Config) -> VersionRange | None:
+    try:
+        return VersionRange.parse(config.get(CONNECTOR_VERSION))
+    except ValueError as error:
+        raise BadRequestError(str(error)) from error
+
+
+def _infos(name: str, definition: ConfigDef, found: Iterable[ValidatedValue]) -> ConfigInfos:
+    """Put values to their definitions; values that nobody declares come first, as in Connect."""
+    values = {value.name: value for value in found}
+    stray = [ConfigInfo(None, ConfigValueInfo.of(value, None)) for key, value in values.items() if key not in definition]
+    known = [
+        ConfigInfo(ConfigKeyInfo.of(key), ConfigValueInfo.of(values[key.name], key.type) if key.name in values else None)
+        for key in definition
+    ]
+    return ConfigInfos(name, tuple(definition.groups), (*stray, *known))
+
+
+def _converter_infos(key: str, config: Config, found: Mapping[str, ValidatedValue]) -> list[ConfigInfo]:
+    """Return the options of the connector's own converter; the worker's is not its business."""
+    name = config.get(key)
+    if name is None or found[key].errors or found[f"{key}.plugin.version"].errors:
+        return []
+    cls = plugin_class(parse_text(key, name)).cls
+    definition = _plugin_def(cls) if cls is not None else ConfigDef()
+    prefix = f"{key}."
+    options = {"converter.type": key.partition(".")[0]}
+    options |= {each[len(prefix) :]: value for each, value in config.items() if each.startswith(prefix) and value is not None}
+    values = definition.validate(options)
+    return [
+        ConfigInfo(ConfigKeyInfo.of(definition[each], prefix), ConfigValueInfo.of(values[each], definition[each].type, prefix))
+        for each in hash_map_order(values)  # Connect collects a converter's options in one
+    ]
+
+
+def _own_infos(config: Config) -> list[ConfigInfo]:
+    """Return our own keys, of which Connect knows nothing, as far as they are set."""
+    values = OWN.validate(config)
+    schedule, mode = values["airflow.schedule"], values["airflow.mode"]
+    if schedule.value not in (None, "", "@continuous") and mode.value == "long-running":
+        wrong = ConfigError(schedule.name, schedule.value, "only connectors with airflow.mode=micro-batch run by a schedule")
+        schedule.errors.append(str(wrong))
+    known = [
+        ConfigInfo(ConfigKeyInfo.of(key), ConfigValueInfo.of(values[key.name], key.type)) for key in OWN if key.name in config
+    ]
+    names = ", ".join(key.name for key in OWN)
+    unknown = [
+        ConfigInfo(None, ConfigValueInfo(key, value, errors=(f"Unknown configuration '{key}'; there are {names}",)))
+        for key, value in config.items()
+        if key.startswith(_AIRFLOW) and key not in OWN
+    ]
+    return known + unknown
+
+
+def _check_topics(config: Config, found: dict[str, ValidatedValue]) -> None:
+    """Add what is wrong with the topics that a sink is to read."""
+    topics, regex = config.get(TOPICS) or "", config.get(TOPICS_REGEX) or ""
+    has_topics, has_regex = bool(trimmed(topics)), bool(trimmed(regex))
+    dead_letters = trimmed(config.get(DLQ_TOPIC))
+    unreadable = bool(found[TOPICS_REGEX].errors)
+    if has_topics and has_regex:
+        wrong = f"{TOPICS} and {TOPICS_REGEX} are mutually exclusive options, but both are set."
+        found[TOPICS].errors.append(wrong)
+        found[TOPICS_REGEX].errors.append(wrong)
+    if not has_topics and not has_regex:
+        wrong = f"Must configure one of {TOPICS} or {TOPICS_REGEX}"
+        found[TOPICS].errors.append(wrong)
+        found[TOPICS_REGEX].errors.append(wrong)
+    if not dead_letters:
+        return
+    names = parse_value(TOPICS, topics, Type.LIST)
+    if isinstance(names, list) and dead_letters in names:
+        found[TOPICS].errors.append(
+            f"The DLQ topic '{dead_letters}' may not be included in the list of topics "
+            f"('{TOPICS}=[{', '.join(names)}]') consumed by the connector"
+        )
+    if has_regex and not unreadable and compile_java(regex).matches(dead_letters):
+        found[TOPICS_REGEX].errors.append(
+            f"The DLQ topic '{dead_letters}' may not be matched by the regex for the topics "
+            f"('{TOPICS_REGEX}={regex}') consumed by the connector"
+        )

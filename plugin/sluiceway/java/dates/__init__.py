@@ -1,0 +1,1 @@
+"""Prints and parses dates as Java's SimpleDateFormat does."""

@@ -1,0 +1,138 @@
+"""Java's ``SimpleDateFormat``, in English: prints and reads moments by a pattern such as ``yyyy-MM-dd'T'HH:mm:ss.SSSX``."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from sluiceway.java.dates.calendar_fields import CalendarFields, offset_of_utc
+from sluiceway.java.dates.hybrid_calendar import DAY_MS
+from sluiceway.java.dates.parsing import Parse, parser
+from sluiceway.java.dates.printing import LETTERS, Moment, Print, printer
+from sluiceway.java.dates.strict_parsing import strict_parser
+
+_UNITS = {"S": 1, "s": 1000, "m": 60_000, "H": 3_600_000, "k": 3_600_000, "K": 3_600_000, "h": 3_600_000, "a": 3_600_000}
+
+
+class _Part(NamedTuple):
+    """A piece of a pattern: a letter that stands so many ``times``, or literal text (times 0)."""
+
+    text: str
+    times: int
+
+
+class SimpleDateFormat:
+    """A pattern, taken apart once. Raises ValueError if it is none (``Illegal pattern character 'x'``).
+
+    Unlike Java's it keeps nothing of what it reads: a time zone in one text does not change how the next one is read.
+    """
+
+    def __init__(self, pattern: str, zone: dt.tzinfo = dt.timezone.utc) -> None:
+        self.pattern = pattern
+        self.zone = zone
+        parts = list(_parts(pattern))
+        self._printers = [printer(part.text, part.times) if part.times else _literal(part.text) for part in parts]
+        self._parsers = [_parser(part, follower) for part, follower in zip(parts, [*parts, None][1:], strict=True)]
+        self._strict = strict_parser(parts, utc=zone is dt.timezone.utc)
+        # Moments within this many milliseconds print alike, and records in a row are often that near.
+        self._unit = min((_UNITS.get(part.text, DAY_MS) for part in parts if part.times), default=DAY_MS)
+        if zone is not dt.timezone.utc:
+            self._unit = min(self._unit, 1000)
+        self._last: tuple[int, str] | None = None
+
+    def format(self, millis: int) -> str:
+        """Return the text of a moment in milliseconds since the epoch."""
+        unit = millis // self._unit
+        last = self._last
+        if last is not None and last[0] == unit:
+            return last[1]
+        moment = self._moment(millis)
+        text = "".join([write(moment) for write in self._printers])
+        self._last = unit, text
+        return text
+
+    def parse(self, text: str) -> int:
+        """Return the moment in milliseconds since the epoch; text after it is ignored.
+
+        Raises ValueError (``Unparseable date: "..."``) if the text does not start as the pattern says.
+        """
+        exact = self._strict(text) if self._strict is not None else None
+        return self._parse_leniently(text) if exact is None else exact
+
+    def _parse_leniently(self, text: str) -> int:
+        fields = CalendarFields()
+        end = 0
+        try:
+            for read in self._parsers:
+                end = read(text, end, fields)
+        except ValueError:
+            end = 0
+        if not end:
+            raise ValueError(f'Unparseable date: "{text}"')
+        return fields.millis(self.zone)
+
+    def __reduce__(self) -> tuple[type[SimpleDateFormat], tuple[str, dt.tzinfo]]:
+        return SimpleDateFormat, (self.pattern, self.zone)
+
+    def _moment(self, millis: int) -> Moment:
+        offset = offset_of_utc(self.zone, millis)
+        if self.zone is dt.timezone.utc:
+            return Moment(millis)
+        clamped = min(max(millis, -62_000_000_000_000), 253_000_000_000_000)
+        name = dt.datetime.fromtimestamp(clamped // 1000, self.zone).tzname()
+        return Moment(millis + offset, offset, name or "UTC")
+
+
+def _parts(pattern: str) -> Iterator[_Part]:
+    position = 0
+    while position < len(pattern):
+        char = pattern[position]
+        if char == "'":
+            text, position = _quoted(pattern, position + 1)
+            yield _Part(text, 0)
+        elif char.isascii() and char.isalpha():
+            end = position
+            while end < len(pattern) and pattern[end] == char:
+                end += 1
+            yield _letters(char, end - position)
+            position = end
+        else:
+            yield _Part(char, 0)
+            position += 1
+
+
+def _quoted(pattern: str, start: int) -> tuple[str, int]:
+    """Return the text from after a quote up to the next one, and where it ends; two quotes stand for one."""
+    if pattern.startswith("'", start):
+        return "'", start + 1
+    text, position = "", start
+    while (end := pattern.find("'", position)) >= 0:
+        text += pattern[position:end]
+        if not pattern.startswith("''", end):
+            return text, end + 1
+        text, position = text + "'", end + 2
+    raise ValueError("Unterminated quote")
+
+
+def _letters(letter: str, count: int) -> _Part:
+    if letter not in LETTERS:
+        raise ValueError(f"Illegal pattern character '{letter}'")
+    return _Part(letter, count)
+
+
+def _literal(text: str) -> Print:
+    return lambda _moment: text
+
+
+def _parser(part: _Part, follower: _Part | None) -> Parse:
+    if part.times:
+        following = (follower.text, follower.times) if follower is not None and follower.times else None
+        return parser(part.text, part.times, following)
+
+    def read(text: str, start: int, _fields: CalendarFields) -> int:
+        if not text.startswith(part.text, start):
+            raise ValueError("another text is here")
+        return start + len(part.text)
+
+    return read

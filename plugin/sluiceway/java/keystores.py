@@ -1,0 +1,115 @@
+"""Certificates and keys in Java's key stores, as PEM: what neither librdkafka nor Python's ``ssl`` reads."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+import textwrap
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from sluiceway.errors import ConfigError
+from sluiceway.java.jks import MAGIC, read_jks
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates
+
+StoreType = Literal["PEM", "JKS", "PKCS12"]
+
+_DER_SEQUENCE = b"\x30"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A private key and its certificates, its own one first, as PEM; the key is not encrypted."""
+
+    key: str = field(repr=False)
+    chain: str
+
+
+def read_store(path: str, key: str) -> bytes:
+    """Return a store's bytes; ``key`` is the property that names it, for the error (ConfigError)."""
+    try:
+        return Path(path).expanduser().read_bytes()
+    except OSError as error:
+        raise ConfigError(key, path, f"The file cannot be read on this machine: {error.strerror}.") from error
+
+
+def store_type(content: bytes) -> StoreType | None:
+    """Tell what a store is by what is in it: since Java 9, keytool writes PKCS12 whatever the file is called."""
+    if content.startswith(MAGIC):
+        return "JKS"
+    if content.startswith(_DER_SEQUENCE):
+        return "PKCS12"
+    return "PEM" if b"-----BEGIN " in content else None
+
+
+def trusted_certificates(content: bytes, password: str | None, path: str) -> str:
+    """Return the certificates of a JKS or PKCS12 trust store as PEM; ``path`` names it in errors (ConfigError)."""
+    try:
+        found = read_jks(content, password).trusted if store_type(content) == "JKS" else _trusted_of_pkcs12(content, password)
+    except (ValueError, IndexError) as error:
+        raise _refused_trust(path, "it is damaged, or ssl.truststore.password is not its password") from error
+    if not found:
+        raise _refused_trust(path, "no certificate is in it")
+    return "".join(map(ssl.DER_cert_to_PEM_cert, found))
+
+
+def private_identity(content: bytes, password: str | None, key_password: str | None, path: str) -> Identity:
+    """Return the one private key of a JKS or PKCS12 store; ``key_password`` None: it is the store's. Raises ConfigError."""
+    try:
+        if store_type(content) == "JKS":
+            return _identity_of_jks(content, password, key_password)
+        return _identity_of_pkcs12(content, password)
+    except (ValueError, IndexError) as error:
+        raise ConfigError(
+            "ssl.keystore.location",
+            path,
+            "The key store cannot be used: it is damaged, has not exactly one private key, or ssl.keystore.password or "
+            "ssl.key.password is wrong.",
+        ) from error
+
+
+def _identity_of_jks(content: bytes, password: str | None, key_password: str | None) -> Identity:
+    [entry] = read_jks(content, password).keys
+    key = entry.private_key(key_password or password or "")
+    body = "\n".join(textwrap.wrap(base64.b64encode(key).decode(), 64))
+    pem = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n"
+    return Identity(pem, "".join(map(ssl.DER_cert_to_PEM_cert, entry.chain)))
+
+
+def _identity_of_pkcs12(content: bytes, password: str | None) -> Identity:
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    store = _pkcs12(content, password)
+    if store.key is None:
+        raise ValueError("no key")
+    certificates = [each.certificate for each in (store.cert, *store.additional_certs) if each is not None]
+    key = store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return Identity(key.decode(), b"".join(each.public_bytes(Encoding.PEM) for each in certificates).decode())
+
+
+def _trusted_of_pkcs12(content: bytes, password: str | None) -> list[bytes]:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    store = _pkcs12(content, password)
+    certificates = [store.cert, *store.additional_certs] if store.key is None else store.additional_certs
+    return [each.certificate.public_bytes(Encoding.DER) for each in certificates if each is not None]
+
+
+def _pkcs12(content: bytes, password: str | None) -> PKCS12KeyAndCertificates:
+    try:
+        from cryptography.hazmat.primitives.serialization import pkcs12
+    except ImportError as error:
+        raise ConfigError("Reading a PKCS12 store needs the Python package cryptography; install it, or use PEM.") from error
+    return pkcs12.load_pkcs12(content, None if password is None else password.encode())
+
+
+def _refused_trust(path: str, why: str) -> ConfigError:
+    return ConfigError(
+        "ssl.truststore.location",
+        path,
+        f"The trust store cannot be used: {why}. As PEM it can be: keytool -exportcert -rfc -keystore {path} -alias ALIAS "
+        "-file ca.pem, then ssl.truststore.type=PEM and ssl.truststore.location=ca.pem.",
+    )

@@ -1,0 +1,155 @@
+"""Topics of any cluster and what may be changed about them: for connectors that look after another one. Blocks until answered."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    NewPartitions,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from sluiceway.errors import KafkaClientError
+from sluiceway.kafka.admin import create_topic
+from sluiceway.kafka.clients import CLIENT_DEFAULTS, log, to_librdkafka
+from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors, to_connect_error
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSetting:
+    """A topic's setting. ``default``: Kafka's own; ``of_topic``: set for this topic; ``copyable``: may be set elsewhere."""
+
+    name: str
+    value: str | None
+    default: bool
+    of_topic: bool
+    copyable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChanges:
+    """Values to set, and settings to give back to their defaults."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    reset: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.values or self.reset)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAcl:
+    """Who may do what with the topic of this name; ``operation`` and ``permission`` as Kafka names them (READ, ALLOW)."""
+
+    topic: str
+    principal: str
+    host: str
+    operation: str
+    permission: str
+
+
+class Cluster:
+    """Asks and changes one cluster. Every method raises KafkaClientError; ``timeout`` in seconds is for each question."""
+
+    def __init__(self, properties: Mapping[str, str], timeout: float = 60.0) -> None:
+        with mapped_errors("create a Kafka admin client"):
+            self._admin = AdminClient({**CLIENT_DEFAULTS, **to_librdkafka(properties)}, logger=log)
+        self._timeout = timeout
+        self._where = properties.get("bootstrap.servers", "")
+
+    def topics(self) -> dict[str, int]:
+        """Return all topics with their numbers of partitions."""
+        with mapped_errors(f"list the topics of {self._where}"):
+            found = self._admin.list_topics(timeout=self._timeout).topics
+        return {name: len(topic.partitions) for name, topic in found.items() if topic.error is None}
+
+    def settings(self, topics: Collection[str]) -> dict[str, list[TopicSetting]]:
+        """Return the settings of topics, defaults included; a topic that does not exist (any more, or yet) is left out."""
+        if not topics:
+            return {}
+        resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+        found: dict[str, list[TopicSetting]] = {}
+        for resource, future in self._admin.describe_configs(resources, request_timeout=self._timeout).items():
+            try:
+                found[resource.name] = [_setting(entry) for entry in future.result().values()]
+            except KafkaException as exception:
+                if exception.args[0].code() not in MISSING_TOPIC:
+                    raise to_connect_error(exception.args[0], f"read the settings of topic '{resource.name}'") from exception
+        return found
+
+    def create(self, topic: str, partitions: int, replication_factor: int, settings: Mapping[str, str] | None = None) -> bool:
+        """Create a topic, -1 being the cluster's default; return False if it exists already."""
+        return create_topic(self._admin, topic, partitions, replication_factor, settings)
+
+    def extend(self, topic: str, partitions: int) -> None:
+        """Give a topic more partitions, so that it has this many."""
+        futures = self._admin.create_partitions([NewPartitions(topic, partitions)], request_timeout=self._timeout)
+        self._answer(futures.values(), f"give topic '{topic}' {partitions} partitions")
+
+    def change_settings(self, topic: str, changes: SettingChanges) -> None:
+        """Change a topic's settings; others stay as they are."""
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in changes.values.items()
+        ]
+        entries += [ConfigEntry(name, None, incremental_operation=AlterConfigOpType.DELETE) for name in changes.reset]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        futures = self._admin.incremental_alter_configs([resource], request_timeout=self._timeout)
+        self._answer(futures.values(), f"change the settings of topic '{topic}'")
+
+    def topic_acls(self) -> list[TopicAcl] | None:
+        """Return the rules for topics by their whole names; None if the cluster has no rules, or they may not be read."""
+        everything = AclBindingFilter(
+            ResourceType.TOPIC, None, ResourcePatternType.LITERAL, None, None, AclOperation.ANY, AclPermissionType.ANY
+        )
+        try:
+            with mapped_errors(f"read the ACLs of {self._where}"):
+                found = self._admin.describe_acls(everything, request_timeout=self._timeout).result()
+        except KafkaClientError as error:
+            if error.code in ("SECURITY_DISABLED", "CLUSTER_AUTHORIZATION_FAILED"):
+                return None
+            raise
+        return [TopicAcl(acl.name, acl.principal, acl.host, acl.operation.name, acl.permission_type.name) for acl in found]
+
+    def add_topic_acls(self, acls: Collection[TopicAcl]) -> None:
+        """Add rules; those that are there already stay."""
+        bindings = [
+            AclBinding(
+                ResourceType.TOPIC,
+                acl.topic,
+                ResourcePatternType.LITERAL,
+                acl.principal,
+                acl.host,
+                AclOperation[acl.operation],
+                AclPermissionType[acl.permission],
+            )
+            for acl in acls
+        ]
+        self._answer(self._admin.create_acls(bindings, request_timeout=self._timeout).values(), f"add ACLs at {self._where}")
+
+    @staticmethod
+    def _answer(futures: Iterable[Future[Any]], doing: str) -> None:
+        with mapped_errors(doing):
+            for future in futures:
+                future.result()
+
+
+def _setting(entry: ConfigEntry) -> TopicSetting:
+    source = ConfigSource(entry.source)
+    copyable = not (entry.is_read_only or entry.is_sensitive or source is ConfigSource.STATIC_BROKER_CONFIG)
+    return TopicSetting(
+        entry.name, entry.value, source is ConfigSource.DEFAULT_CONFIG, source is ConfigSource.DYNAMIC_TOPIC_CONFIG, copyable
+    )

@@ -1,0 +1,38 @@
+"""Translates librdkafka's errors at the seam: above this package nobody sees a KafkaException."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import KafkaError, KafkaException
+
+from sluiceway.errors import ConnectError, FencedError, KafkaClientError
+
+_FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
+
+# What Kafka's authorizer wants, where the error alone says it.
+_NEEDED = {
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": " The principal needs WRITE and DESCRIBE on the transactional id.",
+    "GROUP_AUTHORIZATION_FAILED": " The principal needs READ on the consumer group.",
+}
+
+MISSING_TOPIC = frozenset(
+    {KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_ID}
+)
+
+
+def to_connect_error(error: KafkaError, doing: str) -> ConnectError:
+    """Return the error for a failed client call; ``doing`` completes the sentence ``Cannot ...``."""
+    if error.code() in _FENCED:
+        return FencedError(f"Cannot {doing}: a newer writer with the same transactional.id has taken over.")
+    return KafkaClientError(f"Cannot {doing}: {error.str()} ({error.name()}).{_NEEDED.get(error.name(), '')}", error.name())
+
+
+@contextmanager
+def mapped_errors(doing: str) -> Iterator[None]:
+    """Run client calls; a KafkaException leaves as FencedError or KafkaClientError."""
+    try:
+        yield
+    except KafkaException as exception:
+        raise to_connect_error(exception.args[0], doing) from exception

@@ -1,0 +1,74 @@
+"""Java's ``ssl.*`` client properties as librdkafka's. Reads the key stores they name, on the machine that makes the client."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from sluiceway.errors import ConfigError
+from sluiceway.java.keystores import private_identity, read_store, store_type, trusted_certificates
+
+_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----([A-Za-z0-9+/=\s]+)-----END \1-----")
+_LINE = 64
+
+KEYSTORE = "ssl.keystore.location"
+TRUSTSTORE = "ssl.truststore.location"
+CIPHERS = "ssl.cipher.suites"
+
+
+def ssl_settings(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return librdkafka's settings for Java's; raises ConfigError for a store that cannot be used."""
+    _check_ciphers(properties.get(CIPHERS, ""))
+    settings = {**_trust(properties), **_identity(properties)}
+    identification = properties.get("ssl.endpoint.identification.algorithm")
+    if identification is not None:
+        settings["ssl.endpoint.identification.algorithm"] = identification.strip().lower() or "none"
+    return settings
+
+
+def _check_ciphers(names: str) -> None:
+    """Refuse Java's names of ciphers: to leave them out would allow ciphers that somebody wanted to forbid."""
+    if any(name.strip().startswith(("TLS_", "SSL_")) for name in names.split(",")):
+        why = "Here ciphers have OpenSSL's names, such as ECDHE-RSA-AES256-GCM-SHA384; see 'openssl ciphers -v -stdname'."
+        raise ConfigError(CIPHERS, names, why)
+
+
+def _trust(properties: Mapping[str, str]) -> dict[str, str]:
+    inline, path = properties.get("ssl.truststore.certificates"), properties.get(TRUSTSTORE)
+    if inline:
+        return {"ssl.ca.pem": pem_lines(inline)}
+    if not path:
+        return {}
+    content = read_store(path, TRUSTSTORE)
+    if store_type(content) == "PEM":
+        return {"ssl.ca.location": path}
+    return {"ssl.ca.pem": trusted_certificates(content, properties.get("ssl.truststore.password"), path)}
+
+
+def _identity(properties: Mapping[str, str]) -> dict[str, str]:
+    chain, key, path = (properties.get(each) for each in ("ssl.keystore.certificate.chain", "ssl.keystore.key", KEYSTORE))
+    password = properties.get("ssl.key.password")
+    settings = {"ssl.key.password": password} if password else {}
+    if chain and key:
+        return {**settings, "ssl.certificate.pem": pem_lines(chain), "ssl.key.pem": pem_lines(key)}
+    if not path:
+        return {}
+    content, store_password = read_store(path, KEYSTORE), properties.get("ssl.keystore.password")
+    if store_type(content) == "PEM":
+        return {**settings, "ssl.certificate.location": path, "ssl.key.location": path}
+    if store_type(content) == "PKCS12":
+        return {KEYSTORE: path, **({"ssl.keystore.password": store_password} if store_password else {})}
+    found = private_identity(content, store_password, password, path)
+    return {"ssl.certificate.pem": found.chain, "ssl.key.pem": found.key}
+
+
+def pem_lines(text: str) -> str:
+    """Return PEM as OpenSSL takes it: .properties files lose its line breaks, which Java does without."""
+
+    return "".join(map(_wrapped, _PEM_BLOCK.finditer(text))) or text
+
+
+def _wrapped(found: re.Match[str]) -> str:
+    body = "".join(found[2].split())
+    lines = [body[at : at + _LINE] for at in range(0, len(body), _LINE)]
+    return "\n".join((f"-----BEGIN {found[1]}-----", *lines, f"-----END {found[1]}-----", ""))

@@ -1,0 +1,1 @@
+"""Mounts the REST API under Airflow's API server."""

@@ -1,0 +1,108 @@
+"""Who may do what through the mounted REST API: Airflow's users, with the rights they have on the connector's DAG."""
+
+# No "from __future__ import annotations": FastAPI resolves the annotations of a dependency when it is used.
+
+from collections.abc import Mapping, Sequence
+
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
+from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
+from airflow.api_fastapi.core_api.security import GetUserDep
+from airflow.configuration import conf
+from airflow.models.dag import DagModel
+from fastapi import HTTPException, Request
+
+from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.provider.dag_bundle.dag_ids import dag_id
+from sluiceway.provider.dag_bundle.dag_keys import DAG, dag_of
+
+_METHODS: dict[str, ResourceMethod] = {"GET": "GET", "HEAD": "GET", "POST": "POST", "DELETE": "DELETE"}
+_OF_CONNECTOR = "/offsets"  # what is deleted there is not the connector
+
+
+class DagGuard:
+    """A user's rights on the DAGs of the connectors that a request is about. See ``sluiceway.rest.guard.Guard``."""
+
+    def __init__(self, user: GetUserDep) -> None:
+        self._user = user
+
+    def visible(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
+        return self._allowed(configs, "GET")
+
+    def editable(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
+        """Return the names of those connectors that the user may pause, resume and restart, in the order given."""
+        return self._allowed(configs, "PUT")
+
+    def _allowed(self, configs: Mapping[str, Mapping[str, str]], method: ResourceMethod) -> Sequence[str]:
+        dags = {name: dag for name, config in configs.items() if (dag := _dag_or_none(name, config)) is not None}
+        teams = DagModel.get_dag_id_to_team_name_mapping(list(dags.values())) if conf.getboolean("core", "multi_team") else {}
+        seen: set[str] = set()
+        for team in {None, *teams.values()}:
+            ids = {dag for dag in dags.values() if teams.get(dag) == team}
+            if ids:
+                manager = get_auth_manager()
+                seen |= manager.filter_authorized_dag_ids(dag_ids=ids, user=self._user, method=method, team_name=team)
+        return [name for name, dag in dags.items() if dag in seen]
+
+    def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
+        """A config that names a hand-written DAG takes that DAG over: it will be paused and resumed with the connector."""
+        dag = config.get(DAG)
+        if dag:
+            self.require("PUT", dag)
+
+    def require(self, method: ResourceMethod, dag: str | None) -> None:
+        """Raise HTTPException (403) unless the user may do this to the DAG, or to DAGs in general."""
+        details = DagDetails(id=dag, team_name=DagModel.get_team_name(dag) if dag else None)
+        if not get_auth_manager().is_authorized_dag(method=method, details=details, user=self._user):
+            raise HTTPException(403, "Forbidden")
+
+
+def authorise(request: Request, user: GetUserDep) -> None:
+    """Refuse a request with 401 or 403, unless Airflow's auth manager lets this user do this to the connector's DAG.
+
+    Making and changing connectors needs the rights to make and edit DAGs: a config decides what runs on the Spark cluster.
+    """
+    name = request.path_params.get("name")
+    dag = _dag_of(request, name) if name else None
+    # To do anything with an existing connector, deletion apart, is to edit its DAG.
+    method = _METHODS.get(request.method, "PUT")
+    if dag is not None and (method == "POST" or (method == "DELETE" and _is_below_connector(request))):
+        method = "PUT"
+    guard = DagGuard(user)
+    guard.require(method, dag)
+    request.state.guard = guard
+
+
+def refuse_other_sites(request: Request) -> None:
+    """Refuse with 403 what another site's page has a logged-in user's browser change, on the strength of its cookie.
+
+    Airflow's cookie is not sent from foreign sites, but it is from other hosts of the same domain, and a POST asks nobody first.
+    Who sends a token has it from Airflow, wherever the page comes from.
+    """
+    site = request.headers.get("sec-fetch-site", "none")
+    if request.method not in ("GET", "HEAD") and site not in ("none", "same-origin") and "authorization" not in request.headers:
+        raise HTTPException(403, "Forbidden: changes with the browser's cookie come from Airflow's own pages only.")
+
+
+def _is_below_connector(request: Request) -> bool:
+    route = request.scope.get("route")
+    return str(getattr(route, "path", "")).endswith(_OF_CONNECTOR)
+
+
+def _dag_of(request: Request, name: str) -> str:
+    """Return the DAG that runs the connector, or would if there were one; a hand-written DAG is named in the config."""
+    try:
+        return dag_of(name, request.app.state.herder_provider().info(name).config)
+    except ConnectError:  # not there, or Kafka is not; the endpoint itself will say so
+        pass
+    try:
+        return dag_id(name)
+    except ConfigError as error:
+        raise HTTPException(404, str(error)) from error
+
+
+def _dag_or_none(name: str, config: Mapping[str, str]) -> str | None:
+    try:
+        return dag_of(name, config)
+    except ConfigError:  # the name is too long for a DAG: only whoever sees all may know, and nobody is asked for that
+        return None

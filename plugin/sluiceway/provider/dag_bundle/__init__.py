@@ -1,0 +1,1 @@
+"""Makes an Airflow DAG of each connector in the config topic."""

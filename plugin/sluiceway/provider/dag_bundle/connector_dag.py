@@ -1,0 +1,112 @@
+"""One connector's DAG, made from its config. Called by the stubs in the connector bundle, when Airflow parses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pendulum
+from airflow.sdk import DAG, Asset, AssetAll, AssetAny, AssetWatcher, CronDataIntervalTimetable
+from airflow.utils.dates import cron_presets
+from croniter import CroniterBadCronError, CroniterBadDateError, croniter
+
+from sluiceway.config.connector import CONNECTOR_CLASS
+from sluiceway.errors import ConfigError
+from sluiceway.provider.dag_bundle.callbacks import callbacks
+from sluiceway.provider.dag_bundle.dag_docs import application_page, connector_page
+from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
+from sluiceway.provider.dag_bundle.dag_keys import CATCHUP, CONTINUOUS, SCHEDULE, DagKeys, is_sink_config
+from sluiceway.provider.settings import read_settings
+
+if TYPE_CHECKING:
+    from airflow.sdk import BaseOperator
+
+TAG = "sluiceway"
+TASK_ID = "run"
+
+# @continuous needs a start in the past; with catchup off its value means nothing else.
+_START = pendulum.datetime(2024, 1, 1, tz="UTC")
+_NO_CRON = (None, CONTINUOUS, "@once")
+
+
+def connector_dag(
+    name: str,
+    config: Mapping[str, str],
+    *,
+    source_operator: Callable[..., BaseOperator],
+    sink_operator: Callable[..., BaseOperator],
+) -> DAG:
+    """Return the DAG of a connector: one run that lasts while the connector runs, or a bounded run for each schedule.
+
+    ``config`` needs to hold only what ``dag_keys.inlined`` returns. The operators' classes are handed in because they stand
+    above this package. Raises ConfigError, which Airflow shows as the import error of this connector's file.
+    """
+    keys = DagKeys.parse(config)
+    sink = is_sink_config(config)
+    dag = DAG(
+        dag_id=dag_id(name),
+        dag_display_name=name,
+        description=f"Kafka {'sink' if sink else 'source'} connector {config.get(CONNECTOR_CLASS, '')}",
+        schedule=_schedule(name, keys),
+        start_date=keys.start_date or _START,
+        catchup=keys.catchup,
+        max_active_runs=1,
+        is_paused_upon_creation=False,
+        tags=[TAG, "sink" if sink else "source", *keys.tags],
+        default_args={"owner": keys.owner},
+        doc_md=connector_page(name, config, keys),
+    )
+    options: dict[str, Any] = {} if keys.retries is None else {"retries": keys.retries}
+    if keys.callbacks:
+        options |= callbacks(keys.callbacks, read_settings().callbacks)
+    operator = sink_operator if sink else source_operator
+    operator(task_id=TASK_ID, connector=name, dag=dag, **options)
+    return dag
+
+
+def application_dag(name: str, conf: Mapping[str, str], *, operator: Callable[..., BaseOperator]) -> DAG:
+    """Return the DAG of a Spark application that connectors share: one run that lasts. ``conf`` are its Spark settings."""
+    dag = DAG(
+        dag_id=application_dag_id(name),
+        dag_display_name=f"{name} (shared application)",
+        description="Spark application that connectors share",
+        schedule=CONTINUOUS,
+        start_date=_START,
+        catchup=False,
+        max_active_runs=1,
+        is_paused_upon_creation=False,
+        tags=[TAG, "application"],
+        doc_md=application_page(name),
+    )
+    operator(task_id=TASK_ID, application_name=name, conf=dict(conf), dag=dag)
+    return dag
+
+
+def _schedule(name: str, keys: DagKeys) -> Any:
+    if keys.assets:
+        assets = [Asset(uri) for uri in keys.assets]
+        return AssetAny(*assets) if keys.any_asset else AssetAll(*assets)
+    if keys.lag is not None:
+        from sluiceway.provider.triggers import LagTrigger
+
+        settings = read_settings()
+        trigger = LagTrigger(name, keys.lag, str(settings.worker_file()), settings.sensor_interval)
+        return [Asset(f"sluiceway://lag/{dag_id(name)}", watchers=[AssetWatcher(name=f"lag-{dag_id(name)}", trigger=trigger)])]
+    _check_cron(keys)
+    if keys.schedule in _NO_CRON:
+        return keys.schedule
+    # With a plain expression a run's interval has no length; what the config takes from the run, and backfills, need one.
+    return CronDataIntervalTimetable(keys.schedule, timezone="UTC")
+
+
+def _check_cron(keys: DagKeys) -> None:
+    """Airflow itself looks at a schedule only later, and its message names neither the connector nor the key."""
+    schedule = keys.schedule
+    if keys.catchup and (keys.start_date is None or schedule in (None, CONTINUOUS)):
+        raise ConfigError(CATCHUP, "true", "needs a cron expression in airflow.schedule, and airflow.start.date to begin with")
+    if schedule in (*_NO_CRON, *cron_presets):
+        return
+    try:
+        croniter(schedule)
+    except (CroniterBadCronError, CroniterBadDateError) as error:
+        raise ConfigError(SCHEDULE, schedule, f"not a cron expression or preset that Airflow knows: {error}") from error

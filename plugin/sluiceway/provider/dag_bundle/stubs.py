@@ -1,0 +1,110 @@
+"""The bundle's files: one stub for each connector whose DAG is generated. Pure text and plain files, no Airflow, no Kafka."""
+
+from __future__ import annotations
+
+import contextlib
+import pprint
+from collections.abc import Mapping
+from pathlib import Path
+
+from sluiceway.config.connector import APPLICATION
+from sluiceway.errors import ConfigError
+from sluiceway.folders import write_atomically
+from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id, is_stub_file, stub_file
+from sluiceway.provider.dag_bundle.dag_keys import inlined, is_generated
+from sluiceway.storage.model import ClusterState
+
+_TEMPLATE = '''\
+"""Airflow DAG of one connector. Made from the config topic; changes here are overwritten."""
+
+from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
+from sluiceway.provider.dag_bundle.connector_dag import connector_dag
+
+dag = connector_dag(
+    {name!r},
+    {config},
+    source_operator=SourceConnectorOperator,
+    sink_operator=SinkConnectorOperator,
+)
+'''
+
+_APPLICATION = '''\
+"""Airflow DAG of a Spark application that connectors share. Made from the config topic; changes here are overwritten."""
+
+from sluiceway.operators.application import ApplicationOperator
+from sluiceway.provider.dag_bundle.connector_dag import application_dag
+
+dag = application_dag({name!r}, {conf}, operator=ApplicationOperator)
+'''
+
+# Airflow shows this file's import error with the text; the words "airflow" and "dag" make it look at the file at all.
+_REFUSED = '''\
+"""Airflow DAG of one connector, which cannot be made."""
+
+from sluiceway.errors import ConfigError
+
+raise ConfigError({message!r})
+'''
+
+
+def stub(name: str, config: Mapping[str, str]) -> str:
+    """Return the Python text of a connector's stub; the same text for the same config."""
+    return _TEMPLATE.format(name=name, config=_literal(inlined(config)))
+
+
+def application_stub(name: str, conf: Mapping[str, str]) -> str:
+    """Return the Python text of a shared application's stub, with its Spark settings."""
+    return _APPLICATION.format(name=name, conf=_literal(conf))
+
+
+def _literal(pairs: Mapping[str, str]) -> str:
+    return pprint.pformat(dict(pairs), sort_dicts=True, width=100).replace("\n", "\n    ")
+
+
+def stubs(state: ClusterState) -> dict[str, str]:
+    """Return the text of each stub file that there is to be, by file name."""
+    files: dict[str, str] = {}
+    for name in state.names():
+        entry = state.entry(name)
+        if entry is None or entry.config is None or not is_generated(entry.config):
+            continue
+        try:
+            files[stub_file(dag_id(name))] = stub(name, entry.config)
+        except ConfigError as error:
+            files[stub_file(f"{dag_id(name[:40])}-name-too-long")] = _REFUSED.format(message=f"Connector {name}: {error}")
+    return files | _application_stubs(state)
+
+
+def _application_stubs(state: ClusterState) -> dict[str, str]:
+    """Return a stub for each application that connectors share; it has the ``spark.*`` keys of all of them."""
+    confs: dict[str, dict[str, str]] = {}
+    for name in sorted(state.names(), reverse=True):  # of two that differ, the first one's counts
+        entry = state.entry(name)
+        config = entry.config if entry is not None and entry.config is not None else {}
+        if application := config.get(APPLICATION):
+            conf = {key: value for key, value in inlined(config).items() if key.startswith("spark.")}
+            confs[application] = confs.get(application, {}) | conf
+    files: dict[str, str] = {}
+    for application, conf in confs.items():
+        with contextlib.suppress(ConfigError):  # a name too long for a DAG: its connectors' pages say what they wait for
+            files[stub_file(application_dag_id(application))] = application_stub(application, conf)
+    return files
+
+
+def write_stubs(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """Make the folder hold these stubs and no others; return the names of the files that were written or removed.
+
+    Safe while other processes read or write the same folder: files are replaced whole, and only if their text changed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    changed: list[str] = []
+    for file_name, text in files.items():
+        path = folder / file_name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            write_atomically(path, text)
+            changed.append(file_name)
+    for path in folder.iterdir():
+        if is_stub_file(path.name) and path.name not in files:
+            path.unlink(missing_ok=True)
+            changed.append(path.name)
+    return changed

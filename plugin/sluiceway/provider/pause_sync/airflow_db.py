@@ -1,0 +1,102 @@
+"""The few things the mirror does in Airflow's database. Runs in the API server, where that is allowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from airflow.models.dag import DagModel
+from airflow.models.dagbag import DagPriorityParsingRequest
+from airflow.models.dagrun import DagRun
+from airflow.models.log import Log
+from airflow.models.taskinstance import TaskInstance, clear_task_instances
+from airflow.utils.session import create_session
+from airflow.utils.state import TaskInstanceState
+from sqlalchemy import or_, select, update
+
+from sluiceway.provider.pause_sync.rules import Toggle
+
+_OWNER = "sluiceway"
+
+# What the audit log calls it when a paused flag is set, and to what; None where the entry's extra says that. In order: the
+# REST API (and with it the UI), this module, and the command line.
+_TOGGLES = {"patch_dag": None, "pause": True, "unpause": False, "cli_dag_pause": True, "cli_dag_unpause": False}
+_DEAD = (TaskInstanceState.FAILED, TaskInstanceState.UP_FOR_RETRY)
+_LOOK_BACK = 20  # entries of patch_dag can be of other changes
+
+
+@dataclass(frozen=True, slots=True)
+class DagFlag:
+    """An active DAG as Airflow has it."""
+
+    dag_id: str
+    paused: bool
+    bundle: str | None
+
+
+class AirflowDatabase:
+    """Each method is one short transaction; errors are SQLAlchemy's."""
+
+    def flags(self, dag_ids: Collection[str], bundle: str) -> dict[str, DagFlag]:
+        """Return the active DAGs that have these ids or come from this bundle, by id."""
+        query = select(DagModel.dag_id, DagModel.is_paused, DagModel.bundle_name).where(
+            DagModel.is_stale.is_(False), or_(DagModel.dag_id.in_(dag_ids), DagModel.bundle_name == bundle)
+        )
+        with create_session(scoped=False) as session:
+            return {row.dag_id: DagFlag(row.dag_id, bool(row.is_paused), row.bundle_name) for row in session.execute(query)}
+
+    def toggles(self, dag_ids: Collection[str]) -> dict[str, Toggle]:
+        """Return what the audit log last says of DAGs' paused flags, by DAG; a DAG that it says nothing of is left out."""
+        found: dict[str, Toggle] = {}
+        with create_session(scoped=False) as session:
+            for dag_id in dag_ids:
+                query = select(Log.event, Log.extra, Log.dttm).where(Log.dag_id == dag_id, Log.event.in_(_TOGGLES))
+                for event, extra, at in session.execute(query.order_by(Log.id.desc()).limit(_LOOK_BACK)):
+                    paused = _TOGGLES[event] if _TOGGLES[event] is not None else _is_paused(extra)
+                    if paused is not None and at is not None:
+                        found[dag_id] = Toggle(paused, int(at.timestamp() * 1000))
+                        break
+        return found
+
+    def set_paused(self, dag_id: str, paused: bool, why: str) -> None:
+        """Set a DAG's paused flag, and say so in the audit log."""
+        with create_session(scoped=False) as session:
+            session.execute(update(DagModel).where(DagModel.dag_id == dag_id).values(is_paused=paused))
+            extra = json.dumps({"is_paused": paused, "why": why})
+            session.add(Log(event="pause" if paused else "unpause", owner=_OWNER, dag_id=dag_id, extra=extra))
+
+    def run_again(self, dag_id: str, why: str) -> list[str]:
+        """Clear what has failed, or waits for its next try, of a DAG's newest run, and say so in the audit log; return the tasks.
+
+        A task that runs, or is about to, is left alone.
+        """
+        with create_session(scoped=False) as session:
+            newest = select(DagRun).where(DagRun.dag_id == dag_id).order_by(DagRun.run_after.desc(), DagRun.id.desc()).limit(1)
+            run = session.scalars(newest).first()
+            if run is None:
+                return []
+            query = select(TaskInstance).where(
+                TaskInstance.dag_id == dag_id, TaskInstance.run_id == run.run_id, TaskInstance.state.in_(_DEAD)
+            )
+            tasks = list(session.scalars(query))
+            if tasks:
+                clear_task_instances(tasks, session)
+                extra = json.dumps({"task_ids": [task.task_id for task in tasks], "why": why})
+                session.add(Log(event="clear", owner=_OWNER, dag_id=dag_id, run_id=run.run_id, extra=extra))
+            return [task.task_id for task in tasks]
+
+    def request_parsing(self, bundle: str, files: Collection[str]) -> None:
+        """Have the DAG processor refresh a bundle at once and parse these of its files first."""
+        with create_session(scoped=False) as session:
+            for file in files:
+                session.merge(DagPriorityParsingRequest(bundle_name=bundle, relative_fileloc=file))
+
+
+def _is_paused(extra: str | None) -> bool | None:
+    try:
+        said = json.loads(extra or "{}")
+    except ValueError:
+        return None
+    paused = said.get("is_paused") if isinstance(said, dict) else None
+    return paused if isinstance(paused, bool) else None

@@ -1,0 +1,46 @@
+"""The Airflow plugin. Every Airflow component imports it, so it imports nothing heavy; only the API server builds the app."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from airflow.configuration import conf
+from airflow.plugins_manager import AirflowPlugin
+
+URL_PREFIX = "/sluiceway"
+
+
+def external_views(base_url: str) -> list[dict[str, Any]]:
+    """Return the page's places in Airflow's UI: in the navigation, and a tab on each DAG. Pure.
+
+    ``base_url`` is ``[api] base_url``; where it has a path, Airflow and so this page are below it.
+    """
+    ui = f"{urlsplit(base_url).path.rstrip('/')}{URL_PREFIX}/ui"
+    icons = {"icon": f"{ui}/icon.svg", "icon_dark_mode": f"{ui}/icon-dark.svg"}
+    page = f"{ui}/index.html"
+    return [
+        {"name": "Connect", "href": page, "destination": "nav", "nav_top_level": True, "url_route": "connectors", **icons},
+        {"name": "Connector", "href": f"{page}?dag={{DAG_ID}}", "destination": "dag", "url_route": "connector", **icons},
+    ]
+
+
+class SluicewayPlugin(AirflowPlugin):
+    """Mounts Connect's REST API and the connectors' page under ``/sluiceway``, behind Airflow's authentication.
+
+    The mirror of DAGs and connectors runs beside them.
+    """
+
+    name = "sluiceway"
+    external_views = external_views(conf.get("api", "base_url", fallback=""))
+
+    _apps: list[dict[str, Any]] | None = None
+
+    @property
+    def fastapi_apps(self) -> list[dict[str, Any]]:
+        """A property, since building the app takes seconds in components that do not serve it."""
+        if self._apps is None:
+            from sluiceway.provider.api.app import make_airflow_app
+
+            self._apps = [{"name": self.name, "app": make_airflow_app(), "url_prefix": URL_PREFIX}]
+        return self._apps

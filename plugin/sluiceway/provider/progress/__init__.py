@@ -1,0 +1,1 @@
+"""Measures how far connectors are: offsets, lag, dead letter queue counts."""

@@ -1,0 +1,36 @@
+"""ASGI middleware that refuses whoever has not authenticated; for the REST API's own process (Airflow has its own)."""
+
+from __future__ import annotations
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sluiceway.errors import ConfigError
+from sluiceway.rest.credentials import Authenticator
+from sluiceway.rest.errors import error_response
+
+_REFUSAL = "User cannot access the resource."
+
+
+class Authentication:
+    """Answers 401, in Connect's form, to every request without valid credentials."""
+
+    def __init__(self, app: ASGIApp, authenticator: Authenticator) -> None:
+        self._app = app
+        self._authenticator = authenticator
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            try:
+                admitted = await run_in_threadpool(self._authenticator.admits, Headers(scope=scope).get("authorization"))
+            except ConfigError as error:
+                await error_response(500, str(error))(scope, receive, send)
+                return
+            if not admitted:
+                refusal = error_response(401, _REFUSAL)
+                for challenge in self._authenticator.challenges:
+                    refusal.headers.append("WWW-Authenticate", challenge)
+                await refusal(scope, receive, send)
+                return
+        await self._app(scope, receive, send)

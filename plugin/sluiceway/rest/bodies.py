@@ -1,0 +1,195 @@
+"""JSON as Connect's REST API reads and writes it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+from fastapi.responses import Response
+
+from sluiceway.errors import BadRequestError
+from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo
+from sluiceway.herder.loggers import LoggerLevel
+from sluiceway.herder.offset_edits import Edit
+from sluiceway.herder.validation import InstalledPlugin
+from sluiceway.storage.model import Status, TargetState, TaskId
+
+_INITIAL_STATES = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED}
+_REQUEST_FIELDS = ("name", "config", "initial_state")
+
+
+class UnreadableBodyError(BadRequestError):
+    """A request's body is not what the endpoint takes. (Connect answers 500, and tells of its Java classes.)"""
+
+
+class _NotJsonError(ValueError):
+    """What Python's parser takes and JSON does not know."""
+
+
+_WRONG: dict[type[Exception], str] = {
+    UnicodeDecodeError: "it is not UTF-8",
+    UnicodeEncodeError: "it holds half of a surrogate pair",
+    _NotJsonError: "it holds a number that JSON does not know",
+}
+
+
+class JsonResponse(Response):
+    """A JSON answer; None is an answer without a body."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return b"" if content is None else orjson.dumps(content)
+
+
+def info_json(info: ConnectorInfo) -> dict[str, Any]:
+    return {"name": info.name, "config": info.config, "tasks": [task_id_json(task) for task in info.tasks], "type": info.type}
+
+
+def task_id_json(task: TaskId) -> dict[str, Any]:
+    return {"connector": task.connector, "task": task.task}
+
+
+def task_info_json(task: TaskInfo) -> dict[str, Any]:
+    return {"id": task_id_json(task.id), "config": task.config}
+
+
+def connector_status_json(status: ConnectorStatus) -> dict[str, Any]:
+    return {
+        "name": status.name,
+        "connector": status_json(status.connector),
+        "tasks": [{"id": number, **status_json(task)} for number, task in status.tasks.items()],
+        "type": status.type,
+    }
+
+
+def status_json(status: Status) -> dict[str, Any]:
+    """Return a status without the trace where there is none; the version is shown even then."""
+    told = {"state": status.state.value, "worker_id": status.worker_id, "version": status.version}
+    return told if status.trace is None else {**told, "trace": status.trace}
+
+
+def offsets_json(offsets: Iterable[Edit]) -> dict[str, Any]:
+    return {"offsets": [{"partition": partition, "offset": offset} for partition, offset in offsets]}
+
+
+def logger_json(logger: LoggerLevel) -> dict[str, Any]:
+    return {"level": logger.level, "last_modified": logger.last_modified}
+
+
+def plugin_json(plugin: InstalledPlugin) -> dict[str, str]:
+    return {"class": plugin.name, "type": plugin.type, "version": plugin.version}
+
+
+def read_config(body: bytes) -> dict[str, str | None]:
+    """Return the connector config in a body, or what a ``PATCH`` changes in one. Raises UnreadableBodyError."""
+    return _texts(_read_object(body))
+
+
+def read_level(body: bytes) -> str:
+    """Return the log level in a body. Raises UnreadableBodyError, or BadRequestError if there is none."""
+    level = _read_object(body).get("level")
+    if isinstance(level, (dict, list)):
+        raise UnreadableBodyError('"level" must be a text.')
+    if level is None:
+        raise BadRequestError("Desired 'level' parameter was not specified in request.")
+    return _text(level)
+
+
+def read_offsets(body: bytes) -> list[Edit]:
+    """Return the partitions and offsets of a ``PATCH .../offsets``. Raises UnreadableBodyError."""
+    request = _parsed(body, numbers_as_text=False)
+    if not isinstance(request, dict) or request.keys() - {"offsets"}:
+        raise UnreadableBodyError('The body must be a JSON object with nothing but "offsets".')
+    offsets = request.get("offsets")
+    if not isinstance(offsets, list | None):
+        raise UnreadableBodyError('"offsets" must be a list.')
+    return [_edit(each) for each in offsets or ()]
+
+
+def _edit(entry: object) -> Edit:
+    if not isinstance(entry, dict) or entry.keys() - {"partition", "offset"}:
+        raise UnreadableBodyError('Each of "offsets" must be a JSON object with "partition" and "offset".')
+    partition, offset = entry.get("partition"), entry.get("offset")
+    if not isinstance(partition, dict | None) or not isinstance(offset, dict | None):
+        raise UnreadableBodyError('"partition" and "offset" must be JSON objects, or null.')
+    return partition, offset
+
+
+def read_create_request(body: bytes) -> tuple[str, dict[str, str | None], TargetState | None]:
+    """Return name, config and initial state of a ``POST /connectors``. Raises as ``read_config`` does."""
+    request = _read_object(body)
+    unknown = [field for field in request if field not in _REQUEST_FIELDS]
+    if unknown:
+        raise UnreadableBodyError(f"Unknown field {unknown[0]!r}; a new connector has {', '.join(_REQUEST_FIELDS)}.")
+    config = request.get("config")
+    if not isinstance(config, dict):
+        raise UnreadableBodyError('A new connector needs "config", a JSON object.')
+    name, state = request.get("name"), request.get("initial_state")
+    if isinstance(name, (dict, list)):
+        raise UnreadableBodyError("A connector's name is a text.")
+    return "" if name is None else _text(name), _texts(config), _initial_state(state)
+
+
+def _initial_state(state: object) -> TargetState | None:
+    if state is None:
+        return None
+    target = _INITIAL_STATES.get(str(state).upper())
+    if target is None:
+        raise UnreadableBodyError(f"Unknown initial_state {state!r}; it is one of {', '.join(_INITIAL_STATES)}.")
+    return target
+
+
+def _read_object(body: bytes) -> dict[str, Any]:
+    document = _parsed(body, numbers_as_text=True)
+    if not isinstance(document, dict):
+        raise UnreadableBodyError("The request's body must be a JSON object.")
+    return document
+
+
+def _parsed(body: bytes, *, numbers_as_text: bool) -> Any:
+    if not body.strip():
+        raise UnreadableBodyError("The request's body is missing; it must be a JSON object.")
+    try:
+        # In a config, numbers stay as they were written: 3.50 is the text 3.50.
+        numbers: dict[str, Any] = {"parse_int": str, "parse_float": str} if numbers_as_text else {"parse_float": _finite}
+        document = json.loads(body.decode("utf-8-sig"), parse_constant=_refuse_constant, **numbers)
+        if b"\\ud" in body.lower():
+            json.dumps(document, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+    except (ValueError, RecursionError) as error:
+        raise UnreadableBodyError(f"The request's body is not JSON: {_reason(error)}.") from error
+    return document
+
+
+def _reason(error: Exception) -> str:
+    """Return what is wrong, without the text at that place: it may be a secret."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at line {error.lineno}, column {error.colno}"
+    return (
+        "it is nested too deeply" if isinstance(error, RecursionError) else _WRONG.get(type(error), "it holds a number too large")
+    )
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise _NotJsonError(text)
+    return number
+
+
+def _refuse_constant(name: str) -> None:
+    raise _NotJsonError(name)
+
+
+def _texts(pairs: Mapping[str, Any]) -> dict[str, str | None]:
+    nested = [key for key, value in pairs.items() if isinstance(value, (dict, list))]
+    if nested:
+        raise UnreadableBodyError(f"The value of {nested[0]!r} in the config must be a text, a number or a boolean.")
+    return {key: None if value is None else _text(value) for key, value in pairs.items()}
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

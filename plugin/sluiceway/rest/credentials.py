@@ -1,0 +1,137 @@
+"""Whose requests the REST API's own process takes: users with passwords, and bearer tokens, each from a file.
+
+The passwords' file is that of Kafka Connect's ``BasicAuthSecurityRestExtension``, found as there: ``rest.extension.classes``
+names the extension and a JAAS file the properties file, which has a line ``user=password`` for each user.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from sluiceway.config.properties import read_properties
+from sluiceway.errors import ConfigError
+
+EXTENSIONS = "rest.extension.classes"
+BASIC_FILE = "sluiceway.rest.basic.auth.file"
+TOKEN_FILE = "sluiceway.rest.bearer.token.file"  # noqa: S105 (a key)
+JAAS = "java.security.auth.login.config"
+
+_EXTENSION = "BasicAuthSecurityRestExtension"
+_LOGIN_MODULE = "PropertyFileLoginModule"
+_SECTION = "KafkaConnect"
+
+
+class CredentialsFile:
+    """Names and secrets in a .properties file, read again whenever it changed: secrets are rotated while the server runs."""
+
+    def __init__(self, key: str, path: Path) -> None:
+        self._key = key
+        self._path = path
+        self._version: tuple[int, int] | None = None
+        self._known: dict[str, bytes] = {}
+        self.secrets()
+
+    def secrets(self) -> Mapping[str, bytes]:
+        """Return secret by name. Raises ConfigError, which holds none of them, if the file cannot be read."""
+        try:
+            found = self._path.stat()
+            version = (found.st_mtime_ns, found.st_size)
+            if version != self._version:
+                self._known = {name: secret.encode() for name, secret in read_properties(self._path).items()}
+                self._version = version
+        except OSError as error:
+            raise ConfigError(self._key, self._path, f"Cannot read the credentials: {error.strerror}") from error
+        return self._known
+
+
+class Authenticator:
+    """Decides by a request's ``Authorization`` header. Without any file it lets everything pass, as Kafka Connect does."""
+
+    def __init__(self, users: CredentialsFile | None = None, tokens: CredentialsFile | None = None) -> None:
+        self._users = users
+        self._tokens = tokens
+
+    @classmethod
+    def of(cls, raw: Mapping[str, str], environment: Mapping[str, str]) -> Authenticator:
+        """Read the worker's keys and the files they name; raises ConfigError. ``environment`` is for ``KAFKA_OPTS``."""
+        users = raw.get(BASIC_FILE) or _file_of_extension(raw, environment)
+        tokens = raw.get(TOKEN_FILE)
+        return cls(
+            CredentialsFile(BASIC_FILE, Path(users).expanduser()) if users else None,
+            CredentialsFile(TOKEN_FILE, Path(tokens).expanduser()) if tokens else None,
+        )
+
+    @property
+    def challenges(self) -> list[str]:
+        """What to answer a request without credentials; empty if none are asked for."""
+        asked = {'Basic realm="Connect"': self._users, 'Bearer realm="Connect"': self._tokens}
+        return [challenge for challenge, file in asked.items() if file is not None]
+
+    def admits(self, authorization: str | None) -> bool:
+        """Whether a request with this header may pass. Blocks a moment where a file has changed."""
+        if not self.challenges:
+            return True
+        scheme, _, given = (authorization or "").partition(" ")
+        if scheme.lower() == "basic" and self._users is not None:
+            return _has_password(self._users.secrets(), given.strip())
+        if scheme.lower() == "bearer" and self._tokens is not None:
+            token = given.strip().encode()
+            # Compared with all, so that the time taken tells nothing.
+            return sum(hmac.compare_digest(token, known) for known in self._tokens.secrets().values() if known) > 0
+        return False
+
+
+def _has_password(users: Mapping[str, bytes], credentials: str) -> bool:
+    try:
+        name, colon, password = base64.b64decode(credentials, validate=True).decode().partition(":")
+    except (binascii.Error, ValueError):
+        return False
+    expected = users.get(name)
+    return hmac.compare_digest(password.encode(), expected or b"\0") and expected is not None and bool(colon)
+
+
+def _file_of_extension(raw: Mapping[str, str], environment: Mapping[str, str]) -> str | None:
+    names = [each.strip() for each in raw.get(EXTENSIONS, "").split(",") if each.strip()]
+    others = [name for name in names if name.rpartition(".")[2] != _EXTENSION]
+    if others:
+        raise ConfigError(EXTENSIONS, others[0], f"Java extensions cannot be loaded; the one that is known is {_EXTENSION}")
+    if not names:
+        return None
+    jaas = raw.get(JAAS) or _java_property(environment.get("KAFKA_OPTS", ""), JAAS)
+    if not jaas:
+        raise ConfigError(
+            EXTENSIONS,
+            names[0],
+            f"It needs the users' file: name it in {BASIC_FILE}, or give {JAAS} here or in KAFKA_OPTS as for Kafka Connect",
+        )
+    return jaas_users_file(Path(jaas))
+
+
+def jaas_users_file(path: Path) -> str:
+    """Return the ``file`` option of the section ``KafkaConnect`` in a JAAS file; raises ConfigError."""
+    try:
+        text = re.sub(r"//[^\n]*|/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    except OSError as error:
+        raise ConfigError(JAAS, path, f"Cannot read it: {error.strerror}") from error
+    section = re.search(rf"\b{_SECTION}\s*\{{(.*?)\}}", text, re.DOTALL)
+    module = re.search(rf"[\w.]*{_LOGIN_MODULE}\s+\w+\s*([^;]*);", section.group(1)) if section else None
+    options = re.search(r'\bfile\s*=\s*("(?:[^"\\]|\\.)*"|[^\s;]+)', module.group(1)) if module else None
+    if options is None:
+        raise ConfigError(JAAS, path, f"It needs a section {_SECTION} with the {_LOGIN_MODULE} and its option file")
+    found = options.group(1)
+    return re.sub(r"\\(.)", r"\1", found[1:-1]) if found.startswith('"') else found
+
+
+def _java_property(options: str, name: str) -> str | None:
+    flag = f"-D{name}="
+    try:
+        words = shlex.split(options)
+    except ValueError:
+        words = options.split()
+    return next((word[len(flag) :] for word in words if word.startswith(flag)), None)

@@ -1,0 +1,106 @@
+"""Which HTTP answer an error becomes: the one place that knows."""
+
+from __future__ import annotations
+
+import http
+import logging
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
+
+from sluiceway.errors import (
+    AlreadyExistsError,
+    BadRequestError,
+    ConfigError,
+    ConflictError,
+    ConnectError,
+    NotFoundError,
+)
+from sluiceway.rest.bodies import JsonResponse
+
+log = logging.getLogger(__name__)
+
+AMBIGUOUS_SCOPE = "sluiceway.ambiguous"
+"""The key in a request's scope that marks a path which Kafka Connect's server would refuse unseen."""
+
+AMBIGUOUS = "Ambiguous URI path: it contains an encoded slash, backslash or percent sign, and names no connector."
+
+# The first class that fits counts.
+_CODES: tuple[tuple[type[Exception], int], ...] = (
+    (NotFoundError, 404),
+    (AlreadyExistsError, 409),
+    (ConflictError, 409),
+    (BadRequestError, 400),
+    (ConfigError, 400),
+    (ConnectError, 500),
+)
+
+
+def status_code(error: Exception) -> int:
+    """Return the HTTP status for an error of ours; 500 for any other."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), 500)
+
+
+def error_response(code: int, message: str, headers: dict[str, str] | None = None) -> JsonResponse:
+    """Return Connect's error body."""
+    return JsonResponse({"error_code": code, "message": message}, status_code=code, headers=headers)
+
+
+def install(app: FastAPI) -> None:
+    """Make the app answer every error in Connect's form."""
+    app.add_exception_handler(ConnectError, _on_own_error)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(RequestValidationError, _on_unreadable_request)
+    app.add_exception_handler(Exception, _on_other_error)
+
+
+async def _on_own_error(request: Request, error: Exception) -> Response:
+    code = status_code(error)
+    if code >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.error("%s %s failed: %s", request.method, request.url.path, error)
+    return error_response(code, str(error))
+
+
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 (registered for it)
+    if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED and request.method == "OPTIONS":
+        return _options(request)
+    if error.status_code == http.HTTPStatus.NOT_FOUND and request.scope.get(AMBIGUOUS_SCOPE):
+        return error_response(400, AMBIGUOUS)
+    phrase = http.HTTPStatus(error.status_code).phrase
+    message = f"HTTP {error.status_code} {phrase}" if error.detail == phrase else str(error.detail)
+    headers = dict(error.headers or {})
+    if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ",".join(_methods(request))  # Starlette names those of one route only
+    return error_response(error.status_code, message, headers)
+
+
+async def _on_unreadable_request(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 (registered for it)
+    where = "; ".join(f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}" for each in error.errors())
+    return error_response(400, f"The request cannot be read: {where}.")
+
+
+async def _on_other_error(_request: Request, error: Exception) -> Response:
+    """Answer a defect of ours; the server logs its trace. Its text might quote a secret and stays out of the answer."""
+    return error_response(500, f"Internal error ({type(error).__name__}); the REST server's log has the details.")
+
+
+def _methods(request: Request) -> list[str]:
+    """Return the methods that a path has."""
+    methods = {"OPTIONS"}
+    for route in request.app.routes:
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
+            methods |= route.methods or set()
+    return sorted(methods)
+
+
+def _options(request: Request) -> Response:
+    methods = _methods(request)
+    allow = {"Allow": ",".join(methods)}
+    if request.headers.get("accept", "").partition(";")[0].strip().lower() == "application/json":
+        return Response(headers={**allow, "Content-Type": "application/json"})
+    return PlainTextResponse(", ".join(methods), headers=allow)

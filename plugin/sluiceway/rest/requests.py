@@ -1,0 +1,51 @@
+"""What endpoints take from a request: its body, and the objects of the app that it is put to."""
+# No ``from __future__ import annotations``: FastAPI reads the parameters' types when the module is loaded.
+
+import re
+from typing import Annotated, Any
+
+from fastapi import Depends, HTTPException, Request
+
+from sluiceway.errors import BadRequestError
+from sluiceway.herder import Herder
+from sluiceway.herder.loggers import Loggers
+from sluiceway.rest.errors import AMBIGUOUS, AMBIGUOUS_SCOPE
+
+_MAX_TASK = 2**31 - 1
+
+
+async def _body(request: Request) -> bytes:
+    return await request.body()
+
+
+def _herder(request: Request) -> Herder:
+    herder: Herder = request.app.state.herder_provider()
+    return herder
+
+
+def _loggers(request: Request) -> Loggers:
+    loggers: Loggers = request.app.state.loggers
+    return loggers
+
+
+Body = Annotated[bytes, Depends(_body)]
+TheHerder = Annotated[Herder, Depends(_herder)]
+TheLoggers = Annotated[Loggers, Depends(_loggers)]
+
+
+def names_a_connector(request: Request) -> None:
+    """Route dependency: a path that Connect's server would refuse passes only if it names a connector that exists."""
+    if request.scope.get(AMBIGUOUS_SCOPE) and request.path_params.get("name") not in _herder(request).connectors():
+        raise BadRequestError(AMBIGUOUS)
+
+
+def task_number(text: str) -> int:
+    """Return the number of a task as a path has it; what is none is a path that does not exist."""
+    if not re.fullmatch(r"[+-]?[0-9]{1,10}", text) or abs(int(text)) > _MAX_TASK:
+        raise HTTPException(404)
+    return int(text)
+
+
+def json_body(example: object) -> dict[str, Any]:
+    """Return what the API's description says of a body: JSON, such as this."""
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": {}, "example": example}}}}

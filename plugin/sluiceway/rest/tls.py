@@ -1,0 +1,116 @@
+"""The certificate and trust of https listeners, from Kafka's ``ssl.*`` keys.
+
+Keys with ``listeners.https.`` before them, or ``admin.listeners.https.`` for admin listeners, are taken instead of all others.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sluiceway.errors import ConfigError
+from sluiceway.java.keystores import private_identity, read_store, store_type, trusted_certificates
+from sluiceway.kafka.ssl_properties import KEYSTORE, TRUSTSTORE, pem_lines
+
+PREFIX = "listeners.https."
+ADMIN_PREFIX = "admin.listeners.https."
+_CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+_VERSIONS = {
+    "TLSv1.2": ssl.TLSVersion.TLSv1_2,
+    "TLSv1.3": ssl.TLSVersion.TLSv1_3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """A key with its certificates as PEM, and the password of the key where it is encrypted."""
+
+    pem: str = field(repr=False)
+    password: str | None = field(default=None, repr=False)
+
+
+def server_context(raw: Mapping[str, str], prefix: str = PREFIX) -> ssl.SSLContext:
+    """Return what https listeners need. Reads the stores; raises ConfigError, which holds no password."""
+    prefixed = {key[len(prefix) :]: value for key, value in raw.items() if key.startswith(f"{prefix}ssl.")}
+    keys = prefixed or {key: value for key, value in raw.items() if key.startswith("ssl.")}
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    _restrict(context, keys)
+    _load_key(context, _key_store(keys))
+    trusted = _trust_store(keys)
+    if trusted:
+        _trust(context, trusted, keys.get("ssl.truststore.location", "ssl.truststore.certificates"))
+    auth = keys.get("ssl.client.auth", "none").lower()
+    if auth not in _CLIENT_AUTH:
+        raise ConfigError("ssl.client.auth", auth, f"Expected one of {', '.join(_CLIENT_AUTH)}")
+    if auth != "none" and not trusted:
+        raise ConfigError("ssl.client.auth", auth, "Certificates of clients need ssl.truststore.location to be checked against")
+    context.verify_mode = _CLIENT_AUTH[auth]
+    return context
+
+
+def _restrict(context: ssl.SSLContext, keys: Mapping[str, str]) -> None:
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    names = [each.strip() for each in keys.get("ssl.enabled.protocols", "").split(",") if each.strip()]
+    versions = [_VERSIONS[name] for name in names if name in _VERSIONS]
+    if names and not versions:
+        raise ConfigError("ssl.enabled.protocols", ",".join(names), f"Supported are {', '.join(_VERSIONS)}")
+    if versions:
+        context.minimum_version, context.maximum_version = min(versions), max(versions)
+
+
+def _key_store(keys: Mapping[str, str]) -> _Store:
+    chain, key = keys.get("ssl.keystore.certificate.chain"), keys.get("ssl.keystore.key")
+    if chain and key:
+        return _Store(pem_lines(f"{key}\n{chain}"), keys.get("ssl.key.password"))
+    location = keys.get(KEYSTORE)
+    if not location:
+        raise ConfigError(
+            "listeners", "https", "It needs a certificate: set ssl.keystore.location, with ssl.keystore.type=PEM for a PEM file"
+        )
+    content = read_store(location, KEYSTORE)
+    key_password, password = keys.get("ssl.key.password"), keys.get("ssl.keystore.password")
+    if store_type(content) == "PEM":
+        return _Store(content.decode(), key_password or password)
+    found = private_identity(content, password, key_password, location)
+    return _Store(f"{found.key}\n{found.chain}")
+
+
+def _trust_store(keys: Mapping[str, str]) -> str:
+    inline, location = keys.get("ssl.truststore.certificates"), keys.get(TRUSTSTORE)
+    if inline:
+        return pem_lines(inline)
+    if not location:
+        return ""
+    content = read_store(location, TRUSTSTORE)
+    if store_type(content) == "PEM":
+        return content.decode()
+    return trusted_certificates(content, keys.get("ssl.truststore.password"), location)
+
+
+def _load_key(context: ssl.SSLContext, store: _Store) -> None:
+    """Hand key and chain over through a file, which is all that Python's ssl module takes; it is gone at once."""
+    descriptor, name = tempfile.mkstemp(suffix=".pem")
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(store.pem)
+        # An empty text keeps OpenSSL from asking at the terminal.
+        context.load_cert_chain(name, password=store.password or "")
+    except (ssl.SSLError, ValueError) as error:
+        raise ConfigError(
+            f"The key and certificate of ssl.keystore.* cannot be used, or ssl.key.password is wrong: {error}"
+        ) from error
+    finally:
+        with suppress(OSError):
+            Path(name).unlink()
+
+
+def _trust(context: ssl.SSLContext, certificates: str, where: str) -> None:
+    try:
+        context.load_verify_locations(cadata=certificates)
+    except (ssl.SSLError, ValueError) as error:
+        raise ConfigError("ssl.truststore.location", where, "There are no certificates in it that can be used") from error

@@ -1,0 +1,1 @@
+"""Runs sink tasks: consume, convert, transform, put, commit offsets."""

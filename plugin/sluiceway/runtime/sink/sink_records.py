@@ -1,0 +1,181 @@
+"""Makes sink records of Kafka messages."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sluiceway.api import SinkRecord, TopicPartition
+from sluiceway.data import Schema
+from sluiceway.errors import ConnectError
+from sluiceway.kafka.clients import Message
+from sluiceway.runtime.errors.errant_record_reporter import MessageRecord, consumed, with_messages
+from sluiceway.runtime.errors.processing_context import Consumed, Failure, Stage
+from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.interrupts import Interrupted
+from sluiceway.runtime.task_converters import Converters
+from sluiceway.runtime.transforms.batch_transform import transformed
+from sluiceway.runtime.transforms.transformation_chain import Chain
+
+Decode = Callable[[bytes | None], tuple[Schema | None, Any]]
+
+_NO_TIMESTAMP = -1  # what a producer wrote that gave none
+_STAGES = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Records for one ``put``. ``starts`` are the first offsets in it, ``ends`` the next ones after it.
+
+    ``failure`` is what became of the first message that could not be converted or transformed; the batch ends before it.
+    """
+
+    records: Sequence[SinkRecord] = ()
+    starts: dict[TopicPartition, int] = field(default_factory=dict)
+    ends: dict[TopicPartition, int] = field(default_factory=dict)
+    failure: Exception | Interrupted | None = None
+
+    def transform(self, chain: Chain[SinkRecord], tolerance: Tolerance) -> None:
+        """Put what the chain makes of the records in their place. Offsets go by where they were read from (KIP-793)."""
+        records = self.records
+        made = transformed(chain, records, tolerance, place=_place, original=consumed)
+        keep = tolerance.settings.reports and made.records is not records
+        self.records = with_messages(made, records) if keep else made.records
+        if made.failure is not None:
+            self.failure = made.failure
+            for record in reversed(records[made.taken :]):  # the first of each partition is the next to read
+                self.ends[TopicPartition(record.original_topic, record.original_kafka_partition)] = record.original_kafka_offset
+
+    def drop(self, partitions: frozenset[TopicPartition]) -> None:
+        """Leave out partitions that the task has lost."""
+        self.records = [
+            record
+            for record in self.records
+            if TopicPartition(record.original_topic, record.original_kafka_partition) not in partitions
+        ]
+        for partition in partitions:
+            self.starts.pop(partition, None)
+            self.ends.pop(partition, None)
+
+
+class RecordReader:
+    """Converts messages. ``new_topic`` is called with each topic that is read from for the first time."""
+
+    def __init__(self, converters: Converters, tolerance: Tolerance, new_topic: Callable[[str], None]) -> None:
+        self._converters = converters
+        self._tolerance = tolerance
+        self._new_topic = new_topic
+        self._new_record: type[SinkRecord] = MessageRecord if tolerance.settings.reports else SinkRecord
+        self._decoders: dict[str, tuple[Decode, Decode]] = {}
+
+    def read(self, messages: Sequence[Message]) -> Batch:
+        """Return messages as a batch of records. What a wait between two attempts raises passes through."""
+        batch = Batch()
+        records: list[SinkRecord] = []
+        topic, partition, offset = "", -1, -1
+        for message in messages:
+            if message.partition() != partition or message.topic() != topic:
+                if partition >= 0:
+                    batch.ends[TopicPartition(topic, partition)] = offset + 1
+                topic, partition = message.topic(), message.partition()
+                batch.starts.setdefault(TopicPartition(topic, partition), message.offset())
+                decode_key, decode_value = self._decoders_for(topic)
+            offset = message.offset()
+            stage = 0
+            try:
+                key_schema, key = decode_key(message.key())
+                stage = 1
+                value_schema, value = decode_value(message.value())
+                stage = 2
+                kind, timestamp = message.timestamp()
+                headers = message.headers()
+                record = self._new_record(
+                    topic,
+                    partition,
+                    offset,
+                    value,
+                    value_schema,
+                    key,
+                    key_schema,
+                    timestamp if kind and timestamp != _NO_TIMESTAMP else None,
+                    kind,
+                    self._converters.headers_from_kafka(topic, headers) if headers else (),
+                )
+                if type(record) is MessageRecord:
+                    record.message = Consumed.of(message)
+                records.append(record)
+            except Exception as error:  # noqa: BLE001 (a converter may raise anything; the tolerance decides)
+                try:
+                    recovered = self._carefully(message, stage, error)
+                except ConnectError as failure:
+                    batch.failure = failure
+                    offset -= 1  # the next to read is this one
+                    break
+                if recovered is not None:
+                    records.append(recovered)
+        if partition >= 0:
+            batch.ends[TopicPartition(topic, partition)] = offset + 1
+        batch.records = records
+        return batch
+
+    def _carefully(self, message: Message, failed: int, error: Exception) -> SinkRecord | None:
+        """Convert a message whose stage number ``failed`` has failed once; None if it is to be left out."""
+        original = Consumed.of(message)
+        parts: list[Any] = []
+        for number, (operation, kind) in enumerate(self._operations(original)):
+            if number > failed:  # the first attempt is still to be made
+                try:
+                    parts.append(operation())
+                    continue
+                except Exception as next_error:  # noqa: BLE001 (a converter may raise anything)
+                    error = next_error
+            elif number < failed:
+                parts.append(operation())
+                continue
+            what = f"the record at offset {original.offset} of {original.topic}-{original.partition} cannot be converted"
+            part = self._tolerance.recover(operation, what, error, Failure(_STAGES[number], kind, original))
+            if part is None:
+                return None
+            parts.append(part)
+        (key_schema, key), (value_schema, value), headers = parts
+        timed = original.timestamp_type
+        record = self._new_record(
+            original.topic,
+            original.partition,
+            original.offset,
+            value,
+            value_schema,
+            key,
+            key_schema,
+            original.timestamp if timed and original.timestamp != _NO_TIMESTAMP else None,
+            timed,
+            headers,
+        )
+        if isinstance(record, MessageRecord):
+            record.message = original
+        return record
+
+    def _operations(self, message: Consumed) -> list[tuple[Callable[[], Any], type]]:
+        """Return the conversions of a message in order of their stages, with the converters' classes."""
+        decode_key, decode_value = self._decoders_for(message.topic)
+        converters = self._converters
+        return [
+            (functools.partial(decode_key, message.key), type(converters.key)),
+            (functools.partial(decode_value, message.value), type(converters.value)),
+            (functools.partial(converters.headers_from_kafka, message.topic, list(message.headers)), type(converters.header)),
+        ]
+
+    def _decoders_for(self, topic: str) -> tuple[Decode, Decode]:
+        decoders = self._decoders.get(topic)
+        if decoders is None:
+            self._new_topic(topic)
+            decoders = self._converters.key.decoder(topic), self._converters.value.decoder(topic)
+            self._decoders[topic] = decoders
+        return decoders
+
+
+def _place(record: SinkRecord) -> str:
+    place = f"{record.original_topic}-{record.original_kafka_partition}"
+    return f"the record at offset {record.original_kafka_offset} of {place}"

@@ -1,0 +1,1 @@
+"""Runs source tasks: poll, transform, convert, produce, commit offsets."""

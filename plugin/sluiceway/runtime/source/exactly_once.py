@@ -1,0 +1,83 @@
+"""What the worker's and the connector's settings say about exactly-once sources. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sluiceway.config.connector import SOURCE
+from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
+from sluiceway.config.validators import OneOf
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConfigError
+from sluiceway.runtime.source.transaction_boundary import Boundary, ConnectorBoundary, IntervalBoundary, PollBoundary
+from sluiceway.storage.model import TaskId
+
+WORKER_SUPPORT = "exactly.once.source.support"
+SUPPORT = "exactly.once.support"
+BOUNDARY = "transaction.boundary"
+INTERVAL = "transaction.boundary.interval.ms"
+
+WORKER = ConfigDef(
+    [
+        ConfigKey(
+            name=WORKER_SUPPORT,
+            type=Type.STRING,
+            default="disabled",
+            importance=Importance.HIGH,
+            validator=OneOf(("DISABLED", "PREPARING", "ENABLED"), ignore_case=True),
+            doc="Whether source tasks write records and offsets in transactions. A cluster that has to be changed without "
+            "a stop is set to preparing everywhere first, which changes nothing here but is refused by none.",
+        ),
+    ]
+)
+
+_CONNECTOR = ConfigDef([SOURCE[SUPPORT], SOURCE[BOUNDARY], SOURCE[INTERVAL]])
+
+
+def exactly_once_enabled(worker: WorkerConfig) -> bool:
+    """Whether the worker runs its source tasks exactly once. Raises ConfigError for a value that is none."""
+    return str(WORKER.parse(worker.raw)[WORKER_SUPPORT]).lower() == "enabled"
+
+
+def transactional_id(worker: WorkerConfig, task: TaskId) -> str:
+    """Return the transactional id of a source task: the one that Kafka Connect would use."""
+    return f"{worker.group_id}-{task}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExactlyOnceSettings:
+    """A connector's own settings. ``interval_ms`` is 0 unless the boundary is an interval."""
+
+    required: bool
+    boundary: str
+    interval_ms: int
+
+    @classmethod
+    def of(cls, config: Mapping[str, str], worker: WorkerConfig) -> ExactlyOnceSettings:
+        """Parse a connector's config. Raises ConfigError."""
+        values = _CONNECTOR.parse(config)
+        boundary = str(values[BOUNDARY]).lower()
+        interval = values[INTERVAL] if isinstance(values[INTERVAL], int) else worker.number("offset.flush.interval.ms")
+        return cls(
+            required=str(values[SUPPORT]).lower() == "required",
+            boundary=boundary,
+            interval_ms=int(str(interval)) if boundary == "interval" else 0,
+        )
+
+    def new_boundary(self) -> Boundary:
+        """Return what decides where a task's transactions end."""
+        if self.boundary == "interval":
+            return IntervalBoundary(self.interval_ms / 1000)
+        return ConnectorBoundary() if self.boundary == "connector" else PollBoundary()
+
+
+def refuse_where_required(settings: ExactlyOnceSettings) -> None:
+    """Raise ConfigError if a connector insists on exactly once where its tasks do not run so."""
+    if settings.required:
+        raise ConfigError(
+            SUPPORT,
+            "required",
+            f"this worker does not run sources exactly once; set {WORKER_SUPPORT}=enabled in its properties (distributed mode "
+            "only), or requested here",
+        )

@@ -1,0 +1,211 @@
+"""The embedded broker: one real Apache Kafka node (KRaft, no ZooKeeper) as a background process on this machine."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import re
+import subprocess
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sluiceway.errors import ConnectError, MissingToolError
+from sluiceway.folders import file_lock, write_atomically
+from sluiceway.java_runtime import find_java
+from sluiceway.stack import maven
+from sluiceway.stack.process import BackgroundProcess, can_bind, free_port, port_is_open, port_owner
+
+log = logging.getLogger(__name__)
+
+KAFKA_VERSION = "4.3.0"
+#: Kafka's own log library versions; slf4j 1.7 is what Kafka is built with.
+LOGGING_COORDINATES = ("org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",)
+COORDINATES = (f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}", *LOGGING_COORDINATES)
+
+_HOST = "127.0.0.1"
+_READY_SECONDS = 90.0
+_STOP_SECONDS = 30.0
+_FORMAT_SECONDS = 120
+_STARTED = "Kafka Server started"
+_JVM_FLAGS = ("-Xms128m", "-Xmx768m", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
+_PORT = re.compile(r"^\d{1,5}$")
+
+# What one machine wants otherwise than a cluster. Internal topics get few partitions, since each costs files and start time.
+_SETTINGS = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "auto.create.topics.enable": "true",
+    "num.partitions": "1",
+    "default.replication.factor": "1",
+    "min.insync.replicas": "1",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "4",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "4",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    # Nobody else is going to join: a consumer group's first member need not wait for others.
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+_LOG4J = """\
+status = error
+appender.out.type = Console
+appender.out.name = out
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = [%d] %p %m (%c{1})%n
+rootLogger.level = WARN
+rootLogger.appenderRef.out.ref = out
+logger.kafka.name = kafka
+logger.kafka.level = INFO
+logger.server.name = org.apache.kafka.server
+logger.server.level = INFO
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerStatus:
+    """What is known of the broker at one moment; ``bootstrap`` is where it listens, or would after a start, if known."""
+
+    running: bool
+    pid: int | None
+    bootstrap: str | None
+    log: Path
+    data: Path
+
+
+class EmbeddedBroker:
+    """A broker whose data, port, log and pid file lie in ``state_dir``; it outlives the Python process that started it.
+
+    Args:
+        state_dir: the broker's folder; another object on the same folder is the same broker.
+        port: where to listen; default is the port of the last start, at the first a free one.
+        properties: Kafka broker settings on top of ours.
+    """
+
+    def __init__(self, state_dir: Path, port: int | None = None, properties: Mapping[str, str] | None = None) -> None:
+        self.state_dir = state_dir.absolute()
+        self.port = port
+        self.properties = dict(properties or {})
+        self.data = self.state_dir / "data"
+        self._config = self.state_dir / "server.properties"
+        self._port_file = self.state_dir / "port"
+        self._process = BackgroundProcess("kafka", [], self.state_dir)
+
+    def start(self, progress: maven.Progress | None = None, timeout: float = _READY_SECONDS) -> str:
+        """Start the broker unless it runs already, wait until it answers, and return its address as ``host:port``.
+
+        The first start on a machine fetches Kafka (about 50 MB); ``progress`` is told of it.
+
+        Raises:
+            MissingToolError: no Java, the download failed, or the port is taken (the message says by whom, if known).
+            ConnectError: the broker ended at start, was not ready in time, or runs already on another port than asked for.
+        """
+        with file_lock(self.state_dir / "start.lock"):
+            if self._process.is_running():
+                return self._running_address(timeout)
+            jars = maven.resolve(COORDINATES, title=f"Apache Kafka {KAFKA_VERSION} (about 50 MB)", progress=progress)
+            port = self._choose_port()
+            java = [str(find_java().executable), *_JVM_FLAGS, "-cp", maven.classpath(jars)]
+            write_atomically(self._config, self._settings(port))
+            log4j = self.state_dir / "log4j2.properties"
+            write_atomically(log4j, _LOG4J)
+            self._format(java)
+            write_atomically(self._port_file, str(port))
+            command = [*java, f"-Dlog4j2.configurationFile={log4j}", "kafka.Kafka", str(self._config)]
+            self._process = BackgroundProcess("kafka", command, self.state_dir)
+            self._process.start()
+            try:
+                self._wait(port, timeout)
+            except (ConnectError, KeyboardInterrupt):
+                self._process.stop(_STOP_SECONDS)  # a broker that nobody was told of must not stay behind
+                raise
+            return f"{_HOST}:{port}"
+
+    def stop(self, timeout: float = _STOP_SECONDS) -> bool:
+        """Stop the broker and wait until it is gone; its data stays. False if it did not run.
+
+        Waits for a start that is under way elsewhere, which would otherwise leave a broker behind.
+        """
+        with file_lock(self.state_dir / "start.lock"):
+            return self._process.stop(timeout)
+
+    def status(self) -> BrokerStatus:
+        """Return what is known of the broker now."""
+        process = self._process.status()
+        port = self._recorded_port() if process.running else self.port or self._recorded_port()
+        bootstrap = f"{_HOST}:{port}" if port else None
+        return BrokerStatus(process.running, process.pid, bootstrap, self._process.log, self.data)
+
+    def _running_address(self, timeout: float) -> str:
+        port = self._recorded_port()
+        if port is None or (self.port is not None and port != self.port):
+            msg = f"The broker of {self.state_dir} runs already on port {port}, not on {self.port}; stop it first."
+            raise ConnectError(msg)
+        self._wait(port, timeout)
+        return f"{_HOST}:{port}"
+
+    def _wait(self, port: int, timeout: float) -> None:
+        """Wait for the log's word as well as for the port, which opens some time before requests are answered."""
+
+        def ready() -> bool:
+            return _STARTED in self._process.log.read_text(errors="replace") and port_is_open(_HOST, port)
+
+        self._process.wait_until(ready, timeout)
+
+    def _choose_port(self) -> int:
+        port = self.port or self._recorded_port()
+        if port is None:
+            return free_port(_HOST)
+        if not can_bind(_HOST, port):
+            owner = port_owner(port)
+            by_whom = f" by {owner}" if owner else ""
+            msg = f"Port {port}, where the broker should listen, is taken{by_whom}. Stop that process or choose another port."
+            raise MissingToolError(msg)
+        return port
+
+    def _recorded_port(self) -> int | None:
+        try:
+            text = self._port_file.read_text().strip()
+        except FileNotFoundError:
+            return None
+        return int(text) if _PORT.match(text) else None
+
+    def _settings(self, port: int) -> str:
+        controller = free_port(_HOST)
+        while controller == port:
+            controller = free_port(_HOST)
+        settings = {
+            **_SETTINGS,
+            "listeners": f"PLAINTEXT://{_HOST}:{port},CONTROLLER://{_HOST}:{controller}",
+            "advertised.listeners": f"PLAINTEXT://{_HOST}:{port}",
+            "controller.quorum.voters": f"1@{_HOST}:{controller}",
+            "log.dirs": str(self.data),
+            **self.properties,
+        }
+        lines = (f"{key}={value}".replace("\\", "\\\\") for key, value in settings.items())
+        return "# Written anew at each start of the embedded broker.\n" + "\n".join(lines) + "\n"
+
+    def _format(self, java: list[str]) -> None:
+        """Make the data folder ready, once; one that is there already is left as it is."""
+        if (self.data / "meta.properties").is_file():
+            return
+        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        # Joined by an equals sign, since an id may begin with a dash.
+        arguments = ["format", "--ignore-formatted", f"--cluster-id={cluster_id}", "--config", str(self._config)]
+        command = [*java, "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR", "kafka.tools.StorageTool", *arguments]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_FORMAT_SECONDS, check=False)
+        except subprocess.TimeoutExpired as error:
+            msg = f"Kafka's data folder {self.data} was not formatted within {_FORMAT_SECONDS} s"
+            raise ConnectError(msg) from error
+        if done.returncode != 0:
+            msg = f"Kafka's data folder {self.data} could not be formatted:\n{(done.stdout + done.stderr).strip()}"
+            raise ConnectError(msg)
+        log.debug("Formatted %s: %s", self.data, done.stdout.strip())

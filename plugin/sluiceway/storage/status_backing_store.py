@@ -1,0 +1,152 @@
+"""The status store of distributed mode, on the status topic."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from sluiceway.api.task import TopicPartition
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConnectError
+from sluiceway.kafka.admin import ensure_internal_topic
+from sluiceway.kafka.clients import admin_client
+from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
+from sluiceway.kafka.topic_writer import RecordWriter
+from sluiceway.storage.codec import (
+    KeyValue,
+    decode_status_record,
+    encode_connector_status,
+    encode_task_status,
+    encode_topic_status,
+)
+from sluiceway.storage.model import Status, TaskId
+from sluiceway.storage.status_state import StatusState, removal
+from sluiceway.storage.topics import status_topic
+
+log = logging.getLogger(__name__)
+
+Write = Callable[[Sequence[tuple[str, bytes | None, bytes | None]]], Mapping[TopicPartition, int]]
+"""Writes records (topic, key, value) and returns, by partition, the offset after the last one."""
+
+# A segment is compacted once it is closed, by default after a week or 1 GB; until then every reader reads each heartbeat
+# in it (a million take 8 s). ``status.storage.segment.ms`` overrides it.
+_SOON_COMPACTED = {"segment.ms": "600000"}
+
+
+class KafkaStatusStore:
+    """See ``StatusStore``. Thread-safe. Driver, executor or API server.
+
+    With ``reading`` False it only writes: that is all a task needs, and costs no consumer. A reading one shows what it
+    wrote itself as soon as the call returns.
+    """
+
+    def __init__(self, worker: WorkerConfig, *, reading: bool = True) -> None:
+        self._worker = worker
+        topic = status_topic(worker)
+        self._topic = replace(topic, settings={**_SOON_COMPACTED, **topic.settings})
+        self._client_id = f"{worker.group_id}-statuses"
+        self._reading = reading
+        self._state = StatusState()
+        self._lock = threading.Lock()
+        self._backlog: dict[bytes | None, LogRecord] | None = {}
+        self._log: CompactedTopic | None = None
+        self._producer: RecordWriter | None = None
+        self._writer: Write | None = None
+
+    def start(self) -> None:
+        """Check or create the topic and, if reading, read it to its end. Raises InternalTopicError, KafkaClientError."""
+        admin = admin_client(self._worker)
+        partitions = ensure_internal_topic(admin, self._topic)
+        self._producer = RecordWriter(self._worker, self._client_id)
+        self._writer = self._producer.write
+        if not self._reading:
+            return
+        self._log = CompactedTopic(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
+        self._log.start()
+        with self._lock:
+            # Heartbeats make a long topic before it is compacted: only the last record of each key is worth decoding.
+            for record in (self._backlog or {}).values():
+                self._state.apply(decode_status_record(record.key, record.value, record.timestamp))
+            self._backlog = None
+
+    def stop(self) -> None:
+        if self._log is not None:
+            self._log.stop()
+        if self._producer is not None:
+            self._producer.close()
+
+    def written_by(self, write: Write) -> KafkaStatusStore:
+        """Return this store with another way of writing: through a connector's lease. It starts and stops with this one."""
+        other = copy.copy(self)
+        other._writer = write
+        return other
+
+    def refresh(self, timeout: float = 30.0) -> None:
+        self._reader().read_to_end(timeout)
+
+    def put_connector(self, connector: str, status: Status) -> None:
+        self._put([encode_connector_status(connector, status)])
+
+    def put_task(self, task: TaskId, status: Status) -> None:
+        self._put([encode_task_status(task, status)])
+
+    def put_tasks(self, statuses: Mapping[TaskId, Status]) -> None:
+        self._put([encode_task_status(task, status) for task, status in statuses.items()])
+
+    def remove_connector(self, connector: str) -> None:
+        self.refresh()
+        with self._lock:
+            records = removal(self._state, connector)
+        self._put(records)
+
+    def remove_task(self, task: TaskId) -> None:
+        self._put([encode_task_status(task, None)])
+
+    def connector(self, connector: str) -> Status | None:
+        self._reader()
+        with self._lock:
+            return self._state.connectors.get(connector)
+
+    def tasks(self, connector: str) -> Mapping[int, Status]:
+        self._reader()
+        with self._lock:
+            return dict(sorted(self._state.tasks.get(connector, {}).items()))
+
+    def put_topic(self, connector: str, task: int, topic: str) -> None:
+        self._put([encode_topic_status(connector, topic, task, int(time.time() * 1000))])
+
+    def topics(self, connector: str) -> list[str]:
+        self._reader()
+        with self._lock:
+            return sorted(self._state.topics.get(connector, ()))
+
+    def remove_topics(self, connector: str) -> None:
+        self.refresh()
+        with self._lock:
+            records = removal(self._state, connector, only_topics=True)
+        self._put(records)
+
+    def _put(self, records: Sequence[KeyValue]) -> None:
+        if not records:
+            return
+        if self._writer is None:
+            raise ConnectError(f"The store on topic {self._topic.name} has not been started.")
+        ends = self._writer([(self._topic.name, key, value) for key, value in records])
+        if self._log is not None:
+            self._log.wait_for(ends)
+
+    def _reader(self) -> CompactedTopic:
+        if self._log is None:
+            raise ConnectError(f"The store on topic {self._topic.name} has not been started for reading.")
+        return self._log
+
+    def _record(self, record: LogRecord) -> None:
+        with self._lock:
+            if self._backlog is not None:
+                self._backlog[record.key] = record
+            else:
+                self._state.apply(decode_status_record(record.key, record.value, record.timestamp))

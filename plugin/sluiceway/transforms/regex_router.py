@@ -1,0 +1,58 @@
+"""RegexRouter: renames topics by a regular expression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sluiceway.api import Transform
+from sluiceway.api.transform import R
+from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
+from sluiceway.config.validators import valid_regex
+from sluiceway.java.regex import compile_java
+
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="regex",
+            type=Type.STRING,
+            validator=valid_regex,
+            importance=Importance.HIGH,
+            doc="Topics whose whole name is like this get another; in Java's syntax.",
+        ),
+        ConfigKey(
+            name="replacement",
+            type=Type.STRING,
+            importance=Importance.HIGH,
+            doc="The new name; $1 and ${name} in it are groups of the match.",
+        ),
+    ]
+)
+
+_MOST_TOPICS = 1000  # remembered
+
+
+class RegexRouter(Transform):
+    """Changes a record's topic where its whole name matches a Java regular expression, by a replacement."""
+
+    java_class = "org.apache.kafka.connect.transforms.RegexRouter"
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return _CONFIG
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        options = _CONFIG.parse(config)
+        self._regex = compile_java(str(options["regex"]))
+        self._replacement = str(options["replacement"])
+        self._renamed: dict[str, str] = {}
+
+    def apply(self, record: R) -> R | Sequence[R] | None:
+        topic = self._renamed.get(record.topic)
+        if topic is None:
+            if len(self._renamed) >= _MOST_TOPICS:
+                self._renamed.clear()
+            topic = self._renamed[record.topic] = self._rename(record.topic)
+        return record if topic == record.topic else record.new_record(topic=topic)
+
+    def _rename(self, topic: str) -> str:
+        return self._regex.replace_first(topic, self._replacement) if self._regex.matches(topic) else topic

@@ -1,0 +1,133 @@
+"""The forms that TimestampConverter turns into each other: text, Unix time, Date, Time and Timestamp. Pure.
+
+In between there are milliseconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sluiceway.data import Schema, Type
+from sluiceway.data.instant import MOMENT_TYPES, date_of, millis_of, time_of, timestamp_of
+from sluiceway.data.logical import DATE, TIME, TIMESTAMP, date_schema, time_schema, timestamp_schema
+from sluiceway.errors import ConnectError, DataError
+from sluiceway.java.dates.hybrid_calendar import DAY_MS
+from sluiceway.java.dates.simple_date_format import SimpleDateFormat
+from sluiceway.java.numbers import wrap
+from sluiceway.transforms.requirements import java_class
+
+Read = Callable[[Any], int]
+Write = Callable[[int], Any]
+
+FORMS = ("string", "unix", "Date", "Time", "Timestamp")
+PRECISIONS = ("nanoseconds", "microseconds", "milliseconds", "seconds")
+
+_NAMED = {TIMESTAMP: "Timestamp", DATE: "Date", TIME: "Time"}
+_PER_MILLI = {"nanoseconds": 1_000_000, "microseconds": 1_000}
+_LONG_MAX, _LONG_MIN = (1 << 63) - 1, -(1 << 63)
+
+
+def form_of_schema(schema: Schema) -> str:
+    """Return the form of a schema's values; raises ConnectError if they are no moments."""
+    if schema.name in _NAMED:
+        return _NAMED[schema.name]
+    if schema.type is Type.STRING:
+        return "string"
+    if schema.type is Type.INT64:
+        return "unix"
+    raise ConnectError(f"Schema {schema} does not correspond to a known timestamp type format")
+
+
+def form_of_value(value: Any) -> str:
+    """Return the form of a value without a schema; raises DataError if it is no moment. An Integer is none."""
+    if type(value) is int:
+        return "unix"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, MOMENT_TYPES):
+        return "Timestamp"
+    raise DataError(f"TimestampConverter does not support class {java_class(value)} objects as timestamps")
+
+
+def schema_of(form: str, *, optional: bool) -> Schema:
+    """Return the schema of moments in a form."""
+    if form == "string":
+        return Schema(Type.STRING, optional=optional)
+    if form == "unix":
+        return Schema(Type.INT64, optional=optional)
+    if form == "Date":
+        return date_schema(optional=optional)
+    return time_schema(optional=optional) if form == "Time" else timestamp_schema(optional=optional)
+
+
+def reader(form: str, date_format: SimpleDateFormat | None, precision: str) -> Read:
+    """Return the function from values in a form to milliseconds; it raises DataError for a value of another class."""
+    if form == "string":
+        return _text_reader(date_format)
+    if form == "unix":
+        return _unix_reader(precision)
+
+    def read(value: Any) -> int:
+        if not isinstance(value, MOMENT_TYPES):
+            raise DataError(f"Expected {form} to be a java.util.Date, but found class {java_class(value)}")
+        return millis_of(value)
+
+    return read
+
+
+def writer(form: str, date_format: SimpleDateFormat | None, precision: str) -> Write:
+    """Return the function from milliseconds to values in a form. Dates are cut in UTC."""
+    if form == "string":
+        assert date_format is not None  # noqa: S101 (the transform's configuration says so)
+        return date_format.format
+    if form == "unix":
+        return _unix_writer(precision)
+    if form == "Date":
+        return lambda millis: date_of(wrap(millis - millis % DAY_MS, 64))
+    if form == "Time":
+        return lambda millis: time_of(millis % DAY_MS)
+    return timestamp_of
+
+
+def _text_reader(date_format: SimpleDateFormat | None) -> Read:
+    def read(value: Any) -> int:
+        if not isinstance(value, str):
+            raise DataError(f"Expected string timestamp to be a String, but found class {java_class(value)}")
+        if date_format is None:
+            raise TypeError("TimestampConverter cannot read text without the option format; set it to the pattern of the text.")
+        try:
+            return date_format.parse(value)
+        except ValueError as error:
+            pattern = date_format.pattern
+            raise DataError(f"Could not parse timestamp: value ({value}) does not match pattern ({pattern})") from error
+
+    return read
+
+
+def _unix_reader(precision: str) -> Read:
+    divisor = _PER_MILLI.get(precision, 1)
+    factor = 1000 if precision == "seconds" else 1
+
+    def read(value: Any) -> int:
+        if type(value) is not int:
+            raise DataError(f"Expected Unix timestamp to be a Long, but found class {java_class(value)}")
+        return _saturated(value * factor) if divisor == 1 else _quotient(value, divisor)
+
+    return read
+
+
+def _unix_writer(precision: str) -> Write:
+    if precision == "seconds":
+        return lambda millis: _quotient(millis, 1000)
+    factor = _PER_MILLI.get(precision, 1)
+    return lambda millis: _saturated(millis * factor)
+
+
+def _saturated(value: int) -> int:
+    return min(max(value, _LONG_MIN), _LONG_MAX)
+
+
+def _quotient(value: int, divisor: int) -> int:
+    """Rounded toward zero, as Java divides."""
+    return value // divisor if value >= 0 else -(-value // divisor)

@@ -1,0 +1,86 @@
+"""ValueToKey: makes the key of fields of the value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sluiceway.api import Transform
+from sluiceway.api.transform import R
+from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
+from sluiceway.config.validators import UniqueList
+from sluiceway.data import Schema, Struct
+from sluiceway.errors import DataError
+from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, nulls_between, struct_of
+from sluiceway.transforms.requirements import require_map, require_struct
+
+_PURPOSE = "copying fields from value to key"
+
+_CONFIG = ConfigDef(
+    [
+        ConfigKey(
+            name="fields",
+            type=Type.LIST,
+            validator=UniqueList(),
+            importance=Importance.HIGH,
+            doc="Those fields of the value that make up the key.",
+        ),
+        REPLACE_NULL_WITH_DEFAULT,
+    ]
+)
+
+
+class _Keys(NamedTuple):
+    """The keys that values of one schema give."""
+
+    schema: Schema
+    key_of: Callable[[Struct], Struct]
+
+
+class ValueToKey(Transform):
+    """Makes the key anew, of some of the value's fields."""
+
+    java_class = "org.apache.kafka.connect.transforms.ValueToKey"
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return _CONFIG
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        options = _CONFIG.parse(config)
+        self._fields: list[str] = options["fields"]  # type: ignore[assignment]
+        self._replace = bool(options["replace.null.with.default"])
+        self._last: tuple[Schema, _Keys] | None = None
+
+    def apply(self, record: R) -> R | Sequence[R] | None:
+        if record.value_schema is None:
+            value = require_map(record.value, _PURPOSE)
+            return record.new_record(key_schema=None, key={field: value.get(field) for field in self._fields})
+        struct = require_struct(record.value, record.value_schema, _PURPOSE)
+        keys = self._keys(struct.schema)
+        return record.new_record(key_schema=keys.schema, key=keys.key_of(struct))
+
+    def _keys(self, schema: Schema) -> _Keys:
+        if self._last is None or (self._last[0] is not schema and self._last[0] != schema):
+            self._last = schema, self._resolve(schema)
+        return self._last[1]
+
+    def _resolve(self, schema: Schema) -> _Keys:
+        sources = [schema.field(name) for name in self._fields]
+        for name, source in zip(self._fields, sources, strict=True):
+            if source is None:
+                raise DataError(f"Field does not exist: {name}")
+        found = [source for source in sources if source is not None]
+        key_schema = Schema.struct([(source.name, source.schema) for source in found])
+        nulls = nulls_between(found, key_schema.fields, self._replace)
+        indexes = [source.index for source in found]
+
+        def key_of(struct: Struct) -> Struct:
+            all_values = struct.values_
+            values: list[Any] = [all_values[index] for index in indexes]
+            for at in nulls.positions:
+                if values[at] is None:
+                    values[at] = nulls.fill(at)
+            return struct_of(key_schema, values)
+
+        return _Keys(key_schema, key_of)

@@ -1,0 +1,1 @@
+"""Hosts connectors and their tasks (Kafka Connect's Worker). Knows nothing of PySpark."""

@@ -1,0 +1,64 @@
+"""A Kafka consumer in memory: one partition, assigned at the first poll."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from confluent_kafka import Message, TopicPartition
+
+
+class FakeConsumer:
+    """``messages`` are read in order. ``revoke`` takes the partition away during the next poll."""
+
+    made: list[FakeConsumer] = []
+    messages: list[Message] = []
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.callbacks: dict[str, Callable[..., None]] = {}
+        self.left = list(self.messages)
+        self.joined = False
+        self.revoke = False
+        self.commits: list[int] = []
+        self.closed = False
+        FakeConsumer.made.append(self)
+
+    def subscribe(self, _topics: list[str], **callbacks: Callable[..., None]) -> None:
+        self.callbacks = callbacks
+
+    def consume(self, number: int, _timeout: float) -> list[Message]:
+        if not self.joined:
+            self.joined = True
+            self.callbacks["on_assign"](self, [TopicPartition("t", 0)])
+            return []
+        if self.revoke:
+            self.revoke = False
+            self.callbacks["on_revoke"](self, [TopicPartition("t", 0)])
+            return []
+        read, self.left = self.left[:number], self.left[number:]
+        return read
+
+    def poll(self, _timeout: float) -> None:
+        return None
+
+    def seek(self, place: TopicPartition) -> None:
+        self.left = [message for message in self.messages if message.offset() >= place.offset]
+
+    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
+        self.commits += [place.offset for place in offsets]
+        return offsets
+
+    def committed(self, _places: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+        return []
+
+    def get_watermark_offsets(self, _place: TopicPartition, timeout: float) -> tuple[int, int]:
+        return 0, len(self.messages)
+
+    def assign(self, _places: list[TopicPartition]) -> None: ...
+
+    def pause(self, _places: list[TopicPartition]) -> None: ...
+
+    def resume(self, _places: list[TopicPartition]) -> None: ...
+
+    def close(self) -> None:
+        self.closed = True
