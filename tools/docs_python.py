@@ -68,7 +68,7 @@ def _module(name: str, names: tuple[str, ...] = ()) -> Iterator[str]:
 def _class(name: str, cls: type) -> str:
     if issubclass(cls, enum.Enum):
         members = "".join(f"* `{member.name}` = `{member.value!r}`\n" for member in cls)
-        return f"### {name}\n\n{_described(cls) if cls.__doc__ != enum.Enum.__doc__ else ''}{members}"
+        return f"### {name}\n\n{_described(cls) if vars(cls).get('__doc__') else ''}{members}"
     methods = "".join(_methods(cls))
     signature = "" if cls.__init__ is object.__init__ or getattr(cls, "_is_protocol", False) else _signature(name, cls)
     return f"### {name}\n\n{signature}{_described(cls)}{methods}"
