@@ -10,18 +10,18 @@ from docs_markdown import cell, code, table
 from sluiceway.cli.main import parser
 
 INTRODUCTION = """
-After this page you know every command, its options, and its exit codes. [Use the command line](../how-to/use-the-command-line.md) shows
-how to use them. `sluiceway COMMAND --help` prints the same.
+After this page you know every command, its options, and its exit codes. [Use the command
+line](../how-to/use-the-command-line.md) shows how to use them. `sluiceway COMMAND --help` prints the same.
 
 ## Common options
 
-These options are not repeated below. Commands that talk to the REST API take `--server` and `--context`; commands that print data take
-`--output`.
+These options are not repeated below. Commands that talk to the REST API take `--server` and `--context`; commands
+that print data take `--output`.
 
 | Option | Default | Meaning |
 | --- | --- | --- |
 | `-h`, `--help` | | print help |
-| `--server URL` | `$SLUICEWAY_SERVER`, the context in use, or `http://localhost:8083` | the REST API, or several addresses of one cluster separated by commas |
+| `--server URL` | `$SLUICEWAY_SERVER`, the context, or `http://localhost:8083` | one or several addresses, separated by commas |
 | `--context NAME` | `$SLUICEWAY_CONTEXT` | a context of `sluiceway contexts` |
 | `-o`, `--output` | `table` | `table`, `json`, or `yaml` |
 

@@ -19,13 +19,13 @@ After this page you know every class that an author of connectors, transforms, p
 """
 
 OPERATORS_INTRODUCTION = """
-After this page you know every operator and sensor with its arguments. [Write connector DAGs](../how-to/write-connector-dags.md) shows how
-to use them.
+After this page you know every operator and sensor with its arguments. [Write connector
+DAGs](../how-to/write-connector-dags.md) shows how to use them.
 """
 
 TESTING_INTRODUCTION = """
-After this page you know the contracts and helpers of `sluiceway.testing`. [Write connectors](../how-to/write-connectors.md) shows how to
-use them. Nothing here needs Kafka, Spark, or Airflow.
+After this page you know the contracts and helpers of `sluiceway.testing`. [Write
+connectors](../how-to/write-connectors.md) shows how to use them. Nothing here needs Kafka, Spark, or Airflow.
 """
 
 _CONFIG = ("ConfigDef", "ConfigKey", "Type", "Importance", "Width")
