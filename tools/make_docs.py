@@ -128,7 +128,7 @@ def pages() -> dict[str, str]:
 
 
 def _page(title: str, introduction: str, sections: Iterable[str]) -> str:
-    return f"{_HEAD}# {title}\n{introduction}\n" + "\n".join(f"{section.rstrip()}\n" for section in sections)
+    return f"# {title}\n\n{_HEAD}{introduction}\n" + "\n".join(f"{section.rstrip()}\n" for section in sections)
 
 
 def _plugins(group: str) -> Iterator[str]:
