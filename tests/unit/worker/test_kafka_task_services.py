@@ -1,4 +1,4 @@
-"""What a task reads from the config and status topics while it runs."""
+"""Commands and log levels that a task reads from the config and status topics."""
 
 from __future__ import annotations
 
