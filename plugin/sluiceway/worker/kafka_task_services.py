@@ -58,9 +58,9 @@ class KafkaTaskServices:
 class KafkaTaskControl:
     """Reads a task's commands, and changed log levels, from the config and status topics, at most every 50 ms."""
 
-    def __init__(self, spec: TaskSpec, positions: dict[TopicPartition, int], order: Order) -> None:
+    def __init__(self, spec: TaskSpec, positions: dict[TopicPartition, int], command: Order) -> None:
         self._spec = spec
-        self._order = order
+        self._command = command
         self._loggers = Loggers(spec.id.connector)
         self._tail = TopicTail(spec.worker, f"{spec.worker.group_id}-commands", positions)
         self._polled = float("-inf")
@@ -68,13 +68,13 @@ class KafkaTaskControl:
     def order(self) -> Order:
         if time.monotonic() - self._polled >= _POLL_SECONDS:
             self._poll(0.0)
-        return self._order
+        return self._command
 
     def wait(self, seconds: float) -> None:
         """Wait until the command changes, at most ``seconds``. Records of other connectors do not end the wait."""
-        before = self._order
+        before = self._command
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0 and self._order is before:
+        while (left := deadline - time.monotonic()) > 0 and self._command is before:
             self._poll(left)
 
     def close(self) -> None:
@@ -83,16 +83,16 @@ class KafkaTaskControl:
     def _poll(self, timeout: float) -> None:
         self._polled = time.monotonic()
         for record in self._tail.poll(timeout):
-            order = order_in(record, self._spec)
+            command = command_in(record, self._spec)
             # STOP and ABANDON are final, except that ABANDON may follow STOP.
-            if order is Order.ABANDON or (order is not None and self._order in (Order.RUN, Order.PAUSE)):
-                log.info("[%s|task-%d] Received command %s", self._spec.id.connector, self._spec.id.task, order.value)
-                self._order = order
+            if command is Order.ABANDON or (command is not None and self._command in (Order.RUN, Order.PAUSE)):
+                log.info("[%s|task-%d] Received command %s", self._spec.id.connector, self._spec.id.task, command.value)
+                self._command = command
             if (level := _level_in(record, self._spec)) is not None:
                 self._loggers.obey(level.namespace, level.level)
 
 
-def order_in(record: LogRecord, spec: TaskSpec) -> Order | None:
+def command_in(record: LogRecord, spec: TaskSpec) -> Order | None:
     """Return the command that a record of the config or status topic means for a task, or None. No I/O."""
     return _config_command(record, spec) if record.topic == spec.worker.config_topic else _status_command(record, spec)
 

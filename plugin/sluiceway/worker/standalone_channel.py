@@ -27,13 +27,13 @@ class DriverEndpoint:
     def __init__(self, status: StatusStore, offsets: OffsetStore) -> None:
         self._status = status
         self._offsets = offsets
-        self._orders: dict[TaskId, Order] = {}
+        self._commands: dict[TaskId, Order] = {}
 
-    def set_order(self, task: TaskId, order: Order) -> None:
-        self._orders[task] = order
+    def set_command(self, task: TaskId, command: Order) -> None:
+        self._commands[task] = command
 
-    def order(self, task: TaskId) -> Order:
-        return self._orders.get(task, Order.RUN)
+    def command(self, task: TaskId) -> Order:
+        return self._commands.get(task, Order.RUN)
 
     def report(self, task: TaskId, status: Status) -> None:
         self._status.put_task(task, status)
@@ -98,18 +98,18 @@ class StandaloneControlChannel(StatusPublisher):
         """Do nothing: no call waits."""
 
     def resume_tasks(self, tasks: Iterable[int]) -> None:
-        self._command(tasks, Order.RUN)
+        self._send(tasks, Order.RUN)
 
     def pause_tasks(self, tasks: Iterable[int]) -> None:
-        self._command(tasks, Order.PAUSE)
+        self._send(tasks, Order.PAUSE)
 
     def stop_tasks(self, tasks: Iterable[int]) -> None:
-        self._command(tasks, Order.STOP)
+        self._send(tasks, Order.STOP)
 
-    def _command(self, tasks: Iterable[int], order: Order) -> None:
+    def _send(self, tasks: Iterable[int], command: Order) -> None:
         for task in tasks:
-            self._endpoint.set_order(TaskId(self._connector, task), order)
+            self._endpoint.set_command(TaskId(self._connector, task), command)
 
     def services(self, task: TaskId) -> ServicesFactory:
-        self._endpoint.set_order(task, Order.RUN)
+        self._endpoint.set_command(task, Order.RUN)
         return self._services

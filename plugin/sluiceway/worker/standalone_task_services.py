@@ -18,7 +18,7 @@ _POLL_SECONDS = 0.05  # at least, between two calls for a task's command
 class Endpoint(Protocol):
     """The driver's ``DriverEndpoint`` as a task calls it. Each call is a round trip through the socket."""
 
-    def order(self, task: TaskId) -> Order: ...
+    def command(self, task: TaskId) -> Order: ...
 
     def report(self, task: TaskId, status: Status) -> None: ...
 
@@ -65,7 +65,7 @@ class _Control:
     def __init__(self, endpoint: Endpoint, task: TaskId) -> None:
         self._endpoint = endpoint
         self._task = task
-        self._order = Order.RUN
+        self._command = Order.RUN
         self._asked = float("-inf")
 
     def order(self) -> Order:
@@ -73,14 +73,14 @@ class _Control:
         if now - self._asked >= _POLL_SECONDS:
             self._asked = now
             try:
-                self._order = self._endpoint.order(self._task)
+                self._command = self._endpoint.command(self._task)
             except (EOFError, OSError):  # the driver has ended, so no commit can reach the offsets file
-                self._order = Order.ABANDON
-        return self._order
+                self._command = Order.ABANDON
+        return self._command
 
     def wait(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
-        before = self._order
+        before = self._command
         while (left := deadline - time.monotonic()) > 0 and self.order() is before:
             time.sleep(min(_POLL_SECONDS, left))
 

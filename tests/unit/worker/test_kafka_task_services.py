@@ -13,7 +13,7 @@ from sluiceway.runtime.task import Order, TaskSpec
 from sluiceway.storage.codec import encode_logger_level, encode_task_status
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.worker import kafka_task_services
-from sluiceway.worker.kafka_task_services import KafkaTaskControl, order_in
+from sluiceway.worker.kafka_task_services import KafkaTaskControl, command_in
 
 WORKER = WorkerConfig.of({"config.storage.topic": "configs", "status.storage.topic": "statuses"})
 SPEC = TaskSpec(id=TaskId("c", 0), config={}, worker=WORKER, worker_id="me:1", generation=4, sink=False)
@@ -74,4 +74,4 @@ def test_a_task_applies_log_levels_that_are_set_for_the_cluster(monkeypatch: pyt
 )
 def test_a_task_status_is_a_command_from_its_own_or_a_newer_driver(task: TaskId, status: Status, command: Order | None) -> None:
     key, value = encode_task_status(task, status)
-    assert order_in(LogRecord("statuses", 0, 0, 0, key, value), SPEC) is command
+    assert command_in(LogRecord("statuses", 0, 0, 0, key, value), SPEC) is command
