@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 # Each task must run exactly once: no speculative copy, and no retry by Spark, because the driver itself restarts lost tasks and
-# publishes that. Tasks read from Kafka, so no executor is closer to their data.
+# publishes that. A task's partition holds no data, so no executor is preferable and Spark need not wait for one.
 CONNECTOR_CONF = {
     "spark.speculation": "false",
     "spark.task.maxFailures": "1",
