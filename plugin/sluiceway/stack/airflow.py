@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import json
 import os
@@ -57,17 +58,18 @@ class LocalAirflow:
         self._state_dir = state_dir
         self.url = f"http://{HOST}:{self.ports['api']}"
         self._own_settings = {f"{_PREFIX}{key}": value for key, value in (settings or {}).items()}
-        self._environment: dict[str, str] | None = None
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables of all components. Creates the JWT secret if ``home`` has none."""
-        if self._environment is None:
-            java = str(find_java().home)
-            path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
-            base = {"PATH": path, "JAVA_HOME": java, MARKER_VARIABLE: str(self._state_dir), "AIRFLOW_HOME": str(self.home)}
-            local = _settings(self.home, self.ports, self._secret())
-            self._environment = {**base, **local, **airflow_settings(self._worker_file), **self._own_settings}
         return self._environment
+
+    @functools.cached_property
+    def _environment(self) -> dict[str, str]:
+        java = str(find_java().home)
+        path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+        base = {"PATH": path, "JAVA_HOME": java, MARKER_VARIABLE: str(self._state_dir), "AIRFLOW_HOME": str(self.home)}
+        local = _settings(self.home, self.ports, self._secret())
+        return {**base, **local, **airflow_settings(self._worker_file), **self._own_settings}
 
     def migrate(self) -> bool:
         """Create or upgrade the database unless this version of Airflow has done so, and return True if it was done now.
