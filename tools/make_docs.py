@@ -196,7 +196,8 @@ def _valid_values(key: ConfigKey) -> str:
     validator = key.validator
     if isinstance(validator, OneOf):
         return ", ".join(code(text) for text in validator.allowed if text) + (" in any case" if validator.ignore_case else "")
-    if validator is None or type(validator).__str__ is object.__str__:
+    described: object = type(validator).__str__
+    if validator is None or described is object.__str__:
         return ""
     return _prose(_FUNCTION.sub("", str(validator)))
 

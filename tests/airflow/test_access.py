@@ -10,6 +10,7 @@ import pytest
 from airflow.api_fastapi.app import create_app, get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagDetails
 from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+from airflow.models.dag import DagModel
 from airflow.utils.db import initdb
 from fastapi import HTTPException
 from fastapi.testclient import TestClient
@@ -111,7 +112,7 @@ def test_what_is_asked_of_the_auth_manager(
         return SimpleNamespace(config={"airflow.dag": "hand_written"})
 
     monkeypatch.setattr(access, "get_auth_manager", lambda: SimpleNamespace(is_authorized_dag=is_authorized_dag))
-    monkeypatch.setattr(access.DagModel, "get_team_name", lambda dag: None)
+    monkeypatch.setattr(DagModel, "get_team_name", lambda dag: None)
     app = SimpleNamespace(state=SimpleNamespace(herder_provider=lambda: SimpleNamespace(info=info)))
     path = "/connectors/{name:segment}" + ("/offsets" if method == "OFFSETS" else "")
     request: Any = SimpleNamespace(
@@ -138,7 +139,7 @@ class _OnlyMine:
 @pytest.fixture
 def guard(monkeypatch: pytest.MonkeyPatch) -> access.DagGuard:
     monkeypatch.setattr(access, "get_auth_manager", _OnlyMine)
-    monkeypatch.setattr(access.DagModel, "get_team_name", lambda dag: None)
+    monkeypatch.setattr(DagModel, "get_team_name", lambda dag: None)
     return access.DagGuard(SimpleNamespace())  # type: ignore[arg-type]
 
 

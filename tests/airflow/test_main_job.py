@@ -124,7 +124,8 @@ def test_after_kill_9_the_connector_runs_again_by_itself_and_no_line_is_lost(run
     assert jvm is not None
     before = stack.worker_id(SOURCE)
     task = jvm.parent()
-    doomed: psutil.Process = {"JVM": jvm, "Python driver": driver, "Airflow task": task}[victim]
+    assert task is not None
+    doomed = {"JVM": jvm, "Python driver": driver, "Airflow task": task}[victim]
     running.write(200)
     doomed.send_signal(signal.SIGKILL)
     psutil.wait_procs([driver], timeout=30)

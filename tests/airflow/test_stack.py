@@ -102,7 +102,8 @@ def test_up_of_what_runs_already_changes_nothing(stack: RunningStack) -> None:
 
 
 def test_a_write_that_takes_the_database_for_seconds_fails_no_request(stack: RunningStack) -> None:
-    asked = threading.Thread(target=_ask_for_a_variable, args=(stack, answers := []))
+    answers: list[int] = []
+    asked = threading.Thread(target=_ask_for_a_variable, args=(stack, answers))
     with closing(sqlite3.connect(stack.home / "airflow" / "airflow.db", isolation_level=None, timeout=30)) as database:
         database.execute("BEGIN IMMEDIATE")
         asked.start()

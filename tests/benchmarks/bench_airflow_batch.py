@@ -80,7 +80,7 @@ def measure(stack: RunningStack, folder: Path, runs: int, quiet: float) -> list[
     stack.connect.create("batch-in", {**batch, "connector.class": "FileStreamSource", "file": str(source), "topic": "batch"})
     stack.connect.create("batch-out", {**batch, "connector.class": "FileStreamSink", "file": str(copy), "topics": "batch"})
     for name in ("batch-in", "batch-out"):
-        eventually(lambda name=name: stack.dag(name), within=START, what=f"DAG {name}")  # type: ignore[misc]
+        eventually(lambda name=name: stack.dag(name), within=START, what=f"DAG {name}")
     stack.await_class_archive()
     rows = []
     for run in range(1, runs + 1):
@@ -88,8 +88,8 @@ def measure(stack: RunningStack, folder: Path, runs: int, quiet: float) -> list[
             file.writelines(f"{run} {number}\n" for number in range(LINES))
         end, size = cluster.end("batch"), copy.stat().st_size if copy.exists() else 0
         watched: dict[str, Callable[[], bool]] = {
-            "batch-in": lambda end=end: cluster.end("batch") > end,  # type: ignore[misc]
-            "batch-out": lambda size=size: copy.exists() and copy.stat().st_size > size,  # type: ignore[misc]
+            "batch-in": lambda end=end: cluster.end("batch") > end,
+            "batch-out": lambda size=size: copy.exists() and copy.stat().st_size > size,
         }
         for name, condition in watched.items():
             await_quiet(quiet)

@@ -228,14 +228,14 @@ def _is_driver(process: Any) -> bool:
 
 
 def _busy(stack: RunningStack) -> int:
-    params = {"state": list(_BUSY), "limit": 1}
+    params: dict[str, int | list[str]] = {"state": list(_BUSY), "limit": 1}
     return int(stack.airflow.get("/dags/~/dagRuns/~/taskInstances", params=params).json()["total_entries"])
 
 
 def _tasks(stack: RunningStack) -> Iterator[Mapping[str, Any]]:
     offset = 0
     while True:
-        params = {"limit": 100, "offset": offset, "order_by": "id"}
+        params: dict[str, int | str] = {"limit": 100, "offset": offset, "order_by": "id"}
         page = stack.airflow.get("/dags/~/dagRuns/~/taskInstances", params=params).json()["task_instances"]
         yield from page
         if len(page) < 100:

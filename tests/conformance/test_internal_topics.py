@@ -197,7 +197,7 @@ def test_a_topic_that_is_not_only_compacted_is_refused(worker: WorkerConfig, par
     name = worker.text(f"{part}.storage.topic")
     create_topic(admin_client(worker), name, 1, 1, {"cleanup.policy": policy})
     stores = open_stores(worker)
-    store = {"config": stores.config, "offset": stores.offsets, "status": stores.status}[part]
+    store: Any = {"config": stores.config, "offset": stores.offsets, "status": stores.status}[part]
     message = (
         f"Topic '{name}' supplied via the '{part}.storage.topic' property is required to have 'cleanup.policy=compact' to "
         f"guarantee consistency and durability of {purpose}, but found the topic currently has 'cleanup.policy="

@@ -103,7 +103,8 @@ def as_answered(exchange: dict[str, Any], name: str) -> tuple[dict[str, str], St
     if STOPPED.match(about):
         return (SINK if name.endswith("-snk") else SOURCE), State.STOPPED, []
     state = State.PAUSED if "paused" in about else State.STOPPED if "stopped" in about else State.RUNNING
-    config, tasks = dict(SINK if name.endswith("-snk") else SOURCE), [{}, {}] if name.endswith("-snk") else [{}]
+    config = dict(SINK if name.endswith("-snk") else SOURCE)
+    tasks: list[dict[str, str]] = [{}, {}] if name.endswith("-snk") else [{}]
     if about.startswith("patch-config"):
         config |= {"topic.creation.default.partitions": "1", "topic.creation.default.replication.factor": "1"}
     elif "restart" in about and exchange["method"] == "POST":
@@ -126,7 +127,7 @@ def masked(document: Any) -> Any:
         masks = {"version": "<VERSION>", "worker_id": "<WORKER>", "commit": "<commit>", "last_modified": "<TIME>"}
         masks["documentation"] = "<DOCUMENTATION>"
         kept = {k: _kafkas(v) if k == "recommended_values" else v for k, v in document.items()}
-        if "documentation" in kept and OUR_WORDS.match(kept["name"]):
+        if "documentation" in kept and OUR_WORDS.match(str(kept["name"])):
             kept = {k: kept[k] for k in ("name", "type", "dependents")}
         return {k: masks[k] if k in masks and v else masked(v) for k, v in kept.items()}
     return [masked(each) for each in document] if isinstance(document, list) else document

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from conformance.compare_vectors import check  # type: ignore[attr-defined]
+from conformance.compare_vectors import check
 
 HERE = Path(__file__).parent
 RECORDED = HERE / "data" / "vectors.jsonl"

@@ -74,7 +74,7 @@ def read_payload(schema: Schema | None, node: Json) -> Any:
     if read is not None and type(node) in (int, str):
         return read(schema, node)
     if schema.type in (Type.FLOAT32, Type.FLOAT64):
-        return float({"Infinity": "inf", "-Infinity": "-inf"}.get(node, node))
+        return float("inf" if node == "Infinity" else "-inf" if node == "-Infinity" else node)
     if schema.type is Type.BYTES:
         return base64.b64decode(node)
     if schema.type is Type.ARRAY:

@@ -12,7 +12,7 @@ from sluiceway.storage.codec import encode_connector, encode_offset, encode_offs
 from sluiceway.storage.model import TaskId
 from support.eventually import eventually
 from support.faults.broker import FaultyBroker
-from support.faults.cluster import Cluster, Told
+from support.faults.cluster import Cluster, StoredRecord
 from support.faults.rows import NewRow, Row
 from support.faults.world import RATE, World
 
@@ -130,7 +130,7 @@ def test_compaction_of_the_offsets_topic_leaves_what_counts(place: World, topic:
     run(place, cluster, topic)
     key = own_key(place)
 
-    def mine(left: Sequence[Told]) -> int:
+    def mine(left: Sequence[StoredRecord]) -> int:
         return sum(each.key == key for each in left)
 
     before = mine(cluster.messages(place.worker.offset_topic))
@@ -209,7 +209,7 @@ def test_task_configs_of_a_deleted_connector_do_not_come_back(place: World, clus
     deleted = encode_connector(place.name, None)[0]
     stale = f"task-{TaskId(place.name, 2)}".encode()
 
-    def without_tombstone(left: Sequence[Told]) -> bool:
+    def without_tombstone(left: Sequence[StoredRecord]) -> bool:
         keys = [each.key for each in left]
         return stale in keys and deleted not in keys
 

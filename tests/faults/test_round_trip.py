@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from support.faults.cluster import Cluster, Told
+from support.faults.cluster import Cluster, StoredRecord
 from support.faults.connectors import KEEPING_SINK, KEPT_SOURCE, kept
 from support.faults.rows import NewRow, Row
 from support.faults.world import World
@@ -35,11 +35,11 @@ CONVERTERS = dict.fromkeys(("key.converter", "value.converter", "header.converte
 def send_all(place: World, topic: str) -> None:
     producer = Producer({"bootstrap.servers": place.address, "message.max.bytes": 2 * MEBIBYTE})
     for key, value, headers, timestamp in RECORDS.values():
-        producer.produce(topic, value, key, headers=headers, timestamp=timestamp)
+        producer.produce(topic, value, key, headers=list[tuple[str, str | bytes | None]](headers), timestamp=timestamp)
     assert producer.flush(30) == 0
 
 
-def compare(row: Row, before: Sequence[Told], after: Sequence[Told]) -> None:
+def compare(row: Row, before: Sequence[StoredRecord], after: Sequence[StoredRecord]) -> None:
     """Judge records by what they are; one without a timestamp gets one when it is written again, as in Connect."""
     pairs = list(zip(before, after, strict=False))
     equal = [one.content[:3] == other.content[:3] and one.timestamp in (-1, other.timestamp) for one, other in pairs]

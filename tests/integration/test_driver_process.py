@@ -177,7 +177,7 @@ def test_a_driver_and_its_tasks_know_the_plugin_path_and_hear_of_log_levels(
     running.herder.set_cluster_log_level(f"connector.{running.name}", "DEBUG")
     for context in ("worker", "task-0"):
         told = f"[{running.name}|{context}] [worker] Log level of connector.{running.name} is DEBUG"
-        eventually(lambda told=told: told in running.driver.log.read_text(), within=15, what=told)  # type: ignore[misc]
+        eventually(lambda told=told: told in running.driver.log.read_text(), within=15, what=told)
 
 
 def told_by(worker: WorkerConfig, name: str) -> list[tuple[int, str]]:

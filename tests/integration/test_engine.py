@@ -184,7 +184,7 @@ def test_topics_regex_finds_topics_that_come_later(
     with RunningTask(config, kafka.worker()):
         for number, suffix in enumerate(("a", "b")):
             kafka.produce(kafka.create(f"{base}-{suffix}"), suffix)
-            eventually(lambda number=number: len(made.taken) > number)  # type: ignore[misc]
+            eventually(lambda number=number: len(made.taken) > number)
     assert [record.topic for record in made.taken] == [f"{base}-a", f"{base}-b"]
 
 
@@ -386,7 +386,7 @@ def test_a_single_record_reaches_put_at_once(kafka: Kafka, topic: str, name: str
         for number in range(10):
             sent = time.monotonic()
             kafka.produce(topic, "x")
-            eventually(lambda number=number: len(arrivals) > number)  # type: ignore[misc]
+            eventually(lambda number=number: len(arrivals) > number)
             latencies.append(arrivals[-1] - sent)
     assert sorted(latencies)[5] < 0.15, latencies
 

@@ -103,8 +103,9 @@ class Kafka:
         future.result(30)
 
     def acls(self, topic: str) -> set[tuple[str, str, str]]:
+        anyone: Any = None  # the client's stub asks for a str, but only None matches every principal and host
         found = AclBindingFilter(
-            ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, None, None, AclOperation.ANY, AclPermissionType.ANY
+            ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, anyone, anyone, AclOperation.ANY, AclPermissionType.ANY
         )
         acls = self.admin.describe_acls(found).result(30)
         return {(acl.principal, acl.operation.name, acl.permission_type.name) for acl in acls}
@@ -240,7 +241,7 @@ def test_new_topics_and_partitions_are_found(bench: Bench, unique: Names) -> Non
     bench.source.admin.create_partitions([NewPartitions(first, 2)])[first].result(30)
     eventually(lambda: bench.target.partitions(f"A.{first}") == 2, what="the new partition")
     bench.source.produce(first, b"3", partition=1)
-    assert sorted(bench.target.values(f"A.{first}", 2)) == [b"1", b"3"]
+    assert set(bench.target.values(f"A.{first}", 2)) == {b"1", b"3"}
 
 
 def test_the_identity_policy_keeps_names(bench: Bench, unique: Names) -> None:
@@ -302,9 +303,9 @@ def test_offset_syncs_say_which_offsets_belong_together(bench: Bench, unique: Na
     bench.mirror(unique("m"), topic, target_cluster_alias=alias)
     syncs = bench.source.read(f"mm2-offset-syncs.{alias}.internal", 2)
     length = len(topic)
-    keys = {struct.unpack(f">h{length}si", sync.key()) for sync in syncs}
+    keys = {struct.unpack(f">h{length}si", sync.key() or b"") for sync in syncs}
     assert keys == {(length, topic.encode(), 1)}
-    assert [struct.unpack(">qq", sync.value()) for sync in syncs] == [(0, 1), (2, 3)]
+    assert [struct.unpack(">qq", sync.value() or b"") for sync in syncs] == [(0, 1), (2, 3)]
     assert bench.source.settings(f"mm2-offset-syncs.{alias}.internal")["cleanup.policy"] == "compact"
 
 

@@ -7,7 +7,7 @@ import io
 import ipaddress
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +38,9 @@ def registry() -> Iterator[Registry]:
         yield running
 
 
-def converter(cls: type[Converter], registry: Registry, *, is_key: bool = False, **options: str) -> Any:
+def converter(cls: type[Converter], registry: Registry, options: Mapping[str, str] | None = None, *, is_key: bool = False) -> Any:
     made = cls()
-    made.configure({"schema.registry.url": registry.url, **QUICK, **options}, is_key=is_key)
+    made.configure({"schema.registry.url": registry.url, **QUICK, **(options or {})}, is_key=is_key)
     return made
 
 
@@ -155,20 +155,20 @@ def test_protobuf_frame_has_message_indexes(registry: Registry) -> None:
     ],
 )
 def test_subjects_are_named_by_the_strategy(cls: type[Converter], registry: Registry, strategy: str, subject: str) -> None:
-    made = converter(cls, registry, **{"value.subject.name.strategy": strategy})
+    made = converter(cls, registry, {"value.subject.name.strategy": strategy})
     data = made.from_connect_data("users", USER, ANN)
     assert list(registry.subjects) == [subject]
     assert made.to_connect_data("users", data).schema.version == 1
 
 
 def test_a_schema_without_a_name_has_no_record_subject(registry: Registry) -> None:
-    made = converter(AvroConverter, registry, **{"value.subject.name.strategy": "RecordNameStrategy"})
+    made = converter(AvroConverter, registry, {"value.subject.name.strategy": "RecordNameStrategy"})
     with pytest.raises(DataError, match=r"schema of topic t has no name.*SetSchemaMetadata"):
         made.from_connect_data("t", STRING_SCHEMA, "x")
 
 
 def test_without_registering_the_schema_must_be_there(registry: Registry) -> None:
-    made = converter(AvroConverter, registry, **{"auto.register.schemas": "false"})
+    made = converter(AvroConverter, registry, {"auto.register.schemas": "false"})
     with pytest.raises(DataError, match=r"users.*40401"):
         made.from_connect_data("users", USER, ANN)
     converter(AvroConverter, registry).from_connect_data("users", USER, ANN)
@@ -187,7 +187,7 @@ def test_the_latest_version_is_what_records_are_written_with(registry: Registry)
     }
     schema_id = registry.register("users-value", node)
     options = {"auto.register.schemas": "false", "use.latest.version": "true"}
-    made = converter(AvroConverter, registry, **options)
+    made = converter(AvroConverter, registry, options)
     for _ in range(2):
         assert made.from_connect_data("users", USER, ANN) == avro(node, {"age": 7, "name": "Ann"}, schema_id)
     registry.register("other-value", {"type": "record", "name": "O", "fields": [{"name": "must", "type": "string"}]})
@@ -199,7 +199,7 @@ def test_each_record_is_written_by_the_latest_version_though_the_first_would_loo
     schema = Schema.struct({"a": INT32_SCHEMA, "b": INT32_SCHEMA}, name="n.P")
     fields = [{"name": name, "type": "int"} for name in ("b", "a")]
     registry.register("t-value", {"type": "record", "name": "P", "namespace": "n", "fields": fields})
-    made = converter(AvroConverter, registry, **{"auto.register.schemas": "false", "use.latest.version": "true"})
+    made = converter(AvroConverter, registry, {"auto.register.schemas": "false", "use.latest.version": "true"})
     records = [made.from_connect_data("t", schema, Struct(schema, {"a": 1, "b": b})) for b in (1, 2)]
     assert [record[5:] for record in records] == [b"\x02\x02", b"\x04\x02"]
 
@@ -210,7 +210,7 @@ def test_a_schema_of_the_registry_is_used_without_registering(
     cls: type[Converter], registry: Registry, choice: dict[str, str]
 ) -> None:
     registered = converter(cls, registry).from_connect_data("users", USER, ANN)
-    made = converter(cls, registry, **{"auto.register.schemas": "false"}, **choice)
+    made = converter(cls, registry, {"auto.register.schemas": "false", **choice})
     for _ in range(2):
         assert made.from_connect_data("users", USER, ANN) == registered
     assert len(registry.ids) == 1
@@ -242,33 +242,34 @@ def test_a_busy_registry_is_tried_again_later(cls: type[Converter], registry: Re
 
 def test_the_client_tries_again_by_itself(registry: Registry) -> None:
     registry.fail(503, times=2)
-    made = converter(AvroConverter, registry, **{"max.retries": "2"})
+    made = converter(AvroConverter, registry, {"max.retries": "2"})
     assert made.from_connect_data("users", USER, ANN)
 
 
 def test_a_registry_out_of_reach_is_retriable_and_the_next_url_is_asked(registry: Registry) -> None:
     lost = "http://127.0.0.1:9"  # the discard port: nothing listens
-    made = converter(AvroConverter, registry, **{"schema.registry.url": lost})
+    made = converter(AvroConverter, registry, {"schema.registry.url": lost})
     with pytest.raises(RetriableError, match=r"network connection error.*schema\.registry\.url"):
         made.from_connect_data("users", USER, ANN)
-    made = converter(AvroConverter, registry, **{"schema.registry.url": f"{lost},{registry.url}"})
+    made = converter(AvroConverter, registry, {"schema.registry.url": f"{lost},{registry.url}"})
     assert made.from_connect_data("users", USER, ANN)
 
 
 def test_credentials_are_sent_and_wrong_ones_are_not_shown() -> None:
     with schema_registry(user_info="me:s3cret") as registry:
         source = {"basic.auth.credentials.source": "USER_INFO"}
-        made = converter(AvroConverter, registry, **source, **{"basic.auth.user.info": "me:s3cret"})
+        made = converter(AvroConverter, registry, {**source, "basic.auth.user.info": "me:s3cret"})
         assert made.from_connect_data("users", USER, ANN)
         in_url = registry.url.replace("http://", "http://me:s3cret@")
-        assert converter(AvroConverter, registry, **{"schema.registry.url": in_url}).from_connect_data("users", USER, ANN)
-        wrong = converter(AvroConverter, registry, **source, **{"basic.auth.user.info": "me:wr0ng"})
+        assert converter(AvroConverter, registry, {"schema.registry.url": in_url}).from_connect_data("users", USER, ANN)
+        wrong = converter(AvroConverter, registry, {**source, "basic.auth.user.info": "me:wr0ng"})
         with pytest.raises(ConfigError, match="Unauthorized") as caught:
             wrong.from_connect_data("users", USER, ANN)
-        chain, texts = caught.value, []
-        while chain is not None:
-            texts.append(str(chain))
-            chain = chain.__cause__
+        cause: BaseException | None = caught.value
+        texts = []
+        while cause is not None:
+            texts.append(str(cause))
+            cause = cause.__cause__
         assert "wr0ng" not in "".join(texts)
 
 
@@ -276,12 +277,12 @@ def test_tls_trusts_the_certificates_in_the_pem_file_and_no_others(tmp_path: Pat
     pem = self_signed(tmp_path / "registry.pem")
     with schema_registry(pem=pem) as registry:
         trusting = {"schema.registry.ssl.truststore.location": str(pem), "schema.registry.ssl.truststore.type": "PEM"}
-        assert converter(AvroConverter, registry, **trusting).from_connect_data("users", USER, ANN)
+        assert converter(AvroConverter, registry, trusting).from_connect_data("users", USER, ANN)
         with pytest.raises(RetriableError, match="network connection error"):
             converter(AvroConverter, registry).from_connect_data("users", USER, ANN)
         missing = {"schema.registry.ssl.truststore.location": str(tmp_path / "none.pem")}
         with pytest.raises(ConfigError, match="check the PEM files"):
-            converter(AvroConverter, registry, **missing).from_connect_data("users", USER, ANN)
+            converter(AvroConverter, registry, missing).from_connect_data("users", USER, ANN)
 
 
 def self_signed(path: Path) -> Path:
@@ -346,7 +347,7 @@ def test_referenced_schemas_are_fetched(registry: Registry) -> None:
 
 
 def test_records_of_several_schemas_are_read_in_turn(registry: Registry) -> None:
-    made = converter(AvroConverter, registry, **{"schemas.cache.config": "2"})
+    made = converter(AvroConverter, registry, {"schemas.cache.config": "2"})
     schemas = [Schema.struct({f"f{n}": Schema(Type.INT32, optional=True)}, name=f"n.T{n}") for n in range(4)]
     registry.handle("PUT", "/config", {"compatibility": "NONE"})
     data = [made.from_connect_data("t", schema, Struct(schema, {f"f{n}": n})) for n, schema in enumerate(schemas)]

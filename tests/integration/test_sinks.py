@@ -305,7 +305,7 @@ def test_a_task_can_hold_one_partition_back_while_it_takes_the_others(kafka: Kaf
         kafka.produce(topic, "held", partition=1)
         for number in range(3):
             kafka.produce(topic, str(number), partition=0)
-            eventually(lambda number=number: str(number) in values(made))  # type: ignore[misc]
+            eventually(lambda number=number: str(number) in values(made))
         assert values(made) == ["-1", "0", "1", "2"]
         go.set()
         eventually(lambda: values(made) == ["-1", "0", "1", "2", "held"])

@@ -122,7 +122,7 @@ def test_pause_and_resume_by_rest_stop_and_start_the_records(quickstart: Quickst
     httpx.put(f"{base}/pause").raise_for_status()
     eventually(
         lambda: quickstart.rest("/connectors/local-file-source/status")["tasks"][0]["state"] == "PAUSED", what="the task's pause"
-    )  # type: ignore[index]
+    )
     with quickstart.source.open("a") as file:
         file.write("while paused\n")
     httpx.put(f"{base}/resume").raise_for_status()

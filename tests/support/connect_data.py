@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -72,8 +73,11 @@ def _value(schema: Schema) -> st.SearchStrategy[Any]:
         half = 1 << (_BITS[schema.type] - 1)
         return st.integers(-half, half - 1)
     if schema.type is Type.ARRAY:
+        assert schema.value_schema is not None
         return st.lists(values(schema.value_schema), max_size=3)
     if schema.type is Type.MAP:
+        assert schema.key_schema is not None
+        assert schema.value_schema is not None
         return st.dictionaries(values(schema.key_schema), values(schema.value_schema), max_size=3)
     if schema.type is Type.STRUCT:
         filled = st.tuples(*(values(field.schema) for field in schema.fields))
@@ -100,7 +104,7 @@ _SCALARS = {
     Type.STRING: texts,
     Type.BYTES: st.binary(),
 }
-_LOGICAL = {
+_LOGICAL: dict[str, Callable[[Schema], st.SearchStrategy[Any]]] = {
     DECIMAL: _decimals,
     DATE: lambda _: st.dates(),
     TIME: lambda _: st.times().map(_to_the_millisecond),

@@ -93,7 +93,7 @@ class RunningTask:
         config: Mapping[str, str],
         worker: Mapping[str, str],
         *,
-        offsets: Offsets | None = None,
+        offsets: OffsetStore | None = None,
         task: int = 0,
         bounded: bool = False,
         orders: Orders | None = None,

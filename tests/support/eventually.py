@@ -13,7 +13,7 @@ T = TypeVar("T")
 PATIENCE = float(os.environ.get("SLUICEWAY_TEST_PATIENCE", "1"))
 
 
-def eventually(condition: Callable[[], T], *, within: float = 30.0, what: str = "the condition") -> T:
+def eventually(condition: Callable[[], T | None], *, within: float = 30.0, what: str = "the condition") -> T:
     """Return the first true result of ``condition``; fail after ``within`` seconds, times PATIENCE, with the last one."""
     within *= PATIENCE
     deadline = time.monotonic() + within

@@ -52,7 +52,7 @@ class _Peer:
         write_properties(config, properties)
         log4j.write_text(_LOG4J)
         jars = maven.resolve(COORDINATES, title=f"Kafka Connect {KAFKA_VERSION}")
-        command = [find_java().executable, "-Xms256m", "-Xmx2g", f"-Dlog4j2.configurationFile={log4j}"]
+        command: list[str | Path] = [find_java().executable, "-Xms256m", "-Xmx2g", f"-Dlog4j2.configurationFile={log4j}"]
         command += ["-cp", maven.classpath(jars), main_class, config, *connectors]
         self._process = BackgroundProcess("connect", command, self.workdir)
 
@@ -88,7 +88,7 @@ class _Peer:
         times = psutil.Process(pid).cpu_times()
         return times.user + times.system
 
-    def __enter__(self) -> _Peer:
+    def __enter__(self) -> Self:
         self.start()
         return self
 

@@ -94,9 +94,10 @@ def seen(bootstrap: str, topic: str, *, committed: bool = True, partition: int =
             first = reader.poll(10.0)
             assert first is not None, f"{topic} could not be read to its end"
             for message in [first, *reader.consume(1000, 0)]:
-                if message.error() is None:
+                error = message.error()
+                if error is None:
                     found.append(message)
-                elif message.error().code() == KafkaError._PARTITION_EOF:
+                elif error.code() == KafkaError._PARTITION_EOF:
                     return found
     finally:
         reader.close()

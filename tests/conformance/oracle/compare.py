@@ -22,7 +22,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from conformance.answer import answer
-from conformance.compare_vectors import check  # type: ignore[attr-defined]
+from conformance.compare_vectors import check
 from conformance.oracle.ask import ask
 from conformance.oracle.generate import KINDS, generate, parser
 

@@ -34,7 +34,7 @@ def generate(seed: int, count: int, kinds: Sequence[str] = tuple(KINDS)) -> Iter
     random = Random(seed)  # noqa: S311 (the same again for the same seed)
     recorded = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").split("\n") if line]
     public = {kind: [vector for vector in recorded if vector["kind"] == kind] for kind in KINDS}
-    seen = set()
+    seen: set[str] = set()
     while len(seen) < count:
         kind = random.choices(kinds, [KINDS[each][1] for each in kinds])[0]
         question = KINDS[kind][0].question(random, public[kind])

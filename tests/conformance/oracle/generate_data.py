@@ -104,7 +104,7 @@ TEXTS = [
     "1-2",
 ]
 INTS = {8: (-128, 127), 16: (-32768, 32767), 32: (-(2**31), 2**31 - 1), 64: (-(2**63), 2**63 - 1)}
-DOUBLES = [
+DOUBLES: list[float | str] = [
     0.0,
     -0.0,
     0.1,
@@ -201,7 +201,7 @@ def integer(random: Random, bits: int) -> int:
 
 
 def double(random: Random, *, single: bool = False) -> Any:
-    number = random.choice(DOUBLES) if maybe(random, 0.6) else round(random.uniform(-1e4, 1e4), random.randint(0, 6))
+    number: float | str = random.choice(DOUBLES) if maybe(random, 0.6) else round(random.uniform(-1e4, 1e4), random.randint(0, 6))
     if single and not isinstance(number, str):
         return struct.unpack(">f", struct.pack(">f", number))[0] if abs(number) < 3.4028235e38 else 1.5
     return number
@@ -289,7 +289,9 @@ def value(random: Random, node: Json) -> Json:
         return _map(random, node)
     if kind == "struct":
         return {field["field"]: value(random, field) for field in node["fields"]}
-    return {"boolean": lambda: maybe(random, 0.5), "string": lambda: text(random), "bytes": lambda: some_bytes(random)}[kind]()
+    if kind == "boolean":
+        return maybe(random, 0.5)
+    return text(random) if kind == "string" else some_bytes(random)
 
 
 def _map(random: Random, node: Json) -> Json:

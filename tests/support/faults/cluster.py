@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, ConsumerGroupTopicPartitions, KafkaError, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, ConsumerGroupTopicPartitions, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from sluiceway.stack.process import BackgroundProcess
@@ -19,7 +19,7 @@ _READ_SECONDS = 60.0
 Bytes = bytes | str | None
 
 
-class Told(NamedTuple):
+class StoredRecord(NamedTuple):
     """A record as it stands in a topic; ``timestamp`` in milliseconds since the epoch, -1 for none."""
 
     partition: int
@@ -37,6 +37,15 @@ class Told(NamedTuple):
     def header(self, name: str) -> str | None:
         found = [value for key, value in self.headers if key == name]
         return found[-1].decode() if found and found[-1] is not None else None
+
+
+def _stored(message: Message) -> StoredRecord:
+    """Return a consumed message, one without an error, as a value."""
+    kind, timestamp = message.timestamp()
+    headers: Any = message.headers() or ()  # a dictionary only where a caller made the message of one
+    return StoredRecord(
+        message.partition() or 0, message.offset() or 0, message.key(), message.value(), tuple(headers), timestamp if kind else -1
+    )
 
 
 class Cluster:
@@ -77,17 +86,16 @@ class Cluster:
     def send(self, topic: str, records: Iterable[tuple[Bytes, Bytes]], partition: int | None = None) -> None:
         """Write keys and values, partitioned by key as Java clients do unless a partition is named."""
         producer = Producer({"bootstrap.servers": self._address, "partitioner": "murmur2_random", "enable.idempotence": True})
-        options = {} if partition is None else {"partition": partition}
         for key, value in records:
             while True:
                 try:
-                    producer.produce(topic, value, key, **options)
+                    producer.produce(topic, value, key, -1 if partition is None else partition)
                     break
                 except BufferError:
                     producer.poll(0.1)
         assert producer.flush(_REQUEST_SECONDS) == 0, f"{topic} did not take all records"
 
-    def messages(self, topic: str) -> list[Told]:
+    def messages(self, topic: str) -> list[StoredRecord]:
         """Return a topic's committed records, partition by partition, up to the ends that it has now."""
         consumer = Consumer(
             {
@@ -98,7 +106,7 @@ class Cluster:
                 "isolation.level": "read_committed",
             }
         )
-        found: list[Told] = []
+        found: list[StoredRecord] = []
         deadline = time.monotonic() + _READ_SECONDS
         try:
             unread = set(consumer.list_topics(topic, _REQUEST_SECONDS).topics[topic].partitions)
@@ -107,18 +115,7 @@ class Cluster:
                 for message in consumer.consume(5000, 0.2):
                     error = message.error()
                     if error is None:
-                        kind, timestamp = message.timestamp()
-                        headers = tuple((name, value) for name, value in message.headers() or ())
-                        found.append(
-                            Told(
-                                message.partition(),
-                                message.offset(),
-                                message.key(),
-                                message.value(),
-                                headers,
-                                timestamp if kind else -1,
-                            )
-                        )
+                        found.append(_stored(message))
                     elif error.code() == KafkaError._PARTITION_EOF:
                         unread.discard(message.partition())
                 assert time.monotonic() < deadline, f"{topic} was not read to its end within {_READ_SECONDS:g} s"
@@ -153,7 +150,7 @@ class Cluster:
         asked = ConsumerGroupTopicPartitions(f"connect-{connector}", [TopicPartition(topic, 0, offset)])
         next(iter(self._admin.alter_consumer_group_offsets([asked]).values())).result(_REQUEST_SECONDS)
 
-    def compact(self, topic: str, done: Callable[[Sequence[Told]], bool], within: float = 60.0) -> list[Told]:
+    def compact(self, topic: str, done: Callable[[Sequence[StoredRecord]], bool], within: float = 60.0) -> list[StoredRecord]:
         """Have a topic compacted until what is left of it is as wanted, and return that.
 
         Records of no meaning are appended, since only segments that are closed are compacted.
@@ -163,7 +160,7 @@ class Cluster:
         )
         places = range(len(self._admin.list_topics(topic, _REQUEST_SECONDS).topics[topic].partitions))
 
-        def compacted() -> list[Told]:
+        def compacted() -> list[StoredRecord]:
             for partition in places:
                 self.send(topic, [(f"filler-{partition}", None)], partition)
             time.sleep(1)  # for the cleaner
