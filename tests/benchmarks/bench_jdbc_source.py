@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sluiceway.connectors.jdbc.source.task import JdbcSourceTask
 from sluiceway.converters.json_converter import JsonConverter
-from sluiceway.runtime.garbage import collect_seldom
+from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage.model import State
 from sluiceway.testing import MemoryOffsets
@@ -118,7 +118,7 @@ def ours(
 
 def lines(server: DatabaseForTest, table: str, rows: int, batch: int) -> float:
     """Return our rows a second without Kafka: read, converted, and made JSON."""
-    collect_seldom()
+    raise_gc_threshold()
     config = config_of(server, table, schemas=False, mode="bulk", batch=batch)
     task, converter, count = JdbcSourceTask(), JsonConverter(), 0
     converter.configure({"schemas.enable": "false"})

@@ -20,8 +20,8 @@ from sluiceway.cli.main import main
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import RetriableError
 from sluiceway.runtime.errors import error_handling
-from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, Tolerance
-from sluiceway.runtime.task import Order
+from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, RetryWithToleranceOperator
+from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.config_backing_store import KafkaConfigStore
 from sluiceway.storage.model import State
 from support.engine import RunningTask
@@ -61,12 +61,12 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[ErrorCounts]:
     """The counts of each task that is started."""
     made: list[ErrorCounts] = []
 
-    def counted(*arguments: Any, **more: Any) -> Tolerance:
-        tolerance = Tolerance(*arguments, **more)
+    def counted(*arguments: Any, **more: Any) -> RetryWithToleranceOperator:
+        tolerance = RetryWithToleranceOperator(*arguments, **more)
         made.append(tolerance.counts)
         return tolerance
 
-    monkeypatch.setattr(error_handling, "Tolerance", counted)
+    monkeypatch.setattr(error_handling, "RetryWithToleranceOperator", counted)
     return made
 
 
@@ -232,10 +232,10 @@ def test_infinite_retries_end_with_the_task_and_commit_nothing_of_the_batch(kafk
         left = Flaky.failures["never"]
         kafka.produce(topic, "never")
         eventually(lambda: Flaky.failures["never"] <= left - 3)
-        task.orders.give(Order.PAUSE)
+        task.commands.give(TaskCommand.PAUSE)
         task.wait_for(State.PAUSED, within=5)
         assert committed(kafka, name, topic) == 1
-        task.orders.give(Order.RUN)
+        task.commands.give(TaskCommand.RUN)
         left = Flaky.failures["never"]
         eventually(lambda: Flaky.failures["never"] < left)
         assert not task.stop().failed

@@ -7,7 +7,7 @@ import gc
 _YOUNG = 50_000
 
 
-def collect_seldom() -> None:
+def raise_gc_threshold() -> None:
     """Let the cycle collector look for garbage every 50,000 new objects instead of every 700. Concerns the whole process.
 
     Records are in no cycles and go as soon as nobody refers to them; looking at each of them costs a fifth of the speed.

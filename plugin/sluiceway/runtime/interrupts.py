@@ -6,7 +6,7 @@ runtime's or a connector's, must not take a command for a failure. Clean-up belo
 
 from __future__ import annotations
 
-from sluiceway.runtime.task import Order, TaskControl
+from sluiceway.runtime.task import TaskCommand, TaskControl
 
 
 class Interrupted(BaseException):
@@ -18,12 +18,12 @@ class Abandoned(BaseException):
 
 
 def check_abandoned(control: TaskControl) -> None:
-    if control.order() is Order.ABANDON:
+    if control.command() is TaskCommand.ABANDON:
         raise Abandoned
 
 
 def check_interrupted(control: TaskControl) -> None:
     """Raise Abandoned, or Interrupted if the task is to stop."""
     check_abandoned(control)
-    if control.order() is Order.STOP:
+    if control.command() is TaskCommand.STOP:
         raise Interrupted

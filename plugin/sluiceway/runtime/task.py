@@ -12,7 +12,7 @@ from sluiceway.storage.interfaces import OffsetStore
 from sluiceway.storage.model import State, TaskId
 
 
-class Order(enum.Enum):
+class TaskCommand(enum.Enum):
     """What a task is to do now."""
 
     RUN = "run"
@@ -59,7 +59,7 @@ class TaskResult:
 class TaskControl(Protocol):
     """Tells a loop what to do. Cheap enough to be asked after each batch."""
 
-    def order(self) -> Order: ...
+    def command(self) -> TaskCommand: ...
 
     def wait(self, seconds: float) -> None:
         """Wait until the order changes, at most this long."""

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, InternalTopicError
-from sluiceway.runtime.task import Order
+from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.interfaces import StatusStore
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.worker.executor import ServicesFactory
@@ -116,18 +116,18 @@ class HostPort(StatusPublisher):
         """Nothing is waited for."""
 
     def order_run(self, tasks: Iterable[int]) -> None:
-        self._order(tasks, Order.RUN)
+        self._order(tasks, TaskCommand.RUN)
 
     def order_pause(self, tasks: Iterable[int]) -> None:
-        self._order(tasks, Order.PAUSE)
+        self._order(tasks, TaskCommand.PAUSE)
 
     def order_stop(self, tasks: Iterable[int]) -> None:
-        self._order(tasks, Order.STOP)
+        self._order(tasks, TaskCommand.STOP)
 
-    def _order(self, tasks: Iterable[int], order: Order) -> None:
+    def _order(self, tasks: Iterable[int], order: TaskCommand) -> None:
         for task in tasks:
             self._host.set_order(TaskId(self._connector, task), order)
 
     def services(self, task: TaskId) -> ServicesFactory:
-        self._host.set_order(task, Order.RUN)
+        self._host.set_order(task, TaskCommand.RUN)
         return self._services

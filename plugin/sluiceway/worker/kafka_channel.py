@@ -22,7 +22,7 @@ from sluiceway.kafka.fenced_writer import TransactionalWriter
 from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
 from sluiceway.kafka.topic_writer import Write
 from sluiceway.kafka.worker_group import connect_workers
-from sluiceway.runtime.task import Order, TaskServices, TaskSpec
+from sluiceway.runtime.task import TaskCommand, TaskServices, TaskSpec
 from sluiceway.storage.codec import (
     ConnectorRecord,
     ConnectorStatusRecord,
@@ -161,7 +161,7 @@ class KafkaServices:
             offsets = open_source_offsets(spec.worker, spec.config)
             offsets.start()
         return TaskServices(
-            control=KafkaControl(spec, dict(self.positions), Order.PAUSE if self.paused else Order.RUN),
+            control=KafkaControl(spec, dict(self.positions), TaskCommand.PAUSE if self.paused else TaskCommand.RUN),
             reporter=KafkaReporter(spec, status),
             offsets=offsets,
         )
@@ -170,23 +170,23 @@ class KafkaServices:
 class KafkaControl:
     """Reads a task's orders, and log levels, from the config and status topics; looks at most every 50 ms. On an executor."""
 
-    def __init__(self, spec: TaskSpec, positions: dict[TopicPartition, int], order: Order) -> None:
+    def __init__(self, spec: TaskSpec, positions: dict[TopicPartition, int], order: TaskCommand) -> None:
         self._spec = spec
-        self._order = order
+        self._command = order
         self._loggers = Loggers(spec.id.connector)
         self._tail = TopicTail(spec.worker, f"{spec.worker.group_id}-orders", positions)
         self._looked = float("-inf")
 
-    def order(self) -> Order:
+    def command(self) -> TaskCommand:
         if time.monotonic() - self._looked >= _POLL:
             self._look(0.0)
-        return self._order
+        return self._command
 
     def wait(self, seconds: float) -> None:
         """Wait until the order changes; returns early, because records of other connectors come by too, only on a change."""
-        before = self._order
+        before = self._command
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0 and self._order is before:
+        while (left := deadline - time.monotonic()) > 0 and self._command is before:
             self._look(left)
 
     def close(self) -> None:
@@ -197,32 +197,34 @@ class KafkaControl:
         for record in self._tail.poll(timeout):
             order = order_in(record, self._spec)
             # STOP and ABANDON are final; only the later may follow the former.
-            if order is Order.ABANDON or (order is not None and self._order in (Order.RUN, Order.PAUSE)):
+            if order is TaskCommand.ABANDON or (order is not None and self._command in (TaskCommand.RUN, TaskCommand.PAUSE)):
                 log.info("[%s|task-%d] is told to %s", self._spec.id.connector, self._spec.id.task, order.value)
-                self._order = order
+                self._command = order
             if (level := _level_in(record, self._spec)) is not None:
                 self._loggers.obey(level.namespace, level.level)
 
 
-def order_in(record: LogRecord, spec: TaskSpec) -> Order | None:
+def order_in(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
     """Return what a record of the config or status topic tells a task to do, or None if it is of no concern. Pure."""
     if record.topic == spec.worker.config_topic:
         config = decode_config_record(record.key, record.value)
         if isinstance(config, ConnectorRecord) and config.name == spec.id.connector and config.config is None:
-            return Order.STOP
+            return TaskCommand.STOP
         if isinstance(config, TargetStateRecord) and config.name == spec.id.connector and config.state is not None:
-            return {TargetState.STARTED: Order.RUN, TargetState.PAUSED: Order.PAUSE, TargetState.STOPPED: Order.STOP}[
-                config.state
-            ]
+            return {
+                TargetState.STARTED: TaskCommand.RUN,
+                TargetState.PAUSED: TaskCommand.PAUSE,
+                TargetState.STOPPED: TaskCommand.STOP,
+            }[config.state]
         return None
     said = decode_status_record(record.key, record.value, record.timestamp)
     if isinstance(said, ConnectorStatusRecord) and said.connector == spec.id.connector and said.status is not None:
-        return Order.ABANDON if _newer(said.status, spec) else None
+        return TaskCommand.ABANDON if _newer(said.status, spec) else None
     if isinstance(said, TaskStatusRecord) and said.task == spec.id and said.status is not None:
         if _newer(said.status, spec):
-            return Order.ABANDON
+            return TaskCommand.ABANDON
         told = said.status.worker_id == spec.worker_id and said.status.state in (State.UNASSIGNED, State.RESTARTING)
-        return Order.STOP if told else None
+        return TaskCommand.STOP if told else None
     return None
 
 

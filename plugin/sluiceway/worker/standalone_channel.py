@@ -14,7 +14,7 @@ from multiprocessing.managers import BaseManager
 from typing import Any
 
 from sluiceway.api.records import Offset, Partition
-from sluiceway.runtime.task import Order, TaskServices, TaskSpec
+from sluiceway.runtime.task import TaskCommand, TaskServices, TaskSpec
 from sluiceway.storage.interfaces import OffsetStore, StatusStore
 from sluiceway.storage.model import State, Status, TaskId
 
@@ -27,13 +27,13 @@ class TaskHost:
     def __init__(self, status: StatusStore, offsets: OffsetStore) -> None:
         self._status = status
         self._offsets = offsets
-        self._orders: dict[TaskId, Order] = {}
+        self._orders: dict[TaskId, TaskCommand] = {}
 
-    def set_order(self, task: TaskId, order: Order) -> None:
+    def set_order(self, task: TaskId, order: TaskCommand) -> None:
         self._orders[task] = order
 
-    def order(self, task: TaskId) -> Order:
-        return self._orders.get(task, Order.RUN)
+    def order(self, task: TaskId) -> TaskCommand:
+        return self._orders.get(task, TaskCommand.RUN)
 
     def report(self, task: TaskId, status: Status) -> None:
         self._status.put_task(task, status)
@@ -102,23 +102,23 @@ class _HostControl:
     def __init__(self, host: Any, task: TaskId) -> None:
         self._host = host
         self._task = task
-        self._order = Order.RUN
+        self._command = TaskCommand.RUN
         self._asked = float("-inf")
 
-    def order(self) -> Order:
+    def command(self) -> TaskCommand:
         now = time.monotonic()
         if now - self._asked >= _POLL:
             self._asked = now
             try:
-                self._order = self._host.order(self._task)
+                self._command = self._host.order(self._task)
             except (EOFError, OSError):  # the driver is gone, and nobody could take a commit
-                self._order = Order.ABANDON
-        return self._order
+                self._command = TaskCommand.ABANDON
+        return self._command
 
     def wait(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
-        before = self._order
-        while (left := deadline - time.monotonic()) > 0 and self.order() is before:
+        before = self._command
+        while (left := deadline - time.monotonic()) > 0 and self.command() is before:
             time.sleep(min(_POLL, left))
 
     def close(self) -> None:

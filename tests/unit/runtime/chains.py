@@ -7,7 +7,7 @@ from typing import Any
 
 from sluiceway.api import Predicate, SinkRecord, SourceRecord, Transform
 from sluiceway.api.transform import ConnectRecord, R
-from sluiceway.runtime.transforms.transformation_chain import Chain, StageError, Transformed, chain_of
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain, TransformationError, TransformedBatch, chain_of
 
 JAVA = "org.apache.kafka.connect.transforms."
 
@@ -26,7 +26,7 @@ def chain_config(*stages: Mapping[str, str], **predicates: Mapping[str, str]) ->
     return config
 
 
-def chain(*stages: Mapping[str, str], in_place: bool = False, **predicates: Mapping[str, str]) -> Chain[Any]:
+def chain(*stages: Mapping[str, str], in_place: bool = False, **predicates: Mapping[str, str]) -> TransformationChain[Any]:
     return chain_of(chain_config(*stages, **predicates), in_place=in_place)
 
 
@@ -34,9 +34,9 @@ def sink(value: Any, schema: Any = None, **more: Any) -> SinkRecord:
     return SinkRecord("orders", 3, 42, value, schema, **more)
 
 
-def run(made: Chain[Any], *records: Any) -> tuple[Transformed[Any], list[tuple[Any, StageError]]]:
+def run(made: TransformationChain[Any], *records: Any) -> tuple[TransformedBatch[Any], list[tuple[Any, TransformationError]]]:
     """Return what a chain makes of a batch, and the records it refused, which are left out."""
-    refused: list[tuple[Any, StageError]] = []
+    refused: list[tuple[Any, TransformationError]] = []
     return made(records, lambda record, error: refused.append((record, error))), refused
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from sluiceway.api import SourceRecord
 from sluiceway.errors import ConnectError
-from sluiceway.runtime.source.transaction_boundary import ConnectorBoundary, IntervalBoundary, PollBoundary, Verdict
+from sluiceway.runtime.source.transaction_boundary import CommitAction, ConnectorBoundary, IntervalBoundary, PollBoundary
 
-COMMIT, ABORT, CONTINUE = Verdict.COMMIT, Verdict.ABORT, Verdict.CONTINUE
+COMMIT, ABORT, CONTINUE = CommitAction.COMMIT, CommitAction.ABORT, CommitAction.CONTINUE
 
 
 class Clock:
@@ -22,9 +22,9 @@ def batch(size: int) -> list[SourceRecord]:
     return [SourceRecord({}, {}, "t", number) for number in range(size)]
 
 
-def flood(boundary: PollBoundary, polls: int) -> list[Verdict]:
-    """Return the verdicts on batches that come at once, 1 ms apart in all, where a commit takes 4 ms."""
-    verdicts = []
+def flood(boundary: PollBoundary, polls: int) -> list[CommitAction]:
+    """Return the actions on batches that come at once, 1 ms apart in all, where a commit takes 4 ms."""
+    actions = []
     clock = boundary._clock
     assert isinstance(clock, Clock)
     begun = False
@@ -32,18 +32,18 @@ def flood(boundary: PollBoundary, polls: int) -> list[Verdict]:
         if not begun:
             boundary.began()
         clock.now += 0.001
-        verdicts.append(boundary.after_batch(0.0001))
-        begun = verdicts[-1] is CONTINUE
+        actions.append(boundary.after_batch(0.0001))
+        begun = actions[-1] is CONTINUE
         if not begun:
             clock.now += 0.004
             boundary.ended(0.004)
-    return verdicts
+    return actions
 
 
 def test_the_first_batches_are_committed_one_by_one_and_a_flood_shares_transactions() -> None:
-    verdicts = flood(PollBoundary(Clock()), 200)
-    assert verdicts[:3] == [COMMIT] * 3
-    assert verdicts.count(COMMIT) == pytest.approx(3 + 197 / 60, abs=1)
+    actions = flood(PollBoundary(Clock()), 200)
+    assert actions[:3] == [COMMIT] * 3
+    assert actions.count(COMMIT) == pytest.approx(3 + 197 / 60, abs=1)
 
 
 def test_a_slow_task_gets_a_transaction_for_each_batch() -> None:
@@ -106,13 +106,13 @@ def test_a_request_for_a_record_that_is_yet_to_come_is_kept() -> None:
     assert boundary.split(records[1:]) == [(records[1:], COMMIT)]
 
 
-@pytest.mark.parametrize(("ask", "verdict"), [("commit_transaction", COMMIT), ("abort_transaction", ABORT)])
-def test_a_request_for_a_batch_counts_after_the_next_batch_only(ask: str, verdict: Verdict) -> None:
+@pytest.mark.parametrize(("ask", "action"), [("commit_transaction", COMMIT), ("abort_transaction", ABORT)])
+def test_a_request_for_a_batch_counts_after_the_next_batch_only(ask: str, action: CommitAction) -> None:
     boundary = ConnectorBoundary()
     getattr(boundary, ask)()
     assert boundary.when_idle() is CONTINUE
     assert boundary.at_rest() is CONTINUE
-    assert [boundary.after_batch(0), boundary.after_batch(0)] == [verdict, CONTINUE]
+    assert [boundary.after_batch(0), boundary.after_batch(0)] == [action, CONTINUE]
 
 
 @pytest.mark.parametrize("record", [None, SourceRecord({}, {}, "t", 1)])

@@ -6,7 +6,7 @@ import pytest
 
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Header, Schema, Struct
 from sluiceway.errors import ConnectError, DataError
-from sluiceway.runtime.transforms.transformation_chain import Chain, StageError
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain, TransformationError
 from unit.runtime.chains import Broken, Closing, chain, run, shape, sink, values
 
 HOIST = {"type": "HoistField$Value", "field": "f"}
@@ -19,7 +19,7 @@ TOMBSTONE = {"type": "RecordIsTombstone"}
 
 def test_an_empty_chain_gives_back_the_very_batch() -> None:
     records = [sink(1)]
-    assert Chain[Any]()(records, pytest.fail).records is records
+    assert TransformationChain[Any]()(records, pytest.fail).records is records
 
 
 @pytest.mark.parametrize("in_place", [False, True])
@@ -127,7 +127,7 @@ def test_a_transform_that_fails_is_asked_once(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_refuse_raises_ends_the_batch_before_the_record() -> None:
-    def refuse(_record: Any, error: StageError) -> None:
+    def refuse(_record: Any, error: TransformationError) -> None:
         raise ConnectError(f"enough: {error.stage}")
 
     made = chain(CAST)([sink("1"), sink("x"), sink("3")], refuse)

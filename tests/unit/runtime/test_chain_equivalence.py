@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.data import Header, Schema, Struct, Type
 from sluiceway.data.logical import date_schema, decimal_schema, timestamp_schema
-from sluiceway.runtime.transforms.transformation_chain import Chain, StageError
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain, TransformationError
 from unit.runtime.chains import chain, shape
 
 FIELDS = ("a", "b", "c")
@@ -159,13 +159,13 @@ def batches(draw: st.DrawFn) -> list[SourceRecord | SinkRecord]:
     return made
 
 
-def plainly(made: Chain[Any], records: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+def plainly(made: TransformationChain[Any], records: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
     """Return the specification's answer: the records, where they come from, and what failed at which stage and how."""
     done, origins, failed = [], [], []
     for index, record in enumerate(records):
         try:
             results = made.apply_plainly(record)
-        except StageError as error:
+        except TransformationError as error:
             failed.append((index, error.stage, type(error.__cause__), str(error.__cause__)))
             continue
         done += map(shape, results)
@@ -188,7 +188,7 @@ def test_batches_are_as_record_by_record(in_place: bool, wanted: list[dict[str, 
         failed.clear()
         numbers = {id(record): index for index, record in enumerate(given_records)}
 
-        def refuse(record: Any, error: StageError, numbers: dict[int, int] = numbers) -> None:
+        def refuse(record: Any, error: TransformationError, numbers: dict[int, int] = numbers) -> None:
             failed.append((numbers[id(record)], error.stage, type(error.__cause__), str(error.__cause__)))
 
         made = quick(given_records, refuse)

@@ -10,11 +10,11 @@ import pytest
 from sluiceway.api import SourceRecord
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, ConnectError, FencedError, KafkaClientError
-from sluiceway.runtime.source.delivery import ExactlyOnce, TransactionLostError, deferred
+from sluiceway.runtime.source.delivery import ExactlyOnceDelivery, TransactionLostError, deferred
 from sluiceway.runtime.source.exactly_once import ExactlyOnceSettings, exactly_once_enabled, refuse_where_required
-from sluiceway.runtime.source.offset_storage import OffsetWriter
-from sluiceway.runtime.source.submitted_records import Outgoing
-from sluiceway.runtime.source.transaction_boundary import IntervalBoundary, Verdict
+from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
+from sluiceway.runtime.source.submitted_records import SubmittedRecords
+from sluiceway.runtime.source.transaction_boundary import CommitAction, IntervalBoundary
 from support.engine import Offsets, RunningTask
 from support.engine_connectors import SOURCE, script
 
@@ -24,7 +24,7 @@ RECORDS = [SourceRecord({"p": 0}, {"n": number}, "t", number) for number in rang
 class Sender:
     """Sends what it is given, or fails."""
 
-    def __init__(self, offsets: OffsetWriter, calls: list[str]) -> None:
+    def __init__(self, offsets: OffsetStorageWriter, calls: list[str]) -> None:
         self._offsets = offsets
         self._calls = calls
         self.failure: ConnectError | None = None
@@ -33,7 +33,7 @@ class Sender:
     def explained(self, error: ConnectError) -> ConnectError:
         return error
 
-    def send(self, batch: Outgoing) -> None:
+    def send(self, batch: SubmittedRecords) -> None:
         self._calls.append(f"send {len(batch.records)}")
         if self.error is not None:
             raise self.error
@@ -81,13 +81,13 @@ class Made:
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.heard: list[Any] = []
-        offsets = OffsetWriter(Offsets(), "c")
+        offsets = OffsetStorageWriter(Offsets(), "c")
         self.sender = Sender(offsets, self.calls)
         self.transactions = Transactions(self.calls)
         self.settled = [True]
         pending: list[Callable[[], None]] = []
         self.acknowledge = deferred(lambda *what: self.heard.append(what), pending)
-        self.delivery = ExactlyOnce(
+        self.delivery = ExactlyOnceDelivery(
             self.sender,
             offsets,
             Store(),
@@ -105,39 +105,39 @@ def made() -> Made:
 
 
 def test_records_and_offsets_share_a_transaction_and_then_the_task_hears_of_them(made: Made) -> None:
-    made.delivery.send(Outgoing.of(RECORDS[:1]))
-    made.delivery.send(Outgoing.of(RECORDS[1:2]))
+    made.delivery.send(SubmittedRecords.of(RECORDS[:1]))
+    made.delivery.send(SubmittedRecords.of(RECORDS[1:2]))
     made.acknowledge(RECORDS[0], 0, 5)
     assert made.heard == []
-    assert made.delivery.settle(Verdict.COMMIT)
+    assert made.delivery.settle(CommitAction.COMMIT)
     assert made.calls == ["begin", "send 1", "send 1", "offsets [1]", "commit"]
     assert made.heard == [(RECORDS[0], 0, 5)]
 
 
 def test_nothing_to_commit_is_no_transaction(made: Made) -> None:
-    assert not made.delivery.settle(Verdict.COMMIT)
+    assert not made.delivery.settle(CommitAction.COMMIT)
     assert not made.delivery.finish()
     assert made.calls == []
 
 
 def test_dropped_records_commit_their_offsets_alone(made: Made) -> None:
-    made.delivery.send(Outgoing([], RECORDS, []))
-    assert made.delivery.settle(Verdict.COMMIT)
+    made.delivery.send(SubmittedRecords([], RECORDS, []))
+    assert made.delivery.settle(CommitAction.COMMIT)
     assert made.calls == ["send 0", "begin", "offsets [2]", "commit"]
 
 
 def test_an_abort_drops_records_keeps_offsets_and_tells_nobody(made: Made) -> None:
-    made.delivery.send(Outgoing.of(RECORDS))
+    made.delivery.send(SubmittedRecords.of(RECORDS))
     made.acknowledge(RECORDS[0], 0, 5)
-    assert made.delivery.settle(Verdict.ABORT)
+    assert made.delivery.settle(CommitAction.ABORT)
     assert made.calls == ["begin", "send 3", "abort", "begin", "offsets [2]", "commit"]
     assert made.heard == []
 
 
 def test_offsets_wait_for_dead_letters(made: Made) -> None:
     made.settled = [False, False, True]
-    made.delivery.send(Outgoing.of(RECORDS))
-    made.delivery.settle(Verdict.COMMIT)
+    made.delivery.send(SubmittedRecords.of(RECORDS))
+    made.delivery.settle(CommitAction.COMMIT)
     assert made.settled == []
     assert made.calls[-1] == "commit"
 
@@ -145,24 +145,24 @@ def test_offsets_wait_for_dead_letters(made: Made) -> None:
 def test_a_stop_in_the_middle_of_a_batch_rolls_back(made: Made) -> None:
     made.sender.error = RuntimeError("told to stop")
     with pytest.raises(RuntimeError):
-        made.delivery.send(Outgoing.of(RECORDS))
+        made.delivery.send(SubmittedRecords.of(RECORDS))
     assert not made.delivery.finish()
     assert made.calls == ["begin", "send 3", "abort"]
 
 
 def test_a_failed_batch_is_not_begun_and_those_before_it_are_committed(made: Made) -> None:
-    made.delivery.send(Outgoing.of(RECORDS[:1]))
-    made.delivery.send_last(Outgoing.of(RECORDS[1:]))
+    made.delivery.send(SubmittedRecords.of(RECORDS[:1]))
+    made.delivery.send_last(SubmittedRecords.of(RECORDS[1:]))
     assert made.calls == ["begin", "send 1", "offsets [0]", "commit"]
 
 
 def test_a_failed_task_rolls_back_and_a_fenced_one_does_nothing(made: Made) -> None:
-    made.delivery.send(Outgoing.of(RECORDS))
+    made.delivery.send(SubmittedRecords.of(RECORDS))
     assert not made.delivery.give_up(FencedError("x"))
     assert made.calls[-1] == "send 3"
     assert not made.delivery.give_up(ValueError("x"))
     assert made.calls[-1] == "abort"
-    assert not made.delivery.settle(Verdict.COMMIT), "offsets of dropped records would be stored"
+    assert not made.delivery.settle(CommitAction.COMMIT), "offsets of dropped records would be stored"
 
 
 def send_failure(cause: ConnectError) -> ConnectError:
@@ -190,20 +190,20 @@ TOO_LARGE = send_failure(KafkaClientError("too large", "MSG_SIZE_TOO_LARGE"))
 def test_an_error_says_whether_the_task_is_at_fault(
     made: Made, error: ConnectError, failure: ConnectError | None, silent: ConnectError | None, kind: type
 ) -> None:
-    made.delivery.send(Outgoing.of(RECORDS))
+    made.delivery.send(SubmittedRecords.of(RECORDS))
     made.transactions.errors["commit"] = error
     made.sender.failure, made.transactions.silent = failure, silent
     with pytest.raises(ConnectError) as raised:
-        made.delivery.settle(Verdict.COMMIT)
+        made.delivery.settle(CommitAction.COMMIT)
     assert type(raised.value) is kind
 
 
 def test_a_record_that_kafka_refuses_is_named_rather_than_the_transaction_that_it_broke(made: Made) -> None:
-    made.delivery.send(Outgoing.of(RECORDS))
+    made.delivery.send(SubmittedRecords.of(RECORDS))
     made.transactions.errors["commit"] = KafkaClientError("must be aborted", "MSG_SIZE_TOO_LARGE")
     made.sender.failure = TOO_LARGE
     with pytest.raises(ConnectError) as raised:
-        made.delivery.settle(Verdict.COMMIT)
+        made.delivery.settle(CommitAction.COMMIT)
     assert raised.value is TOO_LARGE
 
 

@@ -11,11 +11,11 @@ from confluent_kafka import KafkaError
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, KafkaClientError
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.source import record_sender as producing
-from sluiceway.runtime.source.offset_storage import OffsetWriter
+from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
 from sluiceway.runtime.source.record_sender import RecordSender
-from sluiceway.runtime.source.submitted_records import Outgoing
+from sluiceway.runtime.source.submitted_records import SubmittedRecords
 from sluiceway.runtime.task_converters import task_converters
 from support.engine import Offsets, RunningTask
 from support.engine_connectors import ACKNOWLEDGED_SOURCE, SOURCE, Script, script
@@ -106,17 +106,17 @@ def test_a_record_that_the_client_itself_refuses_is_left_out(producers: list[Fak
 
 
 def test_not_everything_has_arrived_while_it_is_not_known_what_becomes_of_a_record(producers: list[FakeProducer]) -> None:
-    offsets = OffsetWriter(Offsets(), "src")
+    offsets = OffsetStorageWriter(Offsets(), "src")
     sender = RecordSender(
         {},
         task_converters(config(), WorkerConfig.of(worker())),
         offsets,
-        Tolerance({"errors.tolerance": "all"}),
+        RetryWithToleranceOperator({"errors.tolerance": "all"}),
         interrupt=lambda: None,
         new_topic=lambda _topic: None,
         tolerant=True,
     )
-    sender.send(Outgoing.of(RECORDS[:1]))
+    sender.send(SubmittedRecords.of(RECORDS[:1]))
     producers[-1].deaf = True
     sends = sender._failed_sends
     assert sends is not None

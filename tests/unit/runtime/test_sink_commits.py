@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from sluiceway.api import TopicPartition
-from sluiceway.runtime.sink.offset_commits import SinkCommits
-from sluiceway.runtime.sink.sink_records import Batch
-from sluiceway.runtime.sink.sink_task_context import SinkContext
+from sluiceway.runtime.sink.offset_commits import SinkOffsetCommitter
+from sluiceway.runtime.sink.sink_records import SinkBatch
+from sluiceway.runtime.sink.sink_task_context import WorkerSinkTaskContext
 from support.engine_connectors import Script, ScriptedSinkTask
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -36,12 +36,12 @@ def consumer() -> FakeConsumer:
     return FakeConsumer()
 
 
-def commits(consumer: FakeConsumer, pre_commit: Any = None, interval: float = 1000.0) -> SinkCommits:
+def commits(consumer: FakeConsumer, pre_commit: Any = None, interval: float = 1000.0) -> SinkOffsetCommitter:
     task = ScriptedSinkTask()
     task.script = Script(pre_commit=pre_commit)
-    context = SinkContext({}, consumer)  # type: ignore[arg-type]
-    made = SinkCommits(task, consumer, context, interval, last_patience=7.0)  # type: ignore[arg-type]
-    made.took(Batch(starts={A: 0, B: 10}, ends={A: 5, B: 12}))
+    context = WorkerSinkTaskContext({}, consumer)  # type: ignore[arg-type]
+    made = SinkOffsetCommitter(task, consumer, context, interval, last_patience=7.0)  # type: ignore[arg-type]
+    made.took(SinkBatch(starts={A: 0, B: 10}, ends={A: 5, B: 12}))
     return made
 
 
@@ -63,7 +63,7 @@ def test_a_task_can_ask_for_a_commit_once(consumer: FakeConsumer) -> None:
     made = commits(consumer)
     made._context.request_commit()
     made.commit_if_due()
-    made.took(Batch(starts={A: 5}, ends={A: 6}))
+    made.took(SinkBatch(starts={A: 5}, ends={A: 6}))
     made.commit_if_due()
     assert consumer.commits == [({A: 5, B: 12}, None)]
 

@@ -12,7 +12,7 @@ from confluent_kafka import Message
 from sluiceway.errors import DataError
 from sluiceway.kafka import clients
 from sluiceway.runtime.errors import dead_letter_queue, error_handling
-from sluiceway.runtime.task import Order
+from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.model import State
 from support.engine import RunningTask
 from support.engine_connectors import SINK, Script, script
@@ -83,7 +83,7 @@ def test_a_failed_task_that_is_abandoned_during_its_last_commit_reports_nothing(
     made.on_put = on_put
     with RunningTask(CONFIG, WORKER) as task:
         eventually(lambda: "pre_commit" in made.names())  # of the last commit, which now waits for the dead letters
-        result = task.stop(Order.ABANDON)
+        result = task.stop(TaskCommand.ABANDON)
     assert result.failed
     assert task.reports.states == [State.RUNNING]
     assert failures(caplog) == ["Task threw an uncaught and unrecoverable exception"]
@@ -96,9 +96,9 @@ def test_a_stopped_task_that_is_abandoned_during_its_last_commit_logs_no_failure
     made = script("snk", on_put=unacknowledged)
     with RunningTask(CONFIG, WORKER) as task:
         eventually(lambda: put(made))
-        task.orders.give(Order.STOP)
+        task.commands.give(TaskCommand.STOP)
         eventually(lambda: "pre_commit" in made.names())
-        result = task.stop(Order.ABANDON)
+        result = task.stop(TaskCommand.ABANDON)
     assert not result.failed
     assert task.reports.states == [State.RUNNING]
     assert failures(caplog) == []
@@ -114,7 +114,7 @@ def test_a_task_that_is_abandoned_while_partitions_are_revoked_reports_nothing(c
         eventually(lambda: put(made))
         FakeConsumer.made[-1].revoke = True
         eventually(lambda: "pre_commit" in made.names())
-        result = task.stop(Order.ABANDON)
+        result = task.stop(TaskCommand.ABANDON)
     assert not result.failed
     assert (task.reports.states, failures(caplog)) == ([State.RUNNING], [])
     assert FakeConsumer.made[-1].commits == []
@@ -122,9 +122,9 @@ def test_a_task_that_is_abandoned_while_partitions_are_revoked_reports_nothing(c
 
 
 @pytest.mark.parametrize("swallow", [False, True])
-@pytest.mark.parametrize("order", [Order.STOP, Order.ABANDON])
+@pytest.mark.parametrize("order", [TaskCommand.STOP, TaskCommand.ABANDON])
 def test_a_task_that_is_stopped_while_it_reports_in_pre_commit_does_not_fail(
-    order: Order, swallow: bool, caplog: pytest.LogCaptureFixture
+    order: TaskCommand, swallow: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = script("snk")
     made.on_put = lambda task, records: full(made, task, records)
@@ -149,8 +149,8 @@ def test_a_task_that_is_stopped_while_it_reports_in_pre_commit_does_not_fail(
     assert made.names()[-2:] == ["close", "stop"]
 
 
-@pytest.mark.parametrize("order", [Order.STOP, Order.ABANDON])
-def test_an_except_exception_in_put_does_not_swallow_the_stop(order: Order, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("order", [TaskCommand.STOP, TaskCommand.ABANDON])
+def test_an_except_exception_in_put_does_not_swallow_the_stop(order: TaskCommand, caplog: pytest.LogCaptureFixture) -> None:
     made = script("snk")
     told: list[BaseException] = []
 
@@ -175,7 +175,7 @@ def test_an_except_exception_in_put_does_not_swallow_the_stop(order: Order, capl
 def test_a_task_that_fails_once_it_is_abandoned_reports_nothing() -> None:
     def failing(_task: Any, records: Any) -> None:
         if records:
-            task.orders.give(Order.ABANDON)
+            task.commands.give(TaskCommand.ABANDON)
             raise ValueError("disk full")
 
     made = script("snk", on_put=failing)

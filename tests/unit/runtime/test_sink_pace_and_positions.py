@@ -7,7 +7,7 @@ import pytest
 from sluiceway.api import TopicPartition
 from sluiceway.runtime.sink.batch_size import BatchSize
 from sluiceway.runtime.sink.bounded import within
-from sluiceway.runtime.sink.position_check import Positions
+from sluiceway.runtime.sink.position_check import PositionCheck
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -57,7 +57,7 @@ class Begins:
         self.asked = 0
         self.now = 0.0
         self.begin = 0
-        self.positions = Positions(self._of, lambda: self.now)
+        self.positions = PositionCheck(self._of, lambda: self.now)
 
     def _of(self, _partition: TopicPartition) -> int:
         self.asked += 1

@@ -10,12 +10,12 @@ from sluiceway.api import Converter, SchemaAndValue, SinkRecord, TopicPartition,
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import INT8_SCHEMA, STRING_SCHEMA, Header
 from sluiceway.errors import RetriableError
-from sluiceway.runtime.errors.errant_record_reporter import consumed
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.errors.errant_record_reporter import consumer_record_of
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
-from sluiceway.runtime.sink.sink_records import RecordReader
+from sluiceway.runtime.sink.sink_records import SinkRecordConverter
 from sluiceway.runtime.task_converters import task_converters
-from sluiceway.runtime.transforms.batch_transform import transformed
+from sluiceway.runtime.transforms.batch_transform import transform_batch
 from unit.runtime.chains import chain, sink, values
 
 
@@ -23,11 +23,11 @@ def message(offset: int, value: bytes | None, topic: str = "t", partition: int =
     return Message(topic=topic, partition=partition, offset=offset, value=value, **{"timestamp": (1, 1000), **more})
 
 
-def reader(**config: str) -> tuple[RecordReader, list[str]]:
+def reader(**config: str) -> tuple[SinkRecordConverter, list[str]]:
     topics: list[str] = []
     properties = {key.replace("_", "."): value for key, value in config.items()}
     worker = WorkerConfig.of({"key.converter": "StringConverter", "value.converter": "JsonConverter"})
-    return RecordReader(task_converters(properties, worker), Tolerance(properties), topics.append), topics
+    return SinkRecordConverter(task_converters(properties, worker), RetryWithToleranceOperator(properties), topics.append), topics
 
 
 def test_a_message_becomes_a_record_with_everything_in_it() -> None:
@@ -71,7 +71,9 @@ def test_the_batch_ends_before_a_message_that_cannot_be_converted(bad_at: int) -
 
 def test_a_chain_changes_what_the_task_sees_but_not_where_records_were_read_from() -> None:
     batch = reader()[0].read([message(5, None), message(6, None, partition=1)])
-    batch.transform(chain({"type": "RegexRouter", "regex": "t", "replacement": "u"}, in_place=True), Tolerance({}))
+    batch.transform(
+        chain({"type": "RegexRouter", "regex": "t", "replacement": "u"}, in_place=True), RetryWithToleranceOperator({})
+    )
     assert [(record.topic, record.original_topic, record.original_kafka_offset) for record in batch.records] == [
         ("u", "t", 5),
         ("u", "t", 6),
@@ -82,7 +84,7 @@ def test_a_chain_changes_what_the_task_sees_but_not_where_records_were_read_from
 
 def test_a_record_that_a_chain_drops_is_read_all_the_same() -> None:
     batch = reader()[0].read([message(5, None), message(6, None)])
-    batch.transform(chain({"type": "Filter"}), Tolerance({}))
+    batch.transform(chain({"type": "Filter"}), RetryWithToleranceOperator({}))
     assert (list(batch.records), batch.ends, batch.failure) == ([], {("t", 0): 7}, None)
 
 
@@ -93,7 +95,7 @@ def test_the_batch_ends_before_a_record_that_cannot_be_transformed_in_every_part
     places = [(0, 5, b'"1"'), (1, 8, b'"2"'), (0, 6, b'"x"'), (1, 9, b'"3"'), (2, 0, b'"4"'), (0, 7, b'"5"')]
     read = reader(value_converter="JsonConverter", value_converter_schemas_enable="false")[0]
     batch = read.read([message(offset, value, partition=partition) for partition, offset, value in places])
-    batch.transform(chain(CAST, in_place=True), Tolerance({}))
+    batch.transform(chain(CAST, in_place=True), RetryWithToleranceOperator({}))
     assert [record.value for record in batch.records] == [1, 2]
     assert batch.ends == {("t", 0): 6, ("t", 1): 9, ("t", 2): 0}
     assert str(batch.failure).startswith(
@@ -104,7 +106,7 @@ def test_the_batch_ends_before_a_record_that_cannot_be_transformed_in_every_part
 def test_a_record_that_cannot_be_transformed_is_skipped_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
     read = reader(value_converter="JsonConverter", value_converter_schemas_enable="false")[0]
     batch = read.read([message(offset, value) for offset, value in enumerate([b'"1"', b'"x"', b'"3"'])])
-    batch.transform(chain(CAST), Tolerance({"errors.tolerance": "all"}))
+    batch.transform(chain(CAST), RetryWithToleranceOperator({"errors.tolerance": "all"}))
     assert [record.value for record in batch.records] == [1, 3]
     assert (batch.ends, batch.failure) == ({("t", 0): 3}, None)
     assert "the record at offset 1 of t-0 cannot be transformed by t0" in caplog.text
@@ -147,10 +149,10 @@ def test_a_converter_that_is_not_ready_is_asked_again(part: str, failures: int, 
         "errors.retry.timeout": "10000",
         f"{part}.converter": f"{__name__}.Unready",
     }
-    tolerance = Tolerance(config, wait=wait)
+    tolerance = RetryWithToleranceOperator(config, wait=wait)
     tolerance._retries._clock = lambda: clock[0]
     Unready.left = failures
-    read = RecordReader(task_converters(config, WorkerConfig.of({})), tolerance, lambda _topic: None)
+    read = SinkRecordConverter(task_converters(config, WorkerConfig.of({})), tolerance, lambda _topic: None)
     batch = read.read([message(0, b"v", key=b"k", headers=[("h", b"1")])])
     assert [record.value for record in batch.records] == records
     assert (tolerance.counts.retries, tolerance.skipped) == (retries, 1 - len(records))
@@ -164,8 +166,8 @@ def test_another_order_while_a_converter_is_not_ready_leaves_the_batch() -> None
 
     config = {"value.converter": f"{__name__}.Unready", "errors.tolerance": "all", "errors.retry.timeout": "-1"}
     Unready.left = 100
-    tolerance = Tolerance(config, wait=wait)
-    read = RecordReader(task_converters(config, WorkerConfig.of({})), tolerance, lambda _topic: None)
+    tolerance = RetryWithToleranceOperator(config, wait=wait)
+    read = SinkRecordConverter(task_converters(config, WorkerConfig.of({})), tolerance, lambda _topic: None)
     with pytest.raises(Interrupted):
         read.read([message(0, b"v")])
     assert (tolerance.skipped, Unready.left) == (0, 99)
@@ -192,14 +194,14 @@ HOIST = {"type": "HoistField$Value", "field": "f"}
 @pytest.mark.parametrize("in_place", [True, False])
 def test_a_record_that_may_be_reported_keeps_its_bytes_through_the_chain_and_pickling(in_place: bool) -> None:
     config = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false", "errors.log.enable": "true"}
-    tolerance = Tolerance(config)
-    read = RecordReader(task_converters(config, WorkerConfig.of({})), tolerance, lambda _topic: None)
+    tolerance = RetryWithToleranceOperator(config)
+    read = SinkRecordConverter(task_converters(config, WorkerConfig.of({})), tolerance, lambda _topic: None)
     batch = read.read([message(7, b' "v" ', key=None, headers=[("h", b"1")])])
     batch.transform(chain(HOIST, in_place=in_place), tolerance)
     (record,) = batch.records
     assert record.value == {"f": "v"}
     for kept in (record, record.new_record(topic="u"), pickle.loads(pickle.dumps(record))):  # noqa: S301 (our own bytes)
-        original = consumed(kept)
+        original = consumer_record_of(kept)
         assert (original.topic, original.offset, original.value, list(original.headers)) == ("t", 7, b' "v" ', [("h", b"1")])
 
 
@@ -222,10 +224,10 @@ class NotYet(Transform):
 
 def test_records_that_a_chain_takes_later_come_in_their_places() -> None:
     config = {"errors.retry.timeout": "-1", "errors.tolerance": "all"}
-    tolerance = Tolerance(config, wait=lambda _seconds: None)
+    tolerance = RetryWithToleranceOperator(config, wait=lambda _seconds: None)
     NotYet.left = {"a": 7, "c": 5}
     records = [sink(value) for value in ("a", "b", "c", "d")]
-    made = transformed(chain({"type": f"{__name__}.NotYet"}), records, tolerance, place=str, original=consumed)
+    made = transform_batch(chain({"type": f"{__name__}.NotYet"}), records, tolerance, place=str, original=consumer_record_of)
     assert values(made.records) == ["a", "a+", "b", "b+", "c", "c+", "d", "d+"]
     assert (made.origins, made.failure, tolerance.skipped) == ([0, 0, 1, 1, 2, 2, 3, 3], None, 0)
     assert tolerance.counts.retries >= 2

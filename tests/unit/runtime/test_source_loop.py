@@ -11,9 +11,9 @@ from sluiceway.api import SourceRecord, Transform
 from sluiceway.data import STRING_SCHEMA, Header
 from sluiceway.errors import ConnectError, FencedError, RetriableError
 from sluiceway.runtime.source import record_sender as producing
-from sluiceway.runtime.task import Order
+from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.model import State
-from support.engine import Offsets, Orders, RunningTask
+from support.engine import Commands, Offsets, RunningTask
 from support.engine_connectors import ACKNOWLEDGED_SOURCE, SOURCE, Script, script
 from support.eventually import eventually
 from unit.runtime.chains import Closing, chain_config
@@ -90,8 +90,8 @@ def test_offsets_are_not_stored_before_kafka_has_the_records_and_are_at_the_next
         eventually(lambda: producers)
         producers[0].deaf = True
         eventually(lambda: values() == [b"a"])
-        polled = task.orders._asked
-        eventually(lambda: task.orders._asked > polled + 10)
+        polled = task.commands._asked
+        eventually(lambda: task.commands._asked > polled + 10)
         if producers[0].waiting:  # the record was produced after the producer went deaf
             assert task.offsets.puts == []
         producers[0].deaf = False
@@ -203,14 +203,14 @@ def test_pause_commits_and_polls_no_more_and_resume_goes_on() -> None:
     made = script("src", [record("a", 1)])
     with RunningTask(config(), worker()) as task:
         eventually(lambda: FakeProducer.made and values() == [b"a"])
-        task.orders.give(Order.PAUSE)
+        task.commands.give(TaskCommand.PAUSE)
         task.wait_for(State.PAUSED)
         assert stored(task) == {"position": 1}
         made.steps.append([record("b", 2)])
-        asked = task.orders._asked
-        eventually(lambda: task.orders._asked > asked + 5)
+        asked = task.commands._asked
+        eventually(lambda: task.commands._asked > asked + 5)
         assert values() == [b"a"]
-        task.orders.give(Order.RUN)
+        task.commands.give(TaskCommand.RUN)
         eventually(lambda: values() == [b"a", b"b"])
     assert task.reports.states == [State.RUNNING, State.PAUSED, State.RUNNING]
     assert stored(task) == {"position": 2}
@@ -220,7 +220,7 @@ def test_abandon_commits_nothing() -> None:
     script("src", [record("a", 1)])
     with RunningTask(config(), worker()) as task:
         eventually(lambda: FakeProducer.made and values() == [b"a"])
-        result = task.stop(Order.ABANDON)
+        result = task.stop(TaskCommand.ABANDON)
     assert not result.failed
     assert task.offsets.puts == []
     assert FakeProducer.made[-1].purged
@@ -240,10 +240,10 @@ def test_a_task_that_is_abandoned_during_its_last_commit_reports_nothing(
         if fails:
             eventually(lambda: "uncaught and unrecoverable" in caplog.text)
         else:
-            task.orders.give(Order.STOP)
-            asked = task.orders._asked
-            eventually(lambda: task.orders._asked > asked + 5)  # the last commit waits for Kafka
-        result = task.stop(Order.ABANDON)
+            task.commands.give(TaskCommand.STOP)
+            asked = task.commands._asked
+            eventually(lambda: task.commands._asked > asked + 5)  # the last commit waits for Kafka
+        result = task.stop(TaskCommand.ABANDON)
     assert result.failed is fails
     assert task.reports.states == [State.RUNNING]
     assert "Abandoned: stopping without a commit" in caplog.text
@@ -255,7 +255,7 @@ def test_a_task_that_is_abandoned_during_its_last_commit_reports_nothing(
 
 def test_a_task_that_fails_once_it_is_abandoned_reports_nothing() -> None:
     def failing(_task: Any) -> None:
-        task.orders.give(Order.ABANDON)
+        task.commands.give(TaskCommand.ABANDON)
         raise ValueError("broken pipe")
 
     script("src", on_start=failing)
@@ -303,7 +303,7 @@ def test_a_poll_that_does_not_wait_is_not_called_in_a_busy_loop(monkeypatch: pyt
 
     waits: list[float] = []
     monkeypatch.setattr("support.engine_connectors.ScriptedSourceTask.poll", poll)
-    monkeypatch.setattr(Orders, "wait", lambda _self, seconds: waits.append(seconds))
+    monkeypatch.setattr(Commands, "wait", lambda _self, seconds: waits.append(seconds))
     run_to_the_end()
     assert calls == len(waits) == 2
 
@@ -312,8 +312,8 @@ def test_the_offsets_interval_counts_while_nothing_is_polled() -> None:
     script("src", [record("a", 1)])
     with RunningTask(config(), worker(offset_flush_interval_ms="30")) as task:
         eventually(lambda: stored(task) == {"position": 1})
-        asked = task.orders._asked
-        eventually(lambda: task.orders._asked > asked + 10)
+        asked = task.commands._asked
+        eventually(lambda: task.commands._asked > asked + 10)
         assert task.result is None
     assert len(task.offsets.puts) == 1, "what is stored was stored again"
 

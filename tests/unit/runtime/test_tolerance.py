@@ -16,16 +16,16 @@ from sluiceway.errors import ConfigError, ConnectError, DataError, RetriableErro
 from sluiceway.kafka.dead_letter_headers import CONTEXT_PREFIX
 from sluiceway.runtime.errors import dead_letter_queue
 from sluiceway.runtime.errors.dead_letter_queue import DeadLetterQueue
-from sluiceway.runtime.errors.dead_letter_record import dead_letter
-from sluiceway.runtime.errors.processing_context import Consumed, Failure, Stage
-from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, Tolerance
+from sluiceway.runtime.errors.dead_letter_record import dead_letter_record
+from sluiceway.runtime.errors.processing_context import ConsumerRecord, ProcessingContext, Stage
+from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.storage.model import TaskId
 from unit.runtime.fake_clients import FakeProducer
 
 TASK = TaskId("orders", 3)
-MESSAGE = Consumed("t", 1, 42, 1, 1000, b"k", b"\xff", [("h", b"1")])
-FAILURE = Failure(Stage.VALUE_CONVERTER, JsonConverter, MESSAGE)
+MESSAGE = ConsumerRecord("t", 1, 42, 1, 1000, b"k", b"\xff", [("h", b"1")])
+FAILURE = ProcessingContext(Stage.VALUE_CONVERTER, JsonConverter, MESSAGE)
 LETTERS = {"errors.deadletterqueue.topic.name": "dlq"}
 ALL = {"errors.tolerance": "all"}
 
@@ -41,9 +41,9 @@ def queue(wait: Any = lambda _seconds: None) -> DeadLetterQueue:
     return DeadLetterQueue("dlq", {"delivery.report.only.error": False}, wait)
 
 
-def tolerance(config: dict[str, str], **more: Any) -> Tolerance:
-    letters = queue() if "errors.deadletterqueue.topic.name" in config else None
-    return Tolerance(config, task=TASK, wait=lambda _seconds: None, letters=letters, **more)
+def tolerance(config: dict[str, str], **more: Any) -> RetryWithToleranceOperator:
+    dead_letter_queue = queue() if "errors.deadletterqueue.topic.name" in config else None
+    return RetryWithToleranceOperator(config, task=TASK, wait=lambda _seconds: None, dead_letter_queue=dead_letter_queue, **more)
 
 
 def caught(error: Exception) -> Exception:
@@ -54,7 +54,7 @@ def caught(error: Exception) -> Exception:
         return raised
 
 
-def counts(made: Tolerance) -> dict[str, int]:
+def counts(made: RetryWithToleranceOperator) -> dict[str, int]:
     return {name: getattr(made.counts, name) for name in ErrorCounts.__slots__ if name != "last_error_timestamp"}
 
 
@@ -125,7 +125,7 @@ def test_the_log_line_is_connects(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_source_record_is_in_the_log_only_if_asked_for(caplog: pytest.LogCaptureFixture) -> None:
     record = SourceRecord({"file": "f"}, {"position": 1}, "t", "secret", STRING_SCHEMA)
-    failure = Failure(Stage.TRANSFORMATION, JsonConverter, record)
+    failure = ProcessingContext(Stage.TRANSFORMATION, JsonConverter, record)
     tolerance({**ALL, "errors.log.enable": "true"}).refuse("it", DataError("bad"), failure)
     assert "secret" not in caplog.text
     tolerance({**ALL, "errors.log.enable": "true", "errors.log.include.messages": "true"}).refuse("it", DataError("b"), failure)
@@ -166,8 +166,8 @@ def test_without_context_headers_a_dead_letter_has_only_its_own(producers: list[
 
 
 def test_a_record_without_a_time_has_none_as_a_dead_letter() -> None:
-    message = Consumed("t", 0, 0, 0, -1, None, None)
-    letter = dead_letter(Failure(Stage.TASK_PUT, SinkTask, message), DataError(""), TASK, context_headers=True)
+    message = ConsumerRecord("t", 0, 0, 0, -1, None, None)
+    letter = dead_letter_record(ProcessingContext(Stage.TASK_PUT, SinkTask, message), DataError(""), TASK, context_headers=True)
     assert (letter.key, letter.value, letter.timestamp) == (None, None, None)
     assert dict(letter.headers)[f"{CONTEXT_PREFIX}exception.message"] is None
 
@@ -182,7 +182,7 @@ def test_a_dead_letter_is_written_also_when_the_task_then_fails(producers: list[
 
 def test_a_dead_letter_topic_without_a_queue_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"errors\.deadletterqueue\.topic\.name"):
-        Tolerance(LETTERS)
+        RetryWithToleranceOperator(LETTERS)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,9 @@ def test_a_dead_letter_topic_without_a_queue_is_refused() -> None:
     ],
 )
 def test_the_dead_letter_of_a_source_is_json_as_far_as_that_goes(record: SourceRecord, value: Any) -> None:
-    letter = dead_letter(Failure(Stage.TRANSFORMATION, JsonConverter, record), DataError("bad"), TASK, context_headers=True)
+    letter = dead_letter_record(
+        ProcessingContext(Stage.TRANSFORMATION, JsonConverter, record), DataError("bad"), TASK, context_headers=True
+    )
     if value is None and record.value is not None:
         assert isinstance(orjson.loads(letter.value or b""), str)
     else:
@@ -209,7 +211,9 @@ def test_the_dead_letter_of_a_source_is_json_as_far_as_that_goes(record: SourceR
 
 def test_the_headers_of_a_source_record_are_kept() -> None:
     record = SourceRecord({}, {}, "t", None, headers=(Header("h", 1, INT32_SCHEMA), Header("bad", object())))
-    letter = dead_letter(Failure(Stage.TRANSFORMATION, JsonConverter, record), DataError("bad"), TASK, context_headers=False)
+    letter = dead_letter_record(
+        ProcessingContext(Stage.TRANSFORMATION, JsonConverter, record), DataError("bad"), TASK, context_headers=False
+    )
     assert letter.headers[0] == ("h", b"1")
     assert letter.headers[1][0] == "bad"
 
@@ -253,7 +257,7 @@ def test_a_full_buffer_is_waited_for_and_another_order_ends_that(producers: list
         if len(waits) == 2:
             raise Interrupted
 
-    made = Tolerance({**ALL, **LETTERS}, letters=queue(wait))
+    made = RetryWithToleranceOperator({**ALL, **LETTERS}, dead_letter_queue=queue(wait))
     producers[-1].room, producers[-1].deaf = 1, True
     made.refuse("the record", DataError("bad"), FAILURE)
     with pytest.raises(Interrupted):

@@ -7,7 +7,7 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, ConnectError, KafkaClientError
 from sluiceway.runtime.source import topic_creation
-from sluiceway.runtime.source.topic_creation import TopicCreation, TopicGroup, topic_groups
+from sluiceway.runtime.source.topic_creation import TopicCreation, TopicCreationGroup, topic_groups
 from sluiceway.storage.model import TaskId
 
 DEFAULT = {"topic.creation.default.partitions": "2", "topic.creation.default.replication.factor": "-1"}
@@ -33,8 +33,8 @@ def test_groups_inherit_the_defaults_counts_but_not_its_topic_settings() -> None
         },
     )
     assert topic_groups(config) == [
-        TopicGroup("a", 7, -1, {"retention.ms": "5"}, ("x.*", "y"), ("xx",)),
-        TopicGroup("default", 2, -1, {"cleanup.policy": "delete"}),
+        TopicCreationGroup("a", 7, -1, {"retention.ms": "5"}, ("x.*", "y"), ("xx",)),
+        TopicCreationGroup("default", 2, -1, {"cleanup.policy": "delete"}),
     ]
 
 
@@ -42,11 +42,11 @@ def test_groups_inherit_the_defaults_counts_but_not_its_topic_settings() -> None
     ("topic", "taken"), [("x", True), ("xab", True), ("axb", False), ("xx", False), ("y", True), ("yy", False), ("", False)]
 )
 def test_patterns_match_whole_names(topic: str, taken: bool) -> None:
-    assert TopicGroup("a", 1, 1, {}, ("x.*", "y"), ("xx",)).takes(topic) is taken
+    assert TopicCreationGroup("a", 1, 1, {}, ("x.*", "y"), ("xx",)).takes(topic) is taken
 
 
 def test_a_group_without_patterns_takes_nothing() -> None:
-    assert not TopicGroup("a", 1, 1).takes("t")
+    assert not TopicCreationGroup("a", 1, 1).takes("t")
 
 
 @pytest.mark.parametrize(

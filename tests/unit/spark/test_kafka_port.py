@@ -11,7 +11,7 @@ from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import FencedError, InternalTopicError, KafkaClientError
 from sluiceway.kafka.kafka_based_log import LogRecord
-from sluiceway.runtime.task import Order, TaskSpec
+from sluiceway.runtime.task import TaskCommand, TaskSpec
 from sluiceway.storage.codec import encode_logger_level
 from sluiceway.storage.factory import Stores
 from sluiceway.storage.memory import MemoryConfigStore
@@ -168,7 +168,7 @@ def test_a_task_hears_of_log_levels_that_are_set_for_the_cluster(monkeypatch: py
     monkeypatch.setattr(kafka_port, "TopicTail", Tail)
     worker = WorkerConfig.of({"config.storage.topic": "configs", "status.storage.topic": "statuses"})
     spec = TaskSpec(id=TaskId("c", 0), config={}, worker=worker, worker_id="me:1", generation=1, sink=False)
-    control = KafkaControl(spec, {}, Order.RUN)
+    control = KafkaControl(spec, {}, TaskCommand.RUN)
     tail: Tail = control._tail  # type: ignore[assignment]
 
     def record(topic: str, logger: str, level: str) -> LogRecord:
@@ -182,6 +182,6 @@ def test_a_task_hears_of_log_levels_that_are_set_for_the_cluster(monkeypatch: py
         record("statuses", "connector.c", "ERROR"),
         record("configs", "org.a", "WARN"),
     ]
-    assert control.order() is Order.RUN
+    assert control.command() is TaskCommand.RUN
     assert logging.getLogger("sluiceway").level == logging.DEBUG
     assert logging.getLogger("org.a").level == logging.WARNING

@@ -13,7 +13,7 @@ from typing import Any
 from sluiceway.errors import ConnectError, KafkaClientError
 from sluiceway.kafka.clients import producer
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
-from sluiceway.runtime.errors.dead_letter_record import DeadLetter
+from sluiceway.runtime.errors.dead_letter_record import DeadLetterRecord
 from sluiceway.runtime.errors.retries import Wait
 
 log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ _CLOSE_SECONDS = 1.0
 _LOG_SECONDS = 1.0
 
 
-class LetterFuture(Future[None]):
+class DeadLetterQueueFuture(Future[None]):
     """Is done once a dead letter is in Kafka. Waiting for it does the producer's work, so a task may wait inside ``put``."""
 
     def __init__(self, serve: Callable[[float], object]) -> None:
@@ -63,10 +63,10 @@ class DeadLetterQueue:
         self._failure: ConnectError | None = None
         self._next_log = 0.0
 
-    def send(self, letter: DeadLetter) -> Future[None]:
+    def send(self, letter: DeadLetterRecord) -> Future[None]:
         """Hand a letter to the producer, waiting while its buffer is full. Raises ConnectError, and what ``wait`` raises."""
         doing = f"write a dead letter to topic {self.topic}"
-        sent = LetterFuture(self._producer.poll)
+        sent = DeadLetterQueueFuture(self._producer.poll)
         options: dict[str, Any] = {} if letter.timestamp is None else {"timestamp": letter.timestamp}
 
         def delivered(error: Any, _message: Any) -> None:
@@ -113,7 +113,7 @@ class DeadLetterQueue:
                 self._producer.flush(_CLOSE_SECONDS)
             self._producer.purge(blocking=False)
 
-    def _produce(self, letter: DeadLetter, options: Mapping[str, Any]) -> None:
+    def _produce(self, letter: DeadLetterRecord, options: Mapping[str, Any]) -> None:
         started = time.monotonic()
         while True:
             try:
@@ -128,7 +128,7 @@ class DeadLetterQueue:
                 log.warning("Waiting for topic %s to take dead letters; nothing is read meanwhile", self.topic)
             self._wait(0 if patient else _WAIT_SECONDS)
 
-    def _delivered(self, sent: LetterFuture, error: ConnectError | None) -> None:
+    def _delivered(self, sent: DeadLetterQueueFuture, error: ConnectError | None) -> None:
         with self._lock:
             self._pending -= 1
         if error is None:

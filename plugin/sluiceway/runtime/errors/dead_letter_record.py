@@ -12,13 +12,13 @@ from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import Schema, java_text
 from sluiceway.errors import trace_of
 from sluiceway.kafka.dead_letter_headers import CONTEXT_PREFIX, SOURCE_OFFSET, SOURCE_PARTITION
-from sluiceway.runtime.errors.processing_context import Consumed, Failure, class_name
+from sluiceway.runtime.errors.processing_context import ConsumerRecord, ProcessingContext, class_name
 from sluiceway.storage.model import TaskId
 
 Header = tuple[str, "bytes | None"]
 
 
-class DeadLetter(NamedTuple):
+class DeadLetterRecord(NamedTuple):
     """What is written to the dead letter topic; ``timestamp`` in milliseconds since the epoch, None for now."""
 
     key: bytes | None
@@ -27,7 +27,9 @@ class DeadLetter(NamedTuple):
     timestamp: int | None
 
 
-def dead_letter(failure: Failure, error: BaseException, task: TaskId, *, context_headers: bool) -> DeadLetter:
+def dead_letter_record(
+    failure: ProcessingContext, error: BaseException, task: TaskId, *, context_headers: bool
+) -> DeadLetterRecord:
     """Return the dead letter of a record.
 
     A sink's has the bytes that were read from Kafka. A source's record has none yet: its key, value and header values are
@@ -40,17 +42,19 @@ def dead_letter(failure: Failure, error: BaseException, task: TaskId, *, context
     return letter
 
 
-def _of_consumed(original: Consumed) -> DeadLetter:
+def _of_consumed(original: ConsumerRecord) -> DeadLetterRecord:
     timestamp = original.timestamp if original.timestamp_type and original.timestamp >= 0 else None
-    return DeadLetter(original.key, original.value, list(original.headers), timestamp)
+    return DeadLetterRecord(original.key, original.value, list(original.headers), timestamp)
 
 
-def _of_source(record: SourceRecord) -> DeadLetter:
+def _of_source(record: SourceRecord) -> DeadLetterRecord:
     headers = [(name, _json(schema, value)) for name, value, schema in record.headers]
-    return DeadLetter(_json(record.key_schema, record.key), _json(record.value_schema, record.value), headers, record.timestamp)
+    return DeadLetterRecord(
+        _json(record.key_schema, record.key), _json(record.value_schema, record.value), headers, record.timestamp
+    )
 
 
-def _context(failure: Failure, error: BaseException, task: TaskId) -> list[Header]:
+def _context(failure: ProcessingContext, error: BaseException, task: TaskId) -> list[Header]:
     """Return Connect's headers in Connect's order; all values are texts."""
     original = failure.original
     if isinstance(original, SourceRecord):

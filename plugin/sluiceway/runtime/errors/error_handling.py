@@ -8,7 +8,7 @@ from sluiceway.kafka.dead_letter_headers import ensure_dead_letter_topic
 from sluiceway.runtime.errors.dead_letter_queue import DeadLetterQueue
 from sluiceway.runtime.errors.error_settings import ErrorSettings
 from sluiceway.runtime.errors.retries import Wait
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import check_interrupted
 from sluiceway.runtime.task import TaskControl, TaskSpec
 
@@ -17,23 +17,23 @@ from sluiceway.runtime.task import TaskControl, TaskSpec
 _PRODUCER = {"delivery.timeout.ms": "240000", "queue.buffering.max.messages": "10000", "queue.buffering.max.kbytes": "16384"}
 
 
-def task_tolerance(spec: TaskSpec, wait: Wait) -> Tolerance:
+def retry_with_tolerance_operator(spec: TaskSpec, wait: Wait) -> RetryWithToleranceOperator:
     """Return a task's error handling; creates its dead letter topic where that is missing. Runs on an executor.
 
     ``wait`` is how the task waits for a number of seconds, 0 included; it raises if there is another order. Raises
     ConfigError for wrong settings, KafkaClientError if there is no dead letter topic and none can be created.
     """
     settings = ErrorSettings.of(spec.config)
-    letters = None
+    dead_letter_queue = None
     if settings.dead_letter_topic:
         ensure_dead_letter_topic(
             spec.worker, settings.dead_letter_topic, settings.dead_letter_replicas, overrides(spec.config, "admin")
         )
-        letters = DeadLetterQueue(settings.dead_letter_topic, _letters_config(spec), wait)
-    return Tolerance(spec.config, task=spec.id, wait=wait, letters=letters)
+        dead_letter_queue = DeadLetterQueue(settings.dead_letter_topic, _letters_config(spec), wait)
+    return RetryWithToleranceOperator(spec.config, task=spec.id, wait=wait, dead_letter_queue=dead_letter_queue)
 
 
-def waiting_for(control: TaskControl) -> Wait:
+def interruptible_wait(control: TaskControl) -> Wait:
     """Return how a source task waits: until there is another order or the time is over. It raises when told to stop."""
 
     def wait(seconds: float) -> None:

@@ -24,7 +24,7 @@ class Stage(enum.Enum):
     KAFKA_PRODUCE = enum.auto()
 
 
-class Consumed(NamedTuple):
+class ConsumerRecord(NamedTuple):
     """A record as it was read from Kafka, before any converter. Picklable.
 
     ``timestamp`` is in milliseconds since the epoch; ``timestamp_type`` is 1 for create time, 2 for log append time, 0 for none.
@@ -40,7 +40,7 @@ class Consumed(NamedTuple):
     headers: Sequence[tuple[str, bytes | None]] = ()
 
     @classmethod
-    def of(cls, message: Message) -> Consumed:
+    def of(cls, message: Message) -> ConsumerRecord:
         kind, timestamp = message.timestamp()
         headers: Any = message.headers() or ()
         return cls(
@@ -48,7 +48,7 @@ class Consumed(NamedTuple):
         )
 
     @classmethod
-    def place_of(cls, record: SinkRecord) -> Consumed:
+    def without_payload(cls, record: SinkRecord) -> ConsumerRecord:
         """Return where a record was read, without what was read: for records whose messages are not kept."""
         return cls(
             record.original_topic,
@@ -59,12 +59,12 @@ class Consumed(NamedTuple):
         )
 
 
-class Failure(NamedTuple):
+class ProcessingContext(NamedTuple):
     """One failed operation on one record; ``executing_class`` is that of the converter, transform or task."""
 
     stage: Stage
     executing_class: type
-    original: Consumed | SourceRecord
+    original: ConsumerRecord | SourceRecord
 
 
 def class_name(kind: type) -> str:
@@ -72,14 +72,14 @@ def class_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def log_text(failure: Failure, task: TaskId, *, include_record: bool) -> str:
+def log_text(failure: ProcessingContext, task: TaskId, *, include_record: bool) -> str:
     """Return Connect's log line for a failure; only with ``include_record`` does it tell of the record itself."""
     record = _record_text(failure.original) if include_record else ""
     stage = f"Executing stage '{failure.stage.name}' with class '{class_name(failure.executing_class)}'"
     return f"Error encountered in task {task}. {stage}{record}."
 
 
-def _record_text(original: Consumed | SourceRecord) -> str:
+def _record_text(original: ConsumerRecord | SourceRecord) -> str:
     if isinstance(original, SourceRecord):
         return f", where source record is = {original}"
     text = f", where consumed record is {{topic='{original.topic}', partition={original.partition}, offset={original.offset}"

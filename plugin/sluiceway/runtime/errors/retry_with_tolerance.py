@@ -12,9 +12,9 @@ from typing import TypeVar
 from sluiceway.config.sink_keys import DLQ_TOPIC
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.runtime.errors.dead_letter_queue import DeadLetterQueue
-from sluiceway.runtime.errors.dead_letter_record import dead_letter
+from sluiceway.runtime.errors.dead_letter_record import dead_letter_record
 from sluiceway.runtime.errors.error_settings import ErrorSettings
-from sluiceway.runtime.errors.processing_context import Failure, log_text
+from sluiceway.runtime.errors.processing_context import ProcessingContext, log_text
 from sluiceway.runtime.errors.retries import Retries, Wait
 from sluiceway.storage.model import TaskId
 
@@ -49,7 +49,7 @@ class ErrorCounts:
     """Milliseconds since the epoch; 0 if there was no error."""
 
 
-class Tolerance:
+class RetryWithToleranceOperator:
     """Fails the task at the first bad record, or, with ``errors.tolerance=all``, leaves bad records out and counts them.
 
     For one task; on an executor. ``wait`` is how the task waits between attempts, ``letters`` where dead letters go.
@@ -62,15 +62,15 @@ class Tolerance:
         *,
         task: TaskId = _NOBODY,
         wait: Wait = time.sleep,
-        letters: DeadLetterQueue | None = None,
+        dead_letter_queue: DeadLetterQueue | None = None,
     ) -> None:
         """Raises ConfigError for settings that cannot be used, such as a dead letter topic without ``letters``."""
         self.settings = settings = ErrorSettings.of(config)
-        if settings.dead_letter_topic and letters is None:
+        if settings.dead_letter_topic and dead_letter_queue is None:
             raise ConfigError(DLQ_TOPIC, settings.dead_letter_topic, "this task cannot write dead letters; remove it")
         self.counts = ErrorCounts()
         self._task = task
-        self._letters = letters
+        self._dead_letter_queue = dead_letter_queue
         self._retries = Retries(
             settings.retry_seconds, settings.retry_delay_seconds, wait, retried=self._count_retry, failed=self._count_failure
         )
@@ -81,7 +81,7 @@ class Tolerance:
         """How many records were left out."""
         return self.counts.records_skipped
 
-    def recover(self, operation: Callable[[], T], what: str, error: Exception, failure: Failure) -> T | None:
+    def recover(self, operation: Callable[[], T], what: str, error: Exception, failure: ProcessingContext) -> T | None:
         """Try an operation that has failed with ``error`` again while that is retriable, then ``refuse`` the record.
 
         Returns the operation's result, or None if the record is to be left out. What ``wait`` raises passes through.
@@ -93,20 +93,20 @@ class Tolerance:
             self._give_up(what, last, failure)
             return None
 
-    def refuse(self, what: str, error: Exception, failure: Failure | None = None) -> None:
+    def refuse(self, what: str, error: Exception, failure: ProcessingContext | None = None) -> None:
         """Take note of a bad record; ``what`` says which and what failed. Raises ConnectError unless it may be left out."""
         self._count_failure()
         self._give_up(what, error, failure)
 
-    def report(self, what: str, error: Exception, failure: Failure) -> Future[None]:
+    def report(self, what: str, error: Exception, failure: ProcessingContext) -> Future[None]:
         """Take note of a bad record as ``refuse`` does; the future is done once its dead letter, if any, is in Kafka."""
         self._count_failure()
         return self._give_up(what, error, failure)
 
     def serve(self) -> None:
         """Take note of what became of dead letters. Raises ConnectError if one was lost."""
-        if self._letters is not None:
-            self._letters.serve()
+        if self._dead_letter_queue is not None:
+            self._dead_letter_queue.serve()
 
     def settle(self, seconds: float, check: Callable[[], None] = _nothing) -> bool:
         """Wait until all dead letters are in Kafka; False if that takes longer than ``seconds``. To be asked before a commit.
@@ -114,16 +114,16 @@ class Tolerance:
         ``check`` is called now and then and raises to give up. Raises ConnectError if a dead letter was lost: then no
         offset may be committed any more.
         """
-        return self._letters is None or self._letters.flush(seconds, check)
+        return self._dead_letter_queue is None or self._dead_letter_queue.flush(seconds, check)
 
     def close(self) -> None:
         """Say how many records were left out, and close what dead letters are written with. Never raises."""
         if self.skipped:
             log.warning("%s left out %d records in all: %s", self._task, self.skipped, self.counts)
-        if self._letters is not None:
-            self._letters.close()
+        if self._dead_letter_queue is not None:
+            self._dead_letter_queue.close()
 
-    def _give_up(self, what: str, error: Exception, failure: Failure | None) -> Future[None]:
+    def _give_up(self, what: str, error: Exception, failure: ProcessingContext | None) -> Future[None]:
         counts = self.counts
         counts.record_errors += 1
         counts.last_error_timestamp = time.time_ns() // 1_000_000
@@ -135,16 +135,16 @@ class Tolerance:
             self._log_sparingly(what, error)
         return letter
 
-    def _report(self, error: Exception, failure: Failure | None) -> Future[None]:
+    def _report(self, error: Exception, failure: ProcessingContext | None) -> Future[None]:
         """Write to the log and to the dead letter topic what the settings ask for, also when the task then fails."""
         if failure is not None and self.settings.log:
             log.error(log_text(failure, self._task, include_record=self.settings.log_messages), exc_info=error)
             self.counts.errors_logged += 1
-        if failure is None or self._letters is None:
+        if failure is None or self._dead_letter_queue is None:
             return _done()
         self.counts.deadletterqueue_produce_requests += 1
-        letter = dead_letter(failure, error, self._task, context_headers=self.settings.dead_letter_headers)
-        sent = self._letters.send(letter)
+        letter = dead_letter_record(failure, error, self._task, context_headers=self.settings.dead_letter_headers)
+        sent = self._dead_letter_queue.send(letter)
         sent.add_done_callback(self._count_letter)
         return sent
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping
 
 from sluiceway.api import SinkTask, TopicPartition
 from sluiceway.runtime.interrupts import Interrupted
-from sluiceway.runtime.sink.sink_records import Batch
-from sluiceway.runtime.sink.sink_task_context import SinkContext
+from sluiceway.runtime.sink.sink_records import SinkBatch
+from sluiceway.runtime.sink.sink_task_context import WorkerSinkTaskContext
 from sluiceway.runtime.sink.task_consumer import TaskConsumer
 
 log = logging.getLogger(__name__)
 
 
-class SinkCommits:
+class SinkOffsetCommitter:
     """Keeps what ``put`` has taken and commits what ``pre_commit`` returns, each ``interval`` seconds. For one thread.
 
     ``settled`` says whether the dead letters of everything taken are in Kafka, waiting so many seconds for that at most, and
@@ -27,7 +27,7 @@ class SinkCommits:
         self,
         task: SinkTask,
         consumer: TaskConsumer,
-        context: SinkContext,
+        context: WorkerSinkTaskContext,
         interval: float,
         *,
         settled: Callable[[float], bool] = lambda _seconds: True,
@@ -45,7 +45,7 @@ class SinkCommits:
         self.taken: dict[TopicPartition, int] = {}
         """The next offset to read of each partition that the task has taken records of."""
 
-    def took(self, batch: Batch) -> None:
+    def took(self, batch: SinkBatch) -> None:
         """Note that ``put`` has returned for a batch."""
         for partition, start in batch.starts.items():
             self._consumer.committed.setdefault(partition, start)

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 _LOOK_SECONDS = 60.0
 
 
-class Positions:
+class PositionCheck:
     """The next offset expected of each partition. A jump is never silent, whatever ``auto.offset.reset`` says.
 
     Offsets may have gaps (compaction, transactions' markers), so of a jump ahead it is asked where the partition begins

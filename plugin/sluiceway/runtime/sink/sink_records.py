@@ -11,13 +11,13 @@ from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError
 from sluiceway.kafka.clients import Message
-from sluiceway.runtime.errors.errant_record_reporter import MessageRecord, consumed, with_messages
-from sluiceway.runtime.errors.processing_context import Consumed, Failure, Stage
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.errors.errant_record_reporter import InternalSinkRecord, consumer_record_of, with_originals
+from sluiceway.runtime.errors.processing_context import ConsumerRecord, ProcessingContext, Stage
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.task_converters import Converters
-from sluiceway.runtime.transforms.batch_transform import transformed
-from sluiceway.runtime.transforms.transformation_chain import Chain
+from sluiceway.runtime.transforms.batch_transform import transform_batch
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain
 
 Decode = Callable[[bytes | None], tuple[Schema | None, Any]]
 
@@ -26,7 +26,7 @@ _STAGES = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
 
 
 @dataclass(slots=True)
-class Batch:
+class SinkBatch:
     """Records for one ``put``. ``starts`` are the first offsets in it, ``ends`` the next ones after it.
 
     ``failure`` is what became of the first message that could not be converted or transformed; the batch ends before it.
@@ -37,12 +37,12 @@ class Batch:
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     failure: Exception | Interrupted | None = None
 
-    def transform(self, chain: Chain[SinkRecord], tolerance: Tolerance) -> None:
+    def transform(self, chain: TransformationChain[SinkRecord], tolerance: RetryWithToleranceOperator) -> None:
         """Put what the chain makes of the records in their place. Offsets go by where they were read from (KIP-793)."""
         records = self.records
-        made = transformed(chain, records, tolerance, place=_place, original=consumed)
+        made = transform_batch(chain, records, tolerance, place=_place, original=consumer_record_of)
         keep = tolerance.settings.reports and made.records is not records
-        self.records = with_messages(made, records) if keep else made.records
+        self.records = with_originals(made, records) if keep else made.records
         if made.failure is not None:
             self.failure = made.failure
             for record in reversed(records[made.taken :]):  # the first of each partition is the next to read
@@ -60,19 +60,19 @@ class Batch:
             self.ends.pop(partition, None)
 
 
-class RecordReader:
+class SinkRecordConverter:
     """Converts messages. ``new_topic`` is called with each topic that is read from for the first time."""
 
-    def __init__(self, converters: Converters, tolerance: Tolerance, new_topic: Callable[[str], None]) -> None:
+    def __init__(self, converters: Converters, tolerance: RetryWithToleranceOperator, new_topic: Callable[[str], None]) -> None:
         self._converters = converters
         self._tolerance = tolerance
         self._new_topic = new_topic
-        self._new_record: type[SinkRecord] = MessageRecord if tolerance.settings.reports else SinkRecord
+        self._new_record: type[SinkRecord] = InternalSinkRecord if tolerance.settings.reports else SinkRecord
         self._decoders: dict[str, tuple[Decode, Decode]] = {}
 
-    def read(self, messages: Sequence[Message]) -> Batch:
+    def read(self, messages: Sequence[Message]) -> SinkBatch:
         """Return messages as a batch of records. What a wait between two attempts raises passes through."""
-        batch = Batch()
+        batch = SinkBatch()
         records: list[SinkRecord] = []
         topic, partition, offset = "", -1, -1
         for message in messages:
@@ -103,8 +103,8 @@ class RecordReader:
                     kind,
                     self._converters.headers_from_kafka(topic, headers) if headers else (),
                 )
-                if type(record) is MessageRecord:
-                    record.message = Consumed.of(message)
+                if type(record) is InternalSinkRecord:
+                    record.message = ConsumerRecord.of(message)
                 records.append(record)
             except Exception as error:  # noqa: BLE001 (a converter may raise anything; the tolerance decides)
                 try:
@@ -122,7 +122,7 @@ class RecordReader:
 
     def _carefully(self, message: Message, failed: int, error: Exception) -> SinkRecord | None:
         """Convert a message whose stage number ``failed`` has failed once; None if it is to be left out."""
-        original = Consumed.of(message)
+        original = ConsumerRecord.of(message)
         parts: list[Any] = []
         for number, (operation, kind) in enumerate(self._operations(original)):
             if number > failed:  # the first attempt is still to be made
@@ -135,7 +135,7 @@ class RecordReader:
                 parts.append(operation())
                 continue
             what = f"the record at offset {original.offset} of {original.topic}-{original.partition} cannot be converted"
-            part = self._tolerance.recover(operation, what, error, Failure(_STAGES[number], kind, original))
+            part = self._tolerance.recover(operation, what, error, ProcessingContext(_STAGES[number], kind, original))
             if part is None:
                 return None
             parts.append(part)
@@ -153,11 +153,11 @@ class RecordReader:
             timed,
             headers,
         )
-        if isinstance(record, MessageRecord):
+        if isinstance(record, InternalSinkRecord):
             record.message = original
         return record
 
-    def _operations(self, message: Consumed) -> list[tuple[Callable[[], Any], type]]:
+    def _operations(self, message: ConsumerRecord) -> list[tuple[Callable[[], Any], type]]:
         """Return the conversions of a message in order of their stages, with the converters' classes."""
         decode_key, decode_value = self._decoders_for(message.topic)
         converters = self._converters

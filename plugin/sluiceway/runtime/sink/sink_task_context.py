@@ -19,7 +19,7 @@ class PartitionControl(Protocol):
     def release(self, partitions: frozenset[TopicPartition]) -> None: ...
 
 
-class SinkContext:
+class WorkerSinkTaskContext:
     """See ``SinkTaskContext``. Wishes that the loop fulfils between two calls of the task are kept until it takes them."""
 
     def __init__(

@@ -16,7 +16,7 @@ from sluiceway.kafka.clients import Message, consumer_config
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.sink.bounded import within
-from sluiceway.runtime.sink.position_check import Positions
+from sluiceway.runtime.sink.position_check import PositionCheck
 from sluiceway.runtime.task import TaskSpec
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ _LIST_SECONDS = 30.0
 _OFFSETS_SECONDS = 10.0
 
 
-class Rebalances(Protocol):
+class RebalanceListener(Protocol):
     """Told of partitions that come and go, during a call of ``poll`` or ``idle``."""
 
     def assigned(self, partitions: frozenset[TopicPartition]) -> Mapping[TopicPartition, int]:
@@ -88,7 +88,7 @@ def starts_of(messages: Sequence[Message]) -> dict[TopicPartition, int]:
 class TaskConsumer:
     """For one thread, on an executor. Offsets are the next to read."""
 
-    def __init__(self, config: Mapping[str, str], rebalances: Rebalances, batch_size: int) -> None:
+    def __init__(self, config: Mapping[str, str], rebalances: RebalanceListener, batch_size: int) -> None:
         self._config = {**config, "on_commit": self._on_commit}
         self._cooperative = "cooperative" in config.get("partition.assignment.strategy", "")
         self._rebalances = rebalances
@@ -99,7 +99,7 @@ class TaskConsumer:
         self._failure: BaseException | None = None
         self._closing = False
         self._giving_up = False
-        self.positions = Positions(self._begin)
+        self.positions = PositionCheck(self._begin)
         self.assignment: frozenset[TopicPartition] = frozenset()
         self.committed: dict[TopicPartition, int] = {}
         self.at_end: set[TopicPartition] = set()

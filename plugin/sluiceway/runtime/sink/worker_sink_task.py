@@ -12,21 +12,21 @@ from sluiceway import discovery
 from sluiceway.api import SinkRecord, SinkTask, TopicPartition
 from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.errors import ConfigError, FencedError, RetriableError, trace_of
-from sluiceway.runtime.errors.errant_record_reporter import ErrantRecords
-from sluiceway.runtime.errors.error_handling import task_tolerance
+from sluiceway.runtime.errors.errant_record_reporter import WorkerErrantRecordReporter
+from sluiceway.runtime.errors.error_handling import retry_with_tolerance_operator
 from sluiceway.runtime.errors.error_settings import ErrorSettings
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
-from sluiceway.runtime.garbage import collect_seldom
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
+from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.runtime.interrupts import Abandoned, Interrupted, check_abandoned
 from sluiceway.runtime.sink.batch_size import BatchSize
-from sluiceway.runtime.sink.offset_commits import SinkCommits
-from sluiceway.runtime.sink.sink_records import Batch, RecordReader
-from sluiceway.runtime.sink.sink_task_context import SinkContext
+from sluiceway.runtime.sink.offset_commits import SinkOffsetCommitter
+from sluiceway.runtime.sink.sink_records import SinkBatch, SinkRecordConverter
+from sluiceway.runtime.sink.sink_task_context import WorkerSinkTaskContext
 from sluiceway.runtime.sink.subscription import Subscription
 from sluiceway.runtime.sink.task_consumer import TaskConsumer, sink_consumer, starts_of
-from sluiceway.runtime.task import Order, TaskResult, TaskServices, TaskSpec
+from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
 from sluiceway.runtime.task_converters import Converters, task_converters
-from sluiceway.runtime.transforms.transformation_chain import Chain, chain_of
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of
 from sluiceway.storage.model import State
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def run_sink(spec: TaskSpec, services: TaskServices) -> TaskResult:
 
     Runs on an executor, in the calling thread. Never raises for a task's failure: it is reported and returned.
     """
-    collect_seldom()
+    raise_gc_threshold()
     return _SinkLoop(spec, services).run()
 
 
@@ -59,9 +59,9 @@ class _SinkLoop:
         self._in_task = False
         self._task: SinkTask | None = None
         self._consumer: TaskConsumer | None = None
-        self._chain: Chain[SinkRecord] = Chain()
+        self._chain: TransformationChain[SinkRecord] = TransformationChain()
         self._converters: Converters | None = None
-        self._tolerance: Tolerance | None = None
+        self._tolerance: RetryWithToleranceOperator | None = None
 
     def run(self) -> TaskResult:
         try:
@@ -85,15 +85,15 @@ class _SinkLoop:
         task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
         if not issubclass(task_class, SinkTask):
             raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a sink connector")
-        self._tolerance = tolerance = task_tolerance(spec, self._wait)
-        self._reader = RecordReader(converters, tolerance, self._reporter.topic)
+        self._tolerance = tolerance = retry_with_tolerance_operator(spec, self._wait)
+        self._reader = SinkRecordConverter(converters, tolerance, self._reporter.topic)
         settings, most = sink_consumer(spec)
         self._batch_size = BatchSize(most, float(settings.get("max.poll.interval.ms", _MAX_POLL_INTERVAL)) / 1000 * _BUSY_PART)
         self._consumer = consumer = TaskConsumer(settings, self, most)
         task = task_class()
-        self._errant = ErrantRecords(tolerance, converters) if tolerance.settings.reports else None
-        self._context = SinkContext(config, consumer, self._errant)
-        self._commits = SinkCommits(
+        self._errant = WorkerErrantRecordReporter(tolerance, converters) if tolerance.settings.reports else None
+        self._context = WorkerSinkTaskContext(config, consumer, self._errant)
+        self._commits = SinkOffsetCommitter(
             task,
             consumer,
             self._context,
@@ -155,7 +155,7 @@ class _SinkLoop:
         finally:
             self._in_task = before
 
-    def _put(self, batch: Batch) -> None:
+    def _put(self, batch: SinkBatch) -> None:
         """Give a batch to the task until it takes it. Raises Interrupted if another order comes first."""
         assert self._task is not None  # noqa: S101 (start made it)
         default = _BACKOFF_SECONDS[0]
@@ -174,7 +174,7 @@ class _SinkLoop:
             self._wait(seconds)
             self._drop_gone(batch)
 
-    def _drop_gone(self, batch: Batch) -> None:
+    def _drop_gone(self, batch: SinkBatch) -> None:
         """Leave out partitions that were lost while something was waited for."""
         if self._gone:
             batch.drop(self._gone)
@@ -191,10 +191,10 @@ class _SinkLoop:
             self._consumer.pause()
         try:
             while True:
-                order = self._control.order()
-                if order is Order.ABANDON:
+                order = self._control.command()
+                if order is TaskCommand.ABANDON:
                     raise Abandoned
-                if order is Order.STOP or (order is Order.PAUSE and not self._in_task):
+                if order is TaskCommand.STOP or (order is TaskCommand.PAUSE and not self._in_task):
                     raise Interrupted
                 left = until - time.monotonic()
                 if left <= 0:
@@ -212,7 +212,7 @@ class _SinkLoop:
             self._errant.check()
 
     def _settled(self, seconds: float) -> bool:
-        """See ``SinkCommits``; what the task reported in ``pre_commit`` counts, too."""
+        """See ``SinkOffsetCommitter``; what the task reported in ``pre_commit`` counts, too."""
         assert self._tolerance is not None  # noqa: S101 (start made it)
         self._check_reported()
         return self._tolerance.settle(seconds, functools.partial(check_abandoned, self._control))
@@ -236,16 +236,16 @@ class _SinkLoop:
 
     def _obey(self) -> bool:
         """Follow orders: wait here while paused; False to stop."""
-        order = self._control.order()
-        if order is Order.PAUSE:
+        order = self._control.command()
+        if order is TaskCommand.PAUSE:
             self._pause()
-            order = self._control.order()
-        if order is Order.ABANDON:
+            order = self._control.command()
+        if order is TaskCommand.ABANDON:
             raise Abandoned
-        if order is Order.RUN and not self._running:
+        if order is TaskCommand.RUN and not self._running:
             self._reporter.report(State.RUNNING)
             self._running = True
-        return order is not Order.STOP
+        return order is not TaskCommand.STOP
 
     def _pause(self) -> None:
         """Commit, and wait for another order; the group membership is kept."""
@@ -255,12 +255,12 @@ class _SinkLoop:
         self._consumer.pause()
         self._reporter.report(State.PAUSED)
         self._running = False
-        while self._control.order() is Order.PAUSE:
+        while self._control.command() is TaskCommand.PAUSE:
             self._consumer.idle(_POLL_SECONDS)
         self._consumer.resume()
 
     def assigned(self, partitions: frozenset[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """See ``Rebalances``."""
+        """See ``RebalanceListener``."""
         if self._task is None or not partitions:
             return {}
         log.info("Assigned %s", _names(partitions))
@@ -271,14 +271,14 @@ class _SinkLoop:
         return rewinds
 
     def revoked(self, partitions: frozenset[TopicPartition]) -> None:
-        """See ``Rebalances``."""
+        """See ``RebalanceListener``."""
         if partitions:
             with self._task_call():
                 self._commits.commit_finally(partitions)
             self.lost(partitions)
 
     def lost(self, partitions: frozenset[TopicPartition]) -> None:
-        """See ``Rebalances``."""
+        """See ``RebalanceListener``."""
         if self._task is None or not partitions:
             return
         log.info("Giving up %s", _names(partitions))

@@ -10,10 +10,10 @@ from typing import Protocol
 from sluiceway.api import SourceRecord
 from sluiceway.errors import ConnectError, FencedError, InternalTopicError, KafkaClientError
 from sluiceway.kafka.producer_transactions import ProducerTransactions
-from sluiceway.runtime.source.offset_storage import OffsetWriter
+from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
 from sluiceway.runtime.source.record_sender import Acknowledge, RecordSender
-from sluiceway.runtime.source.submitted_records import Outgoing
-from sluiceway.runtime.source.transaction_boundary import Boundary, Verdict
+from sluiceway.runtime.source.submitted_records import SubmittedRecords
+from sluiceway.runtime.source.transaction_boundary import CommitAction, TransactionBoundary
 from sluiceway.storage.interfaces import TransactionalOffsets
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ Check = Callable[[], None]
 """Raises to end waiting: the task is to be abandoned."""
 
 Settled = Callable[[float, Check], bool]
-"""``Tolerance.settle``: whether all dead letters arrived within so many seconds. No offset after them is stored before."""
+"""``RetryWithToleranceOperator.settle``."""
 
 _SLICE_SECONDS = 1.0
 
@@ -52,22 +52,22 @@ class Delivery(Protocol):
     def start(self) -> None:
         """Shut out earlier tasks; called before the task reads its offsets."""
 
-    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], Verdict]]:
+    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], CommitAction]]:
         """Return a batch in parts, each with what follows it."""
 
-    def send(self, batch: Outgoing) -> None:
+    def send(self, batch: SubmittedRecords) -> None:
         """Produce a part of a batch. Raises ConnectError for a record that cannot be."""
 
-    def send_last(self, batch: Outgoing) -> None:
+    def send_last(self, batch: SubmittedRecords) -> None:
         """Produce what came before a record that failed, as far as that may stand without it."""
 
-    def after_batch(self, poll_seconds: float) -> Verdict: ...
+    def after_batch(self, poll_seconds: float) -> CommitAction: ...
 
-    def when_idle(self) -> Verdict: ...
+    def when_idle(self) -> CommitAction: ...
 
-    def at_rest(self) -> Verdict: ...
+    def at_rest(self) -> CommitAction: ...
 
-    def settle(self, verdict: Verdict) -> bool:
+    def settle(self, action: CommitAction) -> bool:
         """Do it; True if offsets were committed. Raises ConnectError."""
 
     def finish(self) -> bool:
@@ -77,14 +77,21 @@ class Delivery(Protocol):
         """The task failed with this error: commit what is safe all the same; True if offsets were committed."""
 
 
-class AtLeastOnce:
+class AtLeastOnceDelivery:
     """Every ``interval``: waits until Kafka has all records, then stores the offsets. What fails is tried again later.
 
     ``interval`` and ``timeout`` in seconds.
     """
 
     def __init__(
-        self, sender: RecordSender, offsets: OffsetWriter, *, interval: float, timeout: float, settled: Settled, check: Check
+        self,
+        sender: RecordSender,
+        offsets: OffsetStorageWriter,
+        *,
+        interval: float,
+        timeout: float,
+        settled: Settled,
+        check: Check,
     ) -> None:
         self._sender = sender
         self._offsets = offsets
@@ -97,26 +104,26 @@ class AtLeastOnce:
     def start(self) -> None:
         """There is nothing to shut out."""
 
-    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], Verdict]]:
-        return [(records, Verdict.CONTINUE)]
+    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], CommitAction]]:
+        return [(records, CommitAction.CONTINUE)]
 
-    def send(self, batch: Outgoing) -> None:
+    def send(self, batch: SubmittedRecords) -> None:
         self._sender.send(batch)
 
-    def send_last(self, batch: Outgoing) -> None:
+    def send_last(self, batch: SubmittedRecords) -> None:
         self._sender.send(batch)
 
-    def after_batch(self, poll_seconds: float) -> Verdict:
+    def after_batch(self, poll_seconds: float) -> CommitAction:
         return self.when_idle()
 
-    def when_idle(self) -> Verdict:
-        return Verdict.COMMIT if time.monotonic() >= self._next else Verdict.CONTINUE
+    def when_idle(self) -> CommitAction:
+        return CommitAction.COMMIT if time.monotonic() >= self._next else CommitAction.CONTINUE
 
-    def at_rest(self) -> Verdict:
-        return Verdict.COMMIT
+    def at_rest(self) -> CommitAction:
+        return CommitAction.COMMIT
 
-    def settle(self, verdict: Verdict) -> bool:
-        if verdict is Verdict.CONTINUE:
+    def settle(self, action: CommitAction) -> bool:
+        if action is CommitAction.CONTINUE:
             return False
         self._next = time.monotonic() + self._interval
         if not self._offsets.pending:
@@ -143,16 +150,16 @@ class AtLeastOnce:
         return True
 
     def finish(self) -> bool:
-        return self.settle(Verdict.COMMIT)
+        return self.settle(CommitAction.COMMIT)
 
     def give_up(self, error: Exception) -> bool:
         """What was sent before the failure is safe."""
         if self._sender.failed or isinstance(error, FencedError):
             return False
-        return self.settle(Verdict.COMMIT)
+        return self.settle(CommitAction.COMMIT)
 
 
-class ExactlyOnce:
+class ExactlyOnceDelivery:
     """Writes records and their offsets in one transaction. It is all or nothing: what fails ends the task.
 
     Raises FencedError once another task with the same transactional id has started, TransactionLostError when the cluster
@@ -163,10 +170,10 @@ class ExactlyOnce:
     def __init__(
         self,
         sender: RecordSender,
-        offsets: OffsetWriter,
+        offsets: OffsetStorageWriter,
         store: TransactionalOffsets,
         transactions: ProducerTransactions,
-        boundary: Boundary,
+        boundary: TransactionBoundary,
         *,
         acknowledged: list[Callable[[], None]],
         settled: Settled,
@@ -189,7 +196,7 @@ class ExactlyOnce:
     def start(self) -> None:
         self._transactions.fence(self._check)
 
-    def send(self, batch: Outgoing) -> None:
+    def send(self, batch: SubmittedRecords) -> None:
         try:
             if batch.records and not self._transactions.open:
                 self._transactions.begin()
@@ -200,15 +207,15 @@ class ExactlyOnce:
         except ConnectError as error:
             raise self._explained(error) from error
 
-    def send_last(self, batch: Outgoing) -> None:
+    def send_last(self, batch: SubmittedRecords) -> None:
         """Part of a batch may not stand alone; the batches before it may."""
         self.finish()
 
-    def settle(self, verdict: Verdict) -> bool:
-        if verdict is Verdict.CONTINUE or not (self._transactions.open or self._offsets.pending):
+    def settle(self, action: CommitAction) -> bool:
+        if action is CommitAction.CONTINUE or not (self._transactions.open or self._offsets.pending):
             return False
         try:
-            if verdict is Verdict.ABORT:
+            if action is CommitAction.ABORT:
                 log.info("Dropping a transaction, as the task asks")
                 self._drop_records()
             self._commit()

@@ -10,16 +10,16 @@ from sluiceway.api import SourceTask, TransactionContext
 from sluiceway.config.connector import overrides
 from sluiceway.kafka.clients import producer_config, transactional_producer_config
 from sluiceway.kafka.producer_transactions import ProducerTransactions
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import check_abandoned, check_interrupted
-from sluiceway.runtime.source.delivery import AtLeastOnce, Delivery, ExactlyOnce, deferred
+from sluiceway.runtime.source.delivery import AtLeastOnceDelivery, Delivery, ExactlyOnceDelivery, deferred
 from sluiceway.runtime.source.exactly_once import (
     ExactlyOnceSettings,
     exactly_once_enabled,
     refuse_where_required,
     transactional_id,
 )
-from sluiceway.runtime.source.offset_storage import OffsetWriter
+from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
 from sluiceway.runtime.source.record_sender import Acknowledge, RecordSender
 from sluiceway.runtime.source.topic_creation import TopicCreation
 from sluiceway.runtime.source.transaction_boundary import ConnectorBoundary
@@ -37,7 +37,12 @@ class SourceDelivery(NamedTuple):
 
 
 def source_delivery(
-    spec: TaskSpec, services: TaskServices, store: OffsetStore, task: SourceTask, converters: Converters, tolerance: Tolerance
+    spec: TaskSpec,
+    services: TaskServices,
+    store: OffsetStore,
+    task: SourceTask,
+    converters: Converters,
+    tolerance: RetryWithToleranceOperator,
 ) -> SourceDelivery:
     """Return how a source task is to deliver. Raises ConfigError or KafkaClientError for settings that cannot be used."""
     making = _Making(spec, services, store, task, converters, tolerance)
@@ -57,13 +62,13 @@ class _Making:
         store: OffsetStore,
         task: SourceTask,
         converters: Converters,
-        tolerance: Tolerance,
+        tolerance: RetryWithToleranceOperator,
     ) -> None:
         self._spec = spec
         self._services = services
         self._converters = converters
         self._tolerance = tolerance
-        self._offsets = OffsetWriter(store, spec.id.connector)
+        self._offsets = OffsetStorageWriter(store, spec.id.connector)
         self._creation = TopicCreation(spec.id, spec.config, spec.worker)
         self._check = functools.partial(check_abandoned, services.control)
         self._client_id = f"connector-producer-{spec.id}"
@@ -78,7 +83,7 @@ class _Making:
             self._acknowledge,
             tolerant=self._tolerance.settings.tolerant,
         )
-        delivery = AtLeastOnce(
+        delivery = AtLeastOnceDelivery(
             sender,
             self._offsets,
             settled=self._tolerance.settle,
@@ -96,7 +101,7 @@ class _Making:
         calls: list[Callable[[], None]] = []
         sender = self._sender(config, None if self._acknowledge is None else deferred(self._acknowledge, calls))
         boundary = settings.new_boundary()
-        delivery = ExactlyOnce(
+        delivery = ExactlyOnceDelivery(
             sender,
             self._offsets,
             store,

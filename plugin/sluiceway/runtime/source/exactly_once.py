@@ -10,7 +10,7 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import OneOf
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
-from sluiceway.runtime.source.transaction_boundary import Boundary, ConnectorBoundary, IntervalBoundary, PollBoundary
+from sluiceway.runtime.source.transaction_boundary import ConnectorBoundary, IntervalBoundary, PollBoundary, TransactionBoundary
 from sluiceway.storage.model import TaskId
 
 WORKER_SUPPORT = "exactly.once.source.support"
@@ -65,7 +65,7 @@ class ExactlyOnceSettings:
             interval_ms=int(str(interval)) if boundary == "interval" else 0,
         )
 
-    def new_boundary(self) -> Boundary:
+    def new_boundary(self) -> TransactionBoundary:
         """Return what decides where a task's transactions end."""
         if self.boundary == "interval":
             return IntervalBoundary(self.interval_ms / 1000)

@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol
 
 from sluiceway.api import SourceRecord
 from sluiceway.errors import ConnectError
-from sluiceway.runtime.errors.processing_context import Failure, Stage
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Interrupted
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class FailedSends:
     that then pass come after records that were read later.
     """
 
-    def __init__(self, tolerance: Tolerance, alone: SendAlone, executing_class: type) -> None:
+    def __init__(self, tolerance: RetryWithToleranceOperator, alone: SendAlone, executing_class: type) -> None:
         self._tolerance = tolerance
         self._alone = alone
         self._class = executing_class
@@ -74,7 +74,7 @@ class FailedSends:
 
     def take(self, record: SourceRecord, awaited: Awaited | None, error: ConnectError) -> bool:
         """Take a record that was refused; False if its error is no fault of the record's."""
-        if not of_the_record(error):
+        if not is_record_error(error):
             return False
         self._refused.append(_Refused(record, awaited))
         return True
@@ -103,14 +103,14 @@ class FailedSends:
 
     def leave_out(self, record: SourceRecord, awaited: Awaited | None, error: ConnectError) -> None:
         """Count, log or dead-letter a record as ``errors.*`` says; its offset counts. Raises ``error`` if it is not its fault."""
-        if not of_the_record(error):
+        if not is_record_error(error):
             raise error
         place = f"a record for topic {record.topic} with source offset {record.source_offset} cannot be sent"
-        self._tolerance.refuse(place, error, Failure(Stage.KAFKA_PRODUCE, self._class, record))
+        self._tolerance.refuse(place, error, ProcessingContext(Stage.KAFKA_PRODUCE, self._class, record))
         if awaited is not None:
             awaited.acknowledged(-1, -1)
 
 
-def of_the_record(error: ConnectError) -> bool:
+def is_record_error(error: ConnectError) -> bool:
     """Whether an error is about one record and not about its topic or the cluster."""
     return getattr(error, "code", None) in _OF_THE_RECORD

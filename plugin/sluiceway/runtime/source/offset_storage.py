@@ -10,7 +10,7 @@ from sluiceway.api import Offset, Partition, SourceRecord
 from sluiceway.storage.interfaces import OffsetStore
 
 
-class StoredOffsets:
+class OffsetStorageReaderImpl:
     """What a source task asks for stored offsets (``OffsetStorageReader``). Used on executors."""
 
     def __init__(self, store: OffsetStore, connector: str) -> None:
@@ -24,7 +24,7 @@ class StoredOffsets:
         return self._store.get(self._connector, partitions)
 
 
-class OffsetWriter:
+class OffsetStorageWriter:
     """Collects the newest offset of each source partition until they are written. For one thread."""
 
     def __init__(self, store: OffsetStore, connector: str) -> None:

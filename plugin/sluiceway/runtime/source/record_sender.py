@@ -13,13 +13,13 @@ from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, KafkaClientError
 from sluiceway.kafka.clients import producer
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
-from sluiceway.runtime.errors.processing_context import Failure, Stage
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Interrupted
-from sluiceway.runtime.source.failed_sends import Awaited, FailedSends, of_the_record
-from sluiceway.runtime.source.offset_storage import OffsetWriter
+from sluiceway.runtime.source.failed_sends import Awaited, FailedSends, is_record_error
+from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
 from sluiceway.runtime.source.producer_errors import producer_error, record_error
-from sluiceway.runtime.source.submitted_records import Outgoing
+from sluiceway.runtime.source.submitted_records import SubmittedRecords
 from sluiceway.runtime.task_converters import Converters
 
 _SLICE_SECONDS = 0.1
@@ -30,7 +30,7 @@ _Converted = tuple["bytes | None", "bytes | None", dict[str, Any]]
 Acknowledge = Callable[[SourceRecord, int, int], None]
 
 
-def place_of(record: SourceRecord) -> str:
+def describe_source_record(record: SourceRecord) -> str:
     """Return what tells a source's record from others, for messages."""
     return f"a record for topic {record.topic} with source offset {record.source_offset}"
 
@@ -49,8 +49,8 @@ class RecordSender:
         self,
         config: Mapping[str, str],
         converters: Converters,
-        offsets: OffsetWriter,
-        tolerance: Tolerance,
+        offsets: OffsetStorageWriter,
+        tolerance: RetryWithToleranceOperator,
         *,
         interrupt: Callable[[], None],
         new_topic: Callable[[str], None],
@@ -76,7 +76,7 @@ class RecordSender:
         """Whether a record was lost; then no offset may be stored any more. ``failure`` says how."""
         return self.failure is not None
 
-    def send(self, batch: Outgoing) -> None:
+    def send(self, batch: SubmittedRecords) -> None:
         """Produce a batch's records in order. Waits while the producer's buffer is full.
 
         Raises ConnectError for a record that cannot be converted or sent; those before it are on their way, and the offsets
@@ -89,7 +89,7 @@ class RecordSender:
         self._offsets.remember_all(batch.sources)
         self.serve()
 
-    def _send_all(self, batch: Outgoing) -> None:
+    def _send_all(self, batch: SubmittedRecords) -> None:
         topic: str | None = None
         key_schema = value_schema = None
         produce = self._producer.produce
@@ -115,7 +115,7 @@ class RecordSender:
             self._offsets.remember_all(batch.sources_before(done))
             raise
 
-    def _send_acknowledged(self, batch: Outgoing, acknowledge: Acknowledge) -> None:
+    def _send_acknowledged(self, batch: SubmittedRecords, acknowledge: Acknowledge) -> None:
         """The same where the task wants to hear of each of its records: of a dropped one at once."""
         done = 0
         try:
@@ -189,7 +189,7 @@ class RecordSender:
             with mapped_errors(f"send to topic {record.topic}"):
                 self._produce_when_there_is_room(record.topic, value, key, {**options, **self._report_of(record, parts)})
         except KafkaClientError as error:
-            if self._failed_sends is None or not of_the_record(error):
+            if self._failed_sends is None or not is_record_error(error):
                 raise record_error(error, key, value) from error
             self._failed_sends.leave_out(record, parts, error)
 
@@ -242,8 +242,8 @@ class RecordSender:
         try:
             return convert()
         except Exception as error:  # noqa: BLE001 (a converter may raise anything)
-            what = f"{place_of(record)} cannot be converted"
-            return self._tolerance.recover(convert, what, error, Failure(stage, by, record))
+            what = f"{describe_source_record(record)} cannot be converted"
+            return self._tolerance.recover(convert, what, error, ProcessingContext(stage, by, record))
 
     def _options(self, record: SourceRecord) -> dict[str, Any]:
         """Return what ``produce`` takes beside topic, value and key."""

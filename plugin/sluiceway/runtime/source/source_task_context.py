@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sluiceway.api import OffsetStorageReader, TransactionContext
 
 
-class SourceContext:
+class WorkerSourceTaskContext:
     """See ``SourceTaskContext``."""
 
     def __init__(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sluiceway.api import SourceRecord
 
 
-class Outgoing(NamedTuple):
+class SubmittedRecords(NamedTuple):
     """The records to produce, and those of the task (``sources``) that they were made of.
 
     ``origins`` has each record's index in ``sources``; None where there is one for each, in order. A source may be in there
@@ -20,7 +20,7 @@ class Outgoing(NamedTuple):
     origins: Sequence[int] | None = None
 
     @classmethod
-    def of(cls, records: Sequence[SourceRecord]) -> Outgoing:
+    def of(cls, records: Sequence[SourceRecord]) -> SubmittedRecords:
         """Return records that go out as the task made them."""
         return cls(records, records)
 

@@ -37,7 +37,7 @@ WORKER = ConfigDef(
 
 
 @dataclass(frozen=True, slots=True)
-class TopicGroup:
+class TopicCreationGroup:
     """How to create the topics whose names match ``include`` and not ``exclude`` (Java patterns, whole names).
 
     -1 partitions or replicas are the broker's default. ``settings`` are the topic's own.
@@ -54,7 +54,7 @@ class TopicGroup:
         return _matches(self.include, topic) and not _matches(self.exclude, topic)
 
 
-def topic_groups(config: Mapping[str, str]) -> list[TopicGroup]:
+def topic_groups(config: Mapping[str, str]) -> list[TopicCreationGroup]:
     """Return a connector's groups in the order in which they are asked, the default one last; none if it has none.
 
     Raises ConfigError for a group without ``topic.creation.default.*``, a count that is neither -1 nor at least 1, and a
@@ -69,7 +69,7 @@ def topic_groups(config: Mapping[str, str]) -> list[TopicGroup]:
     return [*(_group(str(name), given, default) for name in names if name != _DEFAULT), default]
 
 
-def _group(name: str, config: Mapping[str, str], default: TopicGroup | None) -> TopicGroup:
+def _group(name: str, config: Mapping[str, str], default: TopicCreationGroup | None) -> TopicCreationGroup:
     prefix = f"{_PREFIX}{name}."
     definition = ConfigDef([_count(f"{prefix}partitions", Type.INT), _count(f"{prefix}replication.factor", Type.SHORT)])
     if default is not None:
@@ -81,7 +81,7 @@ def _group(name: str, config: Mapping[str, str], default: TopicGroup | None) -> 
         definition = definition.define(_patterns(f"{prefix}include"), _patterns(f"{prefix}exclude"))
     values = definition.parse(config)
     settings = {key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix) and key not in definition}
-    return TopicGroup(
+    return TopicCreationGroup(
         name,
         int(str(values[f"{prefix}partitions"])),
         int(str(values[f"{prefix}replication.factor"])),

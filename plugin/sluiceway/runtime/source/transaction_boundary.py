@@ -20,7 +20,7 @@ _SHARE = 15.0
 _LONGEST_SECONDS = 0.5
 
 
-class Verdict(enum.Enum):
+class CommitAction(enum.Enum):
     """What is to become of the open transaction."""
 
     CONTINUE = "continue"
@@ -29,7 +29,7 @@ class Verdict(enum.Enum):
     """Drop its records and store their offsets."""
 
 
-class Boundary(Protocol):
+class TransactionBoundary(Protocol):
     """Asked by the loop. ``began`` and ``ended`` tell it of transactions."""
 
     def began(self) -> None: ...
@@ -37,16 +37,16 @@ class Boundary(Protocol):
     def ended(self, seconds: float) -> None:
         """A transaction was committed or aborted, which took so long."""
 
-    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], Verdict]]:
+    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], CommitAction]]:
         """Return a batch in parts, each with what follows it."""
 
-    def after_batch(self, poll_seconds: float) -> Verdict:
+    def after_batch(self, poll_seconds: float) -> CommitAction:
         """Say what follows a batch that is sent in full; ``poll`` took ``poll_seconds`` to return it."""
 
-    def when_idle(self) -> Verdict:
+    def when_idle(self) -> CommitAction:
         """Say what follows a poll that gave nothing."""
 
-    def at_rest(self) -> Verdict:
+    def at_rest(self) -> CommitAction:
         """Say what follows when the task is paused or stopped between two batches."""
 
 
@@ -57,11 +57,11 @@ class _Whole:
 
     def ended(self, seconds: float) -> None: ...
 
-    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], Verdict]]:
-        return [(records, Verdict.CONTINUE)]
+    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], CommitAction]]:
+        return [(records, CommitAction.CONTINUE)]
 
-    def at_rest(self) -> Verdict:
-        return Verdict.COMMIT
+    def at_rest(self) -> CommitAction:
+        return CommitAction.COMMIT
 
 
 class PollBoundary(_Whole):
@@ -86,14 +86,14 @@ class PollBoundary(_Whole):
     def ended(self, seconds: float) -> None:
         self._patience = min(_LONGEST_SECONDS, _SHARE * seconds)
 
-    def after_batch(self, poll_seconds: float) -> Verdict:
+    def after_batch(self, poll_seconds: float) -> CommitAction:
         self._at_once = self._at_once + 1 if poll_seconds < _AT_ONCE_SECONDS else 0
         flood = self._at_once > _BURST_POLLS
-        return Verdict.CONTINUE if flood and self._clock() - self._began < self._patience else Verdict.COMMIT
+        return CommitAction.CONTINUE if flood and self._clock() - self._began < self._patience else CommitAction.COMMIT
 
-    def when_idle(self) -> Verdict:
+    def when_idle(self) -> CommitAction:
         self._at_once = 0
-        return Verdict.COMMIT
+        return CommitAction.COMMIT
 
 
 class IntervalBoundary(_Whole):
@@ -107,11 +107,11 @@ class IntervalBoundary(_Whole):
     def ended(self, seconds: float) -> None:
         self._next = self._clock() + self._seconds
 
-    def after_batch(self, poll_seconds: float) -> Verdict:
+    def after_batch(self, poll_seconds: float) -> CommitAction:
         return self.when_idle()
 
-    def when_idle(self) -> Verdict:
-        return Verdict.COMMIT if self._clock() >= self._next else Verdict.CONTINUE
+    def when_idle(self) -> CommitAction:
+        return CommitAction.COMMIT if self._clock() >= self._next else CommitAction.CONTINUE
 
 
 class ConnectorBoundary:
@@ -119,51 +119,51 @@ class ConnectorBoundary:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._batch = Verdict.CONTINUE
-        self._records: dict[int, tuple[SourceRecord, Verdict]] = {}
+        self._batch = CommitAction.CONTINUE
+        self._records: dict[int, tuple[SourceRecord, CommitAction]] = {}
 
     def commit_transaction(self, record: SourceRecord | None = None) -> None:
         """See ``TransactionContext``."""
-        self._request(record, Verdict.COMMIT)
+        self._request(record, CommitAction.COMMIT)
 
     def abort_transaction(self, record: SourceRecord | None = None) -> None:
         """See ``TransactionContext``."""
-        self._request(record, Verdict.ABORT)
+        self._request(record, CommitAction.ABORT)
 
     def began(self) -> None: ...
 
     def ended(self, seconds: float) -> None: ...
 
-    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], Verdict]]:
+    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], CommitAction]]:
         with self._lock:
             if not self._records:
-                return [(records, Verdict.CONTINUE)]
-            parts: list[tuple[Sequence[SourceRecord], Verdict]] = []
+                return [(records, CommitAction.CONTINUE)]
+            parts: list[tuple[Sequence[SourceRecord], CommitAction]] = []
             start = 0
             for index, record in enumerate(records, 1):
                 asked = self._records.pop(id(record), None)
                 if asked is not None:
                     parts.append((records[start:index], asked[1]))
                     start = index
-        return [*parts, (records[start:], Verdict.CONTINUE)] if start < len(records) else parts
+        return [*parts, (records[start:], CommitAction.CONTINUE)] if start < len(records) else parts
 
-    def after_batch(self, poll_seconds: float) -> Verdict:
+    def after_batch(self, poll_seconds: float) -> CommitAction:
         with self._lock:
-            asked, self._batch = self._batch, Verdict.CONTINUE
+            asked, self._batch = self._batch, CommitAction.CONTINUE
         return asked
 
-    def when_idle(self) -> Verdict:
-        return Verdict.CONTINUE
+    def when_idle(self) -> CommitAction:
+        return CommitAction.CONTINUE
 
-    def at_rest(self) -> Verdict:
-        return Verdict.CONTINUE
+    def at_rest(self) -> CommitAction:
+        return CommitAction.CONTINUE
 
-    def _request(self, record: SourceRecord | None, verdict: Verdict) -> None:
+    def _request(self, record: SourceRecord | None, action: CommitAction) -> None:
         with self._lock:
-            before = self._batch if record is None else self._records.get(id(record), (record, Verdict.CONTINUE))[1]
-            if before not in (Verdict.CONTINUE, verdict):
+            before = self._batch if record is None else self._records.get(id(record), (record, CommitAction.CONTINUE))[1]
+            if before not in (CommitAction.CONTINUE, action):
                 raise ConnectError("The task asked for one and the same transaction to be committed and to be aborted.")
             if record is None:
-                self._batch = verdict
+                self._batch = action
             else:
-                self._records[id(record)] = record, verdict  # the record is kept so that its id stays its own
+                self._records[id(record)] = record, action  # the record is kept so that its id stays its own

@@ -12,21 +12,21 @@ from sluiceway import discovery
 from sluiceway.api import SourceRecord, SourceTask
 from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.errors import ConfigError, FencedError, RetriableError, trace_of
-from sluiceway.runtime.errors.error_handling import task_tolerance, waiting_for
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
-from sluiceway.runtime.garbage import collect_seldom
+from sluiceway.runtime.errors.error_handling import interruptible_wait, retry_with_tolerance_operator
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
+from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.runtime.interrupts import Abandoned, Interrupted, check_abandoned
-from sluiceway.runtime.source.delivery import Delivery, ExactlyOnce, TransactionLostError
+from sluiceway.runtime.source.delivery import Delivery, ExactlyOnceDelivery, TransactionLostError
 from sluiceway.runtime.source.delivery_setup import source_delivery
-from sluiceway.runtime.source.offset_storage import StoredOffsets
-from sluiceway.runtime.source.record_sender import RecordSender, place_of
-from sluiceway.runtime.source.source_task_context import SourceContext
-from sluiceway.runtime.source.submitted_records import Outgoing
-from sluiceway.runtime.source.transaction_boundary import Verdict
-from sluiceway.runtime.task import Order, TaskResult, TaskServices, TaskSpec
+from sluiceway.runtime.source.offset_storage import OffsetStorageReaderImpl
+from sluiceway.runtime.source.record_sender import RecordSender, describe_source_record
+from sluiceway.runtime.source.source_task_context import WorkerSourceTaskContext
+from sluiceway.runtime.source.submitted_records import SubmittedRecords
+from sluiceway.runtime.source.transaction_boundary import CommitAction
+from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
 from sluiceway.runtime.task_converters import Converters, task_converters
-from sluiceway.runtime.transforms.batch_transform import transformed
-from sluiceway.runtime.transforms.transformation_chain import Chain, chain_of
+from sluiceway.runtime.transforms.batch_transform import transform_batch
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of
 from sluiceway.storage.model import State
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def run_source(spec: TaskSpec, services: TaskServices) -> TaskResult:
 
     Runs on an executor, in the calling thread. Never raises for a task's failure: it is reported and returned.
     """
-    collect_seldom()
+    raise_gc_threshold()
     return _SourceLoop(spec, services).run()
 
 
@@ -67,9 +67,9 @@ class _SourceLoop:
         self._task: SourceTask | None = None
         self._sender: RecordSender | None = None
         self._delivery: Delivery | None = None
-        self._chain: Chain[SourceRecord] = Chain()
+        self._chain: TransformationChain[SourceRecord] = TransformationChain()
         self._converters: Converters | None = None
-        self._tolerance: Tolerance | None = None
+        self._tolerance: RetryWithToleranceOperator | None = None
 
     def run(self) -> TaskResult:
         try:
@@ -83,7 +83,7 @@ class _SourceLoop:
         except TransactionLostError as error:
             self._lose(error)
         except Exception as error:  # noqa: BLE001 (the task's outermost boundary)
-            if isinstance(error, FencedError) and isinstance(self._delivery, ExactlyOnce):
+            if isinstance(error, FencedError) and isinstance(self._delivery, ExactlyOnceDelivery):
                 self._lose(error)
             else:
                 self._fail(error)
@@ -95,7 +95,7 @@ class _SourceLoop:
             raise ConfigError("A source task needs an offset store.")
         self._chain = chain_of(config)
         self._converters = converters = task_converters(config, self._spec.worker)
-        self._tolerance = tolerance = task_tolerance(self._spec, waiting_for(self._control))
+        self._tolerance = tolerance = retry_with_tolerance_operator(self._spec, interruptible_wait(self._control))
         task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
         if not issubclass(task_class, SourceTask):
             raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a source connector")
@@ -103,8 +103,8 @@ class _SourceLoop:
         made = source_delivery(self._spec, self._services, self._store, task, converters, tolerance)
         self._delivery, self._sender = made.delivery, made.sender
         made.delivery.start()  # before the offsets are read, so that no earlier task can move them afterwards
-        stored = StoredOffsets(self._store, self._spec.id.connector)
-        task.initialize(SourceContext(config, stored, made.context))
+        stored = OffsetStorageReaderImpl(self._store, self._spec.id.connector)
+        task.initialize(WorkerSourceTaskContext(config, stored, made.context))
         self._task = task
         task.start(config)
         return made.delivery
@@ -123,42 +123,44 @@ class _SourceLoop:
             else:
                 self._sender.serve()
                 empty += not polled.failed
-            verdict = Verdict.CONTINUE if polled.records is None else delivery.after_batch(polled.seconds)
-            if verdict is Verdict.CONTINUE and not polled.records:
-                verdict = delivery.when_idle()
-            self._settle(delivery, verdict)
+            action = CommitAction.CONTINUE if polled.records is None else delivery.after_batch(polled.seconds)
+            if action is CommitAction.CONTINUE and not polled.records:
+                action = delivery.when_idle()
+            self._settle(delivery, action)
 
     def _send_batch(self, delivery: Delivery, records: Sequence[SourceRecord]) -> None:
-        for part, verdict in delivery.split(records):
+        for part, action in delivery.split(records):
             self._send(delivery, part)
-            self._settle(delivery, verdict)
+            self._settle(delivery, action)
 
     def _send(self, delivery: Delivery, records: Sequence[SourceRecord]) -> None:
         """Transform and produce records. One that fails ends it: those before it are safe where the delivery lets them be."""
         assert self._tolerance is not None  # noqa: S101 (start made it)
-        made = transformed(self._chain, records, self._tolerance, place=place_of, original=lambda record: record)
+        made = transform_batch(
+            self._chain, records, self._tolerance, place=describe_source_record, original=lambda record: record
+        )
         taken = records if made.failure is None else records[: made.taken]
-        batch = Outgoing(made.records, taken, made.origins)
+        batch = SubmittedRecords(made.records, taken, made.origins)
         if made.failure is not None:
             delivery.send_last(batch)
             raise made.failure
         delivery.send(batch)
 
-    def _settle(self, delivery: Delivery, verdict: Verdict) -> None:
-        self._committed(delivery.settle(verdict))
+    def _settle(self, delivery: Delivery, action: CommitAction) -> None:
+        self._committed(delivery.settle(action))
 
     def _obey(self, delivery: Delivery) -> bool:
         """Follow orders: wait here while paused; False to stop."""
-        order = self._control.order()
-        if order is Order.PAUSE:
+        order = self._control.command()
+        if order is TaskCommand.PAUSE:
             self._pause(delivery)
-            order = self._control.order()
-        if order is Order.ABANDON:
+            order = self._control.command()
+        if order is TaskCommand.ABANDON:
             raise Abandoned
-        if order is Order.RUN and not self._running:
+        if order is TaskCommand.RUN and not self._running:
             self._reporter.report(State.RUNNING)
             self._running = True
-        return order is not Order.STOP
+        return order is not TaskCommand.STOP
 
     def _poll(self, task: SourceTask) -> _Polled:
         """Ask the task for records; wait where it asks for patience, and where it would be asked again and again."""
@@ -181,7 +183,7 @@ class _SourceLoop:
         self._settle(delivery, delivery.at_rest())
         self._reporter.report(State.PAUSED)
         self._running = False
-        while self._control.order() is Order.PAUSE:
+        while self._control.command() is TaskCommand.PAUSE:
             self._control.wait(_PAUSE_SECONDS)
             self._settle(delivery, delivery.when_idle())
 

@@ -40,7 +40,7 @@ CONDITION = ConfigDef(
 """What every transform takes beside its own options."""
 
 
-class Stage(NamedTuple):
+class TransformationStage(NamedTuple):
     """One configured transform of a chain, and the condition under which it applies (None: to every record)."""
 
     alias: str
@@ -49,7 +49,7 @@ class Stage(NamedTuple):
     negate: bool = False
 
 
-def stages_of(config: Mapping[str, str]) -> tuple[Stage, ...]:
+def transformation_stages(config: Mapping[str, str]) -> tuple[TransformationStage, ...]:
     """Return a connector's transforms in order, configured.
 
     Runs where the records are transformed (on executors). Raises ConfigError for what the config's form tells, and
@@ -59,10 +59,10 @@ def stages_of(config: Mapping[str, str]) -> tuple[Stage, ...]:
     transforms = {alias: _transform_class(alias, config) for alias in transform_aliases}
     predicates = {alias: _predicate_class(alias, config) for alias in predicate_aliases}
     for alias, transform in transforms.items():
-        parse_below(f"{TRANSFORMS}.{alias}.", CONDITION + transform.config_def(), config)
+        parse_prefixed(f"{TRANSFORMS}.{alias}.", CONDITION + transform.config_def(), config)
     for alias, predicate in predicates.items():
-        parse_below(f"{PREDICATES}.{alias}.", predicate.config_def(), config)
-    stages: list[Stage] = []
+        parse_prefixed(f"{PREDICATES}.{alias}.", predicate.config_def(), config)
+    stages: list[TransformationStage] = []
     try:
         for alias, transform in transforms.items():
             stages.append(_stage(alias, transform, predicates, config))
@@ -72,7 +72,7 @@ def stages_of(config: Mapping[str, str]) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
-def close(stages: Sequence[Stage]) -> None:
+def close(stages: Sequence[TransformationStage]) -> None:
     """Close transforms and predicates, each whatever happened before."""
     for stage in stages:
         for part in (stage.transform, stage.predicate):
@@ -149,7 +149,7 @@ def _no_class(prefix: str, kind: str, name: str, error: ConfigError) -> ConfigEr
 _GROUPS = ("sluiceway.transforms", "sluiceway.predicates", "sluiceway.connectors", "sluiceway.converters")
 
 
-def parse_below(prefix: str, definition: ConfigDef, config: Mapping[str, str]) -> dict[str, object]:
+def parse_prefixed(prefix: str, definition: ConfigDef, config: Mapping[str, str]) -> dict[str, object]:
     """Parse a plugin's options out of a connector's config. Raises ConfigError as Connect does.
 
     A missing or unreadable value is told by its full key; what a validator says names the plugin's own key. Of several
@@ -169,20 +169,20 @@ def parse_below(prefix: str, definition: ConfigDef, config: Mapping[str, str]) -
 
 def _stage(
     alias: str, transform_type: type[Transform], predicates: Mapping[str, type[Predicate]], config: Mapping[str, str]
-) -> Stage:
+) -> TransformationStage:
     prefix = f"{TRANSFORMS}.{alias}."
     transform = transform_type()
     transform.configure(_options(prefix, config))
     name = config.get(prefix + PREDICATE)
     if name is None:
-        return Stage(alias, transform)
+        return TransformationStage(alias, transform)
     if name not in predicates:
         unknown = ConfigError(f"Unknown configuration '{PREDICATES}.{name}.plugin.version'")
         raise ConnectError(java_text_of(unknown)) from unknown
     predicate = predicates[name]()
     predicate.configure(_options(f"{PREDICATES}.{name}.", config))
     # Neither is trimmed: Connect takes them from the config as it was written.
-    return Stage(alias, transform, predicate, config.get(prefix + NEGATE, "").lower() == "true")
+    return TransformationStage(alias, transform, predicate, config.get(prefix + NEGATE, "").lower() == "true")
 
 
 def _options(prefix: str, config: Mapping[str, str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar, cast
 from sluiceway.api import Predicate, SinkRecord, SourceRecord
 from sluiceway.api.transform import KeyOrValueTransform, Resolved
 from sluiceway.data import Schema
-from sluiceway.runtime.transforms.chain_config import Stage
+from sluiceway.runtime.transforms.chain_config import TransformationStage
 
 R = TypeVar("R", SourceRecord, SinkRecord)
 Outcome = SourceRecord | SinkRecord | Sequence[Any] | None
@@ -29,7 +29,7 @@ class _NullInside(Exception):  # noqa: N818 (a signal, never seen outside)
 class SingleSegment(Generic[R]):
     """One transform that is not joined with others."""
 
-    def __init__(self, stage: Stage, first: int) -> None:
+    def __init__(self, stage: TransformationStage, first: int) -> None:
         self.first, self.end = first, first + 1
         self._apply = stage.transform.apply
         self._condition = stage.predicate
@@ -47,7 +47,7 @@ class JoinedSegment(Generic[R]):
     With ``in_place`` a record is changed instead of copied: for records that nobody else holds.
     """
 
-    def __init__(self, stages: Sequence[Stage], first: int, *, in_place: bool) -> None:
+    def __init__(self, stages: Sequence[TransformationStage], first: int, *, in_place: bool) -> None:
         self.first, self.end = first, first + len(stages)
         self.condition: Predicate | None = stages[0].predicate
         self._negate = stages[0].negate
@@ -196,9 +196,9 @@ def _pair(first: _Function, second: _Function, *, check: bool) -> _Function:
     return checked if check else unchecked
 
 
-def segments_of(stages: Sequence[Stage], *, in_place: bool) -> Iterator[SingleSegment[Any] | JoinedSegment[Any]]:
+def segments_of(stages: Sequence[TransformationStage], *, in_place: bool) -> Iterator[SingleSegment[Any] | JoinedSegment[Any]]:
     """Yield a chain's segments in order: runs of key and value transforms without a predicate are joined."""
-    run: list[Stage] = []
+    run: list[TransformationStage] = []
     for index, stage in enumerate(stages):
         if _joinable(stage) and stage.predicate is None:
             run.append(stage)
@@ -211,7 +211,7 @@ def segments_of(stages: Sequence[Stage], *, in_place: bool) -> Iterator[SingleSe
         yield JoinedSegment(run, len(stages) - len(run), in_place=in_place)
 
 
-def _joinable(stage: Stage) -> bool:
+def _joinable(stage: TransformationStage) -> bool:
     """Whether a transform only does what ``resolve`` and ``on_null`` say: a subclass may have an ``apply`` of its own."""
     kind = type(stage.transform)
     return (

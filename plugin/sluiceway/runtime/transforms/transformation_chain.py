@@ -8,13 +8,13 @@ from typing import Generic, NamedTuple, TypeVar, cast
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.errors import java_text_of
 from sluiceway.runtime.interrupts import Interrupted
-from sluiceway.runtime.transforms.chain_config import Stage, close, stages_of
+from sluiceway.runtime.transforms.chain_config import TransformationStage, close, transformation_stages
 from sluiceway.runtime.transforms.chain_plan import JoinedSegment, SingleSegment, segments_of
 
 R = TypeVar("R", SourceRecord, SinkRecord)
 
 
-class StageError(Exception):
+class TransformationError(Exception):
     """A record that one stage of a chain could not transform. ``__cause__`` is what the transform or predicate raised."""
 
     def __init__(self, stage: int, alias: str, text: str) -> None:
@@ -27,7 +27,7 @@ class StageError(Exception):
         return f"transformation {self.alias}: {self.text}"
 
 
-class Transformed(NamedTuple, Generic[R]):
+class TransformedBatch(NamedTuple, Generic[R]):
     """What a chain makes of a batch.
 
     ``origins`` has the input's index for each record; None where there is one for each input, in order. ``failure`` is
@@ -40,25 +40,25 @@ class Transformed(NamedTuple, Generic[R]):
     failure: Exception | Interrupted | None = None
 
 
-Refuse = Callable[[R, StageError], None]
+Refuse = Callable[[R, TransformationError], None]
 """Called with each record that failed; raises to end the batch before it, returns to leave the record out."""
 
 
-class Chain(Generic[R]):
+class TransformationChain(Generic[R]):
     """A connector's transforms, in order. For one thread, on an executor.
 
     Work that depends on schemas only is done once for each pair of them. ``in_place`` allows records to be changed rather
     than copied where that is quicker; for records that nobody else holds.
     """
 
-    def __init__(self, stages: Sequence[Stage] = (), *, in_place: bool = False) -> None:
+    def __init__(self, stages: Sequence[TransformationStage] = (), *, in_place: bool = False) -> None:
         self.stages = tuple(stages)
         self._segments = list(segments_of(self.stages, in_place=in_place))
 
-    def __call__(self, records: Sequence[R], refuse: Refuse[R]) -> Transformed[R]:
+    def __call__(self, records: Sequence[R], refuse: Refuse[R]) -> TransformedBatch[R]:
         """Transform a batch. What ``refuse`` raises is in the answer; only Abandoned is raised."""
         if not self._segments:
-            return Transformed(records, len(records))
+            return TransformedBatch(records, len(records))
         return _BatchRun(self, records, refuse).run(self._only_join())
 
     def _only_join(self) -> JoinedSegment[R] | None:
@@ -67,7 +67,7 @@ class Chain(Generic[R]):
         return only if len(self._segments) == 1 and isinstance(only, JoinedSegment) and only.condition is None else None
 
     def apply(self, record: R) -> list[R]:
-        """Transform one record. Raises StageError."""
+        """Transform one record. Raises TransformationError."""
         return self._from_segment(0, record)
 
     def _from_segment(self, position: int, record: R) -> list[R]:
@@ -89,7 +89,7 @@ class Chain(Generic[R]):
         return [record]
 
     def apply_plainly(self, record: R, first: int = 0, end: int | None = None) -> list[R]:
-        """Transform one record stage by stage: what every quicker form must equal. Raises StageError."""
+        """Transform one record stage by stage: what every quicker form must equal. Raises TransformationError."""
         records = [record]
         for index, stage in enumerate(self.stages[first:end], first):
             records = [after for before in records for after in _after(index, stage, before)]
@@ -100,11 +100,11 @@ class Chain(Generic[R]):
         close(self.stages)
 
 
-def _stage_error(index: int, stage: Stage, error: Exception) -> StageError:
-    return StageError(index, stage.alias, java_text_of(error))
+def _stage_error(index: int, stage: TransformationStage, error: Exception) -> TransformationError:
+    return TransformationError(index, stage.alias, java_text_of(error))
 
 
-def _after(index: int, stage: Stage, record: R) -> Sequence[R]:
+def _after(index: int, stage: TransformationStage, record: R) -> Sequence[R]:
     try:
         if stage.predicate is not None and stage.predicate.test(record) == stage.negate:
             return (record,)
@@ -119,14 +119,14 @@ def _after(index: int, stage: Stage, record: R) -> Sequence[R]:
 class _BatchRun(Generic[R]):
     """One batch on its way through a chain."""
 
-    def __init__(self, chain: Chain[R], records: Sequence[R], refuse: Refuse[R]) -> None:
-        self._chain: Chain[R] = chain
+    def __init__(self, chain: TransformationChain[R], records: Sequence[R], refuse: Refuse[R]) -> None:
+        self._chain: TransformationChain[R] = chain
         self._records: Sequence[R] = records
         self._refuse: Refuse[R] = refuse
         self._done: list[R] = []
         self._origins: list[int] | None = None
 
-    def run(self, only: JoinedSegment[R] | None) -> Transformed[R]:
+    def run(self, only: JoinedSegment[R] | None) -> TransformedBatch[R]:
         position = 0
         while position < len(self._records):
             if only is not None and self._origins is None:
@@ -135,14 +135,14 @@ class _BatchRun(Generic[R]):
                     break
             try:
                 self._take(position, self._chain.apply(self._records[position]))
-            except StageError as error:
+            except TransformationError as error:
                 try:
                     self._refuse(self._records[position], error)
                 except (Exception, Interrupted) as failure:  # noqa: BLE001 (it is the caller's own)
-                    return Transformed(self._done, position, self._origins, failure)
+                    return TransformedBatch(self._done, position, self._origins, failure)
                 self._take(position, ())
             position += 1
-        return Transformed(self._done, len(self._records), self._origins)
+        return TransformedBatch(self._done, len(self._records), self._origins)
 
     def _quickly(self, only: JoinedSegment[R], position: int) -> int:
         """Transform records up to the first that fails; return its position."""
@@ -168,9 +168,9 @@ class _BatchRun(Generic[R]):
             self._origins += [position] * len(records)
 
 
-def chain_of(config: Mapping[str, str], *, in_place: bool = False) -> Chain[R]:
+def chain_of(config: Mapping[str, str], *, in_place: bool = False) -> TransformationChain[R]:
     """Return the chain that a connector's ``transforms`` describe, configured; ``in_place`` as for ``Chain``.
 
     The config's ``${provider:...}`` variables are resolved already. Raises ConfigError or ConnectError.
     """
-    return Chain(stages_of(config), in_place=in_place)
+    return TransformationChain(transformation_stages(config), in_place=in_place)
