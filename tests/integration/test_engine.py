@@ -177,7 +177,7 @@ def test_topics_regex_takes_whole_names_and_several_topics(kafka: Kafka, unique:
 def test_topics_regex_finds_topics_that_come_later(
     kafka: Kafka, unique: Names, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subscription, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(subscription, "_REFRESH_SECONDS", 0.1)
     base = unique("regex")
     made = script(name)
     config = {"name": name, "connector.class": SINK, "topics.regex": f"{base}-.*"}

@@ -267,9 +267,8 @@ def test_dead_letters_that_kafka_refuses_fail_the_task_and_nothing_is_committed(
     script(name)
     with RunningTask(sink(name, topic, JSON, tolerant(dlq)), kafka.worker(offset_flush_interval_ms="50")) as task:
         result = task.join()
-    assert f"A dead letter was not written, so no more offsets are committed: Cannot write a dead letter to topic {dlq}" in (
-        result.trace or ""
-    )
+    expected = "A dead letter queue record was not written, so no more offsets are committed: "
+    assert f"{expected}Cannot write a dead letter queue record to topic {dlq}" in (result.trace or "")
     assert committed(kafka, name, topic) is None
 
 
@@ -293,7 +292,7 @@ def test_a_dead_letter_topic_that_is_away_is_waited_for_and_offsets_with_it(
     made = script(name)
     worker = kafka.worker(offset_flush_interval_ms="50", offset_flush_timeout_ms="200")
     with RunningTask(sink(name, topic, JSON, tolerant(dlq), by(way)), worker) as task:
-        eventually(lambda: caplog.text.count(f"dead letters for topic {dlq} are not acknowledged") >= 3)
+        eventually(lambda: caplog.text.count(f"dead letter queue records for topic {dlq}") >= 3)
         assert [record.value for record in made.taken] == [1, 3]
         assert committed(kafka, name, topic) is None
         assert task.result is None
@@ -309,7 +308,7 @@ def test_a_dead_letter_topic_that_stays_away_fails_the_task_in_the_end(
     script(name)
     config = sink(name, topic, JSON, tolerant(dlq), by(way, delivery_timeout_ms="2000"))
     with RunningTask(config, kafka.worker(offset_flush_interval_ms="50")) as task:
-        assert "A dead letter was not written" in (task.join().trace or "")
+        assert "A dead letter queue record was not written" in (task.join().trace or "")
     assert committed(kafka, name, topic) is None
 
 

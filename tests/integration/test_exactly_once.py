@@ -460,7 +460,7 @@ def test_a_topic_that_cannot_be_made_fails_the_task_and_says_what_to_do(worker: 
     with RunningTask(config, worker, offsets=stores({}), bounded=True) as task:
         result = task.join()
     assert result.failed
-    assert f"could not create topic '{name}' by its group 'default'" in str(result.trace)
+    assert f"could not create topic '{name}' with the settings of group 'default'" in str(result.trace)
     assert stored(stores({}), name) is None
 
 

@@ -149,7 +149,7 @@ class TransformContract(ClosedContract):
 
 def _plainly(chain: TransformationChain[Any], record: ConnectRecord) -> list[Any]:
     try:
-        return chain.apply_plainly(record)
+        return chain.apply_one_by_one(record)
     except TransformationError:
         return []
 

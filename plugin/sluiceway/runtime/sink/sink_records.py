@@ -1,4 +1,4 @@
-"""Makes sink records of Kafka messages."""
+"""Converts Kafka messages to sink records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError
-from sluiceway.kafka.clients import Message
+from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.errors.errant_record_reporter import InternalSinkRecord, consumer_record_of, with_originals
 from sluiceway.runtime.errors.processing_context import ConsumerRecord, ProcessingContext, Stage
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
@@ -21,15 +21,15 @@ from sluiceway.runtime.transforms.transformation_chain import TransformationChai
 
 Decode = Callable[[bytes | None], tuple[Schema | None, Any]]
 
-_NO_TIMESTAMP = -1  # what a producer wrote that gave none
+_NO_TIMESTAMP = -1  # of a message whose producer set none
 _STAGES = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
 
 
 @dataclass(slots=True)
 class SinkBatch:
-    """Records for one ``put``. ``starts`` are the first offsets in it, ``ends`` the next ones after it.
+    """Records for one ``put``. ``starts`` are the first offsets of each partition, ``ends`` the next ones to read.
 
-    ``failure`` is what became of the first message that could not be converted or transformed; the batch ends before it.
+    ``failure`` is the error of the first message that could not be converted or transformed. The batch ends before it.
     """
 
     records: Sequence[SinkRecord] = ()
@@ -38,18 +38,18 @@ class SinkBatch:
     failure: Exception | Interrupted | None = None
 
     def transform(self, chain: TransformationChain[SinkRecord], tolerance: RetryWithToleranceOperator) -> None:
-        """Put what the chain makes of the records in their place. Offsets go by where they were read from (KIP-793)."""
+        """Replace the records by the transformed ones. Offsets remain those the records were read from (KIP-793)."""
         records = self.records
-        made = transform_batch(chain, records, tolerance, place=_place, original=consumer_record_of)
-        keep = tolerance.settings.reports and made.records is not records
-        self.records = with_originals(made, records) if keep else made.records
-        if made.failure is not None:
-            self.failure = made.failure
-            for record in reversed(records[made.taken :]):  # the first of each partition is the next to read
+        batch = transform_batch(chain, records, tolerance, describe=_describe, original=consumer_record_of)
+        keep_originals = tolerance.settings.reports_errors and batch.records is not records
+        self.records = with_originals(batch, records) if keep_originals else batch.records
+        if batch.failure is not None:
+            self.failure = batch.failure
+            for record in reversed(records[batch.taken :]):  # the first one of each partition is the next to read
                 self.ends[TopicPartition(record.original_topic, record.original_kafka_partition)] = record.original_kafka_offset
 
     def drop(self, partitions: frozenset[TopicPartition]) -> None:
-        """Leave out partitions that the task has lost."""
+        """Drop the records and offsets of partitions that are no longer assigned."""
         self.records = [
             record
             for record in self.records
@@ -61,17 +61,17 @@ class SinkBatch:
 
 
 class SinkRecordConverter:
-    """Converts messages. ``new_topic`` is called with each topic that is read from for the first time."""
+    """Converts messages to sink records. Calls ``new_topic`` with each topic at its first message."""
 
     def __init__(self, converters: Converters, tolerance: RetryWithToleranceOperator, new_topic: Callable[[str], None]) -> None:
         self._converters = converters
         self._tolerance = tolerance
         self._new_topic = new_topic
-        self._new_record: type[SinkRecord] = InternalSinkRecord if tolerance.settings.reports else SinkRecord
+        self._new_record: type[SinkRecord] = InternalSinkRecord if tolerance.settings.reports_errors else SinkRecord
         self._decoders: dict[str, tuple[Decode, Decode]] = {}
 
-    def read(self, messages: Sequence[Message]) -> SinkBatch:
-        """Return messages as a batch of records. What a wait between two attempts raises passes through."""
+    def convert(self, messages: Sequence[ConsumedMessage]) -> SinkBatch:
+        """Return a batch with the records of these messages. Raises Interrupted or Abandoned if a retry is interrupted."""
         batch = SinkBatch()
         records: list[SinkRecord] = []
         topic, partition, offset = "", -1, -1
@@ -104,14 +104,14 @@ class SinkRecordConverter:
                     self._converters.headers_from_kafka(topic, headers) if headers else (),
                 )
                 if type(record) is InternalSinkRecord:
-                    record.message = ConsumerRecord.of(message)
+                    record.original = ConsumerRecord.of(message)
                 records.append(record)
-            except Exception as error:  # noqa: BLE001 (a converter may raise anything; the tolerance decides)
+            except Exception as error:  # noqa: BLE001 (a converter may raise anything)
                 try:
-                    recovered = self._carefully(message, stage, error)
+                    recovered = self._retry(message, stage, error)
                 except ConnectError as failure:
                     batch.failure = failure
-                    offset -= 1  # the next to read is this one
+                    offset -= 1  # this message is the next to read
                     break
                 if recovered is not None:
                     records.append(recovered)
@@ -120,12 +120,12 @@ class SinkRecordConverter:
         batch.records = records
         return batch
 
-    def _carefully(self, message: Message, failed: int, error: Exception) -> SinkRecord | None:
-        """Convert a message whose stage number ``failed`` has failed once; None if it is to be left out."""
+    def _retry(self, message: ConsumedMessage, failed: int, error: Exception) -> SinkRecord | None:
+        """Convert a message whose stage number ``failed`` has failed once. Return None if it must be skipped."""
         original = ConsumerRecord.of(message)
         parts: list[Any] = []
         for number, (operation, kind) in enumerate(self._operations(original)):
-            if number > failed:  # the first attempt is still to be made
+            if number > failed:  # this stage has not been tried yet
                 try:
                     parts.append(operation())
                     continue
@@ -134,8 +134,8 @@ class SinkRecordConverter:
             elif number < failed:
                 parts.append(operation())
                 continue
-            what = f"the record at offset {original.offset} of {original.topic}-{original.partition} cannot be converted"
-            part = self._tolerance.recover(operation, what, error, ProcessingContext(_STAGES[number], kind, original))
+            description = f"the record at offset {original.offset} of {original.topic}-{original.partition} cannot be converted"
+            part = self._tolerance.retry(operation, description, error, ProcessingContext(_STAGES[number], kind, original))
             if part is None:
                 return None
             parts.append(part)
@@ -154,11 +154,11 @@ class SinkRecordConverter:
             headers,
         )
         if isinstance(record, InternalSinkRecord):
-            record.message = original
+            record.original = original
         return record
 
     def _operations(self, message: ConsumerRecord) -> list[tuple[Callable[[], Any], type]]:
-        """Return the conversions of a message in order of their stages, with the converters' classes."""
+        """Return the conversions of a message in the order of ``_STAGES``, each with its converter's class."""
         decode_key, decode_value = self._decoders_for(message.topic)
         converters = self._converters
         return [
@@ -176,6 +176,6 @@ class SinkRecordConverter:
         return decoders
 
 
-def _place(record: SinkRecord) -> str:
-    place = f"{record.original_topic}-{record.original_kafka_partition}"
-    return f"the record at offset {record.original_kafka_offset} of {place}"
+def _describe(record: SinkRecord) -> str:
+    partition = f"{record.original_topic}-{record.original_kafka_partition}"
+    return f"the record at offset {record.original_kafka_offset} of {partition}"

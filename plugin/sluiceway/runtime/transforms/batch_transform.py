@@ -1,4 +1,4 @@
-"""Takes a batch through a chain, and records that failed with a RetriableError through it again."""
+"""Transforms a batch of records, with the connector's error handling: retries, tolerance, dead letter queue."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ def transform_batch(
     records: Sequence[R],
     tolerance: RetryWithToleranceOperator,
     *,
-    place: Callable[[R], str],
+    describe: Callable[[R], str],
     original: Callable[[R], ConsumerRecord | R],
 ) -> TransformedBatch[R]:
-    """Return what a chain makes of a batch; its answer's ``failure`` is what ended it early, another order included.
+    """Return a transformed batch. Its ``failure`` is what ended it early, Interrupted included.
 
-    ``place`` tells a record from others in messages, ``original`` is what the log and dead letters tell of it. A record
-    is tried again from the start of the chain: a chain that retries may not change records in place.
+    ``describe`` names a record in messages. ``original`` returns the record that the log and the dead letter queue report.
+    A retry starts at the beginning of the chain, so a chain that retries must not change records in place.
     """
     recovered: dict[int, list[R]] = {}
     position = 0
 
-    def refuse(record: R, error: TransformationError) -> None:
+    def on_failure(record: R, error: TransformationError) -> None:
         nonlocal position
         while records[position] is not record:
             position += 1
-        kind = type(chain.stages[error.stage].transform)
-        what = f"{place(record)} cannot be transformed by {error.alias}"
-        failure = ProcessingContext(Stage.TRANSFORMATION, kind, original(record))  # type: ignore[arg-type]
-        made = tolerance.recover(lambda: _apply(chain, record), what, _cause(error), failure)
-        if made is not None:
-            recovered[position] = made
+        executing_class = type(chain.stages[error.stage].transform)
+        description = f"{describe(record)} cannot be transformed by {error.alias}"
+        context = ProcessingContext(Stage.TRANSFORMATION, executing_class, original(record))  # type: ignore[arg-type]
+        retried = tolerance.retry(lambda: _apply(chain, record), description, _cause(error), context)
+        if retried is not None:
+            recovered[position] = retried
         position += 1
 
-    made = chain(records, refuse)
-    return _with(made, recovered) if recovered else made
+    batch = chain(records, on_failure)
+    return _merged(batch, recovered) if recovered else batch
 
 
 def _apply(chain: TransformationChain[R], record: R) -> list[R]:
@@ -54,13 +54,13 @@ def _cause(error: TransformationError) -> Exception:
     return error.__cause__ if isinstance(error.__cause__, Exception) else error
 
 
-def _with(made: TransformedBatch[R], recovered: dict[int, list[R]]) -> TransformedBatch[R]:
-    """Return a chain's answer with records put in at their places."""
-    origins: Sequence[int] = range(len(made.records)) if made.origins is None else made.origins
-    entries: list[tuple[int, R]] = list(zip(origins, made.records, strict=True))
+def _merged(batch: TransformedBatch[R], recovered: dict[int, list[R]]) -> TransformedBatch[R]:
+    """Insert the records of successful retries, by the index of their input, into a transformed batch."""
+    origins: Sequence[int] = range(len(batch.records)) if batch.origins is None else batch.origins
+    entries: list[tuple[int, R]] = list(zip(origins, batch.records, strict=True))
     entries += [(position, record) for position, records in recovered.items() for record in records]
     entries.sort(key=_position)
-    return TransformedBatch([record for _, record in entries], made.taken, [position for position, _ in entries], made.failure)
+    return TransformedBatch([record for _, record in entries], batch.taken, [position for position, _ in entries], batch.failure)
 
 
 _position = operator.itemgetter(0)

@@ -33,7 +33,7 @@ def reader(**config: str) -> tuple[SinkRecordConverter, list[str]]:
 def test_a_message_becomes_a_record_with_everything_in_it() -> None:
     read, topics = reader()
     envelope = b'{"schema":{"type":"string","optional":false},"payload":"foo"}'
-    (record,) = read.read([message(7, envelope, partition=3, key=b"k", headers=[("h", b"1")])]).records
+    (record,) = read.convert([message(7, envelope, partition=3, key=b"k", headers=[("h", b"1")])]).records
     assert (record.topic, record.kafka_partition, record.kafka_offset) == ("t", 3, 7)
     assert (record.original_topic, record.original_kafka_partition, record.original_kafka_offset) == ("t", 3, 7)
     assert (record.key, record.value, record.value_schema) == ("k", "foo", STRING_SCHEMA)
@@ -45,13 +45,13 @@ def test_a_message_becomes_a_record_with_everything_in_it() -> None:
 
 @pytest.mark.parametrize("kind", [0, 1, 2])
 def test_a_message_without_time_and_headers_has_none(kind: int) -> None:
-    (record,) = reader()[0].read([message(0, None, timestamp=(kind, -1))]).records
+    (record,) = reader()[0].convert([message(0, None, timestamp=(kind, -1))]).records
     assert (record.timestamp, record.timestamp_type, record.headers, record.value) == (None, kind, (), None)
 
 
 def test_a_batch_knows_its_first_and_next_offsets_of_each_partition() -> None:
     places = [("t", 0, 5), ("t", 0, 6), ("t", 1, 9), ("u", 1, 2), ("t", 0, 8)]
-    batch = reader()[0].read([message(offset, None, topic, partition) for topic, partition, offset in places])
+    batch = reader()[0].convert([message(offset, None, topic, partition) for topic, partition, offset in places])
     assert batch.starts == {("t", 0): 5, ("t", 1): 9, ("u", 1): 2}
     assert batch.ends == {("t", 0): 9, ("t", 1): 10, ("u", 1): 3}
     batch.drop(frozenset({TopicPartition("t", 0)}))
@@ -62,7 +62,7 @@ def test_a_batch_knows_its_first_and_next_offsets_of_each_partition() -> None:
 @pytest.mark.parametrize("bad_at", [0, 2])
 def test_the_batch_ends_before_a_message_that_cannot_be_converted(bad_at: int) -> None:
     messages = [message(offset, b"bad" if offset == bad_at else None) for offset in range(4)]
-    batch = reader()[0].read(messages)
+    batch = reader()[0].convert(messages)
     assert [record.kafka_offset for record in batch.records] == list(range(bad_at))
     assert batch.ends == {("t", 0): bad_at}
     assert batch.failure is not None
@@ -70,7 +70,7 @@ def test_the_batch_ends_before_a_message_that_cannot_be_converted(bad_at: int) -
 
 
 def test_a_chain_changes_what_the_task_sees_but_not_where_records_were_read_from() -> None:
-    batch = reader()[0].read([message(5, None), message(6, None, partition=1)])
+    batch = reader()[0].convert([message(5, None), message(6, None, partition=1)])
     batch.transform(
         chain({"type": "RegexRouter", "regex": "t", "replacement": "u"}, in_place=True), RetryWithToleranceOperator({})
     )
@@ -83,7 +83,7 @@ def test_a_chain_changes_what_the_task_sees_but_not_where_records_were_read_from
 
 
 def test_a_record_that_a_chain_drops_is_read_all_the_same() -> None:
-    batch = reader()[0].read([message(5, None), message(6, None)])
+    batch = reader()[0].convert([message(5, None), message(6, None)])
     batch.transform(chain({"type": "Filter"}), RetryWithToleranceOperator({}))
     assert (list(batch.records), batch.ends, batch.failure) == ([], {("t", 0): 7}, None)
 
@@ -94,7 +94,7 @@ CAST = {"type": "Cast$Value", "spec": "int32"}
 def test_the_batch_ends_before_a_record_that_cannot_be_transformed_in_every_partition() -> None:
     places = [(0, 5, b'"1"'), (1, 8, b'"2"'), (0, 6, b'"x"'), (1, 9, b'"3"'), (2, 0, b'"4"'), (0, 7, b'"5"')]
     read = reader(value_converter="JsonConverter", value_converter_schemas_enable="false")[0]
-    batch = read.read([message(offset, value, partition=partition) for partition, offset, value in places])
+    batch = read.convert([message(offset, value, partition=partition) for partition, offset, value in places])
     batch.transform(chain(CAST, in_place=True), RetryWithToleranceOperator({}))
     assert [record.value for record in batch.records] == [1, 2]
     assert batch.ends == {("t", 0): 6, ("t", 1): 9, ("t", 2): 0}
@@ -105,7 +105,7 @@ def test_the_batch_ends_before_a_record_that_cannot_be_transformed_in_every_part
 
 def test_a_record_that_cannot_be_transformed_is_skipped_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
     read = reader(value_converter="JsonConverter", value_converter_schemas_enable="false")[0]
-    batch = read.read([message(offset, value) for offset, value in enumerate([b'"1"', b'"x"', b'"3"'])])
+    batch = read.convert([message(offset, value) for offset, value in enumerate([b'"1"', b'"x"', b'"3"'])])
     batch.transform(chain(CAST), RetryWithToleranceOperator({"errors.tolerance": "all"}))
     assert [record.value for record in batch.records] == [1, 3]
     assert (batch.ends, batch.failure) == ({("t", 0): 3}, None)
@@ -113,7 +113,9 @@ def test_a_record_that_cannot_be_transformed_is_skipped_where_that_is_tolerated(
 
 
 def test_a_message_that_cannot_be_converted_is_skipped_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
-    batch = reader(errors_tolerance="all")[0].read([message(0, None), message(1, b"bad"), message(2, None), message(3, b"bad")])
+    batch = reader(errors_tolerance="all")[0].convert(
+        [message(0, None), message(1, b"bad"), message(2, None), message(3, b"bad")]
+    )
     assert [record.kafka_offset for record in batch.records] == [0, 2]
     assert (batch.ends, batch.failure) == ({("t", 0): 4}, None)
     assert "2 skipped so far" in caplog.text
@@ -153,7 +155,7 @@ def test_a_converter_that_is_not_ready_is_asked_again(part: str, failures: int, 
     tolerance._retries._clock = lambda: clock[0]
     Unready.left = failures
     read = SinkRecordConverter(task_converters(config, WorkerConfig.of({})), tolerance, lambda _topic: None)
-    batch = read.read([message(0, b"v", key=b"k", headers=[("h", b"1")])])
+    batch = read.convert([message(0, b"v", key=b"k", headers=[("h", b"1")])])
     assert [record.value for record in batch.records] == records
     assert (tolerance.counts.retries, tolerance.skipped) == (retries, 1 - len(records))
     assert tolerance.counts.record_failures == (retries if records else retries + 1)
@@ -169,7 +171,7 @@ def test_another_order_while_a_converter_is_not_ready_leaves_the_batch() -> None
     tolerance = RetryWithToleranceOperator(config, wait=wait)
     read = SinkRecordConverter(task_converters(config, WorkerConfig.of({})), tolerance, lambda _topic: None)
     with pytest.raises(Interrupted):
-        read.read([message(0, b"v")])
+        read.convert([message(0, b"v")])
     assert (tolerance.skipped, Unready.left) == (0, 99)
     Unready.left = 0
 
@@ -183,7 +185,7 @@ def test_a_command_inside_a_conversion_is_no_failure_of_the_record(command: type
 
     read._decoders["t"] = (interrupted, interrupted)
     with pytest.raises(command):
-        read.read([message(0, b"v")])
+        read.convert([message(0, b"v")])
     counts = read._tolerance.counts
     assert (counts.record_failures, counts.record_errors, counts.retries) == (0, 0, 0)
 
@@ -196,7 +198,7 @@ def test_a_record_that_may_be_reported_keeps_its_bytes_through_the_chain_and_pic
     config = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false", "errors.log.enable": "true"}
     tolerance = RetryWithToleranceOperator(config)
     read = SinkRecordConverter(task_converters(config, WorkerConfig.of({})), tolerance, lambda _topic: None)
-    batch = read.read([message(7, b' "v" ', key=None, headers=[("h", b"1")])])
+    batch = read.convert([message(7, b' "v" ', key=None, headers=[("h", b"1")])])
     batch.transform(chain(HOIST, in_place=in_place), tolerance)
     (record,) = batch.records
     assert record.value == {"f": "v"}
@@ -206,7 +208,7 @@ def test_a_record_that_may_be_reported_keeps_its_bytes_through_the_chain_and_pic
 
 
 def test_records_that_nobody_can_report_do_not_keep_their_bytes() -> None:
-    (record,) = reader()[0].read([message(7, None)]).records
+    (record,) = reader()[0].convert([message(7, None)]).records
     assert type(record) is SinkRecord
 
 
@@ -227,7 +229,7 @@ def test_records_that_a_chain_takes_later_come_in_their_places() -> None:
     tolerance = RetryWithToleranceOperator(config, wait=lambda _seconds: None)
     NotYet.left = {"a": 7, "c": 5}
     records = [sink(value) for value in ("a", "b", "c", "d")]
-    made = transform_batch(chain({"type": f"{__name__}.NotYet"}), records, tolerance, place=str, original=consumer_record_of)
+    made = transform_batch(chain({"type": f"{__name__}.NotYet"}), records, tolerance, describe=str, original=consumer_record_of)
     assert values(made.records) == ["a", "a+", "b", "b+", "c", "c+", "d", "d+"]
     assert (made.origins, made.failure, tolerance.skipped) == ([0, 0, 1, 1, 2, 2, 3, 3], None, 0)
     assert tolerance.counts.retries >= 2

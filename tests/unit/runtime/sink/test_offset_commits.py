@@ -40,8 +40,8 @@ def commits(consumer: FakeConsumer, pre_commit: Any = None, interval: float = 10
     task = ScriptedSinkTask()
     task.script = Script(pre_commit=pre_commit)
     context = WorkerSinkTaskContext({}, consumer)  # type: ignore[arg-type]
-    made = SinkOffsetCommitter(task, consumer, context, interval, last_patience=7.0)  # type: ignore[arg-type]
-    made.took(SinkBatch(starts={A: 0, B: 10}, ends={A: 5, B: 12}))
+    made = SinkOffsetCommitter(task, consumer, context, interval, last_commit_seconds=7.0)  # type: ignore[arg-type]
+    made.delivered(SinkBatch(starts={A: 0, B: 10}, ends={A: 5, B: 12}))
     return made
 
 
@@ -63,7 +63,7 @@ def test_a_task_can_ask_for_a_commit_once(consumer: FakeConsumer) -> None:
     made = commits(consumer)
     made._context.request_commit()
     made.commit_if_due()
-    made.took(SinkBatch(starts={A: 5}, ends={A: 6}))
+    made.delivered(SinkBatch(starts={A: 5}, ends={A: 6}))
     made.commit_if_due()
     assert consumer.commits == [({A: 5, B: 12}, None)]
 
@@ -78,7 +78,7 @@ def test_offsets_beyond_what_was_taken_or_of_foreign_partitions_are_ignored(
 ) -> None:
     commits(consumer, pre_commit=lambda _offsets: {A: 6, TopicPartition("other", 0): 1, B: 11}).commit()
     assert consumer.commits == [({B: 11}, None)]
-    assert "Ignoring the task's offset 6 of t-0: it has taken records up to 5" in caplog.text
+    assert "Ignoring offset 6 of t-0 that pre_commit() returned" in caplog.text
     assert "other-0" in caplog.text
 
 
@@ -97,7 +97,7 @@ def test_a_task_that_cannot_flush_reads_again_from_what_was_committed(consumer: 
 
 def test_the_last_commit_of_given_up_partitions_waits_and_leaves_the_others(consumer: FakeConsumer) -> None:
     made = commits(consumer)
-    made.commit_finally(frozenset({A}))
+    made.commit_and_wait(frozenset({A}))
     made.forget(frozenset({A}))
     assert consumer.commits == [({A: 5}, 7.0)]
-    assert made.taken == {B: 12}
+    assert made.current_offsets == {B: 12}

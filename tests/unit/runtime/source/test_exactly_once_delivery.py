@@ -10,8 +10,8 @@ import pytest
 from sluiceway.api import SourceRecord
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, ConnectError, FencedError, KafkaClientError
-from sluiceway.runtime.source.delivery import ExactlyOnceDelivery, TransactionLostError, deferred
-from sluiceway.runtime.source.exactly_once import ExactlyOnceSettings, exactly_once_enabled, refuse_where_required
+from sluiceway.runtime.source.exactly_once import ExactlyOnceSettings, check_not_required, exactly_once_enabled
+from sluiceway.runtime.source.exactly_once_delivery import ExactlyOnceDelivery, TransactionLostError, deferred
 from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
 from sluiceway.runtime.source.submitted_records import SubmittedRecords
 from sluiceway.runtime.source.transaction_boundary import CommitAction, IntervalBoundary
@@ -30,14 +30,14 @@ class Sender:
         self.failure: ConnectError | None = None
         self.error: Exception | None = None
 
-    def explained(self, error: ConnectError) -> ConnectError:
+    def with_advice(self, error: ConnectError) -> ConnectError:
         return error
 
     def send(self, batch: SubmittedRecords) -> None:
         self._calls.append(f"send {len(batch.records)}")
         if self.error is not None:
             raise self.error
-        self._offsets.remember_all(batch.sources)
+        self._offsets.add_all(batch.sources)
 
 
 class Transactions:
@@ -93,8 +93,8 @@ class Made:
             Store(),
             self.transactions,
             IntervalBoundary(1000),  # type: ignore[arg-type]
-            acknowledged=pending,
-            settled=lambda *_: self.settled.pop(0),
+            acknowledgements=pending,
+            flush_dead_letter_queue=lambda *_: self.settled.pop(0),
             check=lambda: None,
         )
 
@@ -109,27 +109,27 @@ def test_records_and_offsets_share_a_transaction_and_then_the_task_hears_of_them
     made.delivery.send(SubmittedRecords.of(RECORDS[1:2]))
     made.acknowledge(RECORDS[0], 0, 5)
     assert made.heard == []
-    assert made.delivery.settle(CommitAction.COMMIT)
+    assert made.delivery.apply(CommitAction.COMMIT)
     assert made.calls == ["begin", "send 1", "send 1", "offsets [1]", "commit"]
     assert made.heard == [(RECORDS[0], 0, 5)]
 
 
 def test_nothing_to_commit_is_no_transaction(made: Made) -> None:
-    assert not made.delivery.settle(CommitAction.COMMIT)
+    assert not made.delivery.apply(CommitAction.COMMIT)
     assert not made.delivery.finish()
     assert made.calls == []
 
 
 def test_dropped_records_commit_their_offsets_alone(made: Made) -> None:
     made.delivery.send(SubmittedRecords([], RECORDS, []))
-    assert made.delivery.settle(CommitAction.COMMIT)
+    assert made.delivery.apply(CommitAction.COMMIT)
     assert made.calls == ["send 0", "begin", "offsets [2]", "commit"]
 
 
 def test_an_abort_drops_records_keeps_offsets_and_tells_nobody(made: Made) -> None:
     made.delivery.send(SubmittedRecords.of(RECORDS))
     made.acknowledge(RECORDS[0], 0, 5)
-    assert made.delivery.settle(CommitAction.ABORT)
+    assert made.delivery.apply(CommitAction.ABORT)
     assert made.calls == ["begin", "send 3", "abort", "begin", "offsets [2]", "commit"]
     assert made.heard == []
 
@@ -137,7 +137,7 @@ def test_an_abort_drops_records_keeps_offsets_and_tells_nobody(made: Made) -> No
 def test_offsets_wait_for_dead_letters(made: Made) -> None:
     made.settled = [False, False, True]
     made.delivery.send(SubmittedRecords.of(RECORDS))
-    made.delivery.settle(CommitAction.COMMIT)
+    made.delivery.apply(CommitAction.COMMIT)
     assert made.settled == []
     assert made.calls[-1] == "commit"
 
@@ -152,17 +152,17 @@ def test_a_stop_in_the_middle_of_a_batch_rolls_back(made: Made) -> None:
 
 def test_a_failed_batch_is_not_begun_and_those_before_it_are_committed(made: Made) -> None:
     made.delivery.send(SubmittedRecords.of(RECORDS[:1]))
-    made.delivery.send_last(SubmittedRecords.of(RECORDS[1:]))
+    made.delivery.send_before_failure(SubmittedRecords.of(RECORDS[1:]))
     assert made.calls == ["begin", "send 1", "offsets [0]", "commit"]
 
 
 def test_a_failed_task_rolls_back_and_a_fenced_one_does_nothing(made: Made) -> None:
     made.delivery.send(SubmittedRecords.of(RECORDS))
-    assert not made.delivery.give_up(FencedError("x"))
+    assert not made.delivery.fail(FencedError("x"))
     assert made.calls[-1] == "send 3"
-    assert not made.delivery.give_up(ValueError("x"))
+    assert not made.delivery.fail(ValueError("x"))
     assert made.calls[-1] == "abort"
-    assert not made.delivery.settle(CommitAction.COMMIT), "offsets of dropped records would be stored"
+    assert not made.delivery.apply(CommitAction.COMMIT), "offsets of dropped records would be stored"
 
 
 def send_failure(cause: ConnectError) -> ConnectError:
@@ -194,7 +194,7 @@ def test_an_error_says_whether_the_task_is_at_fault(
     made.transactions.errors["commit"] = error
     made.sender.failure, made.transactions.silent = failure, silent
     with pytest.raises(ConnectError) as raised:
-        made.delivery.settle(CommitAction.COMMIT)
+        made.delivery.apply(CommitAction.COMMIT)
     assert type(raised.value) is kind
 
 
@@ -203,7 +203,7 @@ def test_a_record_that_kafka_refuses_is_named_rather_than_the_transaction_that_i
     made.transactions.errors["commit"] = KafkaClientError("must be aborted", "MSG_SIZE_TOO_LARGE")
     made.sender.failure = TOO_LARGE
     with pytest.raises(ConnectError) as raised:
-        made.delivery.settle(CommitAction.COMMIT)
+        made.delivery.apply(CommitAction.COMMIT)
     assert raised.value is TOO_LARGE
 
 
@@ -232,8 +232,8 @@ def test_the_interval_defaults_to_the_workers_flush_interval() -> None:
 
 def test_a_connector_that_insists_is_refused_where_it_would_not_run_exactly_once() -> None:
     with pytest.raises(ConfigError, match=r"exactly\.once\.source\.support=enabled"):
-        refuse_where_required(ExactlyOnceSettings.of({"exactly.once.support": "required"}, worker()))
-    refuse_where_required(ExactlyOnceSettings.of({}, worker()))
+        check_not_required(ExactlyOnceSettings.of({"exactly.once.support": "required"}, worker()))
+    check_not_required(ExactlyOnceSettings.of({}, worker()))
 
 
 def test_a_store_that_knows_no_transactions_runs_at_least_once_unless_the_connector_insists(

@@ -42,11 +42,11 @@ def test_groups_inherit_the_defaults_counts_but_not_its_topic_settings() -> None
     ("topic", "taken"), [("x", True), ("xab", True), ("axb", False), ("xx", False), ("y", True), ("yy", False), ("", False)]
 )
 def test_patterns_match_whole_names(topic: str, taken: bool) -> None:
-    assert TopicCreationGroup("a", 1, 1, {}, ("x.*", "y"), ("xx",)).takes(topic) is taken
+    assert TopicCreationGroup("a", 1, 1, {}, ("x.*", "y"), ("xx",)).matches(topic) is taken
 
 
 def test_a_group_without_patterns_takes_nothing() -> None:
-    assert not TopicCreationGroup("a", 1, 1).takes("t")
+    assert not TopicCreationGroup("a", 1, 1).matches("t")
 
 
 @pytest.mark.parametrize(

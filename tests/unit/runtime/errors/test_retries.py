@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sluiceway.errors import DataError, RetriableError
-from sluiceway.runtime.errors.retries import Retries, delay
+from sluiceway.runtime.errors.retries import Retries, retry_delay
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 
 
@@ -48,22 +48,22 @@ def retries(clock: Clock, seconds: float, longest: float = 60.0, wait: Any = Non
         longest,
         wait or clock.wait,
         clock=clock,
-        retried=lambda: told.append("retried"),
-        failed=lambda: told.append("failed"),
+        on_retry=lambda: told.append("retried"),
+        on_failure=lambda: told.append("failed"),
     ), told
 
 
 def test_the_delay_doubles_from_300_ms_and_beyond_the_longest_it_is_a_part_of_that() -> None:
-    assert [delay(attempt, 60.0, 0.5) for attempt in range(1, 10)] == [0.3, 0.6, 1.2, 2.4, 4.8, 9.6, 19.2, 38.4, 30.0]
-    assert delay(10_000, 60.0, 0.9) == pytest.approx(54.0)
-    assert delay(1, 0.0, 0.9) == 0.0
+    assert [retry_delay(attempt, 60.0, 0.5) for attempt in range(1, 10)] == [0.3, 0.6, 1.2, 2.4, 4.8, 9.6, 19.2, 38.4, 30.0]
+    assert retry_delay(10_000, 60.0, 0.9) == pytest.approx(54.0)
+    assert retry_delay(1, 0.0, 0.9) == 0.0
 
 
 def test_what_succeeds_in_time_is_returned() -> None:
     clock = Clock()
     made, told = retries(clock, 10.0)
     operation = Flaky(RetriableError("2"), RetriableError("3"))
-    assert made.again(operation, "it", RetriableError("1")) == "done"
+    assert made.retry(operation, "it", RetriableError("1")) == "done"
     assert clock.waits == [0.3, 0.6, 1.2]
     assert told == ["retried", "failed", "retried", "failed", "retried"]
 
@@ -73,7 +73,7 @@ def test_the_last_attempt_is_at_the_end_of_the_time() -> None:
     made, _ = retries(clock, 1.0)
     operation = Flaky(RetriableError("2"), RetriableError("3"), RetriableError("last"), AssertionError("too late"))
     with pytest.raises(RetriableError, match="last"):
-        made.again(operation, "it", RetriableError("1"))
+        made.retry(operation, "it", RetriableError("1"))
     assert clock.waits == [0.3, 0.6, 0.1]
 
 
@@ -83,7 +83,7 @@ def test_nothing_is_tried_again_without_time_or_hope(seconds: float, error: Exce
     made, told = retries(clock, seconds)
     operation = Flaky()
     with pytest.raises(type(error)):
-        made.again(operation, "it", error)
+        made.retry(operation, "it", error)
     assert (operation.calls, clock.waits, told) == (0, [], [])
 
 
@@ -91,14 +91,14 @@ def test_an_error_that_is_not_retriable_ends_the_attempts() -> None:
     made, told = retries(Clock(), 10.0)
     operation = Flaky(RetriableError("2"), ValueError("hopeless"))
     with pytest.raises(ValueError, match="hopeless"):
-        made.again(operation, "it", RetriableError("1"))
+        made.retry(operation, "it", RetriableError("1"))
     assert (operation.calls, told.count("failed")) == (2, 2)
 
 
 def test_infinite_attempts_are_each_logged(caplog: pytest.LogCaptureFixture) -> None:
     made, _ = retries(Clock(), float("inf"), longest=1.0)
     many = [RetriableError("again") for _ in range(50)]
-    assert made.again(Flaky(*many), "converting it", RetriableError("1")) == "done"
+    assert made.retry(Flaky(*many), "converting it", RetriableError("1")) == "done"
     lines = [record.message for record in caplog.records]
     assert len(lines) == 51
     assert "converting it (attempt 51)" in lines[-1]
@@ -115,7 +115,7 @@ def test_another_order_ends_the_waiting_at_once() -> None:
     made, _ = retries(Clock(), float("inf"), wait=wait)
     operation = Flaky(*[RetriableError("again") for _ in range(50)])
     with pytest.raises(Interrupted):
-        made.again(operation, "it", RetriableError("1"))
+        made.retry(operation, "it", RetriableError("1"))
     assert operation.calls == 2
 
 
@@ -124,5 +124,5 @@ def test_a_command_during_an_attempt_is_no_failure_of_it(command: type[BaseExcep
     made, told = retries(Clock(), 10.0)
     operation = Flaky(command())
     with pytest.raises(command):
-        made.again(operation, "it", RetriableError("1"))
+        made.retry(operation, "it", RetriableError("1"))
     assert (operation.calls, told) == (1, ["retried"])

@@ -30,7 +30,7 @@ class Topics:
     ],
 )
 def test_topics_regex_is_javas_as_it_is_where_a_config_is_checked(pattern: str, matched: list[str]) -> None:
-    assert Subscription({"topics.regex": pattern}).start(cast(TaskConsumer, Topics())) == matched
+    assert Subscription({"topics.regex": pattern}).find_topics(cast(TaskConsumer, Topics())) == matched
 
 
 def test_a_pattern_that_java_refuses_is_refused() -> None:

@@ -20,7 +20,7 @@ from sluiceway.runtime.task_converters import task_converters
 from support.engine import Offsets, RunningTask
 from support.engine_connectors import ACKNOWLEDGED_SOURCE, SOURCE, Script, script
 from unit.runtime.fake_clients import FakeProducer
-from unit.runtime.test_source_loop import config, record, run_to_the_end, stored, values, worker
+from unit.runtime.source.test_worker_source_task import config, record, run_to_the_end, stored, values, worker
 
 BAD = b"bad"
 RECORDS = [record("a", 1), record("bad", 2), record("c", 3)]
@@ -120,7 +120,7 @@ def test_not_everything_has_arrived_while_it_is_not_known_what_becomes_of_a_reco
     producers[-1].deaf = True
     sends = sender._failed_sends
     assert sends is not None
-    sends.take(RECORDS[2], None, KafkaClientError("refused", "INVALID_RECORD"))
+    sends.add(RECORDS[2], None, KafkaClientError("refused", "INVALID_RECORD"))
     assert not sender.flush(0.05, lambda: None)
     producers[-1].deaf = False
     assert sender.flush(5.0, lambda: None)
@@ -130,5 +130,5 @@ def test_an_error_of_the_cluster_is_raised_as_it_is() -> None:
     error = KafkaClientError("Cannot write", "TOPIC_AUTHORIZATION_FAILED")
     sends = producing.FailedSends(None, None, object)  # type: ignore[arg-type]
     with pytest.raises(ConnectError) as raised:
-        sends.leave_out(RECORDS[0], None, error)
+        sends.skip(RECORDS[0], None, error)
     assert raised.value is error

@@ -164,7 +164,7 @@ def plainly(made: TransformationChain[Any], records: list[Any]) -> tuple[list[An
     done, origins, failed = [], [], []
     for index, record in enumerate(records):
         try:
-            results = made.apply_plainly(record)
+            results = made.apply_one_by_one(record)
         except TransformationError as error:
             failed.append((index, error.stage, type(error.__cause__), str(error.__cause__)))
             continue

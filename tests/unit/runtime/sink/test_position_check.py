@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from sluiceway.api import TopicPartition
-from sluiceway.runtime.sink.batch_size import BatchSize
-from sluiceway.runtime.sink.bounded import within
 from sluiceway.runtime.sink.position_check import PositionCheck
+from sluiceway.runtime.sink.sink_task_builder import BatchSize
+from sluiceway.runtime.sink.task_consumer import call_with_timeout
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -57,9 +57,9 @@ class Begins:
         self.asked = 0
         self.now = 0.0
         self.begin = 0
-        self.positions = PositionCheck(self._of, lambda: self.now)
+        self.positions = PositionCheck(self._beginning_offset, lambda: self.now)
 
-    def _of(self, _partition: TopicPartition) -> int:
+    def _beginning_offset(self, _partition: TopicPartition) -> int:
         self.asked += 1
         return self.begin
 
@@ -99,8 +99,8 @@ def test_going_back_is_told_with_the_number_of_records_that_may_come_again(caplo
     begins.positions.expect({A: 100})
     begins.positions.read({A: 0}, {A: 10})
     assert "Offset 100 of t-0" in caplog.text
-    assert "Reading goes on at 0" in caplog.text
-    assert "up to 100 records may come again" in caplog.text
+    assert "Continuing at 0" in caplog.text
+    assert "up to 100 records may be repeated" in caplog.text
 
 
 def test_partitions_that_were_given_up_are_forgotten(caplog: pytest.LogCaptureFixture) -> None:
@@ -114,8 +114,8 @@ def test_partitions_that_were_given_up_are_forgotten(caplog: pytest.LogCaptureFi
 def test_a_call_that_blocks_is_given_up_in_time_and_one_that_does_not_answers() -> None:
     never = threading.Event()
     with pytest.raises(TimeoutError, match="The commit took longer than"):
-        within(0.05, never.wait, "The commit")
+        call_with_timeout(0.05, never.wait, "The commit")
     never.set()
-    assert within(10.0, lambda: 7, "Seven") == 7
+    assert call_with_timeout(10.0, lambda: 7, "Seven") == 7
     with pytest.raises(ValueError, match="own"):
-        within(10.0, lambda: int("own"), "It")
+        call_with_timeout(10.0, lambda: int("own"), "It")

@@ -30,13 +30,13 @@ def flood(boundary: PollBoundary, polls: int) -> list[CommitAction]:
     begun = False
     for _ in range(polls):
         if not begun:
-            boundary.began()
+            boundary.transaction_begun()
         clock.now += 0.001
         actions.append(boundary.after_batch(0.0001))
         begun = actions[-1] is CONTINUE
         if not begun:
             clock.now += 0.004
-            boundary.ended(0.004)
+            boundary.transaction_ended(0.004)
     return actions
 
 
@@ -48,26 +48,28 @@ def test_the_first_batches_are_committed_one_by_one_and_a_flood_shares_transacti
 
 def test_a_slow_task_gets_a_transaction_for_each_batch() -> None:
     boundary = PollBoundary(Clock())
-    boundary.ended(1.0)
-    boundary.began()
+    boundary.transaction_ended(1.0)
+    boundary.transaction_begun()
     assert [boundary.after_batch(0.05) for _ in range(10)] == [COMMIT] * 10
 
 
-@pytest.mark.parametrize("end", ["idle", "slow", "rest"])
+@pytest.mark.parametrize("end", ["idle", "slow", "stop"])
 def test_a_flood_ends_with_a_commit(end: str) -> None:
     boundary = PollBoundary(Clock())
     assert flood(boundary, 5)[-1] is CONTINUE
-    assert {"idle": boundary.when_idle, "slow": lambda: boundary.after_batch(0.5), "rest": boundary.at_rest}[end]() is COMMIT
-    boundary.began()
-    assert boundary.after_batch(0.0) is (CONTINUE if end == "rest" else COMMIT), "the next one starts anew"
+    assert {"idle": boundary.when_idle, "slow": lambda: boundary.after_batch(0.5), "stop": boundary.when_stopping}[
+        end
+    ]() is COMMIT
+    boundary.transaction_begun()
+    assert boundary.after_batch(0.0) is (CONTINUE if end == "stop" else COMMIT), "the next burst starts from zero"
 
 
 def test_a_slow_commit_does_not_hold_batches_back_for_long() -> None:
     clock = Clock()
     boundary = PollBoundary(clock)
     flood(boundary, 4)
-    boundary.ended(10.0)
-    boundary.began()
+    boundary.transaction_ended(10.0)
+    boundary.transaction_begun()
     assert boundary.after_batch(0.0) is CONTINUE
     clock.now += 0.5
     assert boundary.after_batch(0.0) is COMMIT
@@ -80,9 +82,9 @@ def test_an_interval_counts_from_the_last_commit() -> None:
     assert (boundary.after_batch(1), boundary.when_idle()) == (CONTINUE, CONTINUE)
     clock.now = 10
     assert (boundary.after_batch(1), boundary.when_idle()) == (COMMIT, COMMIT)
-    boundary.ended(0.1)
+    boundary.transaction_ended(0.1)
     assert boundary.when_idle() is CONTINUE
-    assert boundary.at_rest() is COMMIT
+    assert boundary.when_stopping() is COMMIT
 
 
 def test_records_that_end_transactions_split_a_batch() -> None:
@@ -111,7 +113,7 @@ def test_a_request_for_a_batch_counts_after_the_next_batch_only(ask: str, action
     boundary = ConnectorBoundary()
     getattr(boundary, ask)()
     assert boundary.when_idle() is CONTINUE
-    assert boundary.at_rest() is CONTINUE
+    assert boundary.when_stopping() is CONTINUE
     assert [boundary.after_batch(0), boundary.after_batch(0)] == [action, CONTINUE]
 
 

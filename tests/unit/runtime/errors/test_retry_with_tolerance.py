@@ -61,7 +61,7 @@ def counts(made: RetryWithToleranceOperator) -> dict[str, int]:
 def test_the_first_bad_record_fails_the_task() -> None:
     made = tolerance({})
     with pytest.raises(ConnectError, match="Tolerance exceeded in error handler: the record: bad") as failed:
-        made.refuse("the record", DataError("bad"))
+        made.execute_failed("the record", DataError("bad"), FAILURE)
     assert isinstance(failed.value.__cause__, DataError)
     assert counts(made) == {**dict.fromkeys(counts(made), 0), "record_failures": 1, "record_errors": 1}
     assert made.counts.last_error_timestamp > 1_600_000_000_000
@@ -70,7 +70,7 @@ def test_the_first_bad_record_fails_the_task() -> None:
 def test_bad_records_are_left_out_and_counted_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
     made = tolerance(ALL)
     for _ in range(500):
-        made.refuse("the record", DataError("bad"), FAILURE)
+        made.execute_failed("the record", DataError("bad"), FAILURE)
     assert counts(made) == {
         **dict.fromkeys(counts(made), 0),
         "record_failures": 500,
@@ -79,7 +79,7 @@ def test_bad_records_are_left_out_and_counted_where_that_is_tolerated(caplog: py
     }
     assert 10 <= len(caplog.records) < 20, "neither silent nor a flood"
     made.close()
-    assert "orders-3 left out 500 records in all" in caplog.text
+    assert "orders-3 skipped 500 records in all" in caplog.text
 
 
 def test_a_retried_operation_is_counted_attempt_by_attempt() -> None:
@@ -92,7 +92,7 @@ def test_a_retried_operation_is_counted_attempt_by_attempt() -> None:
             raise answer
         return answer
 
-    assert made.recover(operation, "the record", RetriableError("1"), FAILURE) == "done"
+    assert made.retry(operation, "the record", RetriableError("1"), FAILURE) == "done"
     assert (made.counts.record_failures, made.counts.retries, made.counts.record_errors) == (2, 2, 0)
     assert made.counts.last_error_timestamp == 0
 
@@ -101,23 +101,23 @@ def test_a_retried_operation_is_counted_attempt_by_attempt() -> None:
 def test_what_cannot_be_recovered_is_refused(tolerant: bool) -> None:
     made = tolerance(ALL if tolerant else {})
     if tolerant:
-        assert made.recover(lambda: "never called", "the record", DataError("bad"), FAILURE) is None
+        assert made.retry(lambda: "never called", "the record", DataError("bad"), FAILURE) is None
     else:
         with pytest.raises(ConnectError):
-            made.recover(lambda: "never called", "the record", RetriableError("timeout is 0"), FAILURE)
+            made.retry(lambda: "never called", "the record", RetriableError("timeout is 0"), FAILURE)
     assert (made.counts.record_failures, made.counts.record_errors, made.skipped) == (1, 1, int(tolerant))
 
 
 def test_the_log_line_is_connects(caplog: pytest.LogCaptureFixture) -> None:
     made = tolerance({**ALL, "errors.log.enable": "true"})
-    made.refuse("the record", DataError("bad"), FAILURE)
+    made.execute_failed("the record", DataError("bad"), FAILURE)
     kind = "sluiceway.converters.json_converter.JsonConverter"
     stage = f"Error encountered in task orders-3. Executing stage 'VALUE_CONVERTER' with class '{kind}'"
     assert [record.message for record in caplog.records] == [f"{stage}."]
     assert "DataError: bad" in caplog.text, "the trace is missing"
     caplog.clear()
     made = tolerance({**ALL, "errors.log.enable": "true", "errors.log.include.messages": "true"})
-    made.refuse("the record", DataError("bad"), FAILURE)
+    made.execute_failed("the record", DataError("bad"), FAILURE)
     where = "topic='t', partition=1, offset=42, timestamp=1000, timestampType=CreateTime"
     assert [record.message for record in caplog.records] == [f"{stage}, where consumed record is {{{where}}}."]
     assert made.counts.errors_logged == 1
@@ -126,16 +126,18 @@ def test_the_log_line_is_connects(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_source_record_is_in_the_log_only_if_asked_for(caplog: pytest.LogCaptureFixture) -> None:
     record = SourceRecord({"file": "f"}, {"position": 1}, "t", "secret", STRING_SCHEMA)
     failure = ProcessingContext(Stage.TRANSFORMATION, JsonConverter, record)
-    tolerance({**ALL, "errors.log.enable": "true"}).refuse("it", DataError("bad"), failure)
+    tolerance({**ALL, "errors.log.enable": "true"}).execute_failed("it", DataError("bad"), failure)
     assert "secret" not in caplog.text
-    tolerance({**ALL, "errors.log.enable": "true", "errors.log.include.messages": "true"}).refuse("it", DataError("b"), failure)
+    tolerance({**ALL, "errors.log.enable": "true", "errors.log.include.messages": "true"}).execute_failed(
+        "it", DataError("b"), failure
+    )
     assert ", where source record is = SourceRecord{sourcePartition={file=f}, sourceOffset={position=1}}" in caplog.text
     assert "secret" in caplog.text
 
 
 def test_a_dead_letter_is_the_original_bytes_and_connects_headers_in_order(producers: list[FakeProducer]) -> None:
     made = tolerance({**ALL, **LETTERS, "errors.deadletterqueue.context.headers.enable": "true"})
-    made.refuse("the record", caught(DataError("bad")), FAILURE)
+    made.execute_failed("the record", caught(DataError("bad")), FAILURE)
     ((topic, value, key, options),) = producers[-1].sent
     assert (topic, value, key, options["timestamp"]) == ("dlq", b"\xff", b"k", 1000)
     own, *context, (last, trace) = options["headers"]
@@ -161,7 +163,7 @@ def test_a_dead_letter_is_the_original_bytes_and_connects_headers_in_order(produ
 
 
 def test_without_context_headers_a_dead_letter_has_only_its_own(producers: list[FakeProducer]) -> None:
-    tolerance({**ALL, **LETTERS}).refuse("the record", DataError("bad"), FAILURE)
+    tolerance({**ALL, **LETTERS}).execute_failed("the record", DataError("bad"), FAILURE)
     assert producers[-1].sent[0][3]["headers"] == [("h", b"1")]
 
 
@@ -175,7 +177,7 @@ def test_a_record_without_a_time_has_none_as_a_dead_letter() -> None:
 def test_a_dead_letter_is_written_also_when_the_task_then_fails(producers: list[FakeProducer]) -> None:
     made = tolerance(LETTERS)
     with pytest.raises(ConnectError):
-        made.refuse("the record", DataError("bad"), FAILURE)
+        made.execute_failed("the record", DataError("bad"), FAILURE)
     assert len(producers[-1].sent) == 1
     assert made.counts.deadletterqueue_produce_requests == 1
 
@@ -220,33 +222,33 @@ def test_the_headers_of_a_source_record_are_kept() -> None:
 
 def test_nothing_may_be_committed_before_dead_letters_are_acknowledged(producers: list[FakeProducer]) -> None:
     made = tolerance({**ALL, **LETTERS})
-    assert made.settle(0.0)
+    assert made.flush(0.0)
     producers[-1].deaf = True
-    made.refuse("the record", DataError("bad"), FAILURE)
-    assert not made.settle(0.0)
+    made.execute_failed("the record", DataError("bad"), FAILURE)
+    assert not made.flush(0.0)
     producers[-1].deaf = False
     producers[-1].poll()
-    assert made.settle(0.0)
+    assert made.flush(0.0)
 
 
 def test_a_dead_letter_that_is_lost_fails_everything_after_it(producers: list[FakeProducer]) -> None:
     made = tolerance({**ALL, **LETTERS})
     producers[-1].error = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
-    made.refuse("the record", DataError("bad"), FAILURE)
+    made.execute_failed("the record", DataError("bad"), FAILURE)
     for _ in range(2):
-        with pytest.raises(ConnectError, match=r"A dead letter was not written.*topic dlq"):
-            made.settle(1.0)
+        with pytest.raises(ConnectError, match=r"A dead letter queue record was not written.*topic dlq"):
+            made.flush(1.0)
         with pytest.raises(ConnectError, match="Allow the connector"):
-            made.serve()
+            made.poll_deliveries()
     assert made.counts.deadletterqueue_produce_failures == 1
 
 
 def test_a_dead_letter_that_is_too_large_fails_and_says_what_to_do(producers: list[FakeProducer]) -> None:
     made = tolerance({**ALL, **LETTERS})
     producers[-1].largest = 0
-    made.refuse("the record", DataError("bad"), FAILURE)
+    made.execute_failed("the record", DataError("bad"), FAILURE)
     with pytest.raises(ConnectError, match=r"max\.message\.bytes"):
-        made.settle(1.0)
+        made.flush(1.0)
 
 
 def test_a_full_buffer_is_waited_for_and_another_order_ends_that(producers: list[FakeProducer]) -> None:
@@ -259,17 +261,17 @@ def test_a_full_buffer_is_waited_for_and_another_order_ends_that(producers: list
 
     made = RetryWithToleranceOperator({**ALL, **LETTERS}, dead_letter_queue=queue(wait))
     producers[-1].room, producers[-1].deaf = 1, True
-    made.refuse("the record", DataError("bad"), FAILURE)
+    made.execute_failed("the record", DataError("bad"), FAILURE)
     with pytest.raises(Interrupted):
-        made.refuse("the record", DataError("bad"), FAILURE)
+        made.execute_failed("the record", DataError("bad"), FAILURE)
     assert waits == [0, 0]
     producers[-1].deaf = False
-    assert made.settle(1.0), "the letter that was not sent is waited for"
+    assert made.flush(1.0), "the letter that was not sent is waited for"
 
 
 def test_a_task_may_wait_for_its_report_without_anybody_else_at_work(producers: list[FakeProducer]) -> None:
     made = tolerance({**ALL, **LETTERS})
-    sent = made.report("the record", DataError("bad"), FAILURE)
+    sent = made.execute_failed("the record", DataError("bad"), FAILURE)
     assert not sent.done()
     waiting = threading.Thread(target=sent.result, daemon=True)
     waiting.start()
@@ -280,7 +282,7 @@ def test_a_task_may_wait_for_its_report_without_anybody_else_at_work(producers: 
 
 def test_a_record_that_no_dead_letter_is_asked_for_is_reported_at_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
-        assert tolerance({**ALL, "errors.log.enable": "true"}).report("it", DataError("bad"), FAILURE).done()
+        assert tolerance({**ALL, "errors.log.enable": "true"}).execute_failed("it", DataError("bad"), FAILURE).done()
 
 
 @pytest.mark.parametrize("command", [Interrupted, Abandoned])
@@ -293,6 +295,6 @@ def test_a_command_inside_an_operation_is_neither_tolerated_nor_retried_nor_coun
         raise command
 
     with pytest.raises(command):
-        made.recover(operation, "the record", RetriableError("not yet"), FAILURE)
+        made.retry(operation, "the record", RetriableError("not yet"), FAILURE)
     assert len(calls) == 1
     assert (made.counts.record_failures, made.counts.record_errors, made.skipped) == (1, 0, 0), "the RetriableError alone"

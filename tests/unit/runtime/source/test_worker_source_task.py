@@ -184,8 +184,8 @@ def test_a_stop_is_heard_while_the_buffer_is_full(producers: list[FakeProducer])
 def test_a_retriable_error_of_poll_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     _, task = run_to_the_end(RetriableError("not now"), RetriableError("not yet"), [record("a", 1)])
     assert values() == [b"a"]
-    assert "poll failed and is tried again in 0.1 s: not now" in caplog.text
-    assert "in 0.2 s: not yet" in caplog.text
+    assert "poll() failed; retrying in 0.1 s: not now" in caplog.text
+    assert "retrying in 0.2 s: not yet" in caplog.text
     assert not task.result.failed
 
 
@@ -372,7 +372,7 @@ def test_several_records_for_one_are_all_produced() -> None:
 
 def test_a_record_is_done_only_when_all_that_became_of_it_is_sent() -> None:
     """The second of two is too large, so the offset of their source must not be stored."""
-    big = {"type": "unit.runtime.test_source_loop.SmallThenBig"}
+    big = {"type": "unit.runtime.source.test_worker_source_task.SmallThenBig"}
     _, task = run_through([record("a", 1), record("b", 2)], stages=[big])
     assert task.result.failed
     assert values() == [b"a"]
