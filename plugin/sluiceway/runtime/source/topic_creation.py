@@ -145,6 +145,7 @@ class TopicCreation:
                 log.info("Task %s created topic %s with the settings of group %s", self._task, topic, group.name)
         except ConnectError as error:
             raise ConnectError(
-                f"Task {self._task} could not create topic '{topic}' with the settings of group '{group.name}': {error} Allow "
-                f"the task to create topics, correct {_PREFIX}{group.name}.*, or create the topic yourself; then restart the task."
+                f"Task {self._task} could not create topic '{topic}' with the settings of group '{group.name}': {error} "
+                f"Allow the task to create topics, correct {_PREFIX}{group.name}.*, or create the topic yourself; then restart "
+                "the task."
             ) from error
