@@ -1,55 +1,11 @@
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from sluiceway.api import TopicPartition
 from sluiceway.runtime.sink.position_check import PositionCheck
-from sluiceway.runtime.sink.sink_task_builder import BatchSize
-from sluiceway.runtime.sink.task_consumer import call_with_timeout
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
-
-
-def test_a_quick_task_soon_gets_as_many_records_as_it_may() -> None:
-    made = BatchSize(500, 30.0)
-    sizes = []
-    while made.size < 500:
-        sizes.append(made.size)
-        made.took(made.size, 0.01)
-    assert sizes == [10, 20, 40, 80, 160, 320]
-    made.took(500, 0.01)
-    assert made.size == 500
-
-
-def test_a_task_that_takes_a_record_a_second_never_gets_more_than_it_can_do_in_time() -> None:
-    made = BatchSize(500, 3.0)
-    for _ in range(20):
-        made.took(made.size, made.size * 1.0)
-        assert made.size <= 3
-    assert made.size == 3
-
-
-def test_a_task_whose_every_call_is_slow_keeps_its_batches() -> None:
-    made = BatchSize(500, 30.0)
-    for _ in range(10):
-        made.took(made.size, 5.0)
-    assert made.size == 500
-
-
-def test_a_batch_has_a_record_however_slow_the_task_and_no_more_than_the_setting_allows() -> None:
-    made = BatchSize(500, 1.0)
-    made.took(10, 1000.0)
-    assert made.size == 1
-    assert BatchSize(2, 1.0).size == 2
-
-
-def test_small_batches_of_a_quiet_topic_do_not_count() -> None:
-    made = BatchSize(500, 30.0)
-    made.took(0, 0.0)
-    made.took(3, 0.0)
-    assert made.size == 10
 
 
 class Begins:
@@ -109,13 +65,3 @@ def test_partitions_that_were_given_up_are_forgotten(caplog: pytest.LogCaptureFi
     begins.positions.forget([A])
     begins.positions.read({A: 0}, {A: 10})
     assert caplog.records == []
-
-
-def test_a_call_that_blocks_is_given_up_in_time_and_one_that_does_not_answers() -> None:
-    never = threading.Event()
-    with pytest.raises(TimeoutError, match="The commit took longer than"):
-        call_with_timeout(0.05, never.wait, "The commit")
-    never.set()
-    assert call_with_timeout(10.0, lambda: 7, "Seven") == 7
-    with pytest.raises(ValueError, match="own"):
-        call_with_timeout(10.0, lambda: int("own"), "It")

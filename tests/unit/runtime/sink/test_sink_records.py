@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Message
 
-from sluiceway.api import Converter, SchemaAndValue, SinkRecord, TopicPartition, Transform
+from sluiceway.api import Converter, SchemaAndValue, SinkRecord, TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import INT8_SCHEMA, STRING_SCHEMA, Header
 from sluiceway.errors import RetriableError
@@ -15,8 +15,7 @@ from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOper
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.sink.sink_records import SinkRecordConverter
 from sluiceway.runtime.task_converters import task_converters
-from sluiceway.runtime.transforms.batch_transform import transform_batch
-from unit.runtime.chains import chain, sink, values
+from unit.runtime.chains import chain
 
 
 def message(offset: int, value: bytes | None, topic: str = "t", partition: int = 0, **more: Any) -> Message:
@@ -210,26 +209,3 @@ def test_a_record_that_may_be_reported_keeps_its_bytes_through_the_chain_and_pic
 def test_records_that_nobody_can_report_do_not_keep_their_bytes() -> None:
     (record,) = reader()[0].convert([message(7, None)]).records
     assert type(record) is SinkRecord
-
-
-class NotYet(Transform):
-    """Fails as often as it is told to for a value, and puts two records in each one's place."""
-
-    left: dict[Any, int] = {}
-
-    def apply(self, record: Any) -> Any:
-        if NotYet.left.get(record.value):
-            NotYet.left[record.value] -= 1
-            raise RetriableError("not yet")
-        return [record, record.new_record(value=f"{record.value}+")]
-
-
-def test_records_that_a_chain_takes_later_come_in_their_places() -> None:
-    config = {"errors.retry.timeout": "-1", "errors.tolerance": "all"}
-    tolerance = RetryWithToleranceOperator(config, wait=lambda _seconds: None)
-    NotYet.left = {"a": 7, "c": 5}
-    records = [sink(value) for value in ("a", "b", "c", "d")]
-    made = transform_batch(chain({"type": f"{__name__}.NotYet"}), records, tolerance, describe=str, original=consumer_record_of)
-    assert values(made.records) == ["a", "a+", "b", "b+", "c", "c+", "d", "d+"]
-    assert (made.origins, made.failure, tolerance.skipped) == ([0, 0, 1, 1, 2, 2, 3, 3], None, 0)
-    assert tolerance.counts.retries >= 2

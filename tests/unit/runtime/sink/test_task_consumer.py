@@ -1,11 +1,11 @@
-"""The settings of a sink task's consumer."""
-
 from __future__ import annotations
+
+import threading
 
 import pytest
 
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.runtime.sink.task_consumer import sink_consumer
+from sluiceway.runtime.sink.task_consumer import call_with_timeout, sink_consumer
 from sluiceway.runtime.task import TaskSpec
 from sluiceway.storage.model import TaskId
 
@@ -23,3 +23,13 @@ def test_a_task_reads_in_its_sinks_consumer_group(worker: dict[str, str], config
     spec = TaskSpec(TaskId("c", 0), config, WorkerConfig.of(worker), "h:1", 1, sink=True)
     settings, _ = sink_consumer(spec)
     assert settings["group.id"] == group
+
+
+def test_a_call_that_blocks_is_given_up_in_time_and_one_that_does_not_answers() -> None:
+    never = threading.Event()
+    with pytest.raises(TimeoutError, match="The commit took longer than"):
+        call_with_timeout(0.05, never.wait, "The commit")
+    never.set()
+    assert call_with_timeout(10.0, lambda: 7, "Seven") == 7
+    with pytest.raises(ValueError, match="own"):
+        call_with_timeout(10.0, lambda: int("own"), "It")

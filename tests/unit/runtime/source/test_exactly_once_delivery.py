@@ -8,15 +8,12 @@ from typing import Any
 import pytest
 
 from sluiceway.api import SourceRecord
-from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import ConfigError, ConnectError, FencedError, KafkaClientError
-from sluiceway.runtime.source.exactly_once import ExactlyOnceSettings, check_not_required, exactly_once_enabled
+from sluiceway.errors import ConnectError, FencedError, KafkaClientError
 from sluiceway.runtime.source.exactly_once_delivery import ExactlyOnceDelivery, TransactionLostError, deferred
 from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
 from sluiceway.runtime.source.submitted_records import SubmittedRecords
 from sluiceway.runtime.source.transaction_boundary import CommitAction, IntervalBoundary
-from support.engine import Offsets, RunningTask
-from support.engine_connectors import SOURCE, script
+from support.engine import Offsets
 
 RECORDS = [SourceRecord({"p": 0}, {"n": number}, "t", number) for number in range(3)]
 
@@ -205,47 +202,3 @@ def test_a_record_that_kafka_refuses_is_named_rather_than_the_transaction_that_i
     with pytest.raises(ConnectError) as raised:
         made.delivery.apply(CommitAction.COMMIT)
     assert raised.value is TOO_LARGE
-
-
-# Settings.
-
-
-def worker(support: str | None = None) -> WorkerConfig:
-    return WorkerConfig.of({} if support is None else {"exactly.once.source.support": support})
-
-
-@pytest.mark.parametrize(("support", "enabled"), [(None, False), ("preparing", False), ("Enabled", True)])
-def test_only_an_enabled_worker_runs_sources_exactly_once(support: str | None, enabled: bool) -> None:
-    assert exactly_once_enabled(worker(support)) is enabled
-
-
-def test_an_unknown_support_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"exactly\.once\.source\.support"):
-        exactly_once_enabled(worker("yes"))
-
-
-def test_the_interval_defaults_to_the_workers_flush_interval() -> None:
-    settings = ExactlyOnceSettings.of({"transaction.boundary": "INTERVAL"}, WorkerConfig.of({"offset.flush.interval.ms": "77"}))
-    assert settings.interval_ms == 77
-    assert ExactlyOnceSettings.of({}, worker()).interval_ms == 0
-
-
-def test_a_connector_that_insists_is_refused_where_it_would_not_run_exactly_once() -> None:
-    with pytest.raises(ConfigError, match=r"exactly\.once\.source\.support=enabled"):
-        check_not_required(ExactlyOnceSettings.of({"exactly.once.support": "required"}, worker()))
-    check_not_required(ExactlyOnceSettings.of({}, worker()))
-
-
-def test_a_store_that_knows_no_transactions_runs_at_least_once_unless_the_connector_insists(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    from sluiceway.runtime.source import record_sender as producing
-    from unit.runtime.fake_clients import FakeProducer
-
-    monkeypatch.setattr(producing, "producer", FakeProducer)
-    config = {"name": "src", "connector.class": SOURCE}
-    for support, failed in (("requested", False), ("required", True)):
-        script("src")
-        properties = {"exactly.once.source.support": "enabled"}
-        with RunningTask({**config, "exactly.once.support": support}, properties, bounded=True) as task:
-            assert task.join().failed is failed
