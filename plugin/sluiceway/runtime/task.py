@@ -13,7 +13,7 @@ from sluiceway.storage.model import State, TaskId
 
 
 class TaskCommand(enum.Enum):
-    """What a task must do now."""
+    """A command to a task."""
 
     RUN = "run"
     PAUSE = "pause"

@@ -1,4 +1,4 @@
-"""Chains for tests: configs written briefly, and records compared by what is in them."""
+"""Helpers for tests of transformation chains: short configs, comparable records and test transforms."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def sink(value: Any, schema: Any = None, **more: Any) -> SinkRecord:
 
 
 def run(made: TransformationChain[Any], *records: Any) -> tuple[TransformedBatch[Any], list[tuple[Any, TransformationError]]]:
-    """Return what a chain makes of a batch, and the records it refused, which are left out."""
-    refused: list[tuple[Any, TransformationError]] = []
-    return made(records, lambda record, error: refused.append((record, error))), refused
+    """Return the transformed batch, and the records that failed and were skipped, each with its error."""
+    failed: list[tuple[Any, TransformationError]] = []
+    return made(records, lambda record, error: failed.append((record, error))), failed
 
 
 def values(records: Sequence[ConnectRecord]) -> list[Any]:
@@ -45,14 +45,14 @@ def values(records: Sequence[ConnectRecord]) -> list[Any]:
 
 
 class Repeat(Transform):
-    """Puts as many records in a record's place as its value says."""
+    """Returns as many records for each as the first digit of its value."""
 
     def apply(self, record: R) -> R | Sequence[R] | None:
         return [record.new_record(value=f"{record.value}.{number}") for number in range(int(str(record.value)[0]))]
 
 
 class Broken(Transform):
-    """Fails in whatever way its option says."""
+    """Fails in ``configure`` if so configured, and in every other call."""
 
     def configure(self, config: Mapping[str, str]) -> None:
         if config.get("fail") == "configure":
@@ -66,7 +66,7 @@ class Broken(Transform):
 
 
 class Closing(Transform, Predicate):
-    """Remembers that it was closed."""
+    """Counts calls of ``close``."""
 
     closed = 0
 
@@ -81,7 +81,7 @@ class Closing(Transform, Predicate):
 
 
 def shape(record: SourceRecord | SinkRecord) -> tuple[Any, ...]:
-    """Return everything in a record, comparable (NaN equals itself, -0.0 is not 0.0)."""
+    """Return a record's fields in comparable form (NaN equals itself, -0.0 differs from 0.0)."""
     return tuple(
         value
         if name.endswith("schema")

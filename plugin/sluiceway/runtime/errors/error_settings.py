@@ -15,7 +15,7 @@ _KEYS = ConfigDef([key for definition in (CONNECTOR, SINK) for key in definition
 
 @dataclass(frozen=True, slots=True)
 class ErrorSettings:
-    """How records that fail are handled (KIP-298).
+    """A connector's error handling (KIP-298).
 
     The same for sources and sinks. Connect has a dead letter queue for sinks only.
     """
@@ -24,7 +24,7 @@ class ErrorSettings:
     """``errors.tolerance`` is ``all``: bad records are skipped and the task continues."""
 
     retry_seconds: float = 0.0
-    """How long an operation that raises RetriableError is retried; infinite for ``errors.retry.timeout=-1``."""
+    """The time to retry an operation that raises RetriableError; infinite for ``errors.retry.timeout=-1``."""
 
     retry_delay_seconds: float = 60.0
     """The longest wait between two attempts."""

@@ -31,8 +31,8 @@ WORKER = ConfigDef(
             default="disabled",
             importance=Importance.HIGH,
             validator=OneOf(("DISABLED", "PREPARING", "ENABLED"), ignore_case=True),
-            doc="Whether source tasks write records and offsets in transactions. A cluster that has to be changed without "
-            "a stop is set to preparing everywhere first, which changes nothing here but is refused by none.",
+            doc="Set to enabled to write the records and offsets of source tasks in transactions. Kafka Connect requires "
+            "preparing on all workers first; here it is accepted and has the effect of disabled.",
         ),
     ]
 )

@@ -30,7 +30,7 @@ WORKER = ConfigDef(
             type=Type.BOOLEAN,
             default=True,
             importance=Importance.LOW,
-            doc="Whether source connectors may have topics created by their topic.creation.* settings.",
+            doc="Allow source connectors to create topics by their topic.creation.* settings.",
         ),
     ]
 )
@@ -38,7 +38,7 @@ WORKER = ConfigDef(
 
 @dataclass(frozen=True, slots=True)
 class TopicCreationGroup:
-    """How to create the topics whose names match ``include`` and not ``exclude`` (Java patterns, whole names).
+    """Settings of new topics whose names match ``include`` and not ``exclude`` (Java patterns, whole names).
 
     -1 partitions or replicas stand for the broker's default. ``settings`` are topic configs.
     """

@@ -21,7 +21,7 @@ _LONGEST_SECONDS = 0.5
 
 
 class CommitAction(enum.Enum):
-    """What happens to the open transaction, or to the offsets that are not committed yet."""
+    """The action on the open transaction, or on the offsets that are not committed yet."""
 
     CONTINUE = "continue"
     COMMIT = "commit"

@@ -26,14 +26,14 @@ CONDITION = ConfigDef(
             type=Type.STRING,
             default=None,
             importance=Importance.MEDIUM,
-            doc="Which predicate, by its alias, decides about each record; if not given, all records are changed.",
+            doc="The alias of the predicate that selects the records to transform. Without it, all records are transformed.",
         ),
         ConfigKey(
             name=NEGATE,
             type=Type.BOOLEAN,
             default=False,
             importance=Importance.MEDIUM,
-            doc="With true, the transform applies where its predicate does not hold.",
+            doc="Set to true to transform the records that the predicate does not match.",
         ),
     ]
 )

@@ -12,18 +12,18 @@ from unit.runtime.error_handling import ALL, CONTEXT, DEAD_LETTER_QUEUE, queue, 
 from unit.runtime.fake_clients import FakeProducer
 
 
-def test_nothing_may_be_committed_before_dead_letters_are_acknowledged(producers: list[FakeProducer]) -> None:
+def test_flush_fails_until_dead_letter_queue_records_are_acknowledged(producers: list[FakeProducer]) -> None:
     made = tolerance({**ALL, **DEAD_LETTER_QUEUE})
     assert made.flush(0.0)
-    producers[-1].deaf = True
+    producers[-1].unresponsive = True
     made.execute_failed("the record", DataError("bad"), CONTEXT)
     assert not made.flush(0.0)
-    producers[-1].deaf = False
+    producers[-1].unresponsive = False
     producers[-1].poll()
     assert made.flush(0.0)
 
 
-def test_a_dead_letter_that_is_lost_fails_everything_after_it(producers: list[FakeProducer]) -> None:
+def test_a_lost_dead_letter_queue_record_is_a_permanent_failure(producers: list[FakeProducer]) -> None:
     made = tolerance({**ALL, **DEAD_LETTER_QUEUE})
     producers[-1].error = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
     made.execute_failed("the record", DataError("bad"), CONTEXT)
@@ -35,7 +35,7 @@ def test_a_dead_letter_that_is_lost_fails_everything_after_it(producers: list[Fa
     assert made.counts.deadletterqueue_produce_failures == 1
 
 
-def test_a_dead_letter_that_is_too_large_fails_and_says_what_to_do(producers: list[FakeProducer]) -> None:
+def test_a_dead_letter_queue_record_that_is_too_large_fails_with_advice(producers: list[FakeProducer]) -> None:
     made = tolerance({**ALL, **DEAD_LETTER_QUEUE})
     producers[-1].largest = 0
     made.execute_failed("the record", DataError("bad"), CONTEXT)
@@ -43,7 +43,7 @@ def test_a_dead_letter_that_is_too_large_fails_and_says_what_to_do(producers: li
         made.flush(1.0)
 
 
-def test_a_full_buffer_is_waited_for_and_another_order_ends_that(producers: list[FakeProducer]) -> None:
+def test_a_command_ends_the_wait_for_a_full_buffer(producers: list[FakeProducer]) -> None:
     waits: list[float] = []
 
     def wait(seconds: float) -> None:
@@ -52,16 +52,16 @@ def test_a_full_buffer_is_waited_for_and_another_order_ends_that(producers: list
             raise Interrupted
 
     made = RetryWithToleranceOperator({**ALL, **DEAD_LETTER_QUEUE}, dead_letter_queue=queue(wait))
-    producers[-1].room, producers[-1].deaf = 1, True
+    producers[-1].room, producers[-1].unresponsive = 1, True
     made.execute_failed("the record", DataError("bad"), CONTEXT)
     with pytest.raises(Interrupted):
         made.execute_failed("the record", DataError("bad"), CONTEXT)
     assert waits == [0, 0]
-    producers[-1].deaf = False
+    producers[-1].unresponsive = False
     assert made.flush(1.0), "the letter that was not sent is waited for"
 
 
-def test_a_task_may_wait_for_its_report_without_anybody_else_at_work(producers: list[FakeProducer]) -> None:
+def test_waiting_for_a_report_polls_the_producer(producers: list[FakeProducer]) -> None:
     made = tolerance({**ALL, **DEAD_LETTER_QUEUE})
     sent = made.execute_failed("the record", DataError("bad"), CONTEXT)
     assert not sent.done()

@@ -15,7 +15,7 @@ from sluiceway.runtime.errors.processing_context import ConsumerRecord, Processi
 from unit.runtime.error_handling import TASK
 
 
-def test_a_record_without_a_time_has_none_as_a_dead_letter() -> None:
+def test_a_record_without_a_timestamp_has_none_in_the_dead_letter_queue() -> None:
     message = ConsumerRecord("t", 0, 0, 0, -1, None, None)
     letter = dead_letter_record(ProcessingContext(Stage.TASK_PUT, SinkTask, message), DataError(""), TASK, context_headers=True)
     assert (letter.key, letter.value, letter.timestamp) == (None, None, None)
@@ -31,7 +31,7 @@ def test_a_record_without_a_time_has_none_as_a_dead_letter() -> None:
         (SourceRecord({"f": 1}, {"p": 2}, "t", None), None),
     ],
 )
-def test_the_dead_letter_of_a_source_is_json_as_far_as_that_goes(record: SourceRecord, value: Any) -> None:
+def test_a_sources_dead_letter_queue_record_is_json_or_else_a_string(record: SourceRecord, value: Any) -> None:
     letter = dead_letter_record(
         ProcessingContext(Stage.TRANSFORMATION, JsonConverter, record), DataError("bad"), TASK, context_headers=True
     )

@@ -12,7 +12,7 @@ from sluiceway.runtime.interrupts import Abandoned, Interrupted
 
 
 class Clock:
-    """Time that passes only while somebody waits."""
+    """A clock that advances only while ``wait`` is called."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -27,7 +27,7 @@ class Clock:
 
 
 class Flaky:
-    """Raises these errors, then answers."""
+    """Raises these errors in turn, then returns."""
 
     def __init__(self, *errors: BaseException) -> None:
         self._errors: Iterator[Any] = iter(errors)
@@ -42,33 +42,33 @@ class Flaky:
 
 
 def retries(clock: Clock, seconds: float, longest: float = 60.0, wait: Any = None) -> tuple[Retries, list[str]]:
-    told: list[str] = []
+    calls: list[str] = []
     return Retries(
         seconds,
         longest,
         wait or clock.wait,
         clock=clock,
-        on_retry=lambda: told.append("retried"),
-        on_failure=lambda: told.append("failed"),
-    ), told
+        on_retry=lambda: calls.append("retried"),
+        on_failure=lambda: calls.append("failed"),
+    ), calls
 
 
-def test_the_delay_doubles_from_300_ms_and_beyond_the_longest_it_is_a_part_of_that() -> None:
+def test_the_delay_doubles_from_300_ms_and_has_jitter_above_the_longest() -> None:
     assert [retry_delay(attempt, 60.0, 0.5) for attempt in range(1, 10)] == [0.3, 0.6, 1.2, 2.4, 4.8, 9.6, 19.2, 38.4, 30.0]
     assert retry_delay(10_000, 60.0, 0.9) == pytest.approx(54.0)
     assert retry_delay(1, 0.0, 0.9) == 0.0
 
 
-def test_what_succeeds_in_time_is_returned() -> None:
+def test_the_result_of_a_successful_retry_is_returned() -> None:
     clock = Clock()
-    made, told = retries(clock, 10.0)
+    made, calls = retries(clock, 10.0)
     operation = Flaky(RetriableError("2"), RetriableError("3"))
     assert made.retry(operation, "it", RetriableError("1")) == "done"
     assert clock.waits == [0.3, 0.6, 1.2]
-    assert told == ["retried", "failed", "retried", "failed", "retried"]
+    assert calls == ["retried", "failed", "retried", "failed", "retried"]
 
 
-def test_the_last_attempt_is_at_the_end_of_the_time() -> None:
+def test_the_last_attempt_is_made_when_the_time_is_up() -> None:
     clock = Clock()
     made, _ = retries(clock, 1.0)
     operation = Flaky(RetriableError("2"), RetriableError("3"), RetriableError("last"), AssertionError("too late"))
@@ -78,24 +78,24 @@ def test_the_last_attempt_is_at_the_end_of_the_time() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "error"), [(0.0, RetriableError("no time")), (10.0, DataError("hopeless"))])
-def test_nothing_is_tried_again_without_time_or_hope(seconds: float, error: Exception) -> None:
+def test_nothing_is_retried_without_time_or_after_another_error(seconds: float, error: Exception) -> None:
     clock = Clock()
-    made, told = retries(clock, seconds)
+    made, calls = retries(clock, seconds)
     operation = Flaky()
     with pytest.raises(type(error)):
         made.retry(operation, "it", error)
-    assert (operation.calls, clock.waits, told) == (0, [], [])
+    assert (operation.calls, clock.waits, calls) == (0, [], [])
 
 
-def test_an_error_that_is_not_retriable_ends_the_attempts() -> None:
-    made, told = retries(Clock(), 10.0)
+def test_an_error_that_is_not_retriable_ends_the_retries() -> None:
+    made, calls = retries(Clock(), 10.0)
     operation = Flaky(RetriableError("2"), ValueError("hopeless"))
     with pytest.raises(ValueError, match="hopeless"):
         made.retry(operation, "it", RetriableError("1"))
-    assert (operation.calls, told.count("failed")) == (2, 2)
+    assert (operation.calls, calls.count("failed")) == (2, 2)
 
 
-def test_infinite_attempts_are_each_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_each_of_unlimited_retries_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     made, _ = retries(Clock(), float("inf"), longest=1.0)
     many = [RetriableError("again") for _ in range(50)]
     assert made.retry(Flaky(*many), "converting it", RetriableError("1")) == "done"
@@ -104,7 +104,7 @@ def test_infinite_attempts_are_each_logged(caplog: pytest.LogCaptureFixture) -> 
     assert "converting it (attempt 51)" in lines[-1]
 
 
-def test_another_order_ends_the_waiting_at_once() -> None:
+def test_a_command_ends_the_wait_at_once() -> None:
     orders = itertools.chain([None, None], itertools.repeat(Interrupted()))
 
     def wait(_seconds: float) -> None:
@@ -120,9 +120,9 @@ def test_another_order_ends_the_waiting_at_once() -> None:
 
 
 @pytest.mark.parametrize("command", [Interrupted, Abandoned])
-def test_a_command_during_an_attempt_is_no_failure_of_it(command: type[BaseException]) -> None:
-    made, told = retries(Clock(), 10.0)
+def test_a_command_during_an_attempt_does_not_count_as_a_failure(command: type[BaseException]) -> None:
+    made, calls = retries(Clock(), 10.0)
     operation = Flaky(command())
     with pytest.raises(command):
         made.retry(operation, "it", RetriableError("1"))
-    assert (operation.calls, told) == (1, ["retried"])
+    assert (operation.calls, calls) == (1, ["retried"])

@@ -37,7 +37,7 @@ def test_the_first_bad_record_fails_the_task() -> None:
     assert made.counts.last_error_timestamp > 1_600_000_000_000
 
 
-def test_bad_records_are_left_out_and_counted_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
+def test_bad_records_are_skipped_and_counted_with_tolerance(caplog: pytest.LogCaptureFixture) -> None:
     made = tolerance(ALL)
     for _ in range(500):
         made.execute_failed("the record", DataError("bad"), CONTEXT)
@@ -47,12 +47,12 @@ def test_bad_records_are_left_out_and_counted_where_that_is_tolerated(caplog: py
         "record_errors": 500,
         "records_skipped": 500,
     }
-    assert 10 <= len(caplog.records) < 20, "neither silent nor a flood"
+    assert 10 <= len(caplog.records) < 20, "the log must be neither silent nor flooded"
     made.close()
     assert "orders-3 skipped 500 records in all" in caplog.text
 
 
-def test_a_retried_operation_is_counted_attempt_by_attempt() -> None:
+def test_each_attempt_of_a_retried_operation_is_counted() -> None:
     made = tolerance({"errors.retry.timeout": "-1", "errors.retry.delay.max.ms": "1"})
     answers: list[Any] = [RetriableError("2"), "done"]
 
@@ -68,7 +68,7 @@ def test_a_retried_operation_is_counted_attempt_by_attempt() -> None:
 
 
 @pytest.mark.parametrize("tolerant", [True, False])
-def test_what_cannot_be_recovered_is_refused(tolerant: bool) -> None:
+def test_an_operation_that_keeps_failing_is_reported(tolerant: bool) -> None:
     made = tolerance(ALL if tolerant else {})
     if tolerant:
         assert made.retry(lambda: "never called", "the record", DataError("bad"), CONTEXT) is None
@@ -78,7 +78,7 @@ def test_what_cannot_be_recovered_is_refused(tolerant: bool) -> None:
     assert (made.counts.record_failures, made.counts.record_errors, made.skipped) == (1, 1, int(tolerant))
 
 
-def test_the_log_line_is_connects(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_message_is_connects(caplog: pytest.LogCaptureFixture) -> None:
     made = tolerance({**ALL, "errors.log.enable": "true"})
     made.execute_failed("the record", DataError("bad"), CONTEXT)
     kind = "sluiceway.converters.json_converter.JsonConverter"
@@ -93,7 +93,7 @@ def test_the_log_line_is_connects(caplog: pytest.LogCaptureFixture) -> None:
     assert made.counts.errors_logged == 1
 
 
-def test_a_source_record_is_in_the_log_only_if_asked_for(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_source_record_is_in_the_log_only_if_configured(caplog: pytest.LogCaptureFixture) -> None:
     record = SourceRecord({"file": "f"}, {"position": 1}, "t", "secret", STRING_SCHEMA)
     failure = ProcessingContext(Stage.TRANSFORMATION, JsonConverter, record)
     tolerance({**ALL, "errors.log.enable": "true"}).execute_failed("it", DataError("bad"), failure)
@@ -105,7 +105,7 @@ def test_a_source_record_is_in_the_log_only_if_asked_for(caplog: pytest.LogCaptu
     assert "secret" in caplog.text
 
 
-def test_a_dead_letter_is_the_original_bytes_and_connects_headers_in_order(producers: list[FakeProducer]) -> None:
+def test_a_dead_letter_queue_record_has_the_original_bytes_and_connects_headers_in_order(producers: list[FakeProducer]) -> None:
     made = tolerance({**ALL, **DEAD_LETTER_QUEUE, "errors.deadletterqueue.context.headers.enable": "true"})
     made.execute_failed("the record", caught(DataError("bad")), CONTEXT)
     ((topic, value, key, options),) = producers[-1].sent
@@ -132,12 +132,12 @@ def test_a_dead_letter_is_the_original_bytes_and_connects_headers_in_order(produ
     assert MESSAGE.headers == [("h", b"1")], "the record's own headers were changed"
 
 
-def test_without_context_headers_a_dead_letter_has_only_its_own(producers: list[FakeProducer]) -> None:
+def test_without_context_headers_a_dead_letter_queue_record_has_only_its_own(producers: list[FakeProducer]) -> None:
     tolerance({**ALL, **DEAD_LETTER_QUEUE}).execute_failed("the record", DataError("bad"), CONTEXT)
     assert producers[-1].sent[0][3]["headers"] == [("h", b"1")]
 
 
-def test_a_dead_letter_is_written_also_when_the_task_then_fails(producers: list[FakeProducer]) -> None:
+def test_a_dead_letter_queue_record_is_written_even_if_the_task_fails(producers: list[FakeProducer]) -> None:
     made = tolerance(DEAD_LETTER_QUEUE)
     with pytest.raises(ConnectError):
         made.execute_failed("the record", DataError("bad"), CONTEXT)
@@ -145,18 +145,18 @@ def test_a_dead_letter_is_written_also_when_the_task_then_fails(producers: list[
     assert made.counts.deadletterqueue_produce_requests == 1
 
 
-def test_a_dead_letter_topic_without_a_queue_is_refused() -> None:
+def test_a_dead_letter_queue_topic_without_a_producer_is_rejected() -> None:
     with pytest.raises(ConfigError, match=r"errors\.deadletterqueue\.topic\.name"):
         RetryWithToleranceOperator(DEAD_LETTER_QUEUE)
 
 
-def test_a_record_that_no_dead_letter_is_asked_for_is_reported_at_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_report_without_a_dead_letter_queue_is_done_at_once(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         assert tolerance({**ALL, "errors.log.enable": "true"}).execute_failed("it", DataError("bad"), CONTEXT).done()
 
 
 @pytest.mark.parametrize("command", [Interrupted, Abandoned])
-def test_a_command_inside_an_operation_is_neither_tolerated_nor_retried_nor_counted(command: type[BaseException]) -> None:
+def test_a_command_during_an_operation_is_neither_tolerated_nor_retried_nor_counted(command: type[BaseException]) -> None:
     made = tolerance({**ALL, "errors.retry.timeout": "-1"})
     calls: list[int] = []
 

@@ -45,7 +45,7 @@ def commits(consumer: FakeConsumer, pre_commit: Any = None, interval: float = 10
     return made
 
 
-def test_what_put_has_taken_is_committed_once(consumer: FakeConsumer) -> None:
+def test_offsets_of_put_records_are_committed_once(consumer: FakeConsumer) -> None:
     made = commits(consumer)
     made.commit()
     made.commit()
@@ -59,7 +59,7 @@ def test_nothing_is_committed_before_the_interval_is_over(consumer: FakeConsumer
     assert consumer.commits == [({A: 5, B: 12}, None)]
 
 
-def test_a_task_can_ask_for_a_commit_once(consumer: FakeConsumer) -> None:
+def test_a_request_for_a_commit_applies_once(consumer: FakeConsumer) -> None:
     made = commits(consumer)
     made._context.request_commit()
     made.commit_if_due()
@@ -68,12 +68,12 @@ def test_a_task_can_ask_for_a_commit_once(consumer: FakeConsumer) -> None:
     assert consumer.commits == [({A: 5, B: 12}, None)]
 
 
-def test_only_what_the_task_calls_safe_is_committed(consumer: FakeConsumer) -> None:
+def test_only_offsets_that_pre_commit_returns_are_committed(consumer: FakeConsumer) -> None:
     commits(consumer, pre_commit=lambda _offsets: {A: 3}).commit()
     assert consumer.commits == [({A: 3}, None)]
 
 
-def test_offsets_beyond_what_was_taken_or_of_foreign_partitions_are_ignored(
+def test_offsets_beyond_the_put_records_or_of_unassigned_partitions_are_ignored(
     consumer: FakeConsumer, caplog: pytest.LogCaptureFixture
 ) -> None:
     commits(consumer, pre_commit=lambda _offsets: {A: 6, TopicPartition("other", 0): 1, B: 11}).commit()
@@ -82,7 +82,7 @@ def test_offsets_beyond_what_was_taken_or_of_foreign_partitions_are_ignored(
     assert "other-0" in caplog.text
 
 
-def test_a_task_that_cannot_flush_reads_again_from_what_was_committed(consumer: FakeConsumer) -> None:
+def test_a_failed_pre_commit_rewinds_to_the_committed_offsets(consumer: FakeConsumer) -> None:
     def failing(_offsets: Any) -> Any:
         raise OSError("disk full")
 
@@ -95,7 +95,7 @@ def test_a_task_that_cannot_flush_reads_again_from_what_was_committed(consumer: 
     assert consumer.commits == [], "the rewound records were committed"
 
 
-def test_the_last_commit_of_given_up_partitions_waits_and_leaves_the_others(consumer: FakeConsumer) -> None:
+def test_the_commit_of_revoked_partitions_waits_and_leaves_the_others(consumer: FakeConsumer) -> None:
     made = commits(consumer)
     made.commit_and_wait(frozenset({A}))
     made.forget(frozenset({A}))

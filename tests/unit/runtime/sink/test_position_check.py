@@ -20,7 +20,7 @@ class Begins:
         return self.begin
 
 
-def test_reading_on_where_it_stopped_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
+def test_expected_offsets_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     begins = Begins()
     begins.positions.expect({A: 5})
     begins.positions.read({A: 5, B: 70}, {A: 9, B: 80})
@@ -28,7 +28,7 @@ def test_reading_on_where_it_stopped_is_no_news(caplog: pytest.LogCaptureFixture
     assert (caplog.records, begins.asked) == ([], 0)
 
 
-def test_a_gap_is_no_news_unless_the_partition_begins_after_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_gap_is_logged_only_if_the_partition_begins_after_it(caplog: pytest.LogCaptureFixture) -> None:
     begins = Begins()
     begins.positions.expect({A: 5})
     begins.positions.read({A: 7}, {A: 8})  # compacted
@@ -39,7 +39,7 @@ def test_a_gap_is_no_news_unless_the_partition_begins_after_it(caplog: pytest.Lo
     assert "92 offsets were deleted before they were read" in caplog.text
 
 
-def test_a_compacted_topic_is_asked_about_once_a_minute() -> None:
+def test_the_beginning_offset_is_read_at_most_once_a_minute() -> None:
     begins = Begins()
     begins.positions.expect({A: 0})
     for start in range(2, 200, 2):
@@ -50,7 +50,7 @@ def test_a_compacted_topic_is_asked_about_once_a_minute() -> None:
     assert begins.asked == 2
 
 
-def test_going_back_is_told_with_the_number_of_records_that_may_come_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_jump_back_is_logged_with_the_number_of_records_that_may_be_repeated(caplog: pytest.LogCaptureFixture) -> None:
     begins = Begins()
     begins.positions.expect({A: 100})
     begins.positions.read({A: 0}, {A: 10})
@@ -59,7 +59,7 @@ def test_going_back_is_told_with_the_number_of_records_that_may_come_again(caplo
     assert "up to 100 records may be repeated" in caplog.text
 
 
-def test_partitions_that_were_given_up_are_forgotten(caplog: pytest.LogCaptureFixture) -> None:
+def test_revoked_partitions_are_forgotten(caplog: pytest.LogCaptureFixture) -> None:
     begins = Begins()
     begins.positions.expect({A: 100})
     begins.positions.forget([A])

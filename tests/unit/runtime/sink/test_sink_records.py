@@ -29,7 +29,7 @@ def reader(**config: str) -> tuple[SinkRecordConverter, list[str]]:
     return SinkRecordConverter(task_converters(properties, worker), RetryWithToleranceOperator(properties), topics.append), topics
 
 
-def test_a_message_becomes_a_record_with_everything_in_it() -> None:
+def test_a_record_has_all_parts_of_its_message() -> None:
     read, topics = reader()
     envelope = b'{"schema":{"type":"string","optional":false},"payload":"foo"}'
     (record,) = read.convert([message(7, envelope, partition=3, key=b"k", headers=[("h", b"1")])]).records
@@ -43,12 +43,12 @@ def test_a_message_becomes_a_record_with_everything_in_it() -> None:
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2])
-def test_a_message_without_time_and_headers_has_none(kind: int) -> None:
+def test_a_message_without_timestamp_and_headers_has_none(kind: int) -> None:
     (record,) = reader()[0].convert([message(0, None, timestamp=(kind, -1))]).records
     assert (record.timestamp, record.timestamp_type, record.headers, record.value) == (None, kind, (), None)
 
 
-def test_a_batch_knows_its_first_and_next_offsets_of_each_partition() -> None:
+def test_a_batch_has_the_first_and_next_offset_of_each_partition() -> None:
     places = [("t", 0, 5), ("t", 0, 6), ("t", 1, 9), ("u", 1, 2), ("t", 0, 8)]
     batch = reader()[0].convert([message(offset, None, topic, partition) for topic, partition, offset in places])
     assert batch.starts == {("t", 0): 5, ("t", 1): 9, ("u", 1): 2}
@@ -68,7 +68,7 @@ def test_the_batch_ends_before_a_message_that_cannot_be_converted(bad_at: int) -
     assert f"the record at offset {bad_at} of t-0 cannot be converted" in str(batch.failure)
 
 
-def test_a_chain_changes_what_the_task_sees_but_not_where_records_were_read_from() -> None:
+def test_a_chain_does_not_change_the_original_topic_and_offset() -> None:
     batch = reader()[0].convert([message(5, None), message(6, None, partition=1)])
     batch.transform(
         chain({"type": "RegexRouter", "regex": "t", "replacement": "u"}, in_place=True), RetryWithToleranceOperator({})
@@ -81,7 +81,7 @@ def test_a_chain_changes_what_the_task_sees_but_not_where_records_were_read_from
     assert [record.kafka_offset for record in batch.records] == [5]
 
 
-def test_a_record_that_a_chain_drops_is_read_all_the_same() -> None:
+def test_the_offset_of_a_filtered_record_counts_as_read() -> None:
     batch = reader()[0].convert([message(5, None), message(6, None)])
     batch.transform(chain({"type": "Filter"}), RetryWithToleranceOperator({}))
     assert (list(batch.records), batch.ends, batch.failure) == ([], {("t", 0): 7}, None)
@@ -102,7 +102,7 @@ def test_the_batch_ends_before_a_record_that_cannot_be_transformed_in_every_part
     )
 
 
-def test_a_record_that_cannot_be_transformed_is_skipped_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_record_that_cannot_be_transformed_is_skipped_with_tolerance(caplog: pytest.LogCaptureFixture) -> None:
     read = reader(value_converter="JsonConverter", value_converter_schemas_enable="false")[0]
     batch = read.convert([message(offset, value) for offset, value in enumerate([b'"1"', b'"x"', b'"3"'])])
     batch.transform(chain(CAST), RetryWithToleranceOperator({"errors.tolerance": "all"}))
@@ -111,7 +111,7 @@ def test_a_record_that_cannot_be_transformed_is_skipped_where_that_is_tolerated(
     assert "the record at offset 1 of t-0 cannot be transformed by t0" in caplog.text
 
 
-def test_a_message_that_cannot_be_converted_is_skipped_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_message_that_cannot_be_converted_is_skipped_with_tolerance(caplog: pytest.LogCaptureFixture) -> None:
     batch = reader(errors_tolerance="all")[0].convert(
         [message(0, None), message(1, b"bad"), message(2, None), message(3, b"bad")]
     )
@@ -121,7 +121,7 @@ def test_a_message_that_cannot_be_converted_is_skipped_where_that_is_tolerated(c
 
 
 class Unready(Converter):
-    """Raises a RetriableError as often as it is told to, then reads bytes as they are."""
+    """Raises RetriableError ``left`` times, then returns the bytes unchanged."""
 
     left = 0
 
@@ -137,7 +137,7 @@ class Unready(Converter):
 
 @pytest.mark.parametrize("part", ["key", "value", "header"])
 @pytest.mark.parametrize(("failures", "retries", "records"), [(3, 3, [b"v"]), (100, 10, [])])
-def test_a_converter_that_is_not_ready_is_asked_again(part: str, failures: int, retries: int, records: list[bytes]) -> None:
+def test_a_converter_is_retried_after_a_retriable_error(part: str, failures: int, retries: int, records: list[bytes]) -> None:
     clock = [0.0]
 
     def wait(_seconds: float) -> None:
@@ -161,7 +161,7 @@ def test_a_converter_that_is_not_ready_is_asked_again(part: str, failures: int, 
     assert batch.ends == {("t", 0): 1}
 
 
-def test_another_order_while_a_converter_is_not_ready_leaves_the_batch() -> None:
+def test_a_command_during_a_converters_retries_interrupts_the_batch() -> None:
     def wait(_seconds: float) -> None:
         raise Interrupted
 
@@ -176,7 +176,7 @@ def test_another_order_while_a_converter_is_not_ready_leaves_the_batch() -> None
 
 
 @pytest.mark.parametrize("command", [Interrupted, Abandoned])
-def test_a_command_inside_a_conversion_is_no_failure_of_the_record(command: type[BaseException]) -> None:
+def test_a_command_during_a_conversion_does_not_count_as_a_failure(command: type[BaseException]) -> None:
     read, _ = reader(errors_tolerance="all", errors_retry_timeout="-1")
 
     def interrupted(_value: bytes | None) -> Any:
@@ -193,7 +193,7 @@ HOIST = {"type": "HoistField$Value", "field": "f"}
 
 
 @pytest.mark.parametrize("in_place", [True, False])
-def test_a_record_that_may_be_reported_keeps_its_bytes_through_the_chain_and_pickling(in_place: bool) -> None:
+def test_a_record_that_can_be_reported_keeps_its_bytes_through_the_chain_and_pickling(in_place: bool) -> None:
     config = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false", "errors.log.enable": "true"}
     tolerance = RetryWithToleranceOperator(config)
     read = SinkRecordConverter(task_converters(config, WorkerConfig.of({})), tolerance, lambda _topic: None)
@@ -206,6 +206,6 @@ def test_a_record_that_may_be_reported_keeps_its_bytes_through_the_chain_and_pic
         assert (original.topic, original.offset, original.value, list(original.headers)) == ("t", 7, b' "v" ', [("h", b"1")])
 
 
-def test_records_that_nobody_can_report_do_not_keep_their_bytes() -> None:
+def test_records_that_cannot_be_reported_do_not_keep_their_bytes() -> None:
     (record,) = reader()[0].convert([message(7, None)]).records
     assert type(record) is SinkRecord

@@ -1,5 +1,3 @@
-"""Which topics a sink reads."""
-
 from __future__ import annotations
 
 from typing import cast
@@ -29,10 +27,10 @@ class Topics:
         (".*", ["a", "b2", "orders", "\u00e4"]),
     ],
 )
-def test_topics_regex_is_javas_as_it_is_where_a_config_is_checked(pattern: str, matched: list[str]) -> None:
+def test_topics_regex_has_javas_syntax(pattern: str, matched: list[str]) -> None:
     assert Subscription({"topics.regex": pattern}).find_topics(cast(TaskConsumer, Topics())) == matched
 
 
-def test_a_pattern_that_java_refuses_is_refused() -> None:
+def test_a_pattern_that_java_rejects_is_rejected() -> None:
     with pytest.raises(ConfigError, match=r"^Invalid value a\(b for configuration topics\.regex: Invalid regex: Unclosed group"):
         Subscription({"topics.regex": "a(b"})

@@ -19,13 +19,13 @@ from sluiceway.storage.model import TaskId
         ({"consumer.group.id": "shared"}, {"consumer.override.group.id": ""}, "shared"),
     ],
 )
-def test_a_task_reads_in_its_sinks_consumer_group(worker: dict[str, str], config: dict[str, str], group: str) -> None:
+def test_a_task_joins_its_connectors_consumer_group(worker: dict[str, str], config: dict[str, str], group: str) -> None:
     spec = TaskSpec(TaskId("c", 0), config, WorkerConfig.of(worker), "h:1", 1, sink=True)
     settings, _ = sink_consumer(spec)
     assert settings["group.id"] == group
 
 
-def test_a_call_that_blocks_is_given_up_in_time_and_one_that_does_not_answers() -> None:
+def test_a_call_that_blocks_times_out_and_another_returns_its_result() -> None:
     never = threading.Event()
     with pytest.raises(TimeoutError, match="The commit took longer than"):
         call_with_timeout(0.05, never.wait, "The commit")

@@ -1,4 +1,4 @@
-"""Sink tasks that are abandoned or stopped while they wait for the dead letter queue."""
+"""Sink tasks that are abandoned or stopped while they wait for their dead letter queue."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ def report(task: Any, record: Any) -> None:
 
 
 def unacknowledged(task: Any, records: Any) -> None:
-    """Report the records; their dead letters are not acknowledged."""
-    FakeProducer.made[-1].deaf = True
+    """Report the records; their dead letter queue records are not acknowledged."""
+    FakeProducer.made[-1].unresponsive = True
     for record in records:
         report(task, record)
 
 
 def full(made: Script, task: Any, _records: Any) -> None:
     """Fill the dead letter queue's buffer, so that the next report waits."""
-    FakeProducer.made[-1].deaf, FakeProducer.made[-1].room = True, 0
+    FakeProducer.made[-1].unresponsive, FakeProducer.made[-1].room = True, 0
     made.waiting_task = task  # type: ignore[attr-defined]
 
 
 def failures(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """Return what was logged as an error, but for the records that were skipped."""
+    """Return the errors in the log, except for skipped records."""
     errors = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
     return [error for error in errors if not error.startswith("Skipped a record")]
 
@@ -82,7 +82,7 @@ def test_a_failed_task_that_is_abandoned_during_its_last_commit_reports_nothing(
 
     made.on_put = on_put
     with RunningTask(CONFIG, WORKER) as task:
-        eventually(lambda: "pre_commit" in made.names())  # of the last commit, which now waits for the dead letters
+        eventually(lambda: "pre_commit" in made.names())  # of the last commit, which now waits for the dead letter queue
         result = task.stop(TaskCommand.ABANDON)
     assert result.failed
     assert task.reports.states == [State.RUNNING]
@@ -122,9 +122,9 @@ def test_a_task_that_is_abandoned_while_partitions_are_revoked_reports_nothing(c
 
 
 @pytest.mark.parametrize("swallow", [False, True])
-@pytest.mark.parametrize("order", [TaskCommand.STOP, TaskCommand.ABANDON])
-def test_a_task_that_is_stopped_while_it_reports_in_pre_commit_does_not_fail(
-    order: TaskCommand, swallow: bool, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("command", [TaskCommand.STOP, TaskCommand.ABANDON])
+def test_a_task_stopped_while_it_reports_in_pre_commit_does_not_fail(
+    command: TaskCommand, swallow: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = script("snk")
     made.on_put = lambda task, records: full(made, task, records)
@@ -142,17 +142,17 @@ def test_a_task_that_is_stopped_while_it_reports_in_pre_commit_does_not_fail(
     made.pre_commit = pre_commit
     with RunningTask(CONFIG, {**WORKER, "offset.flush.interval.ms": "1"}) as task:
         eventually(lambda: waiting)
-        result = task.stop(order)
+        result = task.stop(command)
     assert not result.failed
     assert (task.reports.states, failures(caplog)) == ([State.RUNNING], [])
     assert FakeConsumer.made[-1].commits == []
     assert made.names()[-2:] == ["close", "stop"]
 
 
-@pytest.mark.parametrize("order", [TaskCommand.STOP, TaskCommand.ABANDON])
-def test_an_except_exception_in_put_does_not_swallow_the_stop(order: TaskCommand, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("command", [TaskCommand.STOP, TaskCommand.ABANDON])
+def test_an_except_exception_in_put_does_not_swallow_a_stop(command: TaskCommand, caplog: pytest.LogCaptureFixture) -> None:
     made = script("snk")
-    told: list[BaseException] = []
+    caught: list[BaseException] = []
 
     def on_put(task: Any, records: Any) -> None:
         full(made, task, records)
@@ -160,13 +160,13 @@ def test_an_except_exception_in_put_does_not_swallow_the_stop(order: TaskCommand
             try:
                 report(task, record)
             except Exception as error:  # noqa: BLE001 (as connectors do)
-                told.append(error)
+                caught.append(error)
 
     made.on_put = on_put
     with RunningTask(CONFIG, WORKER) as task:
         eventually(lambda: put(made))
-        result = task.stop(order)
-    assert told == []
+        result = task.stop(command)
+    assert caught == []
     assert not result.failed
     assert (task.reports.states, failures(caplog)) == ([State.RUNNING], [])
     assert FakeConsumer.made[-1].commits == []

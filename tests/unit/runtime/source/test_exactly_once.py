@@ -16,7 +16,7 @@ def test_only_an_enabled_worker_runs_sources_exactly_once(support: str | None, e
     assert exactly_once_enabled(worker(support)) is enabled
 
 
-def test_an_unknown_support_is_refused() -> None:
+def test_an_unknown_support_is_rejected() -> None:
     with pytest.raises(ConfigError, match=r"exactly\.once\.source\.support"):
         exactly_once_enabled(worker("yes"))
 
@@ -27,7 +27,7 @@ def test_the_interval_defaults_to_the_workers_flush_interval() -> None:
     assert ExactlyOnceSettings.of({}, worker()).interval_ms == 0
 
 
-def test_a_connector_that_insists_is_refused_where_it_would_not_run_exactly_once() -> None:
+def test_a_connector_that_requires_exactly_once_is_rejected_without_it() -> None:
     with pytest.raises(ConfigError, match=r"exactly\.once\.source\.support=enabled"):
         check_not_required(ExactlyOnceSettings.of({"exactly.once.support": "required"}, worker()))
     check_not_required(ExactlyOnceSettings.of({}, worker()))

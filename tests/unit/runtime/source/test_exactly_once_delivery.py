@@ -1,4 +1,4 @@
-"""What an exactly-once delivery makes of the producer's answers, which a broker gives only now and then."""
+"""Exactly-once delivery with a simulated producer, whose errors a real broker rarely returns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECORDS = [SourceRecord({"p": 0}, {"n": number}, "t", number) for number in rang
 
 
 class Sender:
-    """Sends what it is given, or fails."""
+    """Records the calls of ``send``, or fails."""
 
     def __init__(self, offsets: OffsetStorageWriter, calls: list[str]) -> None:
         self._offsets = offsets
@@ -77,13 +77,13 @@ class Store:
 class Made:
     def __init__(self) -> None:
         self.calls: list[str] = []
-        self.heard: list[Any] = []
+        self.acknowledged: list[Any] = []
         offsets = OffsetStorageWriter(Offsets(), "c")
         self.sender = Sender(offsets, self.calls)
         self.transactions = Transactions(self.calls)
         self.settled = [True]
         pending: list[Callable[[], None]] = []
-        self.acknowledge = deferred(lambda *what: self.heard.append(what), pending)
+        self.acknowledge = deferred(lambda *what: self.acknowledged.append(what), pending)
         self.delivery = ExactlyOnceDelivery(
             self.sender,
             offsets,
@@ -101,37 +101,37 @@ def made() -> Made:
     return Made()
 
 
-def test_records_and_offsets_share_a_transaction_and_then_the_task_hears_of_them(made: Made) -> None:
+def test_records_and_offsets_share_a_transaction_and_are_acknowledged_after_it(made: Made) -> None:
     made.delivery.send(SubmittedRecords.of(RECORDS[:1]))
     made.delivery.send(SubmittedRecords.of(RECORDS[1:2]))
     made.acknowledge(RECORDS[0], 0, 5)
-    assert made.heard == []
+    assert made.acknowledged == []
     assert made.delivery.apply(CommitAction.COMMIT)
     assert made.calls == ["begin", "send 1", "send 1", "offsets [1]", "commit"]
-    assert made.heard == [(RECORDS[0], 0, 5)]
+    assert made.acknowledged == [(RECORDS[0], 0, 5)]
 
 
-def test_nothing_to_commit_is_no_transaction(made: Made) -> None:
+def test_no_transaction_is_opened_without_records_and_offsets(made: Made) -> None:
     assert not made.delivery.apply(CommitAction.COMMIT)
     assert not made.delivery.finish()
     assert made.calls == []
 
 
-def test_dropped_records_commit_their_offsets_alone(made: Made) -> None:
+def test_offsets_of_filtered_records_are_committed_without_records(made: Made) -> None:
     made.delivery.send(SubmittedRecords([], RECORDS, []))
     assert made.delivery.apply(CommitAction.COMMIT)
     assert made.calls == ["send 0", "begin", "offsets [2]", "commit"]
 
 
-def test_an_abort_drops_records_keeps_offsets_and_tells_nobody(made: Made) -> None:
+def test_an_abort_drops_records_keeps_offsets_and_acknowledges_nothing(made: Made) -> None:
     made.delivery.send(SubmittedRecords.of(RECORDS))
     made.acknowledge(RECORDS[0], 0, 5)
     assert made.delivery.apply(CommitAction.ABORT)
     assert made.calls == ["begin", "send 3", "abort", "begin", "offsets [2]", "commit"]
-    assert made.heard == []
+    assert made.acknowledged == []
 
 
-def test_offsets_wait_for_dead_letters(made: Made) -> None:
+def test_offsets_wait_for_dead_letter_queue_records(made: Made) -> None:
     made.settled = [False, False, True]
     made.delivery.send(SubmittedRecords.of(RECORDS))
     made.delivery.apply(CommitAction.COMMIT)
@@ -140,14 +140,14 @@ def test_offsets_wait_for_dead_letters(made: Made) -> None:
 
 
 def test_a_stop_in_the_middle_of_a_batch_rolls_back(made: Made) -> None:
-    made.sender.error = RuntimeError("told to stop")
+    made.sender.error = RuntimeError("stopped")
     with pytest.raises(RuntimeError):
         made.delivery.send(SubmittedRecords.of(RECORDS))
     assert not made.delivery.finish()
     assert made.calls == ["begin", "send 3", "abort"]
 
 
-def test_a_failed_batch_is_not_begun_and_those_before_it_are_committed(made: Made) -> None:
+def test_batches_before_a_failed_one_are_committed_without_it(made: Made) -> None:
     made.delivery.send(SubmittedRecords.of(RECORDS[:1]))
     made.delivery.send_before_failure(SubmittedRecords.of(RECORDS[1:]))
     assert made.calls == ["begin", "send 1", "offsets [0]", "commit"]
@@ -184,7 +184,7 @@ TOO_LARGE = send_failure(KafkaClientError("too large", "MSG_SIZE_TOO_LARGE"))
         (KafkaClientError("x", "TOPIC_AUTHORIZATION_FAILED"), None, None, KafkaClientError),
     ],
 )
-def test_an_error_says_whether_the_task_is_at_fault(
+def test_errors_of_the_producer_are_mapped_to_their_cause(
     made: Made, error: ConnectError, failure: ConnectError | None, silent: ConnectError | None, kind: type
 ) -> None:
     made.delivery.send(SubmittedRecords.of(RECORDS))
@@ -195,7 +195,7 @@ def test_an_error_says_whether_the_task_is_at_fault(
     assert type(raised.value) is kind
 
 
-def test_a_record_that_kafka_refuses_is_named_rather_than_the_transaction_that_it_broke(made: Made) -> None:
+def test_the_error_of_a_rejected_record_precedes_that_of_its_transaction(made: Made) -> None:
     made.delivery.send(SubmittedRecords.of(RECORDS))
     made.transactions.errors["commit"] = KafkaClientError("must be aborted", "MSG_SIZE_TOO_LARGE")
     made.sender.failure = TOO_LARGE

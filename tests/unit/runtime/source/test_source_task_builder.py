@@ -8,7 +8,7 @@ from support.engine_connectors import SOURCE, script
 from unit.runtime.fake_clients import FakeProducer
 
 
-def test_a_store_that_knows_no_transactions_runs_at_least_once_unless_the_connector_insists(
+def test_a_store_without_transactions_runs_at_least_once_unless_exactly_once_is_required(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(record_sender, "producer", FakeProducer)

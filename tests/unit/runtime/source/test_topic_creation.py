@@ -21,7 +21,7 @@ def test_without_settings_there_are_no_groups() -> None:
     assert topic_groups({"name": "c", "topic": "t"}) == []
 
 
-def test_groups_inherit_the_defaults_counts_but_not_its_topic_settings() -> None:
+def test_groups_inherit_partitions_and_replication_but_no_topic_configs() -> None:
     config = grouped(
         "a",
         **{
@@ -45,7 +45,7 @@ def test_patterns_match_whole_names(topic: str, taken: bool) -> None:
     assert TopicCreationGroup("a", 1, 1, {}, ("x.*", "y"), ("xx",)).matches(topic) is taken
 
 
-def test_a_group_without_patterns_takes_nothing() -> None:
+def test_a_group_without_patterns_matches_nothing() -> None:
     assert not TopicCreationGroup("a", 1, 1).matches("t")
 
 
@@ -60,7 +60,7 @@ def test_a_group_without_patterns_takes_nothing() -> None:
         (grouped("a", **{"a.include": "("}), "topic.creation.a.include"),
     ],
 )
-def test_settings_that_cannot_be_used_are_refused_by_name(config: dict[str, str], key: str) -> None:
+def test_invalid_settings_are_rejected_with_their_key(config: dict[str, str], key: str) -> None:
     with pytest.raises(ConfigError, match=key.replace(".", r"\.")):
         topic_groups(config)
 
@@ -94,7 +94,7 @@ def creation(config: dict[str, str], **worker: str) -> TopicCreation:
     return TopicCreation(TaskId("c", 0), config, WorkerConfig.of({key.replace("_", "."): each for key, each in worker.items()}))
 
 
-def test_the_first_group_that_takes_a_topic_makes_it_and_the_default_the_others(cluster: Cluster) -> None:
+def test_a_topic_is_created_by_the_first_matching_group_or_the_default(cluster: Cluster) -> None:
     made = creation(grouped("b,a", **{"a.include": ".*", "a.partitions": "1", "b.include": "b.*", "b.partitions": "5"}))
     for topic in ("b1", "a1", "there"):
         made.ensure(topic)
@@ -104,12 +104,12 @@ def test_the_first_group_that_takes_a_topic_makes_it_and_the_default_the_others(
 
 
 @pytest.mark.parametrize(("config", "worker"), [({}, {}), (DEFAULT, {"topic_creation_enable": "false"})])
-def test_where_it_is_not_asked_for_nothing_is_made(cluster: Cluster, config: dict[str, str], worker: dict[str, str]) -> None:
+def test_no_topic_is_created_unless_configured(cluster: Cluster, config: dict[str, str], worker: dict[str, str]) -> None:
     creation(config, **worker).ensure("new")
     assert cluster.made == []
 
 
-def test_a_failure_says_which_task_topic_and_group_and_what_to_do(cluster: Cluster) -> None:
+def test_a_failure_names_task_topic_and_group_and_gives_advice(cluster: Cluster) -> None:
     cluster.error = KafkaClientError("no such right (TOPIC_AUTHORIZATION_FAILED).", "TOPIC_AUTHORIZATION_FAILED")
     with pytest.raises(ConnectError, match=r"c-0.*'new'.*'default'.*no such right.*restart the task"):
         creation(DEFAULT).ensure("new")

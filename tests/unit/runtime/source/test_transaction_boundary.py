@@ -22,8 +22,8 @@ def batch(size: int) -> list[SourceRecord]:
     return [SourceRecord({}, {}, "t", number) for number in range(size)]
 
 
-def flood(boundary: PollBoundary, polls: int) -> list[CommitAction]:
-    """Return the actions on batches that come at once, 1 ms apart in all, where a commit takes 4 ms."""
+def burst(boundary: PollBoundary, polls: int) -> list[CommitAction]:
+    """Return the actions after batches that arrive 1 ms apart, while a commit takes 4 ms."""
     actions = []
     clock = boundary._clock
     assert isinstance(clock, Clock)
@@ -40,8 +40,8 @@ def flood(boundary: PollBoundary, polls: int) -> list[CommitAction]:
     return actions
 
 
-def test_the_first_batches_are_committed_one_by_one_and_a_flood_shares_transactions() -> None:
-    actions = flood(PollBoundary(Clock()), 200)
+def test_first_batches_are_committed_one_by_one_and_those_of_a_burst_share_transactions() -> None:
+    actions = burst(PollBoundary(Clock()), 200)
     assert actions[:3] == [COMMIT] * 3
     assert actions.count(COMMIT) == pytest.approx(3 + 197 / 60, abs=1)
 
@@ -54,9 +54,9 @@ def test_a_slow_task_gets_a_transaction_for_each_batch() -> None:
 
 
 @pytest.mark.parametrize("end", ["idle", "slow", "stop"])
-def test_a_flood_ends_with_a_commit(end: str) -> None:
+def test_a_burst_ends_with_a_commit(end: str) -> None:
     boundary = PollBoundary(Clock())
-    assert flood(boundary, 5)[-1] is CONTINUE
+    assert burst(boundary, 5)[-1] is CONTINUE
     assert {"idle": boundary.when_idle, "slow": lambda: boundary.after_batch(0.5), "stop": boundary.when_stopping}[
         end
     ]() is COMMIT
@@ -64,10 +64,10 @@ def test_a_flood_ends_with_a_commit(end: str) -> None:
     assert boundary.after_batch(0.0) is (CONTINUE if end == "stop" else COMMIT), "the next burst starts from zero"
 
 
-def test_a_slow_commit_does_not_hold_batches_back_for_long() -> None:
+def test_a_slow_commit_delays_batches_at_most_half_a_second() -> None:
     clock = Clock()
     boundary = PollBoundary(clock)
-    flood(boundary, 4)
+    burst(boundary, 4)
     boundary.transaction_ended(10.0)
     boundary.transaction_begun()
     assert boundary.after_batch(0.0) is CONTINUE
@@ -92,16 +92,16 @@ def test_records_that_end_transactions_split_a_batch() -> None:
     boundary.commit_transaction(records[1])
     boundary.abort_transaction(records[2])
     assert boundary.split(records) == [(records[:2], COMMIT), (records[2:3], ABORT), (records[3:], CONTINUE)]
-    assert boundary.split(records) == [(records, CONTINUE)], "each request counts once"
+    assert boundary.split(records) == [(records, CONTINUE)], "each request applies once"
 
 
-def test_no_empty_part_follows_a_last_record_that_ends_a_transaction() -> None:
+def test_no_empty_part_follows_if_the_last_record_ends_a_transaction() -> None:
     boundary, records = ConnectorBoundary(), batch(2)
     boundary.commit_transaction(records[1])
     assert boundary.split(records) == [(records, COMMIT)]
 
 
-def test_a_request_for_a_record_that_is_yet_to_come_is_kept() -> None:
+def test_a_request_for_a_later_record_is_kept() -> None:
     boundary, records = ConnectorBoundary(), batch(2)
     boundary.commit_transaction(records[1])
     assert boundary.split(records[:1]) == [(records[:1], CONTINUE)]
@@ -109,7 +109,7 @@ def test_a_request_for_a_record_that_is_yet_to_come_is_kept() -> None:
 
 
 @pytest.mark.parametrize(("ask", "action"), [("commit_transaction", COMMIT), ("abort_transaction", ABORT)])
-def test_a_request_for_a_batch_counts_after_the_next_batch_only(ask: str, action: CommitAction) -> None:
+def test_a_request_for_a_batch_applies_after_the_next_batch_only(ask: str, action: CommitAction) -> None:
     boundary = ConnectorBoundary()
     getattr(boundary, ask)()
     assert boundary.when_idle() is CONTINUE
@@ -118,7 +118,7 @@ def test_a_request_for_a_batch_counts_after_the_next_batch_only(ask: str, action
 
 
 @pytest.mark.parametrize("record", [None, SourceRecord({}, {}, "t", 1)])
-def test_to_commit_and_abort_the_same_is_refused(record: Any) -> None:
+def test_commit_and_abort_of_the_same_record_are_rejected(record: Any) -> None:
     boundary = ConnectorBoundary()
     boundary.commit_transaction(record)
     boundary.commit_transaction(record)

@@ -1,32 +1,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError
 
-from sluiceway.api import SourceRecord, Transform
+from sluiceway.api import SourceRecord
 from sluiceway.data import STRING_SCHEMA, Header
 from sluiceway.errors import ConnectError, FencedError, RetriableError
-from sluiceway.runtime.source import record_sender as producing
 from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.model import State
 from support.engine import Commands, Offsets, RunningTask
 from support.engine_connectors import ACKNOWLEDGED_SOURCE, SOURCE, Script, script
 from support.eventually import eventually
-from unit.runtime.chains import Closing, chain_config
 from unit.runtime.fake_clients import FakeProducer
 
 STRINGS = "StringConverter"
-
-
-@pytest.fixture(autouse=True)
-def producers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeProducer]]:
-    FakeProducer.made.clear()
-    monkeypatch.setattr(producing, "producer", FakeProducer)
-    return FakeProducer.made
 
 
 def record(value: Any, offset: int, partition: str = "p", topic: str = "t", **more: Any) -> SourceRecord:
@@ -84,34 +74,34 @@ def test_key_partition_timestamp_and_headers_reach_kafka() -> None:
     ]
 
 
-def test_offsets_are_not_stored_before_kafka_has_the_records_and_are_at_the_next_commit(producers: list[FakeProducer]) -> None:
+def test_offsets_are_stored_by_the_first_commit_after_kafka_has_the_records(producers: list[FakeProducer]) -> None:
     script("src", [record("a", 1)])
     with RunningTask(config(), worker(offset_flush_interval_ms="20", offset_flush_timeout_ms="20")) as task:
         eventually(lambda: producers)
-        producers[0].deaf = True
+        producers[0].unresponsive = True
         eventually(lambda: values() == [b"a"])
         polled = task.commands._asked
         eventually(lambda: task.commands._asked > polled + 10)
-        if producers[0].waiting:  # the record was produced after the producer went deaf
+        if producers[0].waiting:  # the record was produced after the producer became unresponsive
             assert task.offsets.puts == []
-        producers[0].deaf = False
+        producers[0].unresponsive = False
         eventually(lambda: stored(task) == {"position": 1})
 
 
-def test_a_late_acknowledgement_keeps_offsets_back(caplog: pytest.LogCaptureFixture) -> None:
-    def deaf(_task: Any) -> None:
-        FakeProducer.made[-1].deaf = True
+def test_a_late_acknowledgement_delays_offsets(caplog: pytest.LogCaptureFixture) -> None:
+    def unresponsive(_task: Any) -> None:
+        FakeProducer.made[-1].unresponsive = True
 
-    script("src", [record("a", 1)], on_start=deaf)
+    script("src", [record("a", 1)], on_start=unresponsive)
     with RunningTask(config(), worker(offset_flush_interval_ms="20", offset_flush_timeout_ms="20")) as task:
         eventually(lambda: "Not committing offsets" in caplog.text)
         assert task.offsets.puts == []
-        FakeProducer.made[-1].deaf = False
+        FakeProducer.made[-1].unresponsive = False
         eventually(lambda: stored(task) == {"position": 1})
     assert values() == [b"a"]
 
 
-def test_a_store_that_fails_is_tried_again_with_the_next_commit(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_offset_write_is_repeated_with_the_next_commit(caplog: pytest.LogCaptureFixture) -> None:
     offsets = Offsets()
     offsets.error = ConnectError("the broker is away")
     script("src", [record("a", 1)])
@@ -156,7 +146,7 @@ def test_a_record_too_large_fails_the_task_and_those_before_it_are_committed() -
     assert made.names() == ["start", "commit", "stop"]
 
 
-def test_a_full_buffer_is_waited_for(producers: list[FakeProducer]) -> None:
+def test_send_waits_for_a_full_buffer(producers: list[FakeProducer]) -> None:
     def small(_task: Any) -> None:
         producers[-1].room = 2
 
@@ -168,9 +158,9 @@ def test_a_full_buffer_is_waited_for(producers: list[FakeProducer]) -> None:
     assert stored(task) == {"position": 8}
 
 
-def test_a_stop_is_heard_while_the_buffer_is_full(producers: list[FakeProducer]) -> None:
+def test_a_full_buffer_does_not_delay_a_stop(producers: list[FakeProducer]) -> None:
     def stuck(_task: Any) -> None:
-        producers[-1].room, producers[-1].deaf = 2, True
+        producers[-1].room, producers[-1].unresponsive = 2, True
 
     made = script("src", [record(str(number), number) for number in range(9)], on_start=stuck)
     with RunningTask(config(), worker(offset_flush_timeout_ms="20")) as task:
@@ -181,7 +171,7 @@ def test_a_stop_is_heard_while_the_buffer_is_full(producers: list[FakeProducer])
     assert made.names() == ["start", "stop"]
 
 
-def test_a_retriable_error_of_poll_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_poll_is_retried_after_a_retriable_error(caplog: pytest.LogCaptureFixture) -> None:
     _, task = run_to_the_end(RetriableError("not now"), RetriableError("not yet"), [record("a", 1)])
     assert values() == [b"a"]
     assert "poll() failed; retrying in 0.1 s: not now" in caplog.text
@@ -189,7 +179,7 @@ def test_a_retriable_error_of_poll_is_tried_again(caplog: pytest.LogCaptureFixtu
     assert not task.result.failed
 
 
-def test_any_other_error_of_poll_fails_the_task_and_commits_what_is_safe() -> None:
+def test_another_error_of_poll_fails_the_task_after_a_commit() -> None:
     made, task = run_to_the_end([record("a", 1)], ValueError("broken pipe"))
     assert task.result.failed
     assert task.reports.trace.splitlines()[0] == "builtins.ValueError: broken pipe"
@@ -199,7 +189,7 @@ def test_any_other_error_of_poll_fails_the_task_and_commits_what_is_safe() -> No
     assert made.names() == ["start", "commit", "stop"]
 
 
-def test_pause_commits_and_polls_no_more_and_resume_goes_on() -> None:
+def test_pause_commits_and_stops_polling_until_resume() -> None:
     made = script("src", [record("a", 1)])
     with RunningTask(config(), worker()) as task:
         eventually(lambda: FakeProducer.made and values() == [b"a"])
@@ -232,7 +222,7 @@ def test_a_task_that_is_abandoned_during_its_last_commit_reports_nothing(
     fails: bool, producers: list[FakeProducer], caplog: pytest.LogCaptureFixture
 ) -> None:
     def unacknowledged(_task: Any) -> None:
-        producers[-1].deaf = True
+        producers[-1].unresponsive = True
 
     made = script("src", [record("a", 1)], *([ValueError("broken pipe")] if fails else []), on_start=unacknowledged)
     with RunningTask(config(), worker(offset_flush_timeout_ms="60000")) as task:
@@ -265,14 +255,14 @@ def test_a_task_that_fails_once_it_is_abandoned_reports_nothing() -> None:
     assert task.reports.states == []
 
 
-def test_a_task_with_commit_record_hears_of_every_record() -> None:
+def test_commit_record_is_called_for_every_record() -> None:
     made, task = run_to_the_end([record("a", 1), record("b", 2)], connector=ACKNOWLEDGED_SOURCE)
-    heard = [call[1:] for call in made.calls if call[0] == "commit_record"]
-    assert heard == [("a", 0, 0), ("b", 0, 1)]
+    acknowledged = [call[1:] for call in made.calls if call[0] == "commit_record"]
+    assert acknowledged == [("a", 0, 0), ("b", 0, 1)]
     assert stored(task) == {"position": 2}
 
 
-def test_a_task_without_commit_record_costs_no_callback_for_each_record(producers: list[FakeProducer]) -> None:
+def test_a_task_without_commit_record_has_no_delivery_callbacks(producers: list[FakeProducer]) -> None:
     run_to_the_end([record("a", 1)])
     assert producers[-1].config["delivery.report.only.error"] is True
 
@@ -286,7 +276,7 @@ def test_a_record_that_cannot_be_converted_fails_the_task_at_its_offset() -> Non
     assert stored(task) == {"position": 1}
 
 
-def test_a_record_that_cannot_be_converted_is_skipped_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_record_that_cannot_be_converted_is_skipped_with_tolerance(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         _, task = run_to_the_end([record("a", 1), BAD, record("c", 3)], value_converter="JsonConverter", errors_tolerance="all")
     assert len(values()) == 2
@@ -308,17 +298,17 @@ def test_a_poll_that_does_not_wait_is_not_called_in_a_busy_loop(monkeypatch: pyt
     assert calls == len(waits) == 2
 
 
-def test_the_offsets_interval_counts_while_nothing_is_polled() -> None:
+def test_offsets_are_committed_on_time_while_poll_returns_nothing() -> None:
     script("src", [record("a", 1)])
     with RunningTask(config(), worker(offset_flush_interval_ms="30")) as task:
         eventually(lambda: stored(task) == {"position": 1})
         asked = task.commands._asked
         eventually(lambda: task.commands._asked > asked + 10)
         assert task.result is None
-    assert len(task.offsets.puts) == 1, "what is stored was stored again"
+    assert len(task.offsets.puts) == 1, "the same offset was stored twice"
 
 
-def test_partition_objects_that_are_equal_but_not_the_same_keep_the_newest_offset() -> None:
+def test_equal_partition_objects_share_one_newest_offset() -> None:
     shared = {"file": "p"}
 
     def with_shared(offset: int) -> SourceRecord:
@@ -326,105 +316,3 @@ def test_partition_objects_that_are_equal_but_not_the_same_keep_the_newest_offse
 
     _, task = run_to_the_end([with_shared(1), record("x", 2), with_shared(3), record("x", 4)])
     assert stored(task) == {"position": 4}
-
-
-REPEAT = {"type": "unit.runtime.chains.Repeat"}
-CAST = {"type": "Cast$Value", "spec": "int32"}
-NO_TOMBSTONES = {"type": "Filter", "predicate": "p"}
-TOMBSTONE = {"type": "RecordIsTombstone"}
-
-
-def run_through(*steps: Any, stages: list[dict[str, str]], connector: str = SOURCE, **more: str) -> tuple[Script, RunningTask]:
-    """Run a source whose records go through a chain."""
-    made = script("src", *steps)
-    transforms = chain_config(*stages, p=TOMBSTONE)
-    with RunningTask({**config(connector, **more), **transforms}, worker(), bounded=True) as task:
-        task.join()
-    return made, task
-
-
-def test_transformed_records_are_produced_and_the_offsets_are_those_of_the_task() -> None:
-    renamed = {"type": "RegexRouter", "regex": "t", "replacement": "u"}
-    _, task = run_through([record("a", 1), record("b", 2)], stages=[renamed])
-    assert [topic for topic, *_ in FakeProducer.made[-1].sent] == ["u", "u"]
-    assert stored(task) == {"position": 2}
-    assert task.reports.topics == ["u"]
-
-
-@pytest.mark.parametrize("last", ["a", None])
-def test_a_dropped_record_counts_for_its_offset(last: Any) -> None:
-    _, task = run_through([record(None, 1), record("a", 2), record(last, 3)], stages=[NO_TOMBSTONES])
-    assert values() == [b"a"] + [b"a"] * (last is not None)
-    assert stored(task) == {"position": 3}
-    assert task.result.records == 3
-
-
-def test_a_batch_of_which_nothing_is_left_counts_for_its_offsets() -> None:
-    _, task = run_through([record(None, 1)], stages=[NO_TOMBSTONES])
-    assert (values(), stored(task)) == ([], {"position": 1})
-
-
-def test_several_records_for_one_are_all_produced() -> None:
-    _, task = run_through([record("2", 1), record("0", 2), record("1", 3)], stages=[REPEAT])
-    assert values() == [b"2.0", b"2.1", b"1.0"]
-    assert stored(task) == {"position": 3}
-
-
-def test_a_record_is_done_only_when_all_that_became_of_it_is_sent() -> None:
-    """The second of two is too large, so the offset of their source must not be stored."""
-    big = {"type": "unit.runtime.source.test_worker_source_task.SmallThenBig"}
-    _, task = run_through([record("a", 1), record("b", 2)], stages=[big])
-    assert task.result.failed
-    assert values() == [b"a"]
-    assert task.offsets.puts == []
-
-
-class SmallThenBig(Transform):
-    def apply(self, record: Any) -> Any:
-        return [record, record.new_record(value="x" * 1001)]
-
-
-def test_a_task_hears_of_each_of_its_own_records_once() -> None:
-    made, task = run_through(
-        [record(None, 1), record("2", 2), record("1", 3), record(None, 4)],
-        stages=[NO_TOMBSTONES, REPEAT],
-        connector=ACKNOWLEDGED_SOURCE,
-    )
-    heard = [call[1:] for call in made.calls if call[0] == "commit_record"]
-    assert sorted(heard, key=str) == [("1", 0, 2), ("2", 0, 1), (None, -1, -1), (None, -1, -1)]
-    assert stored(task) == {"position": 4}
-
-
-def test_a_record_that_cannot_be_transformed_fails_the_task_at_its_offset() -> None:
-    _, task = run_through([record("1", 1), record("x", 2), record("3", 3)], stages=[CAST])
-    assert task.result.trace.startswith(
-        "sluiceway.errors.ConnectError: Tolerance exceeded in error handler: a record for topic t with source offset "
-        "{'position': 2} cannot be transformed by t0: "
-    )
-    assert "DataError" in task.result.trace, "the cause is missing"
-    assert (values(), stored(task)) == ([b"1"], {"position": 1})
-
-
-def test_a_record_that_cannot_be_transformed_is_skipped_where_that_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
-    made, task = run_through(
-        [record("1", 1), record("x", 2), record("3", 3), record("y", 4)],
-        stages=[CAST],
-        connector=ACKNOWLEDGED_SOURCE,
-        errors_tolerance="all",
-    )
-    assert (values(), stored(task)) == ([b"1", b"3"], {"position": 4})
-    assert [call[1] for call in made.calls if call[0] == "commit_record"].count("x") == 1
-    assert "2 skipped so far" in caplog.text
-
-
-@pytest.mark.parametrize("step", [None, RuntimeError("poll failed")])
-def test_the_chain_is_closed_when_the_task_ends(step: Any) -> None:
-    Closing.closed = 0
-    run_through([record("a", 1)], step, stages=[{"type": "unit.runtime.chains.Closing"}])
-    assert Closing.closed == 1
-
-
-def test_a_chain_that_cannot_be_built_fails_the_task_before_it_starts() -> None:
-    made, task = run_through([record("a", 1)], stages=[{"type": "Nope.x"}])
-    assert task.result.failed
-    assert made.names() == []

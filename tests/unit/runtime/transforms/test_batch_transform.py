@@ -11,7 +11,7 @@ from unit.runtime.chains import chain, sink, values
 
 
 class NotYet(Transform):
-    """Fails as often as it is told to for a value, and puts two records in each one's place."""
+    """Raises RetriableError ``left`` times for a value, then returns two records for each."""
 
     left: dict[Any, int] = {}
 
@@ -22,7 +22,7 @@ class NotYet(Transform):
         return [record, record.new_record(value=f"{record.value}+")]
 
 
-def test_records_that_a_chain_takes_later_come_in_their_places() -> None:
+def test_records_of_successful_retries_keep_their_order() -> None:
     config = {"errors.retry.timeout": "-1", "errors.tolerance": "all"}
     tolerance = RetryWithToleranceOperator(config, wait=lambda _seconds: None)
     NotYet.left = {"a": 7, "c": 5}

@@ -99,14 +99,14 @@ TIMESTAMPS = "org.apache.kafka.connect.transforms.TimestampConverter$Value"
         ),
     ],
 )
-def test_a_config_that_connect_refuses_is_refused_in_its_words(config: dict[str, str], text: str) -> None:
+def test_an_invalid_config_is_rejected_with_connects_message(config: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         chain_of(config)
     assert str(caught.value) == text
 
 
 @pytest.mark.parametrize("name", ["missing", "", " p "])
-def test_a_predicate_that_is_not_defined_is_refused(name: str) -> None:
+def test_an_undefined_predicate_is_rejected(name: str) -> None:
     with pytest.raises(ConnectError) as caught:
         chain_of(chain_config({**FILTER, "predicate": name}, p=HEADER))
     assert str(caught.value) == (
@@ -115,7 +115,7 @@ def test_a_predicate_that_is_not_defined_is_refused(name: str) -> None:
     )
 
 
-def test_what_configure_raises_is_wrapped_and_those_before_it_are_closed() -> None:
+def test_an_error_in_configure_is_wrapped_and_earlier_transforms_are_closed() -> None:
     from unit.runtime.chains import Closing
 
     Closing.closed = 0
@@ -133,11 +133,11 @@ def test_a_transform_is_found_by_alias_java_name_and_dotted_name(name: str) -> N
 
 
 @pytest.mark.parametrize(("negate", "expected"), [("TRUE", True), ("false", False), (" True ", False)])
-def test_negate_is_read_as_connect_reads_it(negate: str, expected: bool) -> None:
+def test_negate_is_parsed_like_connect(negate: str, expected: bool) -> None:
     (stage,) = chain_of(chain_config({**FILTER, "predicate": "p", "negate": negate}, p=HEADER)).stages
     assert stage.negate is expected
 
 
 @pytest.mark.parametrize("config", [{}, {"transforms": ""}, {"transforms": " "}])
-def test_no_transforms_are_an_empty_chain(config: dict[str, str]) -> None:
+def test_a_config_without_transforms_is_an_empty_chain(config: dict[str, str]) -> None:
     assert chain_of(config).stages == ()

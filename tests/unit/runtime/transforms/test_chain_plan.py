@@ -1,4 +1,4 @@
-"""A chain on batches, specialised for each schema, gives what its transforms give one after the other for each record."""
+"""A chain specialized for each schema returns the same records as its transforms applied one by one."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def stages(draw: st.DrawFn) -> dict[str, str]:
     if draw(st.integers(0, 9)) == 0:
         return {"type": "Filter", "predicate": draw(st.sampled_from(sorted(CONDITIONS)))}
     common = [stage for stage in STAGES if stage["type"] in ("ExtractField$Value", "HoistField$Value")]
-    stage = dict(draw(st.sampled_from(STAGES) | st.sampled_from(common)))  # between them nulls come and go
+    stage = dict(draw(st.sampled_from(STAGES) | st.sampled_from(common)))  # these two make and consume nulls
     if draw(st.integers(0, 3)) == 0:
         stage |= {"predicate": draw(st.sampled_from(sorted(CONDITIONS))), "negate": draw(st.sampled_from(["true", "false"]))}
     return stage
@@ -105,7 +105,7 @@ def optional(schema: Schema) -> Schema:
 
 @st.composite
 def schemas(draw: st.DrawFn, depth: int = 2) -> tuple[Schema, st.SearchStrategy[Any]]:
-    """Return a schema and the values of it."""
+    """Return a schema and a strategy for its values."""
     kind = draw(st.sampled_from(["scalar", "scalar", "struct", "struct", "array", "map"])) if depth else "scalar"
     may_be_null = draw(st.booleans())
     values: st.SearchStrategy[Any]
@@ -159,8 +159,8 @@ def batches(draw: st.DrawFn) -> list[SourceRecord | SinkRecord]:
     return made
 
 
-def plainly(made: TransformationChain[Any], records: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return the specification's answer: the records, where they come from, and what failed at which stage and how."""
+def one_by_one(made: TransformationChain[Any], records: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the expected result: the records, their origins, and the failures with stage and error."""
     done, origins, failed = [], [], []
     for index, record in enumerate(records):
         try:
@@ -176,22 +176,24 @@ def plainly(made: TransformationChain[Any], records: list[Any]) -> tuple[list[An
 @pytest.mark.parametrize("in_place", [False, True])
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(wanted=st.lists(stages(), min_size=1, max_size=4), records=batches())
-def test_batches_are_as_record_by_record(in_place: bool, wanted: list[dict[str, str]], records: list[Any]) -> None:
-    expected = plainly(chain(*wanted, **CONDITIONS), records)
+def test_a_batch_is_transformed_like_its_records_one_by_one(
+    in_place: bool, wanted: list[dict[str, str]], records: list[Any]
+) -> None:
+    expected = one_by_one(chain(*wanted, **CONDITIONS), records)
     given_records = [copy.copy(record) for record in records]
     before = [shape(record) for record in records]
     failed: list[Any] = []
     quick = chain(*wanted, in_place=in_place, **CONDITIONS)
-    for _ in range(2):  # what was learnt from the first batch must not change the second
+    for _ in range(2):  # what the first batch cached must not change the second
         if in_place:
             given_records = [copy.copy(record) for record in records]
         failed.clear()
         numbers = {id(record): index for index, record in enumerate(given_records)}
 
-        def refuse(record: Any, error: TransformationError, numbers: dict[int, int] = numbers) -> None:
+        def on_failure(record: Any, error: TransformationError, numbers: dict[int, int] = numbers) -> None:
             failed.append((numbers[id(record)], error.stage, type(error.__cause__), str(error.__cause__)))
 
-        made = quick(given_records, refuse)
+        made = quick(given_records, on_failure)
         origins = list(range(len(records))) if made.origins is None else list(made.origins)
         assert ([shape(record) for record in made.records], origins, failed) == expected
     assert [shape(record) for record in records] == before
