@@ -42,7 +42,7 @@ class FakeConsumer:
         return None
 
     def seek(self, position: TopicPartition) -> None:
-        self.left = [message for message in self.messages if message.offset() >= position.offset]
+        self.left = [message for message in self.messages if (message.offset() or 0) >= position.offset]
 
     def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
         self.commits += [position.offset for position in offsets]

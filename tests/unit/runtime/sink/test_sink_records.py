@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import Message
@@ -10,6 +10,7 @@ from sluiceway.api import Converter, SchemaAndValue, SinkRecord, TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import INT8_SCHEMA, STRING_SCHEMA, Header
 from sluiceway.errors import RetriableError
+from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.runtime.errors.errant_record_reporter import consumer_record_of
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
@@ -18,8 +19,9 @@ from sluiceway.runtime.task_converters import task_converters
 from unit.runtime.chains import chain
 
 
-def message(offset: int, value: bytes | None, topic: str = "t", partition: int = 0, **more: Any) -> Message:
-    return Message(topic=topic, partition=partition, offset=offset, value=value, **{"timestamp": (1, 1000), **more})
+def message(offset: int, value: bytes | None, topic: str = "t", partition: int = 0, **more: Any) -> ConsumedMessage:
+    options: dict[str, Any] = {"timestamp": (1, 1000), **more}
+    return cast(ConsumedMessage, Message(topic=topic, partition=partition, offset=offset, value=value, **options))
 
 
 def reader(**config: str) -> tuple[SinkRecordConverter, list[str]]:
@@ -126,7 +128,7 @@ class Unready(Converter):
     left = 0
 
     def from_connect_data(self, topic: str, schema: Any, value: Any) -> bytes | None:
-        return value
+        return None if value is None else bytes(value)
 
     def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
         if Unready.left:

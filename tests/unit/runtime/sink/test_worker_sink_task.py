@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -31,7 +30,7 @@ WORKER = {"key.converter": "StringConverter", "value.converter": "StringConverte
 
 
 @pytest.fixture(autouse=True)
-def clients_in_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def clients_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     FakeProducer.made.clear()
     FakeConsumer.made.clear()
     monkeypatch.setattr(clients, "consumer", FakeConsumer)

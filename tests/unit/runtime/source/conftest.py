@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from sluiceway.runtime.source import record_sender
@@ -9,7 +7,7 @@ from unit.runtime.fake_clients import FakeProducer
 
 
 @pytest.fixture(autouse=True)
-def producers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeProducer]]:
+def producers(monkeypatch: pytest.MonkeyPatch) -> list[FakeProducer]:
     FakeProducer.made.clear()
     monkeypatch.setattr(record_sender, "producer", FakeProducer)
     return FakeProducer.made

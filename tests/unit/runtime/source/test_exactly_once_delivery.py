@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from sluiceway.api import SourceRecord
 from sluiceway.errors import ConnectError, FencedError, KafkaClientError
+from sluiceway.kafka.producer_transactions import ProducerTransactions
 from sluiceway.runtime.source.exactly_once_delivery import ExactlyOnceDelivery, TransactionLostError, deferred
 from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
+from sluiceway.runtime.source.record_sender import RecordSender
 from sluiceway.runtime.source.submitted_records import SubmittedRecords
 from sluiceway.runtime.source.transaction_boundary import CommitAction, IntervalBoundary
 from support.engine import Offsets
@@ -85,11 +87,11 @@ class Made:
         pending: list[Callable[[], None]] = []
         self.acknowledge = deferred(lambda *what: self.acknowledged.append(what), pending)
         self.delivery = ExactlyOnceDelivery(
-            self.sender,
+            cast(RecordSender, self.sender),
             offsets,
             Store(),
-            self.transactions,
-            IntervalBoundary(1000),  # type: ignore[arg-type]
+            cast(ProducerTransactions, self.transactions),
+            IntervalBoundary(1000),
             acknowledgements=pending,
             flush_dead_letter_queue=lambda *_: self.settled.pop(0),
             check=lambda: None,

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, KafkaClientError
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
-from sluiceway.runtime.source import record_sender
+from sluiceway.runtime.source.failed_sends import FailedSends
 from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
 from sluiceway.runtime.source.record_sender import RecordSender
 from sluiceway.runtime.source.submitted_records import SubmittedRecords
@@ -51,8 +51,7 @@ def test_only_the_record_that_is_rejected_alone_is_skipped(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         _, task = run(code, errors_tolerance="all")
-    assert task.result is not None
-    assert not task.result.failed
+    assert not task.join().failed
     assert producers[-1].taken == [b"a", b"c"]
     assert stored(task) == {"position": 3}
     assert "Skipped a record (1 skipped so far): a record for topic t with source offset {'position': 2}" in caplog.text
@@ -68,8 +67,7 @@ def test_a_skipped_record_is_logged_with_connects_stage(caplog: pytest.LogCaptur
 @pytest.mark.parametrize("code", CODES)
 def test_without_tolerance_the_task_fails_and_no_offset_is_stored(code: int) -> None:
     _, task = run(code)
-    assert task.result is not None
-    assert task.result.failed
+    assert task.join().failed
     assert task.offsets.puts == []
 
 
@@ -78,8 +76,7 @@ def test_without_tolerance_the_task_fails_and_no_offset_is_stored(code: int) -> 
 )
 def test_an_error_not_about_the_record_fails_the_task_even_with_tolerance(code: int) -> None:
     _, task = run(code, errors_tolerance="all")
-    assert task.result is not None
-    assert task.result.failed
+    assert task.join().failed
     assert task.offsets.puts == []
 
 
@@ -121,7 +118,7 @@ def test_flush_waits_for_rejected_records_to_be_sent_again(producers: list[FakeP
 
 def test_an_error_of_the_cluster_is_raised_unchanged() -> None:
     error = KafkaClientError("Cannot write", "TOPIC_AUTHORIZATION_FAILED")
-    sends = record_sender.FailedSends(None, None, object)  # type: ignore[arg-type]
+    sends = FailedSends(None, None, object)  # type: ignore[arg-type]
     with pytest.raises(ConnectError) as raised:
         sends.skip(RECORDS[0], None, error)
     assert raised.value is error

@@ -54,7 +54,7 @@ def test_records_are_produced_in_order_and_their_newest_offsets_stored_at_the_en
     assert (stored(task), stored(task, "q")) == ({"position": 4}, {"position": 2})
     assert task.reports.states == [State.RUNNING]
     assert task.reports.topics == ["t"]
-    assert (task.result.records, task.result.failed) == (4, False)
+    assert (task.join().records, task.join().failed) == (4, False)
     assert made.names() == ["start", "commit", "stop"]
 
 
@@ -109,16 +109,15 @@ def test_a_failed_offset_write_is_repeated_with_the_next_commit(caplog: pytest.L
         eventually(lambda: "the broker is away" in caplog.text)
         offsets.error = None
         eventually(lambda: stored(task) == {"position": 1})
-    assert task.result is not None
-    assert not task.result.failed
+    assert not task.join().failed
 
 
 def test_a_fenced_store_fails_the_task() -> None:
     offsets = Offsets()
     offsets.error = FencedError("a newer writer has taken over")
     _, task = run_to_the_end([record("a", 1)], offsets=offsets)
-    assert task.result.failed
-    assert task.reports.trace.startswith("sluiceway.errors.FencedError: a newer writer has taken over")
+    assert task.join().failed
+    assert (task.reports.trace or "").startswith("sluiceway.errors.FencedError: a newer writer has taken over")
 
 
 def test_a_lost_record_fails_the_task_and_no_offset_is_stored(producers: list[FakeProducer]) -> None:
@@ -137,7 +136,7 @@ def test_a_lost_record_fails_the_task_and_no_offset_is_stored(producers: list[Fa
 
 def test_a_record_too_large_fails_the_task_and_those_before_it_are_committed() -> None:
     made, task = run_to_the_end([record("a", 1), record("x" * 1001, 2), record("c", 3)])
-    first_line = task.result.trace.splitlines()[0]
+    first_line = (task.join().trace or "").splitlines()[0]
     assert first_line.startswith("sluiceway.errors.ConnectError: Unrecoverable exception from producer send callback: ")
     assert "topic t" in first_line
     assert "1001 bytes" in first_line
@@ -176,14 +175,14 @@ def test_poll_is_retried_after_a_retriable_error(caplog: pytest.LogCaptureFixtur
     assert values() == [b"a"]
     assert "poll() failed; retrying in 0.1 s: not now" in caplog.text
     assert "retrying in 0.2 s: not yet" in caplog.text
-    assert not task.result.failed
+    assert not task.join().failed
 
 
 def test_another_error_of_poll_fails_the_task_after_a_commit() -> None:
     made, task = run_to_the_end([record("a", 1)], ValueError("broken pipe"))
-    assert task.result.failed
-    assert task.reports.trace.splitlines()[0] == "builtins.ValueError: broken pipe"
-    assert "Traceback (most recent call last):" in task.reports.trace
+    assert task.join().failed
+    assert (task.reports.trace or "").splitlines()[0] == "builtins.ValueError: broken pipe"
+    assert "Traceback (most recent call last):" in (task.reports.trace or "")
     assert task.reports.states == [State.RUNNING, State.FAILED]
     assert stored(task) == {"position": 1}
     assert made.names() == ["start", "commit", "stop"]
@@ -272,7 +271,7 @@ BAD = SourceRecord({"file": "p"}, {"position": 2}, "t", object(), STRING_SCHEMA)
 
 def test_a_record_that_cannot_be_converted_fails_the_task_at_its_offset() -> None:
     _, task = run_to_the_end([record("a", 1), BAD, record("c", 3)], value_converter="JsonConverter")
-    assert task.result.trace.startswith("sluiceway.errors.ConnectError: Tolerance exceeded in error handler")
+    assert (task.join().trace or "").startswith("sluiceway.errors.ConnectError: Tolerance exceeded in error handler")
     assert stored(task) == {"position": 1}
 
 

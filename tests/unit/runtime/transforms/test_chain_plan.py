@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
+import functools
 from decimal import Decimal
 from typing import Any
 
@@ -103,6 +104,10 @@ def optional(schema: Schema) -> Schema:
     )
 
 
+def struct_of(schema: Schema, values: dict[str, Any]) -> Struct:
+    return Struct(schema, {name: value for name, value in values.items() if value is not None})
+
+
 @st.composite
 def schemas(draw: st.DrawFn, depth: int = 2) -> tuple[Schema, st.SearchStrategy[Any]]:
     """Return a schema and a strategy for its values."""
@@ -118,7 +123,7 @@ def schemas(draw: st.DrawFn, depth: int = 2) -> tuple[Schema, st.SearchStrategy[
         fields = {name: part for name, (part, _) in parts.items()}
         schema = Schema.struct(fields, name=draw(st.sampled_from([None, "S"])), optional=may_be_null)
         values = st.fixed_dictionaries({name: part for name, (_, part) in parts.items()}).map(
-            lambda given, schema=schema: Struct(schema, {name: value for name, value in given.items() if value is not None})
+            functools.partial(struct_of, schema)
         )
     else:
         inner, inner_values = draw(schemas(depth=0))
@@ -161,7 +166,9 @@ def batches(draw: st.DrawFn) -> list[SourceRecord | SinkRecord]:
 
 def one_by_one(made: TransformationChain[Any], records: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
     """Return the expected result: the records, their origins, and the failures with stage and error."""
-    done, origins, failed = [], [], []
+    done: list[Any] = []
+    origins: list[Any] = []
+    failed: list[Any] = []
     for index, record in enumerate(records):
         try:
             results = made.apply_one_by_one(record)
@@ -179,7 +186,7 @@ def one_by_one(made: TransformationChain[Any], records: list[Any]) -> tuple[list
 def test_a_batch_is_transformed_like_its_records_one_by_one(
     in_place: bool, wanted: list[dict[str, str]], records: list[Any]
 ) -> None:
-    expected = one_by_one(chain(*wanted, **CONDITIONS), records)
+    expected = one_by_one(chain(*wanted, in_place=False, **CONDITIONS), records)
     given_records = [copy.copy(record) for record in records]
     before = [shape(record) for record in records]
     failed: list[Any] = []

@@ -6,6 +6,7 @@ import pytest
 
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Header, Schema, Struct
 from sluiceway.errors import ConnectError, DataError
+from sluiceway.runtime.transforms.chain_plan import JoinedSegment
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, TransformationError
 from unit.runtime.chains import Broken, Closing, chain, run, shape, sink, values
 
@@ -19,7 +20,7 @@ TOMBSTONE = {"type": "RecordIsTombstone"}
 
 def test_an_empty_chain_returns_the_same_batch_object() -> None:
     records = [sink(1)]
-    assert TransformationChain[Any]()(records, pytest.fail).records is records
+    assert TransformationChain[Any]()(records, lambda _record, error: pytest.fail(str(error))).records is records
 
 
 @pytest.mark.parametrize("in_place", [False, True])
@@ -69,7 +70,12 @@ def test_equal_schemas_are_resolved_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
     asked: list[Schema | None] = []
     resolve = HoistFieldValue.resolve
-    monkeypatch.setattr(HoistFieldValue, "resolve", lambda self, schema: asked.append(schema) or resolve(self, schema))
+
+    def counted(self: HoistFieldValue, schema: Schema | None) -> Any:
+        asked.append(schema)
+        return resolve(self, schema)
+
+    monkeypatch.setattr(HoistFieldValue, "resolve", counted)
     made = chain(HOIST)
     for _ in range(2):
         run(made, *[sink(1, Schema(INT64_SCHEMA.type, name="n")) for _ in range(3)])
@@ -156,6 +162,7 @@ def test_the_cache_of_schemas_is_bounded() -> None:
         schemas = [Schema(INT64_SCHEMA.type, name=f"s{number}") for number in range(start, start + 500)]
         assert len(run(made, *[sink(1, schema) for schema in schemas])[0].records) == 500
     segment = made._segments[0]
+    assert isinstance(segment, JoinedSegment)
     assert len(segment._plans) <= 1000
     assert max(len(known) for known in segment._resolved) <= 1000
 
