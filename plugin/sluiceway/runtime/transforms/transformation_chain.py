@@ -93,7 +93,7 @@ class TransformationChain(Generic[R]):
         """Transform one record stage by stage. Joined segments must return the same. Raises TransformationError."""
         records = [record]
         for index, stage in enumerate(self.stages[first:end], first):
-            records = [after for before in records for after in _after(index, stage, before)]
+            records = [after for before in records for after in _apply_stage(index, stage, before)]
         return records
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ def _stage_error(index: int, stage: TransformationStage, error: Exception) -> Tr
     return TransformationError(index, stage.alias, java_text_of(error))
 
 
-def _after(index: int, stage: TransformationStage, record: R) -> Sequence[R]:
+def _apply_stage(index: int, stage: TransformationStage, record: R) -> Sequence[R]:
     try:
         if stage.predicate is not None and stage.predicate.test(record) == stage.negate:
             return (record,)
@@ -135,13 +135,13 @@ class _BatchRun(Generic[R]):
                 if position == len(self._records):
                     break
             try:
-                self._take(position, self._chain.apply(self._records[position]))
+                self._append(position, self._chain.apply(self._records[position]))
             except TransformationError as error:
                 try:
                     self._on_failure(self._records[position], error)
                 except (Exception, Interrupted) as failure:  # noqa: BLE001 (what the callback raised is returned)
                     return TransformedBatch(self._done, position, self._origins, failure)
-                self._take(position, ())
+                self._append(position, ())
             position += 1
         return TransformedBatch(self._done, len(self._records), self._origins)
 
@@ -161,7 +161,7 @@ class _BatchRun(Generic[R]):
             pass
         return len(done)
 
-    def _take(self, position: int, records: Sequence[R]) -> None:
+    def _append(self, position: int, records: Sequence[R]) -> None:
         if len(records) != 1 and self._origins is None:
             self._origins = list(range(len(self._done)))
         self._done += records
