@@ -10,7 +10,6 @@ from sluiceway.config.definition import ConfigValue
 from sluiceway.config.validators import valid_regex
 from sluiceway.errors import ConfigError
 from sluiceway.java.regex import RegexError, compile_java
-from sluiceway.java.regex import parser as java_regex_parser
 
 
 @pytest.mark.parametrize(
@@ -34,6 +33,10 @@ from sluiceway.java.regex import parser as java_regex_parser
         (r"\p{javaLowerCase}", "é", True),
         (r"\p{gc=Nd}", "5", True),
         (r"\p{LC}", "x", True),
+        (r"\p{InGreek}", "\u0391", True),
+        (r"(?i)\p{javaLowerCase}", "É", True),
+        (r"(?iu)[\u03c3]", "\u03c2", True),
+        (r"(?iu)[^\W_]", "s", True),
         (r"(?i)\p{Lu}", "a", True),
         ("(?i)ORD", "ord", True),
         ("(?i)É", "é", False),
@@ -59,6 +62,8 @@ from sluiceway.java.regex import parser as java_regex_parser
         ("(?s).", "\n", True),
         ("(?d).", "\r", True),
         (r"\R", "\r\n", True),
+        (r"\R\n", "\r\n", True),
+        (r"\R{2}", "\r\n", False),
         (r"\h\v", "\u00a0\u2028", True),
         (r"\H\V", "ab", True),
         ("(?x) o r # rest", "or", True),
@@ -154,9 +159,21 @@ def test_what_is_no_pattern_is_refused_in_javas_words(pattern: str, text: str) -
     assert str(caught.value) == text
 
 
-def test_what_python_cannot_do_is_refused_and_not_taken_for_something_else() -> None:
-    with pytest.raises(RegexError, match="look-behind requires fixed-width pattern"):
-        compile_java("(?<=a+)b")
+def test_a_look_behind_may_match_texts_of_any_length() -> None:
+    assert compile_java("(?<=xa+)b").replace_first("xaab", "-") == "xaa-"
+
+
+@pytest.mark.parametrize("pattern", ["a{e<=1}", "(?R)", "(?|a)", "(?#a)", r"\K", r"\m", r"\g<1>", r"\L<a>", "(*FAIL)"])
+def test_syntax_of_the_regex_package_alone_is_refused(pattern: str) -> None:
+    with pytest.raises(RegexError):
+        compile_java(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"), [("[[:alpha:]]", ":"), ("[a||b]", "|"), ("[+--]", ","), ("[~~]", "~"), ("(?i)k", "\u212a")]
+)
+def test_set_operators_of_the_regex_package_are_characters(pattern: str, text: str) -> None:
+    assert compile_java(pattern).matches(text) is (text != "\u212a")
 
 
 @pytest.mark.parametrize("value", ["a(b", None])
@@ -166,21 +183,6 @@ def test_a_config_key_takes_only_a_pattern(value: ConfigValue) -> None:
         return
     with pytest.raises(ConfigError, match=r"^Invalid value a\(b for configuration regex: Invalid regex: Unclosed group"):
         valid_regex("regex", value)
-
-
-def test_possessive_patterns_mean_the_same_without_atomic_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python 3.10 has none: a look-ahead and a reference to it stand for one."""
-    monkeypatch.setattr(java_regex_parser, "_ATOMIC", False)
-    compile_java.cache_clear()
-    try:
-        regex = compile_java("(a)x*+(b)")
-        assert (regex.matches("axxb"), regex.replace_first("-axxb-", "$2$1"), compile_java("x*+x").matches("xx")) == (
-            True,
-            "-ba-",
-            False,
-        )
-    finally:
-        compile_java.cache_clear()
 
 
 def test_the_pointer_stands_below_a_character_that_tabs_have_moved() -> None:
