@@ -13,7 +13,6 @@ from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
 from sluiceway.errors import ConfigError, SchemaBuilderError
 from sluiceway.java.blanks import trim
-from sluiceway.java.hash_map import hash_map_order
 from sluiceway.transforms.casting import TARGETS, cast_of_schema, names, same, schemaless_casts
 from sluiceway.transforms.field_transform import FieldTransform
 from sluiceway.transforms.mappings import COLON_PAIRS, parse_mappings
@@ -97,7 +96,7 @@ class Cast(FieldTransform):
         return Resolved(_schema_cast(schema, target, named=True), lambda value, _record: cast(value))
 
     def _of_maps(self) -> Callable[[Any, ConnectRecord], dict[Any, Any]]:
-        casts = [(name, schemaless_casts(self._casts[name])) for name in hash_map_order(self._casts)]
+        casts = [(name, schemaless_casts(target)) for name, target in self._casts.items()]
 
         def cast_fields(value: Any, _record: ConnectRecord) -> dict[Any, Any]:
             updated = value.copy() if type(value) is dict else dict(require_map(value, _PURPOSE))

@@ -60,13 +60,10 @@ class Flatten(FieldTransform):
 
     def _flat_map(self, value: Any, _record: ConnectRecord) -> dict[Any, Any]:
         fields = value if type(value) is dict else require_map(value, _PURPOSE)
-        try:
-            entries = list(self._entries("", fields))
-        except (DataError, TypeError):
-            entries = []
+        entries = list(self._entries("", fields))
         flat = dict(entries)
-        # Where two come to one name, the last in the order of Java's HashMaps is left; of two errors, the first is raised.
-        return flat if entries and len(flat) == len(entries) else dict(self._entries("", fields, hash_map_order))
+        # Of fields that get the same name, the last in the order of Java's HashMap remains.
+        return flat if len(flat) == len(entries) else dict(self._entries("", fields, hash_map_order))
 
     def _entries(
         self, prefix: str, value: Mapping[Any, Any], order: Callable[[Mapping[Any, Any]], list[Any]] = list

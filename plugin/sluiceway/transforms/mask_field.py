@@ -17,7 +17,6 @@ from sluiceway.data.instant import Instant
 from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32
 from sluiceway.data.schema import INTEGER_BITS
 from sluiceway.errors import DataError
-from sluiceway.java.hash_map import hash_map_order
 from sluiceway.java.numbers import parse_decimal, to_float32
 from sluiceway.transforms.casting import decimal_to_integer
 from sluiceway.transforms.field_transform import FieldTransform
@@ -97,7 +96,7 @@ class MaskField(FieldTransform):
         return self._of_structs(schema) if schema.type is SchemaType.STRUCT else self.no_struct(schema)
 
     def _of_maps(self) -> Callable[[Any, ConnectRecord], dict[Any, Any]]:
-        names, masked = hash_map_order(self._fields), self._masked
+        names, masked = self._fields, self._masked
 
         def mask(value: Any, _record: ConnectRecord) -> dict[Any, Any]:
             updated = value.copy() if type(value) is dict else dict(require_map(value, _PURPOSE))
