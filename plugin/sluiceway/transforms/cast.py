@@ -13,11 +13,11 @@ from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
 from sluiceway.errors import ConfigError, SchemaBuilderError
 from sluiceway.java.blanks import trim
-from sluiceway.transforms.casting import TARGETS, cast_of_schema, names, same, schemaless_casts
-from sluiceway.transforms.field_transform import FieldTransform
-from sluiceway.transforms.mappings import COLON_PAIRS, parse_mappings
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
-from sluiceway.transforms.requirements import require_map
+from sluiceway.transforms.util.casting import TARGETS, cast_of_schema, names, same, schemaless_casts
+from sluiceway.transforms.util.field_transform import FieldTransform
+from sluiceway.transforms.util.mappings import COLON_PAIRS, parse_mappings
+from sluiceway.transforms.util.requirements import require_map
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
 
 _PURPOSE = "cast types"
 _LOGICAL = (DECIMAL, DATE, TIME, TIMESTAMP)

@@ -9,10 +9,10 @@ from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.data import Field, Schema, Struct
 from sluiceway.data import Type as SchemaType
-from sluiceway.transforms.field_path import FIELD_SYNTAX_VERSION, SingleFieldPath
-from sluiceway.transforms.field_transform import FieldTransform
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT
-from sluiceway.transforms.requirements import require_map, require_struct
+from sluiceway.transforms.util.field_path import FIELD_SYNTAX_VERSION, SingleFieldPath
+from sluiceway.transforms.util.field_transform import FieldTransform
+from sluiceway.transforms.util.requirements import require_map, require_struct
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT
 
 _PURPOSE = "field extraction"
 

@@ -11,9 +11,9 @@ from sluiceway.data import BigInteger, Field, Schema, Struct
 from sluiceway.data import Type as SchemaType
 from sluiceway.errors import DataError
 from sluiceway.java.hash_map import hash_map_order
-from sluiceway.transforms.field_transform import FieldTransform
-from sluiceway.transforms.rebuilding import null_in, struct_like, struct_of
-from sluiceway.transforms.requirements import java_class, require_map
+from sluiceway.transforms.util.field_transform import FieldTransform
+from sluiceway.transforms.util.requirements import java_class, require_map
+from sluiceway.transforms.util.structs import null_in, struct_like, struct_of
 
 _PURPOSE = "flattening"
 

@@ -11,8 +11,8 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import NonEmptyList, OneOf
 from sluiceway.data import Field, Header, Schema, Struct
 from sluiceway.errors import ConfigError, DataError
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, nulls_between, struct_like, struct_of
-from sluiceway.transforms.requirements import require_map, require_struct
+from sluiceway.transforms.util.requirements import require_map, require_struct
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, nulls_between, struct_like, struct_of
 
 _MOVE = "move"
 

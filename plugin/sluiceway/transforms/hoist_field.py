@@ -9,7 +9,7 @@ from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.data import Schema, Struct
 from sluiceway.data.struct import validate_value
-from sluiceway.transforms.rebuilding import null_in, struct_of, struct_schema
+from sluiceway.transforms.util.structs import null_in, struct_of, struct_schema
 
 _CONFIG = ConfigDef(
     [

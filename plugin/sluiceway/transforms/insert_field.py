@@ -15,9 +15,9 @@ from sluiceway.data.instant import timestamp_of
 from sluiceway.data.logical import timestamp_schema
 from sluiceway.data.numbers import Int32
 from sluiceway.errors import ConfigError
-from sluiceway.transforms.field_transform import FieldTransform
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
-from sluiceway.transforms.requirements import require_map, require_sink_record
+from sluiceway.transforms.util.field_transform import FieldTransform
+from sluiceway.transforms.util.requirements import require_map, require_sink_record
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
 
 _PURPOSE = "field insertion"
 _SUFFIX = "It is optional, unless the name is given with an exclamation mark at its end; a question mark there says optional too."

@@ -14,10 +14,10 @@ from sluiceway.data import Type as SchemaType
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
 from sluiceway.errors import DataError
 from sluiceway.java.hash_map import hash_map_order
-from sluiceway.transforms.field_transform import FieldTransform
-from sluiceway.transforms.mappings import COLON_PAIRS, parse_mappings
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, settler, struct_like, struct_of
-from sluiceway.transforms.requirements import java_class, require_map
+from sluiceway.transforms.util.field_transform import FieldTransform
+from sluiceway.transforms.util.mappings import COLON_PAIRS, parse_mappings
+from sluiceway.transforms.util.requirements import java_class, require_map
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, settler, struct_like, struct_of
 
 _PURPOSE = "field replacement"
 

@@ -9,7 +9,7 @@ from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.data import Schema, Struct
 from sluiceway.errors import ConfigError, DataError
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, fields_of, nulls_between, struct_of
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, fields_of, nulls_between, struct_of
 
 _CONFIG = ConfigDef(
     [

@@ -14,10 +14,10 @@ from sluiceway.data import Type as SchemaType
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.java.blanks import is_blank
 from sluiceway.java.dates.simple_date_format import SimpleDateFormat
-from sluiceway.transforms.field_transform import FieldTransform
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
-from sluiceway.transforms.requirements import require_map
-from sluiceway.transforms.timestamp_forms import FORMS, PRECISIONS, form_of_schema, form_of_value, reader, schema_of, writer
+from sluiceway.transforms.util.field_transform import FieldTransform
+from sluiceway.transforms.util.requirements import require_map
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
+from sluiceway.transforms.util.timestamp_types import PRECISIONS, TYPES, reader, schema_of, type_of_schema, type_of_value, writer
 
 _PURPOSE = "converting timestamp formats"
 
@@ -33,7 +33,7 @@ _CONFIG = ConfigDef(
         ConfigKey(
             name="target.type",
             type=Type.STRING,
-            validator=OneOf(FORMS),
+            validator=OneOf(TYPES),
             importance=Importance.HIGH,
             doc="What moments become: text (string), a number (unix), or one of Connect's types Date, Time and Timestamp.",
         ),
@@ -77,8 +77,8 @@ class TimestampConverter(FieldTransform):
         self._format = _date_format(str(values["format"]), self._target)
         self._write = writer(self._target, self._format, self._precision)
 
-    def _converter(self, form: str) -> Callable[[Any], Any]:
-        read, write = reader(form, self._format, self._precision), self._write
+    def _converter(self, type_: str) -> Callable[[Any], Any]:
+        read, write = reader(type_, self._format, self._precision), self._write
         return lambda value: write(read(value))
 
     def on_null(self, schema: Schema | None) -> tuple[Schema | None, Any]:
@@ -91,20 +91,20 @@ class TimestampConverter(FieldTransform):
             return Resolved(None, self._of_schemaless())
         if self._field:
             return self._of_structs(schema) if schema.type is SchemaType.STRUCT else self.no_struct(schema)
-        convert = self._converter(form_of_schema(schema))
+        convert = self._converter(type_of_schema(schema))
         return Resolved(schema_of(self._target, optional=schema.optional), lambda value, _record: convert(value))
 
     def _of_schemaless(self) -> Callable[[Any, ConnectRecord], Any]:
         field = self._field
-        converters = {form: self._converter(form) for form in ("string", "unix", "Timestamp")}
+        converters = {type_: self._converter(type_) for type_ in ("string", "unix", "Timestamp")}
 
         def convert(value: Any, _record: ConnectRecord) -> Any:
-            return converters[form_of_value(value)](value)
+            return converters[type_of_value(value)](value)
 
         def convert_field(value: Any, _record: ConnectRecord) -> dict[Any, Any]:
             updated = value.copy() if type(value) is dict else dict(require_map(value, _PURPOSE))
             item = updated.get(field)
-            updated[field] = None if item is None else converters[form_of_value(item)](item)
+            updated[field] = None if item is None else converters[type_of_value(item)](item)
             return updated
 
         return convert_field if field else convert
@@ -137,7 +137,7 @@ class TimestampConverter(FieldTransform):
     def _field_converter(self, schema: Schema) -> Callable[[Any], Any]:
         """Refuses a field that is no moment only when there is a struct, null or not in that field, as Connect does."""
         try:
-            convert = self._converter(form_of_schema(schema))
+            convert = self._converter(type_of_schema(schema))
         except ConnectError as error:
             return functools.partial(_raise, error)
         return lambda value: None if value is None else convert(value)

@@ -11,8 +11,8 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import UniqueList
 from sluiceway.data import Schema, Struct
 from sluiceway.errors import DataError
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, nulls_between, struct_of
-from sluiceway.transforms.requirements import require_map, require_struct
+from sluiceway.transforms.util.requirements import require_map, require_struct
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, nulls_between, struct_of
 
 _PURPOSE = "copying fields from value to key"
 

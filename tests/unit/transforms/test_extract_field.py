@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.errors import ConfigError, DataError
 from sluiceway.transforms.extract_field import ExtractFieldKey, ExtractFieldValue
-from sluiceway.transforms.field_path import SingleFieldPath
+from sluiceway.transforms.util.field_path import SingleFieldPath
 from unit.transforms.transforming import configured, plain, struct_of, transformed
 
 INNER = Schema.struct({"x": Schema(Type.INT32, optional=True, default=4), "a.b": STRING_SCHEMA}, optional=True)

@@ -20,7 +20,7 @@ from sluiceway.data.schema import INTEGER_BITS
 from sluiceway.data.values.text import date_format_for
 from sluiceway.errors import DataError
 from sluiceway.java.numbers import decimal_text, double_to_integer, parse_double, parse_float32, parse_integer, to_float32, wrap
-from sluiceway.transforms.requirements import java_class
+from sluiceway.transforms.util.requirements import java_class
 
 Function = Callable[[Any], Any]
 

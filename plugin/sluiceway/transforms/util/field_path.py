@@ -9,7 +9,7 @@ from sluiceway.config.definition import ConfigKey, Importance, Type
 from sluiceway.config.validators import OneOf
 from sluiceway.data import Field, Schema, Struct
 from sluiceway.errors import ConfigError
-from sluiceway.transforms.requirements import require_map, require_struct
+from sluiceway.transforms.util.requirements import require_map, require_struct
 
 _PURPOSE = "nested field access"
 

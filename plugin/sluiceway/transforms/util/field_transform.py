@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Resolved
 from sluiceway.data import Schema
-from sluiceway.transforms.requirements import require_struct
+from sluiceway.transforms.util.requirements import require_struct
 
 
 class FieldTransform(KeyOrValueTransform):
