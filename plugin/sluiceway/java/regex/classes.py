@@ -1,7 +1,7 @@
 r"""Translates the parts of a pattern that match one character: ``[a-z&&[^b]]``, ``\d``, ``\p{Lu}``, ``\x41``.
 
-Each is written as a set of the ``regex`` package, whose version 1 has Java's nested sets and intersections. Letters are
-written in both cases under the flag i: Java ignores the case of ASCII letters only, unless the flag u is on.
+Each becomes a set of the ``regex`` package, whose version 1 has Java's nested sets and intersections. The flag i adds the
+other case of each character to the set: Java ignores the case of ASCII characters only, unless the flag u is on.
 """
 
 from __future__ import annotations
@@ -80,14 +80,14 @@ def _span(first: str, last: str, flags: Flags) -> str:
     if "i" not in flags:
         return items
     if "u" in flags:
-        cases = regex.findall(f"(?i)[{items}]", _letters_with_case())
+        cases = regex.findall(f"(?i)[{items}]", _characters_with_case())
     else:
-        cases = [letter.swapcase() for letter in string.ascii_letters if first <= letter <= last]
-    return items + "".join(_quoted(letter) for letter in cases if not first <= letter <= last)
+        cases = [character.swapcase() for character in string.ascii_letters if first <= character <= last]
+    return items + "".join(_quoted(case) for case in cases if not first <= case <= last)
 
 
 @functools.cache
-def _letters_with_case() -> str:
+def _characters_with_case() -> str:
     return "".join(
         letter for letter in map(chr, range(sys.maxunicode + 1)) if letter.lower() != letter or letter.upper() != letter
     )

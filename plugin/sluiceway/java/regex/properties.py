@@ -1,4 +1,4 @@
-r"""The sets of characters that Java's patterns name (``\d``, ``\p{Lu}``), as contents of a set of the ``regex`` package.
+r"""Defines the sets of characters that Java's patterns name (``\d``, ``\p{Lu}``), as contents of a set of the ``regex`` package.
 
 ``regex`` knows Unicode's categories, scripts, blocks and binary properties, and gives POSIX names the meaning that they have
 in Java under the flag U. The names below are Java's own, or mean something else to ``regex``.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import regex
 
 Flags = frozenset[str]
-"""The flags that are on, by Java's letters (``idmsuxU``)."""
+"""The flags that are on, a subset of ``idmsuxU``."""
 
 DIGIT, WORD, SPACE, ANY = "0-9", "a-zA-Z0-9_", r" \t-\r", r"\x00-\U0010ffff"
 UNICODE_WORD = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d"

@@ -193,7 +193,7 @@ class _Translator:
         return "".join(quoted) + (self._quantifier() if quoted else "")
 
     def _numbered_reference(self, flags: Flags) -> str:
-        """Translate a reference, which has further digits only if so many groups are open or closed before it."""
+        """Translate a reference; a further digit belongs to it only if there are that many groups so far."""
         cursor = self._cursor
         number = int(cursor.next())
         while cursor.more and cursor.peek() in string.digits and number * 10 + int(cursor.peek()) <= self._groups:
