@@ -15,7 +15,7 @@ DAY = 86_400_000
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_no_moment_is_lost(millis: int) -> None:
+def test_every_timestamp_round_trips(millis: int) -> None:
     for make in (timestamp_of, date_of, time_of):
         assert millis_of(make(millis)) == millis
 

@@ -55,7 +55,7 @@ def test_keys_are_listed_as_java_lists_them(put: list[str], listed: list[str]) -
 
 
 @given(st.lists(st.text() | st.integers(), unique=True))
-def test_no_key_is_lost_and_those_that_are_not_text_come_last(keys: list[object]) -> None:
+def test_no_key_is_lost_and_keys_that_are_not_strings_come_last(keys: list[object]) -> None:
     listed = hash_map_order(keys)
     assert sorted(map(repr, listed)) == sorted(map(repr, keys))
     kinds = [isinstance(key, str) for key in listed]

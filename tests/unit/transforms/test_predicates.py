@@ -25,7 +25,7 @@ def test_a_tombstone_is_a_record_without_value(value: Any, schema: Any, expected
 
 
 @pytest.mark.parametrize(("name", "expected"), [("h", True), ("null", True), ("H", False), ("x", False)])
-def test_a_header_counts_whatever_its_value(name: str, expected: bool) -> None:
+def test_a_header_matches_by_name_whatever_its_value(name: str, expected: bool) -> None:
     predicate = HasHeaderKey()
     predicate.configure({"name": name})
     assert predicate.test(record(headers=(Header("h", 1), Header("null", None)))) is expected
@@ -52,7 +52,7 @@ def test_options_that_cannot_be_used_are_refused(predicate: type[Any], options: 
 
 
 @pytest.mark.parametrize(("timestamp", "expected"), [(99, False), (100, True), (199, True), (200, False), (None, False)])
-def test_a_window_has_its_beginning_but_not_its_end(timestamp: int | None, expected: bool) -> None:
+def test_a_time_range_includes_its_start_but_not_its_end(timestamp: int | None, expected: bool) -> None:
     predicate = TimestampBetween()
     predicate.configure({"from.ms": "100", "to.ms": "200"})
     assert predicate.test(record(timestamp=timestamp)) is expected

@@ -50,7 +50,7 @@ def test_the_timestamp_also_goes_into_a_placeholder_in_the_topics_own_name() -> 
     assert configured(TimestampRouter, topic_format="${topic}").apply(record).topic == "19700101"  # type: ignore[union-attr]
 
 
-def test_a_record_without_timestamp_is_refused_with_all_that_is_in_it() -> None:
+def test_the_error_for_a_record_without_timestamp_shows_the_record() -> None:
     with pytest.raises(DataError) as caught:
         transformed(configured(TimestampRouter), {"a": 1}, key="k", headers=(Header("h", 5),))
     assert str(caught.value) == (

@@ -1,4 +1,4 @@
-"""The base of the transforms that work on the fields of a key or value."""
+"""Contains the base class of transforms that change fields of a key or value."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from sluiceway.transforms.util.requirements import require_struct
 
 
 class FieldTransform(KeyOrValueTransform):
-    """A transform that wants a Struct where there is a schema, and says in ``purpose`` what for."""
+    """A transform whose values with a schema must be Structs. ``purpose`` completes Connect's error messages."""
 
     purpose: ClassVar[str]
 
-    def other(self, value: Any, record: ConnectRecord, schema: Schema) -> Any:
-        """Return the result for a value that is not a Struct of ``schema``, the record's.
+    def apply_to_other(self, value: Any, record: ConnectRecord, schema: Schema) -> Any:
+        """Transform a value that is not a Struct of the record's ``schema``.
 
-        Connect goes by the schema of the Struct itself; raises DataError for what is no Struct.
+        Uses the schema of the Struct itself, as Connect does. Raises DataError for a value that is not a Struct.
         """
         struct = require_struct(value, schema, self.purpose)
         return self.resolve(struct.schema).function(struct, record)
 
-    def no_struct(self, schema: Schema) -> Resolved:
-        """Return the answer for a schema that is not a struct's: which class it should not have been is up to the value."""
-        return Resolved(schema, lambda value, record: self.other(value, record, schema))
+    def refuse_schema(self, schema: Schema) -> Resolved:
+        """Return the result for a schema that is not a struct: its error names the class of each value."""
+        return Resolved(schema, lambda value, record: self.apply_to_other(value, record, schema))

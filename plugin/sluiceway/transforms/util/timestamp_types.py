@@ -1,6 +1,6 @@
-"""The forms that TimestampConverter turns into each other: text, Unix time, Date, Time and Timestamp. Pure.
+"""Reads and writes the types of TimestampConverter: string, unix, Date, Time and Timestamp. No I/O.
 
-In between there are milliseconds since the epoch.
+Converts by way of milliseconds since the epoch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LONG_MAX, _LONG_MIN = (1 << 63) - 1, -(1 << 63)
 
 
 def type_of_schema(schema: Schema) -> str:
-    """Return the form of a schema's values; raises ConnectError if they are no moments."""
+    """Return the timestamp type of a schema's values. Raises ConnectError if it has none."""
     if schema.name in _NAMED:
         return _NAMED[schema.name]
     if schema.type is Type.STRING:
@@ -40,7 +40,7 @@ def type_of_schema(schema: Schema) -> str:
 
 
 def type_of_value(value: Any) -> str:
-    """Return the form of a value without a schema; raises DataError if it is no moment. An Integer is none."""
+    """Return the timestamp type of a schemaless value. Raises DataError if it has none, as an Integer does."""
     if type(value) is int:
         return "unix"
     if isinstance(value, str):
@@ -51,7 +51,7 @@ def type_of_value(value: Any) -> str:
 
 
 def schema_of(type_: str, *, optional: bool) -> Schema:
-    """Return the schema of moments in a form."""
+    """Return the schema of a timestamp type."""
     if type_ == "string":
         return Schema(Type.STRING, optional=optional)
     if type_ == "unix":
@@ -62,7 +62,7 @@ def schema_of(type_: str, *, optional: bool) -> Schema:
 
 
 def reader(type_: str, date_format: SimpleDateFormat | None, precision: str) -> Read:
-    """Return the function from values in a form to milliseconds; it raises DataError for a value of another class."""
+    """Return the function from values of a type to milliseconds; it raises DataError for a value of another class."""
     if type_ == "string":
         return _text_reader(date_format)
     if type_ == "unix":
@@ -77,9 +77,9 @@ def reader(type_: str, date_format: SimpleDateFormat | None, precision: str) -> 
 
 
 def writer(type_: str, date_format: SimpleDateFormat | None, precision: str) -> Write:
-    """Return the function from milliseconds to values in a form. Dates are cut in UTC."""
+    """Return the function from milliseconds to values of a type. Dates and times are in UTC."""
     if type_ == "string":
-        assert date_format is not None  # noqa: S101 (the transform's configuration says so)
+        assert date_format is not None  # noqa: S101 (the transform's config requires a format)
         return date_format.format
     if type_ == "unix":
         return _unix_writer(precision)
@@ -129,5 +129,5 @@ def _saturated(value: int) -> int:
 
 
 def _quotient(value: int, divisor: int) -> int:
-    """Rounded toward zero, as Java divides."""
+    """Divide as Java does, rounding toward zero."""
     return value // divisor if value >= 0 else -(-value // divisor)

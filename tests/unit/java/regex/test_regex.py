@@ -91,7 +91,7 @@ from sluiceway.java.regex import RegexError, compile_java
         ("|a", "a", True),
     ],
 )
-def test_a_pattern_matches_what_java_says(pattern: str, text: str, expected: bool) -> None:
+def test_patterns_match_as_in_java(pattern: str, text: str, expected: bool) -> None:
     assert compile_java(pattern).matches(text) is expected
 
 
@@ -129,7 +129,7 @@ def test_the_first_match_is_replaced_as_java_does(pattern: str, text: str, repla
         ("${zz}", ValueError, "No group with name {zz}"),
     ],
 )
-def test_a_bad_replacement_is_refused_in_javas_words(replacement: str, error: type[Exception], text: str) -> None:
+def test_malformed_replacements_are_refused_with_javas_message(replacement: str, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=f"^{re.escape(text)}$"):
         compile_java("(a)").replace_first("a", replacement)
 
@@ -153,7 +153,7 @@ def test_a_bad_replacement_is_refused_in_javas_words(replacement: str, error: ty
         (r"\p{Foo}", "Unknown character property name {Foo} near index 6\n\\p{Foo}\n      ^"),
     ],
 )
-def test_what_is_no_pattern_is_refused_in_javas_words(pattern: str, text: str) -> None:
+def test_malformed_patterns_are_refused_with_javas_message(pattern: str, text: str) -> None:
     with pytest.raises(RegexError) as caught:
         compile_java(pattern)
     assert str(caught.value) == text
@@ -185,7 +185,7 @@ def test_a_config_key_takes_only_a_pattern(value: ConfigValue) -> None:
         valid_regex("regex", value)
 
 
-def test_the_pointer_stands_below_a_character_that_tabs_have_moved() -> None:
+def test_the_caret_is_below_the_character_after_tabs() -> None:
     with pytest.raises(ValueError, match="Illegal repetition") as caught:
         compile_java('x\ta{"')
     assert str(caught.value) == 'Illegal repetition near index 4\nx\ta{"\n \t  ^'
