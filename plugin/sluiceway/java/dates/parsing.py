@@ -1,4 +1,4 @@
-"""Parses the fields of a date by the letters of a SimpleDateFormat pattern, as leniently as Java. No I/O."""
+"""Parses the fields of a date by the characters of a SimpleDateFormat pattern, as leniently as Java. No I/O."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NUMERIC = frozenset("yYdHkKhmsSDFwWu")
 
 
 def parser(letter: str, count: int, following: tuple[str, int] | None) -> Parse:
-    """Return the parser of a pattern letter repeated ``count`` times.
+    """Return the parser of a pattern character repeated ``count`` times.
 
-    ``following`` is the letter and count directly after it, None if text comes between: adjoining numbers (``yyyyMMdd``) are
+    ``following`` is the character and count directly after it, None if text comes between: adjoining numbers (``yyyyMMdd``) are
     divided by their counts.
     """
     adjoining = following is not None and (following[0] in _NUMERIC or (following[0] in "ML" and following[1] < 3))

@@ -1,4 +1,4 @@
-"""Formats the fields of a date by the letters of a SimpleDateFormat pattern. No I/O."""
+"""Formats the fields of a date by the characters of a SimpleDateFormat pattern. No I/O."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Print = Callable[[Moment], str]
 
 
 def printer(letter: str, count: int) -> Print:
-    """Return the formatter of a pattern letter repeated ``count`` times."""
+    """Return the formatter of a pattern character repeated ``count`` times."""
     named = _NAMED.get(letter)
     if named is not None:
         return named(count)
@@ -134,4 +134,4 @@ _NAMED: dict[str, Callable[[int], Print]] = {
 }
 
 LETTERS = frozenset(_NUMBERS) | frozenset(_NAMED)
-"""The pattern letters of SimpleDateFormat."""
+"""The pattern characters of SimpleDateFormat."""

@@ -16,7 +16,7 @@ _UNITS = {"S": 1, "s": 1000, "m": 60_000, "H": 3_600_000, "k": 3_600_000, "K": 3
 
 
 class _Part(NamedTuple):
-    """A part of a pattern: a letter repeated ``times`` times, or literal text (``times`` 0)."""
+    """A part of a pattern: a character repeated ``times`` times, or literal text (``times`` 0)."""
 
     text: str
     times: int
@@ -95,7 +95,7 @@ def _parts(pattern: str) -> Iterator[_Part]:
             end = position
             while end < len(pattern) and pattern[end] == char:
                 end += 1
-            yield _letters(char, end - position)
+            yield _symbol(char, end - position)
             position = end
         else:
             yield _Part(char, 0)
@@ -115,10 +115,10 @@ def _quoted(pattern: str, start: int) -> tuple[str, int]:
     raise ValueError("Unterminated quote")
 
 
-def _letters(letter: str, count: int) -> _Part:
-    if letter not in LETTERS:
-        raise ValueError(f"Illegal pattern character '{letter}'")
-    return _Part(letter, count)
+def _symbol(character: str, count: int) -> _Part:
+    if character not in LETTERS:
+        raise ValueError(f"Illegal pattern character '{character}'")
+    return _Part(character, count)
 
 
 def _literal(text: str) -> Print:

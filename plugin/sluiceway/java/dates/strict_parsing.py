@@ -19,7 +19,7 @@ StrictParse = Callable[[str], "int | None"]
 def strict_parser(parts: Sequence[tuple[str, int]], *, utc: bool) -> StrictParse | None:
     """Return the strict parser of a pattern, or None for a pattern that one regular expression cannot parse.
 
-    ``parts`` are letters with their counts, and literal texts with 0. The parser returns milliseconds since the epoch, or None
+    ``parts`` are characters with their counts, and literal texts with 0. The parser returns milliseconds since the epoch, or None
     for a text that does not match.
     """
     expression = _expression(parts)

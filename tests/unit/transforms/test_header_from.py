@@ -4,42 +4,15 @@ from typing import Any
 
 import pytest
 
-from sluiceway.data import INT8_SCHEMA, INT32_SCHEMA, STRING_SCHEMA, Header, Schema, Struct, Type
+from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Header, Schema, Struct, Type
 from sluiceway.errors import ConfigError, DataError, SchemaBuilderError
-from sluiceway.transforms.drop_headers import DropHeaders
 from sluiceway.transforms.header_from import HeaderFromKey, HeaderFromValue
-from sluiceway.transforms.insert_header import InsertHeader
 from unit.transforms.transforming import configured, plain, struct_of, transformed
 
 HEADERS = (Header("h1", 1), Header("h2", 2), Header("h1", 3), Header("H1", 4))
+
+
 DEFAULTED = {"a": Schema(Type.INT32, optional=True, default=5), "b": Schema(Type.STRING, default="d"), "c": INT32_SCHEMA}
-
-
-def test_only_headers_with_the_given_names_are_dropped() -> None:
-    assert transformed(configured(DropHeaders, headers="h1, zz"), 1, headers=HEADERS).headers == (HEADERS[1], HEADERS[3])
-
-
-@pytest.mark.parametrize(("headers", "why"), [("h,h", "duplicated"), ("h,", "be empty"), ("", "must not be empty")])
-def test_names_to_drop_are_given_once_each(headers: str, why: str) -> None:
-    with pytest.raises(ConfigError, match=why):
-        configured(DropHeaders, headers=headers)
-
-
-@pytest.mark.parametrize(
-    ("literal", "header"),
-    [("5", Header("h", 5, INT8_SCHEMA)), ("text", Header("h", "text", STRING_SCHEMA)), ("null", Header("h", None, None))],
-)
-def test_the_type_of_an_inserted_header_is_inferred_from_its_text(literal: str, header: Header) -> None:
-    record = transformed(configured(InsertHeader, header="h", value_literal=literal), 1, headers=HEADERS)
-    assert record.headers == (*HEADERS, header)
-
-
-@pytest.mark.parametrize("missing", ["header", "value.literal"])
-def test_a_header_needs_name_and_value(missing: str) -> None:
-    options = {"header": "h", "value.literal": "v"}
-    del options[missing]
-    with pytest.raises(ConfigError, match=f'Missing required configuration "{missing}"'):
-        configured(InsertHeader, **options)
 
 
 def test_fields_are_copied_into_headers_and_the_value_stays_as_it_is() -> None:
