@@ -107,7 +107,7 @@ def test_a_literal_is_read_as_the_narrowest_type_that_holds_it(text: str | None,
         "\t]",
     ],
 )
-def test_what_looks_like_nothing_is_a_string(text: str) -> None:
+def test_other_text_is_a_string(text: str) -> None:
     assert v.parse_string(text) == (STRING_SCHEMA, text)
 
 

@@ -1,4 +1,4 @@
-"""What a transform requires of a value, refused in Connect's words; and the Java names of values that these speak of."""
+"""Checks the values that transforms require, with Connect's error messages (Connect's ``Requirements``)."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ _NUMBERS = {
 
 
 def java_class(value: Any, schema: Schema | None = None) -> str:
-    """Return the name of the Java class that Connect has such a value in; the schema tells the widths of numbers apart."""
+    """Return the name of a value's Java class in Connect; the schema gives the width of numbers."""
     if schema is not None and isinstance(value, (int, float)) and not isinstance(value, bool):
         return _NUMBERS.get(schema.type) or java_classes.java_class(value)
     return java_classes.java_class(value)
 
 
 def require_map(value: Any, purpose: str) -> Mapping[Any, Any]:
-    """Return a schemaless value that is a map; raises DataError for every other."""
+    """Return a schemaless value that is a map. Raises DataError for any other."""
     if isinstance(value, Mapping) and not isinstance(value, Struct):
         return value
     raise DataError(f"Only Map objects supported in absence of schema for [{purpose}], found: {java_class(value)}")
 
 
 def require_struct(value: Any, schema: Schema | None, purpose: str) -> Struct:
-    """Return a value that is a Struct; raises DataError for every other. ``schema`` is the record's."""
+    """Return a value that is a Struct. Raises DataError for any other. ``schema`` is the record's."""
     if isinstance(value, Struct):
         return value
     raise DataError(f"Only Struct objects supported for [{purpose}], found: {java_class(value, schema)}")
 
 
 def require_sink_record(record: ConnectRecord, purpose: str) -> SinkRecord:
-    """Return a record that a sink reads; raises DataError for one of a source, which has no offset in Kafka yet."""
+    """Return a sink record. Raises DataError for a source record, which has no offset in Kafka yet."""
     if isinstance(record, SinkRecord):
         return record
     name = "org.apache.kafka.connect.source.SourceRecord"

@@ -1,6 +1,6 @@
-"""The forms that TimestampConverter turns into each other: text, Unix time, Date, Time and Timestamp. Pure.
+"""Reads and writes the types of TimestampConverter: string, unix, Date, Time and Timestamp. No I/O.
 
-In between there are milliseconds since the epoch.
+Converts by way of milliseconds since the epoch.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from sluiceway.errors import ConnectError, DataError
 from sluiceway.java.dates.hybrid_calendar import DAY_MS
 from sluiceway.java.dates.simple_date_format import SimpleDateFormat
 from sluiceway.java.numbers import wrap
-from sluiceway.transforms.requirements import java_class
+from sluiceway.transforms.util.requirements import java_class
 
 Read = Callable[[Any], int]
 Write = Callable[[int], Any]
 
-FORMS = ("string", "unix", "Date", "Time", "Timestamp")
+TYPES = ("string", "unix", "Date", "Time", "Timestamp")
 PRECISIONS = ("nanoseconds", "microseconds", "milliseconds", "seconds")
 
 _NAMED = {TIMESTAMP: "Timestamp", DATE: "Date", TIME: "Time"}
@@ -28,8 +28,8 @@ _PER_MILLI = {"nanoseconds": 1_000_000, "microseconds": 1_000}
 _LONG_MAX, _LONG_MIN = (1 << 63) - 1, -(1 << 63)
 
 
-def form_of_schema(schema: Schema) -> str:
-    """Return the form of a schema's values; raises ConnectError if they are no moments."""
+def type_of_schema(schema: Schema) -> str:
+    """Return the timestamp type of a schema's values. Raises ConnectError if it has none."""
     if schema.name in _NAMED:
         return _NAMED[schema.name]
     if schema.type is Type.STRING:
@@ -39,8 +39,8 @@ def form_of_schema(schema: Schema) -> str:
     raise ConnectError(f"Schema {schema} does not correspond to a known timestamp type format")
 
 
-def form_of_value(value: Any) -> str:
-    """Return the form of a value without a schema; raises DataError if it is no moment. An Integer is none."""
+def type_of_value(value: Any) -> str:
+    """Return the timestamp type of a schemaless value. Raises DataError if it has none, as an Integer does."""
     if type(value) is int:
         return "unix"
     if isinstance(value, str):
@@ -50,42 +50,42 @@ def form_of_value(value: Any) -> str:
     raise DataError(f"TimestampConverter does not support class {java_class(value)} objects as timestamps")
 
 
-def schema_of(form: str, *, optional: bool) -> Schema:
-    """Return the schema of moments in a form."""
-    if form == "string":
+def schema_of(type_: str, *, optional: bool) -> Schema:
+    """Return the schema of a timestamp type."""
+    if type_ == "string":
         return Schema(Type.STRING, optional=optional)
-    if form == "unix":
+    if type_ == "unix":
         return Schema(Type.INT64, optional=optional)
-    if form == "Date":
+    if type_ == "Date":
         return date_schema(optional=optional)
-    return time_schema(optional=optional) if form == "Time" else timestamp_schema(optional=optional)
+    return time_schema(optional=optional) if type_ == "Time" else timestamp_schema(optional=optional)
 
 
-def reader(form: str, date_format: SimpleDateFormat | None, precision: str) -> Read:
-    """Return the function from values in a form to milliseconds; it raises DataError for a value of another class."""
-    if form == "string":
+def reader(type_: str, date_format: SimpleDateFormat | None, precision: str) -> Read:
+    """Return the function from values of a type to milliseconds; it raises DataError for a value of another class."""
+    if type_ == "string":
         return _text_reader(date_format)
-    if form == "unix":
+    if type_ == "unix":
         return _unix_reader(precision)
 
     def read(value: Any) -> int:
         if not isinstance(value, MOMENT_TYPES):
-            raise DataError(f"Expected {form} to be a java.util.Date, but found class {java_class(value)}")
+            raise DataError(f"Expected {type_} to be a java.util.Date, but found class {java_class(value)}")
         return millis_of(value)
 
     return read
 
 
-def writer(form: str, date_format: SimpleDateFormat | None, precision: str) -> Write:
-    """Return the function from milliseconds to values in a form. Dates are cut in UTC."""
-    if form == "string":
-        assert date_format is not None  # noqa: S101 (the transform's configuration says so)
+def writer(type_: str, date_format: SimpleDateFormat | None, precision: str) -> Write:
+    """Return the function from milliseconds to values of a type. Dates and times are in UTC."""
+    if type_ == "string":
+        assert date_format is not None  # noqa: S101 (the transform's config requires a format)
         return date_format.format
-    if form == "unix":
+    if type_ == "unix":
         return _unix_writer(precision)
-    if form == "Date":
+    if type_ == "Date":
         return lambda millis: date_of(wrap(millis - millis % DAY_MS, 64))
-    if form == "Time":
+    if type_ == "Time":
         return lambda millis: time_of(millis % DAY_MS)
     return timestamp_of
 
@@ -129,5 +129,5 @@ def _saturated(value: int) -> int:
 
 
 def _quotient(value: int, divisor: int) -> int:
-    """Rounded toward zero, as Java divides."""
+    """Divide as Java does, rounding toward zero."""
     return value // divisor if value >= 0 else -(-value // divisor)

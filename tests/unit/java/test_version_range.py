@@ -46,7 +46,7 @@ def test_a_range_is_shown_with_both_ends(text: str, shown: str) -> None:
         ("[1,2]3", "Only fully-qualified sets allowed in multiple set scenario: [1,2]3"),
     ],
 )
-def test_what_is_no_range_is_refused_in_mavens_words(text: str, message: str) -> None:
+def test_malformed_ranges_are_refused_with_mavens_message(text: str, message: str) -> None:
     with pytest.raises(ValueError, match="^" + re.escape(message) + "$"):
         VersionRange.parse(text)
 

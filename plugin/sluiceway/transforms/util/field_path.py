@@ -1,4 +1,4 @@
-"""Paths to a field: a name (syntax V1), or names joined by dots (V2, KIP-821), backticks around a name that has dots in it."""
+"""Parses and follows paths to a field: a name (syntax V1), or names joined by dots, with backticks (V2, KIP-821)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sluiceway.config.definition import ConfigKey, Importance, Type
 from sluiceway.config.validators import OneOf
 from sluiceway.data import Field, Schema, Struct
 from sluiceway.errors import ConfigError
-from sluiceway.transforms.requirements import require_map, require_struct
+from sluiceway.transforms.util.requirements import require_map, require_struct
 
 _PURPOSE = "nested field access"
 
@@ -19,15 +19,15 @@ FIELD_SYNTAX_VERSION = ConfigKey(
     default="V1",
     validator=OneOf(("V1", "V2"), ignore_case=True),
     importance=Importance.HIGH,
-    doc="How fields are named. V1: only those of the outermost struct or map. V2: names joined by dots lead into nested "
-    "ones, and a name that has dots itself stands between backticks.",
+    doc="Syntax of field names. V1: fields of the outermost struct or map. V2: nested fields as names joined by dots, with "
+    "backticks around names that contain dots.",
 )
 
 
 class SingleFieldPath:
-    """The way to one field of a struct or map, read once. Raises ConfigError for a backtick without its partner.
+    """A parsed path to one field of a struct or map. Raises ConfigError for an unpaired backtick.
 
-    An empty text is a path without steps (V2); every use of that raises ValueError.
+    In V2 an empty text is a path without steps, and every use of it raises ValueError.
     """
 
     __slots__ = ("steps", "text")
@@ -37,7 +37,7 @@ class SingleFieldPath:
         self.steps = _steps(text) if nested else (text,)
 
     def field_of(self, schema: Schema) -> Field | None:
-        """Return the field, or None if some step has none; raises DataError if a step leads through what is no struct."""
+        """Return the field, or None if a step does not exist. Raises DataError if a step is not a struct."""
         field: Field | None = None
         for step in (*self.steps[:-1], self._last):
             field = schema.field(step)
@@ -47,9 +47,9 @@ class SingleFieldPath:
         return field
 
     def in_struct(self, struct: Struct, *, replace_null: bool) -> Any:
-        """Return the value at the end, or None if there is nothing on the way, not even a field.
+        """Return the field's value, or None if a step is null or does not exist.
 
-        Defaults of structs on the way always count; that of the field itself only with ``replace_null``.
+        Defaults of structs on the path always apply; that of the field itself only with ``replace_null``.
         """
         for step in self.steps[:-1]:
             inner = struct[step] if step in struct else None  # noqa: SIM401 (get would raise DataError)
@@ -61,7 +61,7 @@ class SingleFieldPath:
         return struct[self._last] if replace_null else struct.get_without_default(self._last)
 
     def in_map(self, value: Mapping[Any, Any]) -> Any:
-        """Return the value at the end, or None if there is nothing on the way."""
+        """Return the field's value, or None if a step is null or does not exist."""
         for step in self.steps[:-1]:
             inner = value.get(step)
             if inner is None:
@@ -72,7 +72,7 @@ class SingleFieldPath:
     @property
     def _last(self) -> str:
         if not self.steps:
-            raise ValueError("An empty path leads to no field.")
+            raise ValueError("The field path is empty. Set it to a field name.")
         return self.steps[-1]
 
 
@@ -82,7 +82,7 @@ def _steps(text: str) -> tuple[str, ...]:
     while at < len(text):
         step, at = _quoted(text, at) if text[at] == "`" else _plain(text, at)
         steps.append(step)
-        if at == len(text) - 1:  # a dot at the very end: one more step, with an empty name
+        if at == len(text) - 1:  # a dot at the end adds a step with an empty name
             steps.append("")
         at += 1
     return tuple(steps)
@@ -95,7 +95,7 @@ def _plain(text: str, start: int) -> tuple[str, int]:
 
 
 def _quoted(text: str, start: int) -> tuple[str, int]:
-    """Read up to the backtick that a dot or the end follows; one with a backslash before it is part of the name."""
+    """Return the name up to the backtick before a dot or the end, and its end; a backslash escapes a backtick."""
     name: list[str] = []
     at = start + 1
     while True:

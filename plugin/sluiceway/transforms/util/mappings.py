@@ -1,4 +1,4 @@
-"""Options that are lists of pairs with a colon: ``old:new``."""
+"""Parses options that are lists of pairs: ``old:new``."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from sluiceway.data import java_text
 from sluiceway.errors import ConfigError
 
 COLON_PAIRS = "list of colon-delimited pairs, e.g. <code>foo:bar,abc:xyz</code>"
-"""What the validators of such options say of themselves."""
+"""The validators' description of such options in Kafka's documentation."""
 
 
 def parse_mappings(value: ConfigValue, *, allow_single: bool) -> Iterator[tuple[str, str | None]]:
-    """Yield the pairs of a list option; raises ConfigError at an entry that is not one.
+    """Yield the pairs of a list option. Raises ConfigError for an entry that is not a pair.
 
-    With ``allow_single`` an entry without a colon is a pair whose second half is None. Kafka's text calls every such option
+    With ``allow_single`` an entry without a colon is a pair whose second part is None. Kafka's message names every such option
     ``renames``.
     """
     entries = value if isinstance(value, list) else []
     for entry in entries:
         parts = java_split(entry)
-        if not parts and allow_single:  # Connect then looks at the parts before it counts them
+        if not parts and allow_single:  # Connect reads the parts before it counts them
             raise IndexError("Index 1 out of bounds for length 0")
         if len(parts) == 2:
             yield parts[0], parts[1]
@@ -32,7 +32,7 @@ def parse_mappings(value: ConfigValue, *, allow_single: bool) -> Iterator[tuple[
 
 
 def java_split(text: str) -> list[str]:
-    """Return what Java's ``text.split(":")`` does: the empty parts at the end are left out, unless there is no colon."""
+    """Split as Java's ``text.split(":")`` does: without the empty parts at the end, unless there is no colon."""
     parts = text.split(":")
     while len(parts) > 1 and not parts[-1]:
         parts.pop()

@@ -1,4 +1,4 @@
-"""Rebuilding structs: the parts that transforms share which give a record a struct of another schema."""
+"""Builds structs of changed schemas for transforms (Connect's ``SchemaUtil``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REPLACE_NULL_WITH_DEFAULT = ConfigKey(
     type=ConfigType.BOOLEAN,
     default=True,
     importance=Importance.MEDIUM,
-    doc="What becomes of a null in a field with a default: true puts the default there, false leaves the null.",
+    doc="True replaces nulls in fields that have a default by the default; false leaves the nulls.",
 )
 _new = object.__new__
 
@@ -24,7 +24,7 @@ _new = object.__new__
 def struct_like(schema: Schema, fields: Iterable[tuple[str, Schema]], **attributes: Any) -> Schema:
     """Return a struct schema of these fields with the name, version, doc and parameters of another.
 
-    Of ``optional`` and ``default`` it has what is given, not what the other has. Raises SchemaBuilderError.
+    Does not copy ``optional`` and ``default``; pass them as attributes. Raises SchemaBuilderError.
     """
     return struct_schema(
         fields, name=schema.name, version=schema.version, doc=schema.doc, parameters=schema.parameters, **attributes
@@ -32,7 +32,7 @@ def struct_like(schema: Schema, fields: Iterable[tuple[str, Schema]], **attribut
 
 
 def struct_schema(fields: Iterable[tuple[str, Schema]], **attributes: Any) -> Schema:
-    """Return a struct schema; raises SchemaBuilderError if two fields have one name, or one has none."""
+    """Return a struct schema. Raises SchemaBuilderError for a duplicate or empty field name."""
     named: dict[str, Schema] = {}
     for name, schema in fields:
         if not name:
@@ -44,34 +44,34 @@ def struct_schema(fields: Iterable[tuple[str, Schema]], **attributes: Any) -> Sc
 
 
 def fields_of(schema: Schema) -> tuple[Field, ...]:
-    """Return a struct schema's fields; raises DataError for any other schema."""
+    """Return a struct schema's fields. Raises DataError for any other schema."""
     if schema.type is not Type.STRUCT:
         raise DataError("Cannot list fields on non-struct type")
     return schema.fields
 
 
 def struct_of(schema: Schema, values: list[Any]) -> Struct:
-    """Return a struct that holds exactly this list, one value for each of the schema's fields in their order, unchecked."""
-    struct = _new(Struct)  # what Struct.of does, in half the time
+    """Return a struct that keeps this list of values, one for each field in order, without checking them."""
+    struct = _new(Struct)  # twice as fast as Struct.of
     struct.schema = schema
     struct.values_ = values
     return struct
 
 
 class Nulls(NamedTuple):
-    """What to do about nulls in a list of values, for a loop such as
+    """Replaces nulls in a list of values, in a loop such as
     ``for at in nulls.positions: if values[at] is None: values[at] = nulls.fill(at)``.
     """
 
     positions: tuple[int, ...]
-    """Where a null is not simply kept."""
+    """Positions where a null must be replaced or refused."""
 
     fill: Callable[[int], Any]
-    """Returns what stands for a null at a position; raises DataError where there has to be a value."""
+    """Returns the replacement of a null at a position; raises DataError if the field requires a value."""
 
 
 def nulls_between(sources: Sequence[Field], targets: Sequence[Field], replace: bool) -> Nulls:
-    """Return what becomes of a null that is read from the one field and put into the other at the same position."""
+    """Return the replacements of nulls that are copied from source fields to target fields at the same positions."""
     defaults = {at: source.schema.default if replace else None for at, source in enumerate(sources)}
     kept = {at for at, target in enumerate(targets) if defaults[at] is None and target.schema.optional}
 
@@ -82,7 +82,7 @@ def nulls_between(sources: Sequence[Field], targets: Sequence[Field], replace: b
 
 
 def _filled(default: Any, target: Field) -> Any:
-    """Return what stands for a null; raises DataError where that is nothing, or a struct, whose own schema has no default."""
+    """Return the replacement of a null. Raises DataError for a required field, and for a struct of another schema."""
     if default is None and not target.schema.optional:
         raise null_in(target)
     if isinstance(default, Struct) and default.schema != target.schema:
@@ -107,11 +107,10 @@ def settler(
     functions: Mapping[int, Function] = _NO_FUNCTIONS,
     with_nulls: Container[int] = (),
 ) -> Callable[[list[Any]], None]:
-    """Return a function that makes a copy of one struct's values fit another: in place, and in the order of the fields.
+    """Return a function that converts a list of one struct's values to another's in place, in the order of the fields.
 
-    A null becomes the default of the field it was read from (with ``replace``); then comes the function for that position, to
-    which a null is given only if the position is among ``with_nulls``. The result raises DataError for a null that is left
-    where there has to be a value.
+    With ``replace`` a null becomes the source field's default. Then the function at that position is applied, to a null only
+    if the position is in ``with_nulls``. The result raises DataError for a remaining null in a required field.
     """
     positions = sorted({*nulls_between(sources, targets, replace).positions, *functions})
 
@@ -121,7 +120,7 @@ def settler(
             item = function(item)
         return _filled(item, targets[at])
 
-    # Written out, one line for each position: several times as quick as a loop over them, and every record passes here.
+    # One generated line for each position is several times faster than a loop, and this runs for every record.
     lines = [
         f"    values[{at}] = fill({at}) if values[{at}] is None else function_{at}(values[{at}])"
         if at in functions
@@ -129,6 +128,6 @@ def settler(
         for at in positions
     ]
     names: dict[str, Any] = {"fill": fill, **{f"function_{at}": function for at, function in functions.items()}}
-    exec("\n".join(["def settle(values):", *lines, "    return None"]), names)  # noqa: S102 (of nothing but numbers)
+    exec("\n".join(["def settle(values):", *lines, "    return None"]), names)  # noqa: S102 (generated from numbers only)
     settle: Callable[[list[Any]], None] = names["settle"]
     return settle

@@ -10,7 +10,6 @@ from sluiceway.config.definition import ConfigValue
 from sluiceway.config.validators import valid_regex
 from sluiceway.errors import ConfigError
 from sluiceway.java.regex import RegexError, compile_java
-from sluiceway.java.regex import parser as java_regex_parser
 
 
 @pytest.mark.parametrize(
@@ -34,6 +33,10 @@ from sluiceway.java.regex import parser as java_regex_parser
         (r"\p{javaLowerCase}", "é", True),
         (r"\p{gc=Nd}", "5", True),
         (r"\p{LC}", "x", True),
+        (r"\p{InGreek}", "\u0391", True),
+        (r"(?i)\p{javaLowerCase}", "É", True),
+        (r"(?iu)[\u03c3]", "\u03c2", True),
+        (r"(?iu)[^\W_]", "s", True),
         (r"(?i)\p{Lu}", "a", True),
         ("(?i)ORD", "ord", True),
         ("(?i)É", "é", False),
@@ -59,6 +62,8 @@ from sluiceway.java.regex import parser as java_regex_parser
         ("(?s).", "\n", True),
         ("(?d).", "\r", True),
         (r"\R", "\r\n", True),
+        (r"\R\n", "\r\n", True),
+        (r"\R{2}", "\r\n", False),
         (r"\h\v", "\u00a0\u2028", True),
         (r"\H\V", "ab", True),
         ("(?x) o r # rest", "or", True),
@@ -86,7 +91,7 @@ from sluiceway.java.regex import parser as java_regex_parser
         ("|a", "a", True),
     ],
 )
-def test_a_pattern_matches_what_java_says(pattern: str, text: str, expected: bool) -> None:
+def test_patterns_match_as_in_java(pattern: str, text: str, expected: bool) -> None:
     assert compile_java(pattern).matches(text) is expected
 
 
@@ -124,7 +129,7 @@ def test_the_first_match_is_replaced_as_java_does(pattern: str, text: str, repla
         ("${zz}", ValueError, "No group with name {zz}"),
     ],
 )
-def test_a_bad_replacement_is_refused_in_javas_words(replacement: str, error: type[Exception], text: str) -> None:
+def test_malformed_replacements_are_refused_with_javas_message(replacement: str, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=f"^{re.escape(text)}$"):
         compile_java("(a)").replace_first("a", replacement)
 
@@ -148,15 +153,27 @@ def test_a_bad_replacement_is_refused_in_javas_words(replacement: str, error: ty
         (r"\p{Foo}", "Unknown character property name {Foo} near index 6\n\\p{Foo}\n      ^"),
     ],
 )
-def test_what_is_no_pattern_is_refused_in_javas_words(pattern: str, text: str) -> None:
+def test_malformed_patterns_are_refused_with_javas_message(pattern: str, text: str) -> None:
     with pytest.raises(RegexError) as caught:
         compile_java(pattern)
     assert str(caught.value) == text
 
 
-def test_what_python_cannot_do_is_refused_and_not_taken_for_something_else() -> None:
-    with pytest.raises(RegexError, match="look-behind requires fixed-width pattern"):
-        compile_java("(?<=a+)b")
+def test_a_look_behind_may_match_texts_of_any_length() -> None:
+    assert compile_java("(?<=xa+)b").replace_first("xaab", "-") == "xaa-"
+
+
+@pytest.mark.parametrize("pattern", ["a{e<=1}", "(?R)", "(?|a)", "(?#a)", r"\K", r"\m", r"\g<1>", r"\L<a>", "(*FAIL)"])
+def test_syntax_of_the_regex_package_alone_is_refused(pattern: str) -> None:
+    with pytest.raises(RegexError):
+        compile_java(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"), [("[[:alpha:]]", ":"), ("[a||b]", "|"), ("[+--]", ","), ("[~~]", "~"), ("(?i)k", "\u212a")]
+)
+def test_set_operators_of_the_regex_package_are_characters(pattern: str, text: str) -> None:
+    assert compile_java(pattern).matches(text) is (text != "\u212a")
 
 
 @pytest.mark.parametrize("value", ["a(b", None])
@@ -168,22 +185,7 @@ def test_a_config_key_takes_only_a_pattern(value: ConfigValue) -> None:
         valid_regex("regex", value)
 
 
-def test_possessive_patterns_mean_the_same_without_atomic_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python 3.10 has none: a look-ahead and a reference to it stand for one."""
-    monkeypatch.setattr(java_regex_parser, "_ATOMIC", False)
-    compile_java.cache_clear()
-    try:
-        regex = compile_java("(a)x*+(b)")
-        assert (regex.matches("axxb"), regex.replace_first("-axxb-", "$2$1"), compile_java("x*+x").matches("xx")) == (
-            True,
-            "-ba-",
-            False,
-        )
-    finally:
-        compile_java.cache_clear()
-
-
-def test_the_pointer_stands_below_a_character_that_tabs_have_moved() -> None:
+def test_the_caret_is_below_the_character_after_tabs() -> None:
     with pytest.raises(ValueError, match="Illegal repetition") as caught:
         compile_java('x\ta{"')
     assert str(caught.value) == 'Illegal repetition near index 4\nx\ta{"\n \t  ^'

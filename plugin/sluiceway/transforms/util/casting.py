@@ -1,6 +1,6 @@
-"""Java's casts between Connect's primitive types, as Cast makes them. Pure.
+"""Casts values between Connect's primitive types with Java's rules, for Cast. No I/O.
 
-Narrowing keeps the low bits, a double that is too large saturates, and text is read as strictly as Java's parsers read it.
+Narrowing keeps the low bits, large doubles saturate, and text is parsed as strictly as in Java.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sluiceway.data.schema import INTEGER_BITS
 from sluiceway.data.values.text import date_format_for
 from sluiceway.errors import DataError
 from sluiceway.java.numbers import decimal_text, double_to_integer, parse_double, parse_float32, parse_integer, to_float32, wrap
-from sluiceway.transforms.requirements import java_class
+from sluiceway.transforms.util.requirements import java_class
 
 Function = Callable[[Any], Any]
 
@@ -36,27 +36,27 @@ _ENCODERS: dict[str, Callable[[Schema, Any], int]] = {
 
 
 def names(types: tuple[Type, ...]) -> str:
-    """Return types as Java prints a set of them: ``[INT8, STRING]``."""
+    """Return types as Java prints a set: ``[INT8, STRING]``."""
     return f"[{', '.join(type_.name for type_ in types)}]"
 
 
 def same(value: Any) -> Any:
-    """Return the value: the cast that changes nothing."""
+    """Return the value unchanged."""
     return value
 
 
 def decimal_to_integer(value: Decimal, bits: int) -> int:
-    """Return the low bits of a decimal's integer part, as ``BigDecimal.longValue`` and its narrower kin do."""
+    """Return the low bits of a decimal's integer part, as ``BigDecimal.longValue``, ``intValue`` and so on do."""
     exponent = value.as_tuple().exponent
-    if not isinstance(exponent, int) or exponent >= 64 or value.adjusted() < 0:  # a multiple of 2**64, or a fraction
+    if not isinstance(exponent, int) or exponent >= 64 or value.adjusted() < 0:  # a multiple of 2**64, or less than 1
         return 0
     return wrap(int(value), bits)
 
 
 def cast_of_schema(schema: Schema, target: Type) -> Function:
-    """Return the cast of values of a schema, which are not None; what it returns has no more than the target's width.
+    """Return the cast of a schema's values, which must not be None; its results fit the target type.
 
-    Casting raises DataError for a text that is no number, and always where there is no cast from that schema.
+    The cast raises DataError for a text that is not a number, and for every value if the schema's type cannot be cast.
     """
     if schema.type not in SOURCES:
         return _refusal(schema.type)
@@ -80,7 +80,7 @@ def cast_of_schema(schema: Schema, target: Type) -> Function:
 
 
 class Casts(dict[type, Function]):
-    """Casts to one type, by the Python class of the value; one is found for every class, if only to refuse."""
+    """Casts to one type by the Python class of the value; for other classes, one that raises DataError."""
 
     def __missing__(self, kind: type) -> Function:
         found = next((self[base] for base in kind.__mro__ if base in self), None) or _refusal_of(kind)
@@ -90,12 +90,12 @@ class Casts(dict[type, Function]):
 
 @functools.cache
 def schemaless_casts(target: Type) -> Casts:
-    """Return the casts of values without a schema, which are not None; what they return is of the class that shows its width.
+    """Return the casts of schemaless values, which must not be None; results have the class of their width (``Int8``).
 
-    Casting raises DataError for a text that is no number, and always where there is no cast from that class.
+    A cast raises DataError for a text that is not a number, and for every value if its class cannot be cast.
     """
     kind = _KINDS.get(target)
-    casts = {source: cast for source, cast in _CASTS[target].items() if source in _SCHEMALESS} | {BigInteger: _foreign}
+    casts = {source: cast for source, cast in _CASTS[target].items() if source in _SCHEMALESS} | {BigInteger: _not_in_data_api}
     return Casts(casts if kind is None else {source: _wrapped(kind, cast) for source, cast in casts.items()})
 
 
@@ -106,7 +106,7 @@ def _refusal_of(kind: type) -> Function:
         return _refusal(Type.STRUCT)
     if issubclass(kind, Mapping):
         return _refusal(Type.MAP)
-    return _refusal(Type.ARRAY) if issubclass(kind, (list, tuple)) else _foreign
+    return _refusal(Type.ARRAY) if issubclass(kind, (list, tuple)) else _not_in_data_api
 
 
 def _refusal(source: Type) -> Function:
@@ -120,7 +120,7 @@ def _unexpected(value: Any) -> Any:
     raise DataError(f"Unexpected type in Cast transformation: class {java_class(value)}")
 
 
-def _foreign(value: Any) -> Any:
+def _not_in_data_api(value: Any) -> Any:
     raise DataError(
         f"Cast transformation was passed a value of type class {java_class(value)} which is not supported by Connect's data API"
     )
@@ -160,7 +160,7 @@ def _to_integers(bits: int) -> dict[type, Function]:
 
 
 def _int_to_float32(value: int) -> float:
-    return to_float32(value) if -_EXACT <= value <= _EXACT else parse_float32(str(value))  # rounded once, as in Java
+    return to_float32(value) if -_EXACT <= value <= _EXACT else parse_float32(str(value))  # rounds once, as Java does
 
 
 def _bytes_text(value: Any) -> str:

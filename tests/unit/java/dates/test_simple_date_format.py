@@ -39,7 +39,7 @@ ISO = "yyyy-MM-dd'T'HH:mm:ss.SSSX"
         ("yyyy", 253402300800000, "10000"),
     ],
 )
-def test_moments_print_as_in_java(pattern: str, millis: int, text: str) -> None:
+def test_timestamps_are_formatted_as_in_java(pattern: str, millis: int, text: str) -> None:
     assert SimpleDateFormat(pattern).format(millis) == text
 
 
@@ -69,7 +69,7 @@ def test_moments_print_as_in_java(pattern: str, millis: int, text: str) -> None:
         ("E", "Mon", 345_600_000),
     ],
 )
-def test_texts_are_read_as_leniently_as_in_java(pattern: str, text: str, millis: int) -> None:
+def test_texts_are_parsed_as_leniently_as_in_java(pattern: str, text: str, millis: int) -> None:
     assert SimpleDateFormat(pattern).parse(text) == millis
 
 
@@ -105,7 +105,7 @@ def test_what_was_printed_is_read_back(millis: int) -> None:
 
 
 @given(st.integers(-(10**14), 10**14), st.integers(0, 30), st.sampled_from("0123456789-:TZE. "))
-def test_the_fast_way_to_read_agrees_with_the_lenient_one(millis: int, position: int, char: str) -> None:
+def test_strict_and_lenient_parsing_agree(millis: int, position: int, char: str) -> None:
     for pattern in (ISO, "yyyyMMddHHmmss", "d/M/yyyy H:mm", "yyyy-MM-dd'E'HH"):
         form = SimpleDateFormat(pattern)
         text = form.format(millis)
@@ -114,7 +114,7 @@ def test_the_fast_way_to_read_agrees_with_the_lenient_one(millis: int, position:
         assert exact is None or exact == form._parse_leniently(text)
 
 
-def test_most_texts_are_read_the_fast_way() -> None:
+def test_most_texts_are_parsed_strictly() -> None:
     form = SimpleDateFormat(ISO)
     assert form._strict is not None
     assert form._strict("2022-04-15T05:20:00.123Z") == MOMENT
