@@ -1,4 +1,4 @@
-"""Which archives of Spark's an import path can do without."""
+"""Removal of Spark's archives from the import path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sluiceway.spark.unpacked import without_archives
+from sluiceway.spark.import_path import without_archives
 
 
 @pytest.fixture
@@ -24,17 +24,17 @@ def _from_spark(packages: Path) -> list[str]:
     return [str(lib / "pyspark.zip"), str(lib / "py4j-0.10.9.9-src.zip"), str(jar)]
 
 
-def test_what_stands_unpacked_on_the_same_path_is_imported_from_there(packages: Path) -> None:
+def test_archives_of_packages_that_are_installed_on_the_same_path_are_removed(packages: Path) -> None:
     path = ["/ours.zip", *_from_spark(packages), "/usr/lib/python3", "", str(packages)]
     assert without_archives(path) == ["/ours.zip", "/usr/lib/python3", "", str(packages)]
 
 
-def test_the_archives_of_a_spark_that_is_not_on_the_path_stay(packages: Path, tmp_path: Path) -> None:
+def test_archives_of_a_spark_that_is_not_installed_on_the_path_stay(packages: Path, tmp_path: Path) -> None:
     path = [*_from_spark(packages), "/usr/lib/python3"]
     assert without_archives(path) == path
 
 
-def test_py4j_stays_where_it_is_not_installed(packages: Path) -> None:
+def test_py4j_stays_if_it_is_not_installed(packages: Path) -> None:
     (packages / "py4j" / "__init__.py").unlink()
     _, py4j, _ = path = _from_spark(packages)
     assert without_archives([*path, str(packages)]) == [py4j, str(packages)]

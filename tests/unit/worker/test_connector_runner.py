@@ -1,4 +1,4 @@
-"""A connector's life on its driver: starts, restarts, changes of its tasks, failures, hangs, and what is said of it meanwhile."""
+"""A connector on its driver: start, restarts, changed task configs, failures, calls that hang, and the statuses published."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import pytest
 
 from sluiceway.config.providers import ConfigData, ConfigProvider
 from sluiceway.errors import ConnectError
+from sluiceway.herder.restart_policy import RestartPolicy
 from sluiceway.storage.model import State, TargetState
-from sluiceway.worker import connector_runner as runner
-from sluiceway.worker import connector_thread as hosted
-from sluiceway.worker import task_table
-from sluiceway.worker import worker_connector as connector_life
+from sluiceway.worker import connector_runner, connector_thread, task_table, worker_connector
 from sluiceway.worker.connector_runner import Outcome
 from support.runner_bench import NAME, RunnerBench, Script
 
@@ -21,9 +19,9 @@ Make = Callable[..., RunnerBench]
 
 @pytest.fixture
 def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
-    """Make benches; waits that are seconds long are cut short."""
+    """Make benches with short time limits."""
     monkeypatch.setattr(task_table, "_KILL_SECONDS", 0.3)
-    monkeypatch.setattr(connector_life, "_BACKOFF", (0.05, 0.1))
+    monkeypatch.setattr(worker_connector, "_BACKOFF_SECONDS", (0.05, 0.1))
     made: list[RunnerBench] = []
 
     def bench(*arguments: object, **settings: object) -> RunnerBench:
@@ -41,41 +39,45 @@ def commits(bench: RunnerBench) -> list[dict[str, str]]:
     return [dict(config) for config in entry.task_configs]
 
 
+def last_command(bench: RunnerBench) -> tuple[str, tuple[int, ...]]:
+    return bench.channel.commands[-1]
+
+
 # Restarts.
 
 
-class Leased(ConfigProvider):
-    """Gives a new value each time, each good for a second."""
+class Expiring(ConfigProvider):
+    """Returns a new value at each call, with a TTL of one second."""
 
-    given = 0
+    calls = 0
 
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
-        Leased.given += 1
-        return ConfigData(dict.fromkeys(keys, f"secret-{Leased.given}"), ttl=1000)
+        Expiring.calls += 1
+        return ConfigData(dict.fromkeys(keys, f"secret-{Expiring.calls}"), ttl=1000)
 
 
-LEASED = {"config_providers": "leased", "config_providers_leased_class": f"{__name__}.Leased"}
+EXPIRING = {"config_providers": "expiring", "config_providers_expiring_class": f"{__name__}.Expiring"}
 
 
-def test_a_connector_is_restarted_with_its_tasks_when_its_secrets_hold_no_longer(make: Make) -> None:
-    bench = make(**LEASED).start(password="${leased::x}")
+def test_expired_secrets_restart_the_connector_with_its_tasks(make: Make) -> None:
+    bench = make(**EXPIRING).start(password="${expiring::x}")
     bench.eventually_running()
     bench.eventually(lambda: bench.tasks.started == {0: 2, 1: 2}, "both tasks again")
     bench.eventually(lambda: bench.script.calls["start"] == 2, "the connector again")
-    assert ("connector", State.RESTARTING, None) in bench.port.said
+    assert ("connector", State.RESTARTING, None) in bench.channel.published
 
 
-def test_a_connector_that_does_not_want_that_goes_on(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosted, "_SOONEST_RELOAD_SECONDS", 0.0)
-    monkeypatch.setattr(Leased, "get", lambda _self, _path, keys: ConfigData(dict.fromkeys(keys, "s"), ttl=0))
-    bench = make(**LEASED).start(password="${leased::x}", config_action_reload="none")
+def test_a_connector_with_config_action_reload_none_keeps_running(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connector_thread, "_MIN_TTL_SECONDS", 0.0)
+    monkeypatch.setattr(Expiring, "get", lambda _self, _path, keys: ConfigData(dict.fromkeys(keys, "s"), ttl=0))
+    bench = make(**EXPIRING).start(password="${expiring::x}", config_action_reload="none")
     bench.eventually_running()
-    assert bench.runner._life._hosted is not None
-    assert bench.runner._life._hosted.good_until == float("inf")
-    assert not bench.runner._life.outdated
+    assert bench.runner._connector._instance is not None
+    assert bench.runner._connector._instance.thread.valid_until == float("inf")
+    assert not bench.runner._connector.expired
 
 
-def test_a_plain_restart_leaves_the_tasks_alone(make: Make) -> None:
+def test_a_plain_restart_does_not_restart_tasks(make: Make) -> None:
     bench = make().start()
     bench.eventually_running()
     bench.restart()
@@ -83,20 +85,20 @@ def test_a_plain_restart_leaves_the_tasks_alone(make: Make) -> None:
     bench.eventually_state("connector", State.RUNNING)
     assert (bench.script.calls["start"], bench.script.calls["stop"]) == (2, 1)
     assert bench.tasks.started == {0: 1, 1: 1}
-    assert ("connector", State.RESTARTING, None) in bench.port.said
+    assert ("connector", State.RESTARTING, None) in bench.channel.published
 
 
-def test_a_restart_with_tasks_starts_all_of_them_anew(make: Make) -> None:
+def test_a_restart_with_tasks_restarts_all_of_them(make: Make) -> None:
     bench = make().start()
     bench.eventually_running()
     bench.restart(include_tasks=True)
     bench.eventually(lambda: bench.tasks.started == {0: 2, 1: 2}, "both tasks again")
     bench.eventually_state("connector", State.RUNNING)
     assert bench.script.calls["start"] == 2
-    assert ("0", State.RESTARTING, None) in bench.port.said
+    assert ("0", State.RESTARTING, None) in bench.channel.published
 
 
-def test_a_restart_of_what_failed_starts_the_failed_task_alone(make: Make) -> None:
+def test_a_restart_of_failed_tasks_restarts_no_other(make: Make) -> None:
     bench = make().start()
     bench.eventually_running()
     bench.tasks.end(1, failed=True, trace="boom")
@@ -106,20 +108,20 @@ def test_a_restart_of_what_failed_starts_the_failed_task_alone(make: Make) -> No
     assert (bench.tasks.started, bench.script.calls["start"]) == ({0: 1, 1: 2}, 1)
 
 
-def test_a_task_that_has_said_that_it_failed_is_restarted_though_its_loop_has_not_ended_yet(make: Make) -> None:
+def test_a_task_that_has_reported_failed_is_restarted_even_before_its_loop_has_ended(make: Make) -> None:
     bench = make().start()
     bench.eventually_running()
     bench.tasks.deaf.add(1)
-    bench.port.states["1"] = State.FAILED  # its own word, which is in the topic before Spark has its result
+    bench.channel.states["1"] = State.FAILED  # written by the task itself, before Spark returns its result
     bench.restart(include_tasks=True, only_failed=True)
-    bench.eventually(lambda: ("stop", (1,)) in bench.port.orders, "the failed task's end is waited for")
+    bench.eventually(lambda: ("stop", (1,)) in bench.channel.commands, "the stop of the failed task")
     bench.tasks.end(1, failed=True, trace="boom")
     bench.eventually(lambda: bench.tasks.started[1] == 2, "the failed task again")
     bench.eventually_state("1", State.RESTARTING)
     assert bench.tasks.started == {0: 1, 1: 2}
 
 
-def test_one_task_is_restarted_by_itself_whatever_its_state(make: Make) -> None:
+def test_a_single_task_is_restarted_in_any_state(make: Make) -> None:
     bench = make().start()
     bench.eventually_running()
     bench.restart(task=0)
@@ -127,10 +129,10 @@ def test_one_task_is_restarted_by_itself_whatever_its_state(make: Make) -> None:
     assert (bench.tasks.started, bench.script.calls["start"]) == ({0: 2, 1: 1}, 1)
 
 
-def test_a_connector_that_failed_to_start_starts_with_its_tasks_once_restarted(make: Make) -> None:
+def test_a_restart_starts_a_connector_that_failed_to_start_with_its_tasks(make: Make) -> None:
     bench = make(Script(fails={"start": ConnectError("no database")})).start()
     bench.eventually_state("connector", State.FAILED)
-    assert "no database" in (bench.port.traces["connector"] or "")
+    assert "no database" in (bench.channel.traces["connector"] or "")
     assert not bench.tasks.started
     del bench.script.fails["start"]
     bench.restart()
@@ -140,18 +142,18 @@ def test_a_connector_that_failed_to_start_starts_with_its_tasks_once_restarted(m
 # Failures.
 
 
-def test_a_failed_task_stays_failed_and_the_others_go_on(make: Make) -> None:
+def test_a_failed_task_stays_failed_and_the_others_keep_running(make: Make) -> None:
     bench = make().start()
     bench.eventually_running()
     bench.tasks.end(0, failed=True, trace="boom")
     bench.eventually_state("0", State.FAILED)
-    bench.eventually(lambda: len(bench.port.said) > 12, "some heartbeats")
-    assert bench.port.traces["0"] == "boom"
-    assert (bench.tasks.started, bench.port.states["connector"]) == ({0: 1, 1: 1}, State.RUNNING)
+    bench.eventually(lambda: len(bench.channel.published) > 12, "some heartbeats")
+    assert bench.channel.traces["0"] == "boom"
+    assert (bench.tasks.started, bench.channel.states["connector"]) == ({0: 1, 1: 1}, State.RUNNING)
     assert not bench.tasks.running[1].done()
 
 
-def test_with_a_policy_a_failed_task_is_started_anew_until_its_budget_is_used_up(make: Make) -> None:
+def test_the_restart_policy_restarts_a_failed_task_until_its_budget_is_used_up(make: Make) -> None:
     bench = make().start(
         sluiceway_task_restart_policy="on-failure",
         sluiceway_task_restart_max_restarts="2",
@@ -162,14 +164,14 @@ def test_with_a_policy_a_failed_task_is_started_anew_until_its_budget_is_used_up
         bench.eventually(lambda turn=turn: bench.tasks.started[0] == turn, f"start {turn}")  # type: ignore[misc]
         bench.tasks.end(0, failed=True, trace=f"boom {turn}")
     bench.eventually_state("0", State.FAILED)
-    assert ("0", State.RESTARTING, "boom 2") in bench.port.said
-    trace = bench.port.traces["0"] or ""
+    assert ("0", State.RESTARTING, "boom 2") in bench.channel.published
+    trace = bench.channel.traces["0"] or ""
     assert "Given up after 2 restarts" in trace
     assert "boom 3" in trace
     assert bench.tasks.started == {0: 3, 1: 1}
 
 
-def test_a_failed_task_that_is_restarted_by_hand_has_its_whole_budget_again(make: Make) -> None:
+def test_a_requested_restart_resets_a_failed_tasks_restart_budget(make: Make) -> None:
     bench = make().start(
         sluiceway_task_restart_policy="on-failure",
         sluiceway_task_restart_max_restarts="1",
@@ -181,23 +183,23 @@ def test_a_failed_task_that_is_restarted_by_hand_has_its_whole_budget_again(make
     bench.tasks.end(0, failed=True)
     bench.eventually_state("0", State.FAILED)
     bench.restart(task=0)
-    bench.eventually(lambda: bench.tasks.started[0] == 3, "the restart by hand")
+    bench.eventually(lambda: bench.tasks.started[0] == 3, "the requested restart")
     bench.tasks.end(0, failed=True)
-    bench.eventually(lambda: bench.tasks.started[0] == 4, "a restart by itself")
+    bench.eventually(lambda: bench.tasks.started[0] == 4, "an automatic restart")
 
 
 @pytest.mark.parametrize("result", [{"failed": True, "lost": True}, {}], ids=["transactional id taken over", "ended by itself"])
-def test_a_task_that_was_lost_is_placed_anew(make: Make, monkeypatch: pytest.MonkeyPatch, result: dict[str, bool]) -> None:
-    quick = task_table.RestartPolicy(max_restarts=5, backoff_initial=0.01, backoff_max=1.0, reset_after=300.0)
+def test_a_lost_task_is_started_again(make: Make, monkeypatch: pytest.MonkeyPatch, result: dict[str, bool]) -> None:
+    quick = RestartPolicy(max_restarts=5, backoff_initial=0.01, backoff_max=1.0, reset_after=300.0)
     monkeypatch.setattr(task_table, "LOST_PROCESSES", quick)
     bench = make().start()
     bench.eventually_running()
     bench.tasks.end(0, **result)
-    bench.eventually(lambda: bench.tasks.started[0] == 2, "placed anew")
-    assert State.FAILED not in [state for who, state, _ in bench.port.said if who == "0"]
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "a second start")
+    assert State.FAILED not in [state for who, state, _ in bench.channel.published if who == "0"]
 
 
-def test_an_error_that_the_connector_reports_makes_it_failed_and_its_tasks_go_on(make: Make) -> None:
+def test_an_error_reported_by_the_connector_fails_it_and_its_tasks_keep_running(make: Make) -> None:
     bench = make().start()
     bench.eventually_running()
     assert bench.script.connector is not None
@@ -206,25 +208,25 @@ def test_an_error_that_the_connector_reports_makes_it_failed_and_its_tasks_go_on
     bench.script.connector.context.request_task_reconfiguration()
     bench.restart(task=0)
     bench.eventually(lambda: bench.tasks.started[0] == 2, "a task's restart")
-    assert bench.port.states["connector"] is State.FAILED
+    assert bench.channel.states["connector"] is State.FAILED
     assert bench.script.calls["task_configs"] == 1
     assert not bench.tasks.running[1].done()
 
 
-def test_an_error_stays_visible_though_an_earlier_question_is_answered_after_it(make: Make) -> None:
+def test_a_reported_error_stays_visible_after_an_earlier_task_configs_call_returns(make: Make) -> None:
     bench = make(Script(hangs={"task_configs"})).start()
-    bench.eventually(lambda: bench.script.calls["task_configs"] == 1, "the question")
+    bench.eventually(lambda: bench.script.calls["task_configs"] == 1, "the task_configs call")
     assert bench.script.connector is not None
     bench.script.connector.context.raise_error(ConnectError("lost sight of the source"))
     bench.eventually_state("connector", State.FAILED)
     bench.script.release.set()
     bench.eventually(lambda: bench.tasks.started == {0: 1, 1: 1}, "the tasks")
-    said = len(bench.port.said)
-    bench.eventually(lambda: len(bench.port.said) > said + 2, "some heartbeats")
-    assert bench.port.states["connector"] is State.FAILED
+    count = len(bench.channel.published)
+    bench.eventually(lambda: len(bench.channel.published) > count + 2, "some heartbeats")
+    assert bench.channel.states["connector"] is State.FAILED
 
 
-# Tasks that change.
+# Changed task configs.
 
 
 def test_only_tasks_whose_config_changed_are_restarted(make: Make) -> None:
@@ -245,12 +247,12 @@ def test_only_tasks_whose_config_changed_are_restarted(make: Make) -> None:
     assert len(commits(bench)) == 3
 
 
-def test_where_earlier_tasks_are_fenced_together_all_are_started_anew(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_tasks_are_restarted_if_earlier_ones_must_be_fenced(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     fenced: list[list[int]] = []
     bench = make()
-    monkeypatch.setattr(runner, "needs_fencing", lambda *_: True)
+    monkeypatch.setattr(connector_runner, "needs_fencing", lambda *_: True)
     monkeypatch.setattr(
-        runner,
+        connector_runner,
         "fence_earlier_tasks",
         lambda *_: fenced.append([number for number, future in bench.tasks.running.items() if not future.done()]),
     )
@@ -260,28 +262,28 @@ def test_where_earlier_tasks_are_fenced_together_all_are_started_anew(make: Make
     assert bench.script.connector is not None
     bench.script.connector.context.request_task_reconfiguration()
     bench.eventually(lambda: bench.tasks.started == {0: 2, 1: 2}, "both tasks again")
-    assert fenced == [[], []]  # none ran while they were fenced
+    assert fenced == [[], []]  # no task ran during the fencing
 
 
-def test_tasks_are_failed_where_earlier_ones_cannot_be_fenced_and_start_once_restarted(
+def test_tasks_fail_if_earlier_ones_cannot_be_fenced_and_a_restart_starts_them(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise ConnectError("not allowed to fence")
 
-    monkeypatch.setattr(runner, "fence_earlier_tasks", refuse)
+    monkeypatch.setattr(connector_runner, "fence_earlier_tasks", refuse)
     bench = make().start()
     for number in ("0", "1"):
         bench.eventually_state(number, State.FAILED)
-        assert "not allowed to fence" in (bench.port.traces[number] or "")
+        assert "not allowed to fence" in (bench.channel.traces[number] or "")
     bench.eventually_state("connector", State.RUNNING)
     assert not bench.tasks.started
-    monkeypatch.setattr(runner, "fence_earlier_tasks", lambda *_: None)
+    monkeypatch.setattr(connector_runner, "fence_earlier_tasks", lambda *_: None)
     bench.restart(include_tasks=True, only_failed=True)
     bench.eventually(lambda: bench.tasks.started == {0: 1, 1: 1}, "the tasks")
 
 
-def test_tasks_go_on_while_the_connector_cannot_say_which_it_wants_and_it_is_asked_again(make: Make) -> None:
+def test_tasks_keep_running_while_task_configs_fails_and_is_retried(make: Make) -> None:
     bench = make().start()
     bench.eventually_running()
     bench.script.fails["task_configs"] = ConnectError("cannot list the tables")
@@ -295,31 +297,31 @@ def test_tasks_go_on_while_the_connector_cannot_say_which_it_wants_and_it_is_ask
     bench.eventually_state("1", None)
 
 
-def test_too_many_tasks_fail_the_connector_and_none_is_started(make: Make) -> None:
+def test_a_connector_with_too_many_tasks_fails_and_no_task_is_started(make: Make) -> None:
     bench = make().start(tasks_max="1")
     bench.eventually_state("connector", State.FAILED)
-    assert "has generated 2 tasks, which is greater than 1" in (bench.port.traces["connector"] or "")
+    assert "has generated 2 tasks, which is greater than 1" in (bench.channel.traces["connector"] or "")
     assert (dict(bench.tasks.started), commits(bench)) == ({}, [])
     bench.configure(tasks_max="1", tasks_max_enforce="false")
     bench.eventually_running()
 
 
-# What hangs.
+# Calls and tasks that hang.
 
 
 @pytest.mark.parametrize("call", ["start", "task_configs"])
-def test_a_connector_that_hangs_is_unassigned_or_running_beats_on_and_can_be_deleted(make: Make, call: str) -> None:
+def test_a_connector_that_hangs_still_sends_heartbeats_and_can_be_deleted(make: Make, call: str) -> None:
     bench = make(Script(hangs={call})).start()
     bench.eventually(lambda: bench.script.calls[call] == 1, "the call")
-    said = len(bench.port.said)
-    bench.eventually(lambda: len(bench.port.said) > said + 2, "heartbeats while it hangs")
-    assert bench.port.states["connector"] is (State.UNASSIGNED if call == "start" else State.RUNNING)
+    count = len(bench.channel.published)
+    bench.eventually(lambda: len(bench.channel.published) > count + 2, "heartbeats while it hangs")
+    assert bench.channel.states["connector"] is (State.UNASSIGNED if call == "start" else State.RUNNING)
     bench.store.remove_connector(NAME)
     bench.ended()
-    assert (bench.runner.outcome, bench.port.states) == (Outcome.DONE, {})
+    assert (bench.runner.outcome, bench.channel.states) == (Outcome.DONE, {})
 
 
-def test_a_connector_that_hangs_in_start_can_be_given_another_config(make: Make) -> None:
+def test_a_connector_that_hangs_in_start_accepts_another_config(make: Make) -> None:
     bench = make(Script(hangs={"start"})).start()
     bench.eventually(lambda: bench.script.calls["start"] == 1, "the call")
     bench.script.hangs.clear()
@@ -327,15 +329,15 @@ def test_a_connector_that_hangs_in_start_can_be_given_another_config(make: Make)
     bench.eventually_running()
 
 
-def test_a_connector_that_hangs_in_stop_does_not_keep_its_driver(make: Make) -> None:
+def test_a_connector_that_hangs_in_stop_does_not_keep_its_driver_running(make: Make) -> None:
     bench = make(Script(hangs={"stop"})).start()
     bench.eventually_running()
     bench.store.put_target_state(NAME, TargetState.STOPPED)
     bench.ended()
-    assert bench.port.states == {"connector": State.STOPPED}
+    assert bench.channel.states == {"connector": State.STOPPED}
 
 
-def test_a_task_that_does_not_stop_is_given_up_and_its_status_says_so(make: Make) -> None:
+def test_a_task_that_does_not_stop_is_killed_and_its_status_has_the_reason(make: Make) -> None:
     bench = make()
     bench.tasks.deaf = {1}
     bench.start()
@@ -343,60 +345,60 @@ def test_a_task_that_does_not_stop_is_given_up_and_its_status_says_so(make: Make
     bench.runner.leave()
     bench.ended()
     assert bench.tasks.cancelled == [1]
-    assert bench.port.states["1"] is State.UNASSIGNED
-    assert "task.shutdown.graceful.timeout.ms (0.2 s)" in (bench.port.traces["1"] or "")
-    assert "its process was ended" in (bench.port.traces["1"] or "")
-    assert bench.port.traces["0"] is None
+    assert bench.channel.states["1"] is State.UNASSIGNED
+    assert "task.shutdown.graceful.timeout.ms (0.2 s)" in (bench.channel.traces["1"] or "")
+    assert "its process was ended" in (bench.channel.traces["1"] or "")
+    assert bench.channel.traces["0"] is None
 
 
-def test_a_task_that_survives_even_that_holds_up_nobody(make: Make) -> None:
+def test_a_task_that_cannot_be_killed_does_not_block_its_driver(make: Make) -> None:
     bench = make()
     bench.tasks.deaf, bench.tasks.undying = {1}, {1}
     bench.start()
     bench.eventually_running()
     bench.store.put_target_state(NAME, TargetState.PAUSED)
     bench.ended()
-    assert bench.port.states == {"connector": State.PAUSED, "0": State.PAUSED, "1": State.PAUSED}
-    assert "could not be ended" in (bench.port.traces["1"] or "")
+    assert bench.channel.states == {"connector": State.PAUSED, "0": State.PAUSED, "1": State.PAUSED}
+    assert "could not be ended" in (bench.channel.traces["1"] or "")
 
 
-def test_heartbeats_go_on_while_tasks_take_their_time_to_stop(make: Make) -> None:
+def test_heartbeats_continue_while_tasks_are_stopping(make: Make) -> None:
     bench = make(task_shutdown_graceful_timeout_ms="600")
     bench.tasks.deaf = {0}
     bench.start()
     bench.eventually_running()
-    before = len([word for word in bench.port.said if word[0] == "connector"])
+    before = len([each for each in bench.channel.published if each[0] == "connector"])
     bench.runner.leave()
     bench.ended()
-    beats = [state for who, state, _ in bench.port.said if who == "connector"][before:]
+    beats = [state for who, state, _ in bench.channel.published if who == "connector"][before:]
     assert beats.count(State.RUNNING) >= 3
 
 
-# Whose it is, and how it ends.
+# Takeover and shutdown.
 
 
-def test_a_fenced_driver_takes_its_tasks_processes_and_says_nothing_more(make: Make) -> None:
+def test_a_fenced_driver_kills_its_tasks_and_publishes_nothing_more(make: Make) -> None:
     bench = make().start()
     bench.eventually_running()
-    bench.port.fenced = True
+    bench.channel.fenced = True
     bench.ended()
     assert bench.runner.outcome is Outcome.FENCED
     assert sorted(bench.tasks.cancelled) == [0, 1]
-    assert bench.port.states["connector"] is State.RUNNING
+    assert bench.channel.states["connector"] is State.RUNNING
 
 
-def test_a_failed_task_stays_visible_when_the_driver_leaves(make: Make) -> None:
+def test_a_failed_task_stays_failed_when_the_driver_stops(make: Make) -> None:
     bench = make().start()
     bench.eventually_running()
     bench.tasks.end(0, failed=True, trace="boom")
     bench.eventually_state("0", State.FAILED)
     bench.runner.leave()
     bench.ended()
-    assert bench.port.states == {"connector": State.UNASSIGNED, "0": State.FAILED, "1": State.UNASSIGNED}
-    assert bench.port.traces["0"] == "boom"
+    assert bench.channel.states == {"connector": State.UNASSIGNED, "0": State.FAILED, "1": State.UNASSIGNED}
+    assert bench.channel.traces["0"] == "boom"
 
 
-def test_a_failure_that_was_mended_by_a_restart_is_forgotten(make: Make) -> None:
+def test_a_failure_followed_by_a_successful_restart_does_not_fail_the_micro_batch(make: Make) -> None:
     bench = make(bounded=True).start()
     bench.eventually_running()
     bench.tasks.end(0, failed=True, trace="boom")
@@ -407,7 +409,7 @@ def test_a_failure_that_was_mended_by_a_restart_is_forgotten(make: Make) -> None
         bench.tasks.end(number)
     bench.ended()
     assert bench.runner.outcome is Outcome.DONE
-    assert bench.port.states == {"connector": State.UNASSIGNED, "0": State.UNASSIGNED, "1": State.UNASSIGNED}
+    assert bench.channel.states == {"connector": State.UNASSIGNED, "0": State.UNASSIGNED, "1": State.UNASSIGNED}
 
 
 def test_a_micro_batch_with_a_failed_task_fails(make: Make) -> None:
@@ -416,7 +418,7 @@ def test_a_micro_batch_with_a_failed_task_fails(make: Make) -> None:
     bench.tasks.end(0, failed=True, trace="boom")
     bench.tasks.end(1)
     bench.ended()
-    assert (bench.runner.outcome, bench.port.states["0"]) == (Outcome.FAILED, State.FAILED)
+    assert (bench.runner.outcome, bench.channel.states["0"]) == (Outcome.FAILED, State.FAILED)
 
 
 def test_a_micro_batch_ends_with_its_tasks(make: Make) -> None:
@@ -425,25 +427,25 @@ def test_a_micro_batch_ends_with_its_tasks(make: Make) -> None:
     for number in (0, 1):
         bench.tasks.end(number, records=3)
     bench.ended()
-    assert (bench.runner.outcome, bench.port.states["connector"]) == (Outcome.DONE, State.UNASSIGNED)
+    assert (bench.runner.outcome, bench.channel.states["connector"]) == (Outcome.DONE, State.UNASSIGNED)
 
 
-def test_a_micro_batch_whose_connector_cannot_start_fails_instead_of_waiting(make: Make) -> None:
+def test_a_micro_batch_whose_connector_cannot_start_fails(make: Make) -> None:
     bench = make(Script(fails={"start": ConnectError("no database")}), bounded=True).start()
     bench.ended()
-    assert (bench.runner.outcome, bench.port.states["connector"]) == (Outcome.FAILED, State.FAILED)
+    assert (bench.runner.outcome, bench.channel.states["connector"]) == (Outcome.FAILED, State.FAILED)
 
 
-def test_in_standalone_mode_a_paused_connector_stays_and_is_resumed_in_place(make: Make) -> None:
+def test_in_standalone_mode_a_paused_connector_keeps_its_tasks_and_is_resumed_in_place(make: Make) -> None:
     bench = make(exit_when_idle=False).start()
     bench.eventually_running()
     bench.store.put_target_state(NAME, TargetState.PAUSED)
     bench.eventually_state("connector", State.PAUSED)
-    assert ("pause", (0, 1)) in bench.port.orders
+    assert ("pause", (0, 1)) in bench.channel.commands
     bench.restart(task=1)
     bench.eventually(lambda: bench.tasks.started[1] == 2, "a restart while paused")
-    assert bench.port.orders[-1] == ("pause", (1,))
+    assert last_command(bench) == ("pause", (1,))
     bench.store.put_target_state(NAME, TargetState.STARTED)
     bench.eventually_state("connector", State.RUNNING)
-    assert bench.port.orders[-1] == ("run", (0, 1))
+    assert last_command(bench) == ("run", (0, 1))
     assert (bench.tasks.started, bench.script.calls["start"]) == ({0: 1, 1: 2}, 1)

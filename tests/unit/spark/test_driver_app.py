@@ -1,11 +1,11 @@
-"""Which connectors a driver hosts."""
+"""The driver of an application that several connectors share."""
 
 from __future__ import annotations
 
 import threading
 from typing import Any
 
-from sluiceway.spark.driver_app import _shares, _stop_when_unused
+from sluiceway.spark.driver_app import _is_member, _stop_when_empty
 from sluiceway.storage.memory import MemoryConfigStore
 from sluiceway.storage.model import RestartRequest
 from sluiceway.worker.connector_runner import Outcome
@@ -16,7 +16,7 @@ SHARED = {"connector.class": "X", "sluiceway.application": "small"}
 
 
 class Runner:
-    """A connector's runner that lives until it is told to leave or its connector is deleted."""
+    """A fake runner that is alive until ``leave`` is called or its connector is deleted."""
 
     def __init__(self, name: str, store: MemoryConfigStore) -> None:
         self.name = name
@@ -39,7 +39,7 @@ class Runner:
     def restart(self, request: RestartRequest) -> None: ...
 
 
-def test_an_application_hosts_those_that_name_it_and_ends_with_the_last_one() -> None:
+def test_a_shared_driver_hosts_the_connectors_of_its_application_and_ends_with_the_last_one() -> None:
     store = MemoryConfigStore()
     store.put_connector("a", SHARED)
     store.put_connector("other", {"connector.class": "X"})
@@ -49,15 +49,15 @@ def test_an_application_hosts_those_that_name_it_and_ends_with_the_last_one() ->
         runners[name] = Runner(name, store)
         return runners[name]
 
-    driver = Driver(store, runner, hosts=lambda entry: _shares(entry, "small"))
-    _stop_when_unused(driver, store, "small")
+    driver = Driver(store, runner, hosts=lambda entry: _is_member(entry, "small"))
+    _stop_when_empty(driver, store, "small")
     thread = threading.Thread(target=driver.run, daemon=True)
     thread.start()
-    eventually(lambda: sorted(runners) == ["a"], within=10, what="the first")
+    eventually(lambda: sorted(runners) == ["a"], within=10, what="the first connector")
     store.put_connector("b", SHARED)
-    eventually(lambda: sorted(runners) == ["a", "b"], within=10, what="one that is created later")
+    eventually(lambda: sorted(runners) == ["a", "b"], within=10, what="a connector created later")
     store.put_connector("a", {"connector.class": "X"})
-    eventually(lambda: runners["a"].outcome is Outcome.DONE, within=10, what="the leaving of one that is for others now")
+    eventually(lambda: runners["a"].outcome is Outcome.DONE, within=10, what="the end of the runner of a")
     assert runners["b"].is_alive()
     store.remove_connector("b")
     thread.join(10)

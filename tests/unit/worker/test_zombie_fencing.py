@@ -1,3 +1,5 @@
+"""Fencing of the exactly-once source tasks of earlier generations."""
+
 from __future__ import annotations
 
 import threading
@@ -8,7 +10,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, ConnectError, FencedError, KafkaClientError
 from sluiceway.storage.memory import MemoryConfigStore
 from sluiceway.storage.model import ConnectorEntry
-from sluiceway.worker import zombie_fencing as fencing
+from sluiceway.worker import zombie_fencing
 from sluiceway.worker.zombie_fencing import fence_earlier_tasks, fence_source_tasks
 
 FILE_SOURCE = {"connector.class": "FileStreamSource"}
@@ -16,7 +18,7 @@ ENABLED = WorkerConfig.of({"group.id": "g", "exactly.once.source.support": "enab
 
 
 class Writers:
-    """Stands in for TransactionalWriter; ``errors`` are raised by ``fence``, by id, one after the other."""
+    """Stands in for TransactionalWriter. ``fence`` raises the ``errors`` of its id, one at each call."""
 
     def __init__(self) -> None:
         self.fenced: list[str] = []
@@ -44,7 +46,7 @@ class Writer:
 @pytest.fixture
 def writers(monkeypatch: pytest.MonkeyPatch) -> Writers:
     made = Writers()
-    monkeypatch.setattr(fencing, "TransactionalWriter", made)
+    monkeypatch.setattr(zombie_fencing, "TransactionalWriter", made)
     return made
 
 
@@ -62,9 +64,9 @@ def entry(store: MemoryConfigStore) -> ConnectorEntry:
     return found
 
 
-def test_the_ids_of_the_earlier_count_are_fenced_and_the_new_count_is_written(writers: Writers, store: MemoryConfigStore) -> None:
+def test_all_earlier_tasks_are_fenced_and_the_new_task_count_is_written(writers: Writers, store: MemoryConfigStore) -> None:
     fence_earlier_tasks(ENABLED, store, "c")
-    assert writers.fenced == []  # there were none before
+    assert writers.fenced == []  # there were no earlier tasks
     store.put_task_configs("c", [{"t": "0"}, {"t": "1"}, {"t": "2"}])
     fence_earlier_tasks(ENABLED, store, "c")
     assert sorted(writers.fenced) == ["g-c-0", "g-c-1"]
@@ -73,7 +75,7 @@ def test_the_ids_of_the_earlier_count_are_fenced_and_the_new_count_is_written(wr
     assert len(writers.fenced) == writers.closed == 2
 
 
-def test_one_task_after_one_task_fences_itself(writers: Writers, store: MemoryConfigStore) -> None:
+def test_a_single_task_after_a_single_task_fences_itself(writers: Writers, store: MemoryConfigStore) -> None:
     for config in ({"a": "1"}, {"a": "2"}):
         store.put_task_configs("c", [config])
         fence_earlier_tasks(ENABLED, store, "c")
@@ -94,11 +96,11 @@ def test_sinks_are_not_fenced(writers: Writers, store: MemoryConfigStore) -> Non
     assert entry(store).task_count is None
 
 
-def test_a_failure_names_the_id_writes_nothing_and_is_tried_again(writers: Writers, store: MemoryConfigStore) -> None:
+def test_a_failure_names_the_id_writes_no_task_count_and_is_retried(writers: Writers, store: MemoryConfigStore) -> None:
     fence_earlier_tasks(ENABLED, store, "c")
     store.put_task_configs("c", [{"t": "new"}])
     writers.errors["g-c-1"] = [KafkaClientError("not allowed", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED")]
-    with pytest.raises(ConnectError, match=r"Task c-1 .*not allowed.*g-c-1.*restart") as raised:
+    with pytest.raises(ConnectError, match=r"task c-1 .*not allowed.*g-c-1.*restart") as raised:
         fence_earlier_tasks(ENABLED, store, "c")
     assert not isinstance(raised.value, FencedError), "the driver itself is not fenced"
     assert entry(store).pending_fencing
@@ -106,13 +108,13 @@ def test_a_failure_names_the_id_writes_nothing_and_is_tried_again(writers: Write
     assert (entry(store).task_count, entry(store).pending_fencing) == (1, False)
 
 
-def test_a_task_that_starts_at_the_same_moment_is_fenced_after_all(writers: Writers) -> None:
-    writers.errors["g-c-0"] = [FencedError("it was quicker")]
+def test_a_task_that_starts_during_the_fencing_is_fenced_too(writers: Writers) -> None:
+    writers.errors["g-c-0"] = [FencedError("another writer fenced first")]
     fence_source_tasks(ENABLED, "c", 1)
     assert writers.fenced == ["g-c-0"]
 
 
-def test_a_driver_that_was_overtaken_writes_no_count(store: MemoryConfigStore) -> None:
+def test_a_task_count_for_outdated_task_configs_is_refused(store: MemoryConfigStore) -> None:
     with pytest.raises(ConflictError):
         store.put_task_count("c", 5)
     assert entry(store).pending_fencing

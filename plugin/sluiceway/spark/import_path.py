@@ -1,4 +1,7 @@
-"""Keeps Python from importing out of Spark's archives what is installed beside them: zips have no compiled modules."""
+"""Removes Spark's archives from Python's import path where their contents are also installed unpacked.
+
+Zips hold no compiled modules, so imports from them are slow.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,10 @@ _SPARK_ZIP = "pyspark.zip"
 
 
 def without_archives(path: Iterable[str]) -> list[str]:
-    """Return an import path without the archives of a Spark whose files stand unpacked in a folder of that same path.
+    """Return an import path without the archives of a Spark that is also installed as a package in a folder of that path.
 
     Runs on the driver and in local Python workers, before PySpark is imported. spark-submit puts ``pyspark.zip``, Py4J's zip and
-    a jar of its own Spark in front; where PySpark was installed by pip they are copies of what lies around them. Those of any
-    other Spark are left alone.
+    a jar of its Spark first. If pip installed PySpark, these are copies of the package. Archives of any other Spark stay.
     """
     entries = list(path)
     roots = {os.path.realpath(entry) for entry in entries if os.path.isdir(entry)}  # noqa: PTH112 (the path has odd entries)

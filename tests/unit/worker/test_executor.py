@@ -1,4 +1,4 @@
-"""What an executor's Python worker does before a task runs in it."""
+"""Runs a task in an executor's Python worker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sluiceway.worker import executor
 from sluiceway.worker.executor import Assignment, run_partition
 
 
-def test_a_task_finds_the_plugins_of_the_workers_plugin_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_can_import_modules_from_plugin_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a_plugin_of_this_test.py").write_text("NAME = 'found'")
     worker = WorkerConfig.of({"plugin.path": str(tmp_path)})
     spec = TaskSpec(id=TaskId("c", 0), config={}, worker=worker, worker_id="me:1", generation=1, sink=False)
