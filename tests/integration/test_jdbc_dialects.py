@@ -9,7 +9,7 @@ import pytest
 from sluiceway.connectors.jdbc.columns import Kind
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.connection_keys import CONNECTION, ConnectionSettings
-from sluiceway.connectors.jdbc.dialects.base import TableId
+from sluiceway.connectors.jdbc.dialects.sql import TableId
 from sluiceway.connectors.jdbc.tables import TableSelection, columns_of, find_tables
 from sluiceway.errors import ConnectError, RetriableError
 from support.database import PASSWORD, DatabaseForTest

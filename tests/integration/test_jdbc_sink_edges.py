@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sluiceway.connectors.jdbc.dialects.base import TableId
+from sluiceway.connectors.jdbc.dialects.sql import TableId
 from sluiceway.connectors.jdbc.sink.tables import Tables
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema
 from sluiceway.errors import FencedError, RetriableError

@@ -1,4 +1,7 @@
-"""Breaks off looks that nobody goes on with: a paused task would keep a transaction open, and DDL waiting. Executor."""
+"""Detects that a task is no longer polled, so that it can give up its transaction. Runs on the executors.
+
+While a task is paused, an open transaction would block ALTER TABLE and, on PostgreSQL, vacuum.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,22 @@ _CHECK_SECONDS = 5.0
 
 
 class IdleGuard:
-    """Calls ``act`` after so many seconds without a call of the task's. ``act`` never runs while one is going on."""
+    """Calls ``on_idle`` with the idle seconds after ``seconds`` without a poll; never while a poll runs.
 
-    def __init__(self, seconds: float, act: Callable[[float], None]) -> None:
+    ``on_idle`` runs on a thread of this class.
+    """
+
+    def __init__(self, seconds: float, on_idle: Callable[[float], None]) -> None:
         self._seconds = seconds
-        self._act = act
+        self._on_idle = on_idle
         self._lock = threading.Lock()
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self._last = time.monotonic()
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def busy(self) -> Iterator[None]:
-        """A call of the task's."""
+    def polling(self) -> Iterator[None]:
+        """Hold off ``on_idle`` during a poll. The first call starts the thread."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._watch, name="jdbc-source-idle", daemon=True)
             self._thread.start()
@@ -34,14 +40,14 @@ class IdleGuard:
                 self._last = time.monotonic()
 
     def stop(self) -> None:
-        """End the thread; ``act`` is not called any more."""
-        self._over.set()
+        """Stop the thread and wait for it."""
+        self._stopped.set()
         if self._thread is not None:
             self._thread.join()
 
     def _watch(self) -> None:
-        while not self._over.wait(min(self._seconds, _CHECK_SECONDS)):
+        while not self._stopped.wait(min(self._seconds, _CHECK_SECONDS)):
             with self._lock:
                 idle = time.monotonic() - self._last
                 if idle >= self._seconds:
-                    self._act(idle)
+                    self._on_idle(idle)
