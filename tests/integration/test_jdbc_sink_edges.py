@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from sluiceway.connectors.jdbc.dialects.sql import TableId
+from sluiceway.connectors.jdbc.dialects.writer import Writer
 from sluiceway.connectors.jdbc.sink.tables import Tables
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema
 from sluiceway.errors import FencedError, RetriableError
 from support.database import DatabaseForTest
-from support.jdbc_sink import KEYED, person, record, sink
+from support.jdbc_sink import KEYED, Sink, person, record, sink
 
 PEOPLE = "select id, name from people order by id"
 
@@ -32,11 +33,17 @@ class LostAnswer:
         return getattr(self._connection, name)
 
 
+def writer_of(made: Sink) -> Writer:
+    session = made.task._session
+    assert session is not None
+    assert session._connected is not None
+    return session._connected.writer
+
+
 def test_a_commit_whose_answer_is_lost_is_not_made_twice(database: DatabaseForTest) -> None:
     with sink(database, pk_mode="none", auto_create="true") as made:
         made.put(person(0, 1, "a"))
-        writer = made.task._session._writer  # type: ignore[union-attr]
-        assert writer is not None
+        writer = writer_of(made)
         writer.connection = LostAnswer(writer.connection)
         batch = [person(1, 2, "b"), person(2, 3, "c")]
         with pytest.raises(RetriableError):
@@ -50,8 +57,7 @@ def test_a_commit_whose_answer_is_lost_is_not_made_twice(database: DatabaseForTe
 def test_who_was_replaced_while_a_commits_answer_was_lost_writes_nothing(database: DatabaseForTest) -> None:
     with sink(database, pk_mode="none", auto_create="true") as earlier:
         earlier.put(person(0, 1, "a"))
-        writer = earlier.task._session._writer  # type: ignore[union-attr]
-        assert writer is not None
+        writer = writer_of(earlier)
         writer.connection = LostAnswer(writer.connection)
         with pytest.raises(RetriableError):
             earlier.put(person(1, 2, "b"))

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from sluiceway.connectors.jdbc.dialects.mysql.horizon import MySqlHorizon
 from sluiceway.connectors.jdbc.source import table_reader as source_reader
 from sluiceway.connectors.jdbc.source import task as source_task
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
-from sluiceway.connectors.jdbc.dialects.mysql.horizon import MySqlHorizon
 from sluiceway.errors import ConnectError, RetriableError
 from sluiceway.testing import MemoryOffsets
 from sluiceway.testing.running import RunningSource

@@ -26,7 +26,7 @@ _DAY_MICROSECONDS = 86_400_000_000
 
 
 class SemanticType(NamedTuple):
-    """How a plain value becomes a Python value of ``kind``; None for one that every driver takes as it is."""
+    """The conversion of a plain value to a Python value of ``kind``; None for values that every driver takes as they are."""
 
     kind: SinkValue | None
     convert: Convert

@@ -1,4 +1,4 @@
-"""How far a source may read."""
+"""The safe horizon of the source."""
 
 from __future__ import annotations
 
