@@ -1,4 +1,4 @@
-"""The JDBC sink's task where things happen at the wrong moment: a commit whose answer is lost, tables that others change."""
+"""The JDBC sink's task under concurrent changes: lost responses to commits, tables that other tasks change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PEOPLE = "select id, name from people order by id"
 
 
 class LostAnswer:
-    """A driver's connection whose next commit is carried out, and never answered."""
+    """A driver connection whose next commit succeeds, but whose response is lost."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -40,7 +40,7 @@ def writer_of(made: Sink) -> Writer:
     return session._connected.writer
 
 
-def test_a_commit_whose_answer_is_lost_is_not_made_twice(database: DatabaseForTest) -> None:
+def test_a_commit_whose_response_is_lost_is_not_repeated(database: DatabaseForTest) -> None:
     with sink(database, pk_mode="none", auto_create="true") as made:
         made.put(person(0, 1, "a"))
         writer = writer_of(made)
@@ -54,7 +54,7 @@ def test_a_commit_whose_answer_is_lost_is_not_made_twice(database: DatabaseForTe
         assert made.rows("select next_offset from sluiceway_offsets") == [(5,)]
 
 
-def test_who_was_replaced_while_a_commits_answer_was_lost_writes_nothing(database: DatabaseForTest) -> None:
+def test_a_task_that_was_replaced_while_a_commits_response_was_lost_writes_nothing(database: DatabaseForTest) -> None:
     with sink(database, pk_mode="none", auto_create="true") as earlier:
         earlier.put(person(0, 1, "a"))
         writer = writer_of(earlier)

@@ -102,20 +102,23 @@ def semantic_binder(dialect: Dialect, schema_name: str, shift: Shift, field: str
     The function raises DataError for a value that the type does not have.
     """
     semantic = SEMANTIC_TYPES[schema_name]
-    keeps_zone = semantic.zoned and dialect.keeps_zones
-    steps = [semantic.with_zone if keeps_zone else semantic.convert]
-    if schema_name == _ZONED_TIMESTAMP and not keeps_zone:
-        steps.append(lambda moment: shift(moment.astimezone(dt.timezone.utc)))
-    if semantic.kind is not None and semantic.kind in dialect.adapters and not keeps_zone:
-        steps.append(dialect.adapters[semantic.kind])
+    if semantic.zoned and dialect.keeps_zones:
+        convert = semantic.with_zone
+    else:
+        convert = semantic.convert
+        if schema_name == _ZONED_TIMESTAMP:
+            convert = _then(convert, lambda moment: shift(moment.astimezone(dt.timezone.utc)))
+        if semantic.kind is not None and semantic.kind in dialect.adapters:
+            convert = _then(convert, dialect.adapters[semantic.kind])
 
     def bind(value: Any) -> Any:
         try:
-            found = value
-            for step in steps:
-                found = step(found)
+            return convert(value)
         except (ValueError, TypeError, OverflowError, ArithmeticError, KeyError) as error:
             raise DataError(f"Field {field} holds {value!r}, which is not a valid {schema_name}: {error}") from error
-        return found
 
     return bind
+
+
+def _then(first: Convert, second: Convert) -> Convert:
+    return lambda value: second(first(value))
