@@ -1,4 +1,4 @@
-"""The JDBC sink between a real broker and real databases: converters, dead letter queue, deadlocks, lost connections."""
+"""The JDBC sink with a real broker and real databases: converters, dead letter queue, deadlocks, lost connections."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _READY_SECONDS = 30.0
 
 
 class DatabaseServer(abc.ABC):
-    """A server that starts with ``start`` or ``with``. Closing it, or the end of the test run, stops it and deletes its folder."""
+    """A server that starts with ``start`` or ``with``. Closing it, or the end of the run, stops it and deletes its folder."""
 
     name: ClassVar[str]
 

@@ -1,4 +1,4 @@
-"""JdbcSource on SQLite against Connect's contract."""
+"""The JDBC source on SQLite fulfills the contract of source connectors."""
 
 from __future__ import annotations
 
