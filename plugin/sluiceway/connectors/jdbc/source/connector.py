@@ -72,10 +72,7 @@ class JdbcSourceConnector(SourceConnector):
         self._tables = self._find(database)
         log.info("Found %d tables", len(self._tables))
         job = Job("to check for new tables", lambda: self._refresh(database), self._config.table_poll_interval)
-        self._table_monitor = Periodic(
-            f"jdbc-{config.get('name', '')}",
-            [job],
-        )
+        self._table_monitor = Periodic(f"jdbc-{config.get('name', '')}", [job])
         self._table_monitor.start()
 
     def _find(self, database: Database) -> list[TableId]:

@@ -38,7 +38,7 @@ def records_function(
 
     A row has the schema's fields in order, and possibly more: ``width`` values in all. ``incrementing`` is the index of the
     offset's number, ``timestamp`` the index of its timestamp and the conversion to UTC; without both, records have no
-    offset. ``key`` is the schema of the record's key and the indexes of its fields. ``offset_fields`` are added to each offset.
+    offset. ``key`` is the schema of the record's key and its fields' indexes. ``offset_fields`` are added to each offset.
     """
     # Attributes are set one by one, because calls of constructors would cost more than all the rest.
     code = Code(SourceRecord=SourceRecord, Struct=Struct, new=object.__new__)

@@ -72,23 +72,14 @@ def shape_of(
     by_name = {column.name: column for column in columns}
     check_types(by_name, incrementing, stamps, name)
     select = SelectBuilder(
-        dialect,
-        columns,
-        table=table,
-        query=config.query,
-        suffix=config.query_suffix,
-        incrementing=incrementing,
-        timestamps=stamps,
-        zone=zone,
+        dialect, columns, table, config.query, suffix=config.query_suffix, incrementing=incrementing, timestamps=stamps, zone=zone
     )
     schema = row_schema(None if table is None else table.table, columns, config.mapping)
     converters = [converter(dialect, column.type, config.mapping, zone) for column in columns]
     number_column = incrementing if snapshot is None else snapshot.range.column
     number = names.index(number_column) if number_column else None
     time = len(columns) if stamps else None
-    keys = tuple(index for index, column in enumerate(columns) if column.primary_key) if config.deletes_interval else ()
-    if config.deletes_interval and not keys:
-        raise ConnectError(f"{name} has no primary key to find deleted rows by. Add one, or set sluiceway.deletes.interval.ms=0.")
+    keys = _key_indexes(columns, name) if config.deletes_interval else ()
     key_schema = row_schema(None, [columns[index] for index in keys], config.mapping) if keys else None
     instant = moment_of(UTC if not stamps or by_name[stamps[0]].type.zoned else zone)
     topic = config.topic_prefix + ("" if table is None else table.table)
@@ -106,6 +97,14 @@ def shape_of(
     fraction = min((by_name[stamp].type.fraction for stamp in stamps), default=6)
     moment = None if time is None else lambda row: instant(_datetime(row[time]))
     return Shape(tuple(columns), select, make, incrementing, number, moment, fraction, key_schema, keys, topic)
+
+
+def _key_indexes(columns: Sequence[Column], name: str) -> tuple[int, ...]:
+    """Return the indexes of the primary key's columns. Raises ConnectError if there are none."""
+    keys = tuple(index for index, column in enumerate(columns) if column.primary_key)
+    if not keys:
+        raise ConnectError(f"{name} has no primary key to find deleted rows by. Add one, or set sluiceway.deletes.interval.ms=0.")
+    return keys
 
 
 def _datetime(value: Any) -> Any:
