@@ -89,7 +89,7 @@ def config_of(server: DatabaseForTest, table: str, *, schemas: bool, mode: str, 
 
 
 def run_task(config: dict[str, str], bootstrap: str, answer: multiprocessing.Queue[tuple[float, int, float]], rows: int) -> None:
-    """What our process does: run the task until it has sent so many rows, and say how long that took and how much memory."""
+    """Run the task until it has sent this many rows; report the time and memory that it took. Runs in a process of its own."""
     with RunningTask(config, {"bootstrap.servers": bootstrap}, bounded=True) as task:
         task.wait_for(State.RUNNING, within=GIVE_UP_SECONDS)
         began, most = time.monotonic(), 0
