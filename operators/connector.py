@@ -31,8 +31,9 @@ from sluiceway.provider.lineage.datasets import Lineage, lineage
 from sluiceway.provider.lineage.openlineage import LineageMixin
 from sluiceway.provider.links import ConnectorRestLink, publish
 from sluiceway.provider.progress.cluster_view import DriverSeen
-from sluiceway.provider.progress.position import LONGEST, Moved, Position
-from sluiceway.provider.progress.progress_log import MovementWatch
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.provider.progress.progress_log import ProgressLog
+from sluiceway.provider.progress.run_summary import MAX_CHANGES, RunSummary
 from sluiceway.provider.settings import Settings
 from sluiceway.provider.triggers.conditions import RestCondition
 from sluiceway.storage.model import ConnectorEntry
@@ -139,11 +140,11 @@ class ConnectorOperator(LineageMixin, DriverOperator):
                 if link.ensure_paused(name, is_paused):
                     self.log.info("[%s|worker] Target state PAUSED, since the DAG is paused", name)
 
-            with MovementWatch(name, link, settings.progress_interval) as watch:
+            with ProgressLog(name, link, settings.progress_interval) as watch:
                 end = self._run(context, settings, hook, is_paused, see_to_target_state)
         if self._killed:
             raise AirflowException(f"Connector {name}: the task was told to end.")
-        moved = watch.moved(end.records)
+        moved = watch.summary(end.records)
         self.log.info("[%s|worker] Moved %s", name, moved)
 
         def resumed() -> bool:
@@ -173,8 +174,8 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         bounded = backfill or (bool(entry) and not hosted and (self.mode or DagKeys.parse(config).mode) == MICRO_BATCH)
         end = End(0, None, False) if hosted or entry is None else self._end_elsewhere(link.driver(name), began)
         self._go_on(context, link, name, end, bounded=bounded)
-        before = Position([(p, o) for p, o in began["offsets"]], began["count"]) if began else None
-        moved = Moved.between(before, link.position(name), time.time() - began["time"] if began else 0.0)
+        before = ConnectorProgress([(p, o) for p, o in began["offsets"]], began["count"]) if began else None
+        moved = RunSummary.between(before, link.progress(name), time.time() - began["time"] if began else 0.0)
         if backfill:
             link.end_backfill(name)
         return self._done(context, worker, link, config, moved, bounded=bounded)
@@ -255,14 +256,14 @@ class ConnectorOperator(LineageMixin, DriverOperator):
             self.log.info("[%s|worker] Submitted as %s", name, self.submit_job(context))
         else:
             return
-        position = link.position(name) or Position()
+        position = link.progress(name) or ConnectorProgress()
         generation = driver.generation - 1 if driver.lives else driver.generation
         began = {
             "name": name,
             "generation": generation,
             "time": time.time(),
             "count": position.count,
-            "offsets": [list(each) for each in position.offsets[:LONGEST]],
+            "offsets": [list(each) for each in position.offsets[:MAX_CHANGES]],
         }
         self._wait_deferred(settings, RestCondition(name, generation, time.time() + _APPEARS_SECONDS), {"began": began})
 
@@ -344,7 +345,7 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         return False
 
     def _done(
-        self, context: Context, worker: WorkerConfig, link: Link, config: Mapping[str, str], moved: Moved, *, bounded: bool
+        self, context: Context, worker: WorkerConfig, link: Link, config: Mapping[str, str], moved: RunSummary, *, bounded: bool
     ) -> dict[str, Any]:
         """Return what was moved, as XCom, and tell of it by asset events."""
         alias = connector_alias(self.connector)

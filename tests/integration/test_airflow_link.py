@@ -1,4 +1,4 @@
-"""What operators, sensors and triggers ask of a real Kafka: positions, lag, records since a time, a backfill's connector."""
+"""Tests of what operators, sensors and triggers read from a real Kafka: progress, records since a time, a backfill."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def test_a_sinks_lag_counts_what_it_has_not_committed(worker: WorkerConfig, topi
     with _herder(worker) as herder:
         herder.create(name, config, TargetState.STOPPED)
         link = KafkaLink(worker)
-        before = link.position(name)
+        before = link.progress(name)
         assert before is not None
         assert (before.lag, before.count, list(before.offsets)) == (3, 0, [])
         herder.alter_offsets(name, [({"kafka_topic": topic, "kafka_partition": 0}, {"kafka_offset": 2})])
-    assert link.meter(name)().lag == 1
-    after = link.position(name)
+    assert link.progress_reader(name)().lag == 1
+    after = link.progress(name)
     assert after is not None
     assert (after.count, list(after.offsets)) == (2, [({"kafka_partition": 0, "kafka_topic": topic}, {"kafka_offset": 2})])
-    assert link.position("none") is None
+    assert link.progress("none") is None
 
 
 def test_records_are_counted_from_a_time_on(worker: WorkerConfig, topic: str) -> None:
@@ -92,7 +92,7 @@ def test_a_backfills_connector_begins_at_its_window_and_leaves_nothing(
     entry = link.entry(backfill.name)
     assert entry is not None
     assert entry.target_state is TargetState.STARTED
-    position = link.position(backfill.name)
+    position = link.progress(backfill.name)
     assert position is not None
     assert position.lag == 2, "yesterday's record and today's"
     link.begin_backfill(backfill)  # a retry

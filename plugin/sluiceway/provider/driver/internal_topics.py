@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
 
-from sluiceway.config.connector import NAME
+from sluiceway.config.connector import NAME, overrides, sink_topics
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import NotFoundError
 from sluiceway.herder.offset_edits import as_edits
@@ -16,8 +16,9 @@ from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
 from sluiceway.provider.driver.backfill import Backfill, has_own_group
 from sluiceway.provider.progress.cluster_view import DriverSeen, open_view
-from sluiceway.provider.progress.meter import Meter
-from sluiceway.provider.progress.position import Position
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.provider.progress.probe import KafkaProbe
+from sluiceway.provider.progress.probe_request import probe_request, resolve_client_keys
 from sluiceway.storage.interfaces import ConfigStore, StatusStore
 from sluiceway.storage.model import ConnectorEntry, State, Status, TargetState, TaskId
 
@@ -48,11 +49,11 @@ class Link(Protocol):
         One that is to be paused or stopped becomes that, since no driver is left to say so.
         """
 
-    def position(self, name: str) -> Position | None:
-        """Return where a connector stands; None if there is none of that name."""
+    def progress(self, name: str) -> ConnectorProgress | None:
+        """Return a connector's progress with its offsets; None if there is no such connector."""
 
-    def meter(self, name: str) -> Callable[[], Position]:
-        """Return what tells where a connector stands, cheaply, again and again; a source's offsets are not among it."""
+    def progress_reader(self, name: str) -> Callable[[], ConnectorProgress]:
+        """Return a function that measures a connector repeatedly over one connection, without a source's offsets."""
 
     def topics(self, name: str) -> list[str]:
         """Return the topics that a connector was seen to use."""
@@ -110,9 +111,9 @@ class KafkaLink:
             elif entry is not None and entry.target_state is TargetState.STOPPED:
                 herder.stop(name)
 
-    def position(self, name: str) -> Position | None:
+    def progress(self, name: str) -> ConnectorProgress | None:
         with open_view(self._worker) as view:
-            return None if view.entry(name) is None else view.position(name)
+            return None if view.entry(name) is None else view.progress(name)
 
     def topics(self, name: str) -> list[str]:
         from sluiceway.storage.status_backing_store import KafkaStatusStore
@@ -124,21 +125,22 @@ class KafkaLink:
         finally:
             store.stop()
 
-    def meter(self, name: str) -> Callable[[], Position]:
+    def progress_reader(self, name: str) -> Callable[[], ConnectorProgress]:
         entry = self.entry(name)
         if entry is None:
             raise NotFoundError(f"Connector {name} not found")
-        meter = Meter(self._worker, name, entry.config or {})
+        config = resolve_client_keys(self._worker, entry.config or {})
+        probe = KafkaProbe(self._worker, overrides(config, "admin"))
         topics: tuple[float, list[str]] = (float("-inf"), [])
 
-        def look() -> Position:
+        def read() -> ConnectorProgress:
             nonlocal topics
-            # A source may begin to write to another topic at any time, but reading the status topic is the dearer part.
+            # A source may write to a new topic at any time, but reading the status topic costs more than the offsets.
             if time.monotonic() - topics[0] >= (_TOPICS_SECONDS if topics[1] else 0.0):
                 topics = time.monotonic(), self.topics(name)
-            return meter.read(topics[1])
+            return probe.progress(probe_request(name, config, self._worker, topics[1], own_admin=True))
 
-        return look
+        return read
 
     def driver(self, name: str) -> DriverSeen:
         with open_view(self._worker) as view:
@@ -159,9 +161,9 @@ class KafkaLink:
                 herder.create(backfill.name, backfill.config, TargetState.STOPPED)
             # One that is stopped was left by a try that came to an end before it had said where to begin.
             if backfill.sink:
-                starts = Meter(self._worker, backfill.name, backfill.config).offsets_at(
-                    herder.topics(backfill.of), backfill.start
-                )
+                config = resolve_client_keys(self._worker, backfill.config)
+                topics = sink_topics(config, herder.topics(backfill.of))
+                starts = KafkaProbe(self._worker, overrides(config, "admin")).offsets_at(topics, backfill.start)
                 if starts:  # else none of its topics is there yet
                     herder.alter_offsets(backfill.name, as_edits(starts))
             herder.resume(backfill.name)

@@ -14,7 +14,7 @@ from airflow.triggers.base import BaseEventTrigger, BaseTrigger, TriggerEvent
 from sluiceway.errors import ConnectError
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.progress.cluster_view import Cluster, ClusterView, SharedViews
-from sluiceway.provider.progress.position import Position
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.triggers.conditions import Condition, from_dict, to_dict
 from sluiceway.provider.triggers.lag_gate import LagGate
 from sluiceway.storage.model import TargetState
@@ -34,11 +34,11 @@ class _Looking:
         self._log = log
 
     async def __aenter__(self) -> _Looking:
-        _VIEWS.take(self._cluster)
+        _VIEWS.acquire(self._cluster)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.shield(asyncio.to_thread(_VIEWS.give_back, self._cluster))
+        await asyncio.shield(asyncio.to_thread(_VIEWS.release, self._cluster))
 
     async def looks(self, look: Callable[[ClusterView], T]) -> AsyncIterator[T]:
         """Yield what a look shows, again and again; an outage is waited for, and said."""
@@ -115,12 +115,12 @@ class LagTrigger(BaseEventTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         gate = LagGate(self.at_least, self.patience)
 
-        def look(view: ClusterView) -> tuple[Position, bool, bool]:
+        def look(view: ClusterView) -> tuple[ConnectorProgress, bool, bool]:
             entry = view.entry(self.connector)
             resting = entry is not None and entry.target_state is not TargetState.STARTED
-            return view.position(self.connector), view.driver(self.connector).lives, resting
+            return view.progress(self.connector), view.driver(self.connector).lives, resting
 
         async with _Looking(Cluster(self.worker_file), self.interval, self.log) as looking:
-            async for position, running, resting in looking.looks(look):
-                if gate.opens(position.lag, position.count, running=running, resting=resting):
-                    yield TriggerEvent({"connector": self.connector, "lag": position.lag})
+            async for progress, running, resting in looking.looks(look):
+                if gate.opens(progress.lag, progress.count, running=running, resting=resting):
+                    yield TriggerEvent({"connector": self.connector, "lag": progress.lag})

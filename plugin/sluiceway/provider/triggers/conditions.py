@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
 from sluiceway.errors import NotFoundError
-from sluiceway.provider.progress.cluster_view import DriverSeen
-from sluiceway.provider.progress.observation import Observation
-from sluiceway.provider.progress.position import Position
+from sluiceway.provider.progress.cluster_view import ConnectorStates, DriverSeen
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.storage.model import ConnectorEntry, State, TargetState
 
 
@@ -20,11 +19,11 @@ class View(Protocol):
 
     def entry(self, name: str) -> ConnectorEntry | None: ...
 
-    def observe(self, name: str) -> Observation: ...
+    def states(self, name: str) -> ConnectorStates: ...
 
     def driver(self, name: str) -> DriverSeen: ...
 
-    def position(self, name: str) -> Position: ...
+    def progress(self, name: str) -> ConnectorProgress: ...
 
     def records_since(self, topic: str, milliseconds: int) -> int | None: ...
 
@@ -57,7 +56,7 @@ class StateCondition:
 
     def check(self, view: View) -> Answer:
         try:
-            seen = view.observe(self.connector)
+            seen = view.states(self.connector)
         except NotFoundError:
             return Answer(False, "the connector does not exist yet")
         failed = bool(seen.states() & {State(each) for each in self.fail_on})
@@ -75,7 +74,7 @@ class LagCondition:
 
     def check(self, view: View) -> Answer:
         try:
-            lag = view.position(self.connector).lag
+            lag = view.progress(self.connector).lag
         except NotFoundError:
             return Answer(False, "the connector does not exist yet")
         if lag is None:
@@ -96,7 +95,7 @@ class OffsetsCondition:
 
     def check(self, view: View) -> Answer:
         try:
-            stored = {_key(partition): offset or {} for partition, offset in view.position(self.connector).offsets}
+            stored = {_key(partition): offset or {} for partition, offset in view.progress(self.connector).offsets}
         except NotFoundError:
             return Answer(False, "the connector does not exist yet")
         waiting = [each for each in self.offsets if not _reached(stored.get(_key(each["partition"]), {}), each["offset"])]
