@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.exceptions import AirflowException
-from airflow.sdk.exceptions import AirflowRescheduleException
+from airflow.sdk.exceptions import AirflowException, AirflowRescheduleException
 
 from sluiceway.operators import ApplicationOperator
+from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.settings import Settings
 
 
@@ -40,7 +40,7 @@ def _run(tmp_path: Path, hook: _Submit, dag: SimpleNamespace) -> ApplicationOper
         def _settings(self) -> Settings:
             return Settings(worker_properties=path, pause_poll_interval=0.01, settle_time=1)
 
-        def _get_hook(self) -> Any:
+        def _submit_hook(self, submission: Submission) -> Any:
             return hook
 
     operator = Staged(task_id="run", application_name="small")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
@@ -108,5 +108,5 @@ def test_a_config_that_is_refused_fails_and_says_why(cluster: Cluster) -> None:
         cluster.run(CreateConnectorOperator, config={"name": "d", "connector.class": "FileStreamSource"})
     with pytest.raises(AirflowException, match="Connector none"):
         cluster.run(PauseConnectorOperator, connector="none")
-    with pytest.raises(ValueError, match="initial_state is one of RUNNING"):
+    with pytest.raises(ValueError, match="initial_state must be one of RUNNING"):
         cluster.run(CreateConnectorOperator, config=CONFIG, initial_state="STARTED")

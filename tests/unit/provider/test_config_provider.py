@@ -77,7 +77,7 @@ def test_a_uri_holds_the_whole_connection() -> None:
         ("${airflow:db:pasword}", "has no field 'pasword'"),
         ("${airflow:none:password}", "^Airflow has no connection 'none'"),
         ("${airflow:variable:NONE}", "^Airflow has no variable 'NONE'"),
-        ("${airflow:password}", "is \\$\\{airflow:<connection id>:<field>\\}"),
+        ("${airflow:password}", "must be \\$\\{airflow:<connection id>:<field>\\}"),
     ],
 )
 @pytest.mark.usefixtures("masked")

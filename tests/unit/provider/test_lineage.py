@@ -94,7 +94,7 @@ def openlineage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facet, lambda namespace, name: DataSet(namespace, name))
 
 
-class _Link:
+class _Topics:
     def __init__(self, config: dict[str, str] | None) -> None:
         self.config = config
 
@@ -108,7 +108,7 @@ def _with(operator: Any, link: Any) -> Any:
             return WorkerConfig.of({"bootstrap.servers": BOOTSTRAP})
 
     operator._settings = _Settings
-    operator._link = lambda worker: link
+    operator._internal_topics = lambda worker: link
     return operator
 
 
@@ -124,7 +124,7 @@ def test_an_operator_names_both_ends_before_it_runs_and_after() -> None:
 @pytest.mark.usefixtures("openlineage")
 def test_a_generated_dags_operator_asks_the_config_topic() -> None:
     config = {"connector.class": "FileStreamSink", "file": "/out", "topics": "log"}
-    found = _with(SinkConnectorOperator(task_id="t", connector="c"), _Link(config)).get_openlineage_facets_on_start()
+    found = _with(SinkConnectorOperator(task_id="t", connector="c"), _Topics(config)).get_openlineage_facets_on_start()
     assert found == _OperatorLineage([_kafka("log")], [DataSet("file", "/out")])
 
 
@@ -134,7 +134,7 @@ def test_what_is_not_known_is_not_told_and_fails_nothing() -> None:
         def entry(self, name: str) -> None:
             raise ConnectError("Kafka is away")
 
-    for link in (_Link(None), _Away()):
+    for link in (_Topics(None), _Away()):
         assert _with(SinkConnectorOperator(task_id="t", connector="c"), link).get_openlineage_facets_on_start() is None
 
 

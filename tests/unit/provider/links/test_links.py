@@ -47,7 +47,7 @@ def test_a_link_that_cannot_be_stored_stops_no_connector(operator: Any, caplog: 
             raise AirflowRuntimeError(ErrorResponse(error=ErrorType.API_SERVER_ERROR))
 
     publish(operator, _Refusing())
-    assert "is not shown yet" in caplog.text
+    assert "is missing until the task ends" in caplog.text
 
 
 def test_the_submit_hook_learns_of_the_ui_from_the_drivers_log(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 from sluiceway.errors import KafkaClientError, NotFoundError
 from sluiceway.provider.progress.observation import Observation
 from sluiceway.provider.settings import Settings
-from sluiceway.provider.triggers.conditions import Answer, Condition
+from sluiceway.provider.triggers.conditions import Condition, ConditionResult
 from sluiceway.sensors import ConnectorStateSensor, base
 from sluiceway.storage.model import State
 
@@ -32,7 +32,7 @@ class View:
 
 def _poke(seen: Observation | Callable[[], Observation], **kwargs: Any) -> bool:
     class Staged(ConnectorStateSensor):
-        def _look(self, condition: Condition) -> Answer:
+        def _check(self, condition: Condition) -> ConditionResult:
             return condition.check(View(seen))
 
     return Staged(task_id="s", connector="c", **kwargs).poke({})  # type: ignore[typeddict-item]
@@ -99,7 +99,7 @@ def test_a_look_that_is_rescheduled_never_comes_before_the_scheduler_has_heard_o
 
 def test_a_deferred_wait_begins_even_while_kafka_is_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class Staged(ConnectorStateSensor):
-        def _look(self, condition: Condition) -> Answer:
+        def _check(self, condition: Condition) -> ConditionResult:
             raise KafkaClientError("no broker", "_TRANSPORT")
 
     monkeypatch.setattr(base, "read_settings", lambda: Settings(worker_properties=tmp_path / "w"))

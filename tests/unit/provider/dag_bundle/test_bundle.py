@@ -67,7 +67,7 @@ def test_while_kafka_is_out_of_reach_the_dags_stay(tmp_path: Path, caplog: pytes
     bundle.topic = None
     bundle.refresh()
     assert bundle.files() == ["connector-a.py"]
-    assert "stay as they are until this is over: Cannot reach Kafka" in caplog.text
+    assert "keeps its present DAGs until Kafka answers: Cannot reach Kafka" in caplog.text
 
 
 def test_a_kafka_that_is_away_is_asked_ever_more_seldom_and_warned_of_once(
@@ -84,18 +84,18 @@ def test_a_kafka_that_is_away_is_asked_ever_more_seldom_and_warned_of_once(
         bundle.refresh()
         asked += [now] * (bundle.reads - before)
     assert asked == [0, 10, 30, 70, 130, 190]
-    assert caplog.text.count("stay as they are") == 1
+    assert caplog.text.count("keeps its present DAGs") == 1
     bundle.topic, now = {"connector-a.py": "1"}, 250.0
     bundle.refresh()
     bundle.refresh()
     assert (bundle.reads, bundle.files()) == (len(asked) + 2, ["connector-a.py"])
-    assert "follow the config topic again" in caplog.text
+    assert "reads the config topic again" in caplog.text
 
 
 def test_a_dag_processor_does_not_wait_for_a_kafka_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = tmp_path / "worker.properties"
     worker.write_text("bootstrap.servers=127.0.0.1:1\n")
-    monkeypatch.setattr("sluiceway.provider.dag_bundle.bundle._PATIENCE", 0.5)
+    monkeypatch.setattr("sluiceway.provider.dag_bundle.bundle._REFRESH_TIMEOUT_SECONDS", 0.5)
     bundle = ConnectorDagBundle(name="connectors", refresh_interval=30, worker_properties=str(worker))
     bundle.base_dir = tmp_path / "bundle"
     began = time.monotonic()

@@ -12,8 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.exceptions import AirflowException
-from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, TaskDeferred
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowRescheduleException, TaskDeferred
 
 from sluiceway.errors import InvalidConfigError
 from sluiceway.operators import ConnectorOperator, SinkConnectorOperator, SourceConnectorOperator
@@ -57,7 +56,7 @@ class Kafka:
         self.target = TargetState.PAUSED
         return True
 
-    def mark_dead(self, name: str) -> None:
+    def mark_unassigned(self, name: str) -> None:
         self.dead.append(name)
 
     def position(self, name: str) -> Position | None:
@@ -73,10 +72,10 @@ class Kafka:
     def driver(self, name: str) -> DriverSeen:
         return self.seen
 
-    def begin_backfill(self, backfill: Backfill) -> None:
+    def create_backfill(self, backfill: Backfill) -> None:
         self.backfills.append(("begin", backfill.name))
 
-    def end_backfill(self, name: str) -> None:
+    def delete_backfill(self, name: str) -> None:
         self.backfills.append(("end", name))
 
 
@@ -103,7 +102,7 @@ class SparkSubmit:
         if self.exit_code:
             raise AirflowException(f"Cannot execute: spark-submit. Error code is: {self.exit_code}.")
 
-    def leave_the_driver(self) -> None:
+    def detach_from_driver(self) -> None:
         self.left = True
 
     def on_kill(self) -> None:
@@ -158,10 +157,10 @@ class Stage:
                     pause_linger=stage.linger,
                 )
 
-            def _link(self, worker: object) -> Kafka:
+            def _internal_topics(self, worker: object) -> Kafka:
                 return stage.kafka
 
-            def _get_hook(self) -> SparkSubmit:
+            def _submit_hook(self, submission: object) -> SparkSubmit:
                 stage.started = True
                 return stage.hook
 
@@ -245,7 +244,7 @@ def test_a_hand_written_dag_takes_the_connector_from_the_generated_one() -> None
 
 def test_the_generated_dag_does_not_take_it_back() -> None:
     stage = Stage(Kafka({**SOURCE, "airflow.dag": "mine"}))
-    with pytest.raises(AirflowFailException, match="run by DAG mine"):
+    with pytest.raises(AirflowFailException, match="DAG mine runs it"):
         stage.run()
     assert (stage.started, stage.kafka.written) == (False, [])
 
@@ -328,7 +327,7 @@ def test_a_task_that_is_killed_while_it_waits_for_a_resume_ends_at_once() -> Non
 
     stage.hook = SparkSubmit(drive)
     stage.linger = 60.0
-    with pytest.raises(AirflowException, match="told to end"):
+    with pytest.raises(AirflowException, match="Airflow ended the task"):
         stage.run()
 
 
@@ -421,7 +420,7 @@ def test_a_task_that_is_told_to_end_ends_spark_submit_and_fails() -> None:
         return 143
 
     stage.hook._drive = drive
-    with pytest.raises(AirflowException, match="told to end"):
+    with pytest.raises(AirflowException, match="Airflow ended the task"):
         stage.run()
     assert stage.hook.killed
     assert stage.kafka.dead == []
@@ -491,7 +490,7 @@ def test_a_file_with_several_connectors_needs_a_name(tmp_path: Path) -> None:
     path = tmp_path / "two.json"
     path.write_text('[{"name": "c", "topic": "t"}, {"name": "d", "topic": "t"}]')
     stage = Stage(Kafka(None), connector=None, config=str(path))
-    with pytest.raises(AirflowException, match=r"holds 2 connectors \(c, d\): say which one"):
+    with pytest.raises(AirflowException, match=r"holds 2 connectors \(c, d\)\. Select one"):
         stage.run()
     assert not stage.started
 
@@ -500,7 +499,7 @@ def test_the_dag_may_choose_the_mode() -> None:
     Stage(Kafka(SOURCE), lambda: 0, mode="micro-batch").operator.execute(
         Stage(Kafka(SOURCE)).airflow.context() | {"outlet_events": Events()}
     )
-    with pytest.raises(ValueError, match="mode is 'long-running' or 'micro-batch'"):
+    with pytest.raises(ValueError, match="mode must be 'long-running' or 'micro-batch'"):
         Stage(Kafka(SOURCE), mode="streaming")
 
 
@@ -537,7 +536,7 @@ def test_a_backfill_that_failed_keeps_its_connector_for_the_retry() -> None:
 
 def test_a_source_that_takes_nothing_from_the_run_is_not_backfilled() -> None:
     stage = Stage(Kafka(BATCH))
-    with pytest.raises(AirflowFailException, match="each run would move everything"):
+    with pytest.raises(AirflowFailException, match="each run would move all records"):
         stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN})
     assert not stage.started
 
@@ -587,10 +586,10 @@ def test_a_driver_that_was_never_heard_of_has_moved_nothing_and_fails_the_task()
     stage = Stage(kafka, deferrable=True)
     stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
     deferred = _deferred(stage)
-    event = {"met": True, "failed": False, "seen": "its driver is gone"}
+    event = {"met": True, "failed": False, "seen": "the driver has ended"}
     with pytest.raises(AirflowException, match="died") as raised:
         stage.operator.after_wait(stage.airflow.context(), event, **(deferred.kwargs or {}))
-    assert "Nothing was heard" in str(raised.value.__cause__)
+    assert "No driver started" in str(raised.value.__cause__)
     kafka.seen = DriverSeen(False, 5)
     context = stage.airflow.context() | {"outlet_events": Events()}
     assert stage.operator.after_wait(context, event, **(deferred.kwargs or {}))["records"] is None
@@ -608,7 +607,7 @@ def test_a_backfill_in_cluster_mode_is_waited_for_by_its_own_name_and_removed_in
     assert raised.value.trigger.condition["connector"] == name
     kafka.seen = DriverSeen(False, 1)
     context = stage.airflow.context() | {"dag_run": _RUN, "outlet_events": Events()}
-    event = {"met": True, "failed": False, "seen": "its driver is gone"}
+    event = {"met": True, "failed": False, "seen": "the driver has ended"}
     stage.operator.after_wait(context, event, **(raised.value.kwargs or {}))
     assert kafka.backfills == [("begin", name), ("end", name)]
 
@@ -648,7 +647,7 @@ def test_after_the_wait_a_task_goes_on_as_after_a_driver_of_its_own(
     kafka.seen = DriverSeen(False, 5, clean)
     stage = Stage(kafka)
     context = stage.airflow.context() | {"outlet_events": Events()}
-    event = {"met": True, "failed": False, "seen": "its driver is gone"}
+    event = {"met": True, "failed": False, "seen": "the driver has ended"}
     if outcome is None:
         assert stage.operator.after_wait(context, event)["records"] is None
         return

@@ -12,7 +12,6 @@ from sluiceway.config.variables import HANDED_OVER, resolver, worker_overrides
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.provider.config_provider import environment
-from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.run_variables import NAMES, is_backfill, run_variables
 
 PROPERTIES = {"config.providers": "airflow", "config.providers.airflow.class": "AirflowConfigProvider"}
@@ -48,7 +47,7 @@ def test_the_driver_gets_the_runs_values_and_they_are_no_secrets(monkeypatch: py
     assert masked == []
 
 
-@pytest.mark.parametrize(("name", "why"), [("ds", "known only while a DAG runs"), ("today", "has no variable 'today'")])
+@pytest.mark.parametrize(("name", "why"), [("ds", "available only while a DAG runs"), ("today", "has no variable 'today'")])
 def test_outside_of_a_run_there_is_no_such_value(name: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         resolver(WorkerConfig.of(PROPERTIES)).resolve({"x": f"${{airflow:run:{name}}}"})
@@ -65,50 +64,3 @@ def test_only_a_backfills_run_is_one() -> None:
     assert is_backfill({"dag_run": _run(run_type="backfill")})
     assert not is_backfill({"dag_run": _run()})
     assert not is_backfill({})
-
-
-# Backfills.
-
-WINDOW = run_variables({"dag_run": _run(data_interval_start=START, data_interval_end=END)})
-
-
-def test_a_sinks_backfill_has_a_name_a_group_and_a_window_of_its_own() -> None:
-    live = {
-        "name": "c",
-        "topics": "t",
-        "consumer.override.group.id": "mine",
-        "transforms": "a",
-        "predicates": "p",
-        "sluiceway.application": "x",
-    }
-    backfill = Backfill.plan("c", live, WINDOW)
-    assert (backfill.name, backfill.of, backfill.start) == ("c.backfill.1714521600000", "c", 1714521600000)
-    config = backfill.config
-    assert "consumer.override.group.id" not in config
-    assert "sluiceway.application" not in config
-    assert (config["name"], config["airflow.dag"], config["airflow.mode"]) == (backfill.name, "c.backfill", "micro-batch")
-    assert (config["transforms"], config["predicates"]) == ("sluicewayWindow,a", "sluicewayWindow,p")
-    assert config["predicates.sluicewayWindow.to.ms"] == "1714608000000"
-
-
-def test_a_sinks_backfill_has_a_group_of_its_own_even_if_the_workers_consumers_have_one() -> None:
-    backfill = Backfill.plan("c", {"topics": "t"}, WINDOW)
-    shared = WorkerConfig.of({"consumer.group.id": "shared"})
-    own = backfill.for_worker(shared)
-    assert own.config == {**backfill.config, "consumer.override.group.id": f"connect-{backfill.name}"}
-    assert backfill.for_worker(WorkerConfig.of({})) == backfill
-    source = Backfill.plan("c", {"query": "where day = '${airflow:run:ds}'"}, WINDOW)
-    assert source.for_worker(shared) == source
-
-
-def test_a_sources_backfill_is_bounded_by_its_own_config() -> None:
-    backfill = Backfill.plan("c", {"query": "where day = '${airflow:run:ds}'"}, WINDOW)
-    assert "transforms" not in backfill.config
-    with pytest.raises(ConfigError, match="takes nothing from the run"):
-        Backfill.plan("c", {"query": "${airflow:variable:ds}"}, WINDOW)
-
-
-def test_a_window_without_length_is_refused() -> None:
-    moment = run_variables({"dag_run": _run(data_interval_start=START, data_interval_end=START)})
-    with pytest.raises(ConfigError, match="has no length"):
-        Backfill.plan("c", {"topics": "t"}, moment)

@@ -95,7 +95,7 @@ def test_the_connections_properties_win_over_the_worker_files(stored: Any) -> No
 
 
 def test_a_client_needs_an_address(stored: Any) -> None:
-    with pytest.raises(ConfigError, match="a_cluster names no REST API"):
+    with pytest.raises(ConfigError, match="'a_cluster' has no REST API address"):
         stored().get_conn()
 
 

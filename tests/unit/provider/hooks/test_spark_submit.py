@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.exceptions import AirflowException
 from airflow.providers.apache.spark.hooks import spark_submit
+from airflow.sdk.exceptions import AirflowException
 
 from sluiceway.config.properties import parse_properties
 from sluiceway.config.variables import HANDED_OVER
@@ -74,7 +74,7 @@ def test_a_driver_in_a_cluster_gets_its_secrets_by_a_file_that_is_gone_afterward
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, master: str, prefix: str
 ) -> None:
     staged = _Seen(monkeypatch, tmp_path, master, "cluster")
-    staged.hook.leave_the_driver()
+    staged.hook.detach_from_driver()
     seen = staged.submit()
     assert parse_properties(seen["file"]) == {f"{prefix}.{HANDED_OVER}": SECRET}
     assert stat.S_IMODE(seen["mode"]) == 0o600
@@ -107,6 +107,6 @@ def test_a_spark_submit_that_leaves_its_driver_to_kubernetes_has_not_failed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     staged = _Seen(monkeypatch, tmp_path, "k8s://https://api:6443", "cluster")
-    staged.hook.leave_the_driver()
+    staged.hook.detach_from_driver()
     staged.submit()
     assert staged.hook.exit_code == 0

@@ -13,15 +13,15 @@ from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.position import Position
 from sluiceway.provider.triggers.conditions import (
     Condition,
+    DriverEndedCondition,
     LagCondition,
     OffsetsCondition,
     RecordsCondition,
-    RestCondition,
     StateCondition,
     from_dict,
     to_dict,
 )
-from sluiceway.provider.triggers.lag_gate import LagGate
+from sluiceway.provider.triggers.lag_trigger import LagGate
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 
@@ -98,18 +98,20 @@ SOON, PAST = time.time() + 1000, 0.0
 @pytest.mark.parametrize(
     ("condition", "driver", "target", "rests"),
     [
-        (RestCondition("c", 3, SOON), DriverSeen(False, 3), "STARTED", False),  # submitted, not there yet
-        (RestCondition("c", 3, PAST), DriverSeen(False, 3), "STARTED", True),  # it never came
-        (RestCondition("c", 3, SOON), DriverSeen(True, 4), "STARTED", False),
-        (RestCondition("c", 3, SOON), DriverSeen(False, 4), "STARTED", True),  # came and went
-        (RestCondition("c", 3, SOON), DriverSeen(True, 4), "PAUSED", False),  # drains
-        (RestCondition("c", 3, SOON), DriverSeen(False, 4), "PAUSED", True),
-        (RestCondition("c", 3, SOON), DriverSeen(False, 3), None, True),  # deleted
-        (RestCondition("c", hosted=True), DriverSeen(False, 4), "STARTED", False),  # others start it again
-        (RestCondition("c", hosted=True), DriverSeen(False, 4), "STOPPED", True),
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 3), "STARTED", False),  # submitted, not there yet
+        (DriverEndedCondition("c", 3, PAST), DriverSeen(False, 3), "STARTED", True),  # it never came
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(True, 4), "STARTED", False),
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 4), "STARTED", True),  # came and went
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(True, 4), "PAUSED", False),  # drains
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 4), "PAUSED", True),
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 3), None, True),  # deleted
+        (DriverEndedCondition("c", hosted=True), DriverSeen(False, 4), "STARTED", False),  # others start it again
+        (DriverEndedCondition("c", hosted=True), DriverSeen(False, 4), "STOPPED", True),
     ],
 )
-def test_a_driver_elsewhere_is_waited_for(condition: RestCondition, driver: DriverSeen, target: str | None, rests: bool) -> None:
+def test_a_driver_elsewhere_is_waited_for(
+    condition: DriverEndedCondition, driver: DriverSeen, target: str | None, rests: bool
+) -> None:
     assert _met(condition, View(driver=driver, target=target)) is rests
 
 

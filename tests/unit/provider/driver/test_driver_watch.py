@@ -6,24 +6,24 @@ import logging
 
 import pytest
 
-from sluiceway.provider.driver.driver_watch import DriverWatch, Step, next_step
+from sluiceway.provider.driver.driver_watch import DrainAction, DriverWatch, drain_action
 from support.eventually import eventually
 
 
 @pytest.mark.parametrize(
     ("elapsed", "signalled", "step"),
     [
-        (0, False, Step.WAIT),
-        (9.9, False, Step.WAIT),
-        (10, False, Step.SIGTERM),
-        (10, True, Step.WAIT),
-        (19.9, True, Step.WAIT),
-        (20, True, Step.KILL),
-        (20, False, Step.KILL),
+        (0, False, DrainAction.WAIT),
+        (9.9, False, DrainAction.WAIT),
+        (10, False, DrainAction.SIGTERM),
+        (10, True, DrainAction.WAIT),
+        (19.9, True, DrainAction.WAIT),
+        (20, True, DrainAction.SIGKILL),
+        (20, False, DrainAction.SIGKILL),
     ],
 )
-def test_a_driver_drains_by_itself_then_by_signal_then_is_killed(elapsed: float, signalled: bool, step: Step) -> None:
-    assert next_step(elapsed, 10, signalled=signalled) is step
+def test_a_driver_drains_by_itself_then_by_signal_then_is_killed(elapsed: float, signalled: bool, step: DrainAction) -> None:
+    assert drain_action(elapsed, 10, signalled=signalled) is step
 
 
 class Scene:
@@ -44,7 +44,7 @@ class Scene:
             processes=lambda: None if self.in_cluster else self,
             submit_ended=lambda: self.jvm_gone,
             interval=0.01,
-            patience=10,
+            drain_timeout=10,
             clock=lambda: self.now,
         )
 
@@ -58,7 +58,7 @@ class Scene:
             raise ConnectionError("no broker")
         self.did.append("target")
 
-    def look(self) -> None: ...
+    def refresh(self) -> None: ...
 
     def drain(self) -> bool:
         self.did.append("drain")
@@ -70,7 +70,7 @@ class Scene:
 
     def at(self, now: float) -> list[str]:
         self.now, self.did = now, []
-        self.watch.look()
+        self.watch.check()
         return self.did
 
 
@@ -136,7 +136,7 @@ def test_an_outage_of_airflow_is_logged_and_the_thread_looks_again(caplog: pytes
     scene = Scene()
     scene.airflow_down = True
     with caplog.at_level(logging.ERROR), scene.watch as watch:
-        eventually(lambda: "Could not look after the driver" in caplog.text)
+        eventually(lambda: "Checking the driver failed" in caplog.text)
         scene.dag_paused, scene.airflow_down = True, False
         eventually(lambda: watch.paused)
         scene.now = 2

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk.module_loading import import_string
 
 from sluiceway.errors import ConnectError
-from sluiceway.provider import triggers
 from sluiceway.provider.progress.cluster_view import Cluster, DriverSeen, SharedViews
 from sluiceway.provider.progress.position import Position
-from sluiceway.provider.triggers import ConditionTrigger, LagTrigger
+from sluiceway.provider.triggers import ConditionTrigger, LagTrigger, cluster_polling
 from sluiceway.provider.triggers.conditions import LagCondition, StateCondition, to_dict
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
@@ -57,14 +57,14 @@ class Views(SharedViews):
 @pytest.fixture
 def views(monkeypatch: pytest.MonkeyPatch) -> Iterator[Views]:
     made = Views()
-    monkeypatch.setattr(triggers, "_VIEWS", made)
+    monkeypatch.setattr(cluster_polling, "_VIEWS", made)
     yield made
     assert made.held == [], "whatever was taken is given back"
 
 
 def _revived(trigger: Any) -> Any:
     path, fields = trigger.serialize()
-    assert path == f"{type(trigger).__module__}.{type(trigger).__qualname__}"
+    assert import_string(path) is type(trigger)
     return type(trigger)(**json.loads(json.dumps(fields)))
 
 
@@ -86,7 +86,7 @@ def test_a_trigger_fires_once_the_condition_holds_whatever_kafka_does_meanwhile(
     views.lags = [5, ConnectError("no broker"), 4, 0]
     trigger = _revived(ConditionTrigger.of(LagCondition("c", 0), "w", "broker", 0.001))
     assert trigger.kafka_conn_id == "broker"
-    assert _events(trigger, 2) == [{"met": True, "failed": False, "seen": "lag 0, to be at most 0"}]
+    assert _events(trigger, 2) == [{"met": True, "failed": False, "seen": "lag 0, waiting for at most 0"}]
     assert views.most == 1
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.exceptions import AirflowNotFoundException
+from airflow.sdk.exceptions import AirflowNotFoundException
 
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook

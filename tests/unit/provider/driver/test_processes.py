@@ -53,12 +53,12 @@ def jvm(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 @pytest.fixture
 def processes(jvm: subprocess.Popen[bytes], tmp_path: Path) -> DriverProcesses:
     found = DriverProcesses(jvm.pid, str(tmp_path / "the_driver.py"))
-    found.look()
+    found.refresh()
     return found
 
 
 def test_the_whole_tree_is_seen(processes: DriverProcesses) -> None:
-    assert processes.left() == 3
+    assert processes.count_alive() == 3
 
 
 def test_drain_signals_the_python_driver_and_not_the_jvm(
@@ -79,8 +79,8 @@ def test_what_an_ended_jvm_leaves_behind_is_still_known_and_killed(
     processes: DriverProcesses, jvm: subprocess.Popen[bytes]
 ) -> None:
     jvm.send_signal(signal.SIGKILL)
-    eventually(lambda: processes.left() == 2, what="the JVM counted as gone though nobody has reaped it")
+    eventually(lambda: processes.count_alive() == 2, what="the JVM counted as gone though nobody has reaped it")
     jvm.wait()
     assert processes.kill() == 2
-    eventually(lambda: processes.left() == 0)
+    eventually(lambda: processes.count_alive() == 0)
     assert processes.kill() == 0

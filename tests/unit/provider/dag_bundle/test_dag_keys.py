@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 import pytest
 
 from sluiceway.errors import ConfigError
-from sluiceway.provider.dag_bundle.dag_keys import DagKeys, dag_of, inlined, is_generated, is_sink_config
+from sluiceway.provider.dag_bundle.dag_keys import DagKeys, dag_of, is_generated, is_sink_config
 
 
 def test_without_keys_a_connector_runs_for_ever() -> None:
@@ -31,11 +31,6 @@ def test_owner_tags_and_retries_are_taken_over() -> None:
 def test_keys_that_cannot_be_a_dag_are_refused(key: str, value: str) -> None:
     with pytest.raises(ConfigError, match=key):
         DagKeys.parse({key: value})
-
-
-def test_a_secret_does_not_leave_the_config_topic() -> None:
-    config = {"connector.class": "X", "airflow.tags": "a", "connection.password": "hush", "other.password": "${env:P}"}
-    assert inlined(config) == {**config, "connection.password": "[hidden]"}
 
 
 def test_a_micro_batch_may_follow_assets() -> None:

@@ -14,7 +14,7 @@ from sluiceway.herder import Herder
 from sluiceway.kafka.admin import create_topic
 from sluiceway.kafka.clients import admin_client
 from sluiceway.provider.driver.backfill import Backfill
-from sluiceway.provider.driver.internal_topics import KafkaLink
+from sluiceway.provider.driver.internal_topics import KafkaInternalTopics
 from sluiceway.provider.progress.cluster_view import open_view
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TargetState
@@ -56,16 +56,16 @@ def test_a_sinks_lag_counts_what_it_has_not_committed(worker: WorkerConfig, topi
     config = {"connector.class": "FileStreamSink", "file": "/f", "topics": topic}
     with _herder(worker) as herder:
         herder.create(name, config, TargetState.STOPPED)
-        link = KafkaLink(worker)
-        before = link.position(name)
+        topics = KafkaInternalTopics(worker)
+        before = topics.position(name)
         assert before is not None
         assert (before.lag, before.count, list(before.offsets)) == (3, 0, [])
         herder.alter_offsets(name, [({"kafka_topic": topic, "kafka_partition": 0}, {"kafka_offset": 2})])
-    assert link.meter(name)().lag == 1
-    after = link.position(name)
+    assert topics.meter(name)().lag == 1
+    after = topics.position(name)
     assert after is not None
     assert (after.count, list(after.offsets)) == (2, [({"kafka_partition": 0, "kafka_topic": topic}, {"kafka_offset": 2})])
-    assert link.position("none") is None
+    assert topics.position("none") is None
 
 
 def test_records_are_counted_from_a_time_on(worker: WorkerConfig, topic: str) -> None:
@@ -85,19 +85,19 @@ def test_a_backfills_connector_begins_at_its_window_and_leaves_nothing(
     live = {"name": name, "connector.class": "FileStreamSink", "file": "/f", "topics": topic}
     run = {"data_interval_start_ms": str(midnight - _DAY), "data_interval_end_ms": str(midnight)}
     backfill = Backfill.plan(name, live, run)
-    link = KafkaLink(worker)
+    topics = KafkaInternalTopics(worker)
     with _herder(worker) as herder:
         herder.create(name, live)
-        link.begin_backfill(backfill)
-    entry = link.entry(backfill.name)
+        topics.create_backfill(backfill)
+    entry = topics.entry(backfill.name)
     assert entry is not None
     assert entry.target_state is TargetState.STARTED
-    position = link.position(backfill.name)
+    position = topics.position(backfill.name)
     assert position is not None
     assert position.lag == 2, "yesterday's record and today's"
-    link.begin_backfill(backfill)  # a retry
-    link.end_backfill(backfill.name)
-    assert link.entry(backfill.name) is None
+    topics.create_backfill(backfill)  # a retry
+    topics.delete_backfill(backfill.name)
+    assert topics.entry(backfill.name) is None
     with _herder(worker) as herder:
         assert herder.connectors() == [name]
         assert herder.offsets(name) == [], "the live one's are untouched"

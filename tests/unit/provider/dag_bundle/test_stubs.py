@@ -65,7 +65,9 @@ def test_a_shared_application_has_a_stub_with_the_spark_settings_of_its_connecto
     assert [ast.literal_eval(argument) for argument in call.args] == ["small", {"spark.x": "1", "spark.y": "3"}]
 
 
-def test_a_secret_is_in_no_stub() -> None:
-    text = stub("c", {"db.password": "hunter2", "db.url": "jdbc:x://u:hunter2@h/d", "other.password": "${env:P}"})
+def test_a_stub_contains_no_secret() -> None:
+    config = {"connector.class": "X", "airflow.tags": "a", "db.password": "hunter2", "other.password": "${env:P}"}
+    text = stub("c", {**config, "db.url": "jdbc:x://u:hunter2@h/d"})
     assert "hunter2" not in text
-    assert "${env:P}" in text
+    call = next(node for node in ast.walk(ast.parse(stub("c", config))) if isinstance(node, ast.Call))
+    assert ast.literal_eval(call.args[1]) == {**config, "db.password": "[hidden]"}
