@@ -253,8 +253,8 @@ def test_a_sinks_offsets_are_shown_as_they_can_be_set(api: PretendClient, capsys
     ("arguments", "message"),
     [
         (["a"], "Name a partition and its offset"),
-        (["a", "{", "1"], "Cannot read the partition"),
-        (["a", "t:0", "x"], "Cannot read the offset"),
+        (["a", "{", "1"], "Cannot parse the partition"),
+        (["a", "t:0", "x"], "Cannot parse the offset"),
         (["a", "-f", "/no/such/file"], "No such file"),
     ],
 )

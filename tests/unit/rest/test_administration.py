@@ -212,7 +212,7 @@ def test_a_patch_changes_adds_and_removes_keys_and_leaves_the_others(connect: Co
     [
         ({"topic": None}, 'Missing required configuration "topic" which has no default value.'),
         ({"name": "other"}, "Connector name configuration (other) doesn't match connector name in the URL (s)"),
-        ({"a": {"b": 1}}, "The value of 'a' in the config must be a text, a number or a boolean."),
+        ({"a": {"b": 1}}, "The value of 'a' in the config must be a string, a number or a boolean."),
     ],
 )
 def test_a_patch_that_makes_the_config_invalid_changes_nothing(connect: Connect, change: Any, message: str) -> None:
@@ -373,7 +373,7 @@ def test_every_level_of_log4j_is_shown_as_it_was_set(connect: Connect, level: st
         ({"level": None}, 400, "Desired 'level' parameter was not specified in request."),
         ({"level": 5}, 404, "invalid log level '5'."),
         ({"level": "WARNING"}, 404, "invalid log level 'WARNING'."),
-        ({"level": ["INFO"]}, 400, '"level" must be a text.'),
+        ({"level": ["INFO"]}, 400, '"level" must be a string.'),
     ],
 )
 @pytest.mark.parametrize("scope", ["worker", "cluster"])

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.herder import Herder
-from sluiceway.rest import cluster
+from sluiceway.rest import cluster_id
 from sluiceway.rest.credentials import Authenticator, jaas_users_file
 from sluiceway.rest.server import RestServer
 from sluiceway.rest.settings import HeaderRule, RestSettings
@@ -37,7 +37,7 @@ Start = Callable[..., RestServer]
 
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    monkeypatch.setattr(cluster, "_ask", lambda _worker: "some-cluster")
+    monkeypatch.setattr(cluster_id, "_lookup", lambda _worker: "some-cluster")
     servers: list[RestServer] = []
 
     def start(**properties: str) -> RestServer:
@@ -170,22 +170,22 @@ def test_clients_can_be_asked_for_certificates(start: Start, certificate: Certif
 def test_prefixed_keys_are_taken_instead_of_the_others_not_beside_them(certificate: Certificate) -> None:
     keys = {"ssl.keystore.location": str(certificate.pem), "ssl.key.password": PASSWORD}
     assert isinstance(server_context(keys), ssl.SSLContext)
-    with pytest.raises(ConfigError, match="needs a certificate"):
+    with pytest.raises(ConfigError, match="The certificate is missing"):
         server_context(keys | {"listeners.https.ssl.client.auth": "none"})
 
 
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({}, "It needs a certificate: set ssl.keystore.location"),
+        ({}, "The certificate is missing. Set ssl.keystore.location"),
         ({"ssl.keystore.location": "/nowhere.pem"}, "cannot be read on this machine: No such file"),
         ({"ssl.keystore.location": "{jks}"}, "The key store cannot be used"),
         ({"ssl.keystore.location": "{p12}", "ssl.keystore.password": "wrong-secret"}, "or ssl.key.password is wrong"),
-        ({"ssl.keystore.location": "{pem}", "ssl.key.password": "wrong-secret"}, "ssl.key.password is wrong"),
-        ({"ssl.keystore.location": "{pem}"}, "ssl.key.password is wrong"),
+        ({"ssl.keystore.location": "{pem}", "ssl.key.password": "wrong-secret"}, "Check their format and ssl.key.password"),
+        ({"ssl.keystore.location": "{pem}"}, "Check their format and ssl.key.password"),
         ({"ssl.keystore.location": "{pem}", "ssl.key.password": PASSWORD, "ssl.client.auth": "required"}, "truststore.location"),
         ({"ssl.keystore.location": "{pem}", "ssl.key.password": PASSWORD, "ssl.client.auth": "maybe"}, "one of none, requested"),
-        ({"ssl.keystore.location": "{pem}", "ssl.key.password": PASSWORD, "ssl.truststore.certificates": "x"}, "no certificates"),
+        ({"ssl.keystore.location": "{pem}", "ssl.key.password": PASSWORD, "ssl.truststore.certificates": "x"}, "no usable certificate"),
         ({"ssl.keystore.location": "{pem}", "ssl.key.password": PASSWORD, "ssl.enabled.protocols": "SSLv3"}, "TLSv1.2, TLSv1.3"),
     ],
 )
@@ -335,7 +335,7 @@ def test_tokens_are_taken_beside_passwords_and_a_changed_file_counts_at_once(sta
     [
         ({"rest.extension.classes": "org.example.Other"}, "Java extensions cannot be loaded"),
         ({"rest.extension.classes": EXTENSION}, "sluiceway.rest.basic.auth.file"),
-        ({"rest.extension.classes": EXTENSION, "java.security.auth.login.config": "/nowhere"}, "Cannot read it"),
+        ({"rest.extension.classes": EXTENSION, "java.security.auth.login.config": "/nowhere"}, "Cannot read the file"),
         ({"sluiceway.rest.basic.auth.file": "/nowhere"}, "Cannot read the credentials"),
         ({"sluiceway.rest.bearer.token.file": "/nowhere"}, "Cannot read the credentials"),
     ],

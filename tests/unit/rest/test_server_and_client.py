@@ -13,9 +13,9 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, MissingToolError
 from sluiceway.herder import Herder
-from sluiceway.rest import cluster
+from sluiceway.rest import cluster_id
 from sluiceway.rest.client import ConnectClient, RestError
-from sluiceway.rest.cluster import ClusterId
+from sluiceway.rest.cluster_id import ClusterId
 from sluiceway.rest.server import RestServer
 from sluiceway.rest.settings import Listener, parse_listener
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
@@ -25,7 +25,7 @@ SOURCE = {"connector.class": "FileStreamSource", "topic": "t"}
 
 @pytest.fixture(autouse=True)
 def no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_ask", lambda _worker: "some-cluster")
+    monkeypatch.setattr(cluster_id, "_lookup", lambda _worker: "some-cluster")
 
 
 def new_server(listeners: str = "http://127.0.0.1:0", herder: Herder | None = None) -> RestServer:
@@ -109,7 +109,7 @@ def test_a_web_page_is_not_taken_for_an_answer() -> None:
 def test_a_refusal_that_is_not_connects_is_told_by_its_status() -> None:
     client = ConnectClient("http://proxy")
     client._http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(502, text="bad gateway")))
-    with pytest.raises(RestError, match=r"GET http://proxy/connectors answered 502 Bad Gateway"):
+    with pytest.raises(RestError, match=r"GET http://proxy/connectors: response 502 Bad Gateway"):
         client.connectors()
 
 
@@ -137,7 +137,7 @@ def test_a_port_that_is_taken_is_an_error_that_says_so_and_leaves_nothing_bound(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         server = new_server(f"http://127.0.0.1:0,http://127.0.0.1:{port}")
-        with pytest.raises(MissingToolError, match=rf"Cannot listen on 127\.0\.0\.1:{port}: .*set another in 'listeners'"):
+        with pytest.raises(MissingToolError, match=rf"Cannot listen on 127\.0\.0\.1:{port}: .*set another port in 'listeners'"):
             server.start()
         assert all(each.fileno() == -1 for group in server._groups for each in group._sockets)
 
@@ -201,6 +201,6 @@ def test_the_cluster_is_asked_until_it_answers_once(monkeypatch: pytest.MonkeyPa
             raise answer
         return answer
 
-    monkeypatch.setattr(cluster, "_ask", ask)
-    cluster_id = ClusterId(WorkerConfig.of({}))
-    assert [cluster_id(), cluster_id(), cluster_id()] == [None, "id", "id"]
+    monkeypatch.setattr(cluster_id, "_lookup", ask)
+    lookup = ClusterId(WorkerConfig.of({}))
+    assert [lookup(), lookup(), lookup()] == [None, "id", "id"]
