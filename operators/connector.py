@@ -37,8 +37,9 @@ from sluiceway.provider.lineage.datasets import Lineage, lineage
 from sluiceway.provider.lineage.openlineage import LineageMixin
 from sluiceway.provider.links import ConnectorRestLink, publish
 from sluiceway.provider.progress.cluster_view import DriverSeen
-from sluiceway.provider.progress.position import Moved, Position
-from sluiceway.provider.progress.progress_log import MovementWatch
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.provider.progress.progress_log import ProgressLog
+from sluiceway.provider.progress.run_summary import RunSummary
 from sluiceway.provider.settings import Settings
 from sluiceway.provider.triggers import ConditionTrigger
 from sluiceway.provider.triggers.conditions import DriverEndedCondition
@@ -143,10 +144,10 @@ class ConnectorOperator(LineageMixin, DriverOperator):
                 if topics.ensure_paused(name, is_paused):
                     self.log.info("[%s|worker] Target state PAUSED, because the DAG is paused", name)
 
-            with MovementWatch(name, topics, settings.progress_interval) as watch:
+            with ProgressLog(name, topics, settings.progress_interval) as progress:
                 end = self._run(context, settings, hook, is_paused, set_target_state)
         self._raise_if_killed()
-        moved = watch.moved(end.records)
+        moved = progress.summary(end.records)
         self.log.info("[%s|worker] Moved %s", name, moved)
 
         def resumed() -> bool:
@@ -182,8 +183,8 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         bounded = is_backfill or (bool(entry) and not hosted and (self.mode or DagKeys.parse(config).mode) == MICRO_BATCH)
         end = DriverEnd(0, None, False) if hosted or entry is None else self._end_in_cluster(topics.driver(name), detached)
         self._after_end(context, settings, topics, name, end, bounded=bounded)
-        before, seconds = (detached.position, time.time() - detached.time) if detached else (None, 0.0)
-        moved = Moved.between(before, topics.position(name), seconds)
+        before, seconds = (detached.progress, time.time() - detached.time) if detached else (None, 0.0)
+        moved = RunSummary.between(before, topics.progress(name), seconds)
         if is_backfill:
             topics.delete_backfill(name)
         return self._result(context, worker, topics, config, moved, bounded=bounded)
@@ -280,7 +281,7 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         else:
             return
         generation = driver.generation - 1 if driver.lives else driver.generation
-        detached = DetachedDriver(name, generation, time.time(), topics.position(name) or Position())
+        detached = DetachedDriver(name, generation, time.time(), topics.progress(name) or ConnectorProgress())
         condition = DriverEndedCondition(name, generation, time.time() + _SUBMIT_TIMEOUT_SECONDS)
         self._defer(settings, condition, {"began": detached.to_dict()})
 
@@ -363,7 +364,7 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         worker: WorkerConfig,
         topics: InternalTopics,
         config: Mapping[str, str],
-        moved: Moved,
+        moved: RunSummary,
         *,
         bounded: bool,
     ) -> dict[str, Any]:

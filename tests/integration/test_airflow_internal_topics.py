@@ -1,4 +1,4 @@
-"""What operators, sensors and triggers ask of a real Kafka: positions, lag, records since a time, a backfill's connector."""
+"""Tests of what operators, sensors and triggers read from a real Kafka: progress, records since a time, a backfill."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def test_a_sinks_lag_counts_what_it_has_not_committed(worker: WorkerConfig, topi
     with _herder(worker) as herder:
         herder.create(name, config, TargetState.STOPPED)
         topics = KafkaInternalTopics(worker)
-        before = topics.position(name)
+        before = topics.progress(name)
         assert before is not None
         assert (before.lag, before.count, list(before.offsets)) == (3, 0, [])
         herder.alter_offsets(name, [({"kafka_topic": topic, "kafka_partition": 0}, {"kafka_offset": 2})])
-    assert topics.meter(name)().lag == 1
-    after = topics.position(name)
+    assert topics.progress_reader(name)().lag == 1
+    after = topics.progress(name)
     assert after is not None
     assert (after.count, list(after.offsets)) == (2, [({"kafka_partition": 0, "kafka_topic": topic}, {"kafka_offset": 2})])
-    assert topics.position("none") is None
+    assert topics.progress("none") is None
 
 
 def test_records_are_counted_from_a_time_on(worker: WorkerConfig, topic: str) -> None:
@@ -92,9 +92,9 @@ def test_a_backfills_connector_begins_at_its_window_and_leaves_nothing(
     entry = topics.entry(backfill.name)
     assert entry is not None
     assert entry.target_state is TargetState.STARTED
-    position = topics.position(backfill.name)
-    assert position is not None
-    assert position.lag == 2, "yesterday's record and today's"
+    progress = topics.progress(backfill.name)
+    assert progress is not None
+    assert progress.lag == 2, "yesterday's record and today's"
     topics.create_backfill(backfill)  # a retry
     topics.delete_backfill(backfill.name)
     assert topics.entry(backfill.name) is None

@@ -19,7 +19,7 @@ from sluiceway.operators import ConnectorOperator, SinkConnectorOperator, Source
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.links import ConnectorRestLink
 from sluiceway.provider.progress.cluster_view import DriverSeen
-from sluiceway.provider.progress.position import Position
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.settings import Settings
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
@@ -36,7 +36,7 @@ class Kafka:
         self.written: list[dict[str, str]] = []
         self.dead: list[str] = []
         self.refuses = False
-        self.positions = [Position()]
+        self.positions = [ConnectorProgress()]
         self.looked = threading.Event()
         self.seen = DriverSeen(False)
         self.backfills: list[tuple[str, str]] = []
@@ -59,11 +59,11 @@ class Kafka:
     def mark_unassigned(self, name: str) -> None:
         self.dead.append(name)
 
-    def position(self, name: str) -> Position | None:
+    def progress(self, name: str) -> ConnectorProgress | None:
         self.looked.set()
         return self.positions.pop(0) if len(self.positions) > 1 else self.positions[0]
 
-    def meter(self, name: str) -> Callable[[], Position]:
+    def progress_reader(self, name: str) -> Callable[[], ConnectorProgress]:
         return lambda: self.positions[0]
 
     def topics(self, name: str) -> list[str]:
@@ -454,7 +454,7 @@ class Events(dict[Any, list[tuple[str, Any]]]):
 def _moving(kafka: Kafka) -> Callable[[], int]:
     def drive() -> int:
         assert kafka.looked.wait(10), "looked at before the driver is at work"
-        kafka.positions = [Position([({"filename": "f"}, {"position": 14})], count=3)]
+        kafka.positions = [ConnectorProgress([({"filename": "f"}, {"position": 14})], count=3)]
         return 0
 
     return drive

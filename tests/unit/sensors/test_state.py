@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
 
 from sluiceway.errors import KafkaClientError, NotFoundError
-from sluiceway.provider.progress.observation import Observation
+from sluiceway.provider.progress.cluster_view import ConnectorStates
 from sluiceway.provider.settings import Settings
 from sluiceway.provider.triggers.conditions import Condition, ConditionResult
 from sluiceway.sensors import ConnectorStateSensor, base
@@ -22,15 +22,15 @@ RUNNING, FAILED, PAUSED, UNASSIGNED = State.RUNNING, State.FAILED, State.PAUSED,
 class View:
     """The cluster, of which a state sensor asks one thing."""
 
-    def __init__(self, seen: Observation | Callable[[], Observation]) -> None:
+    def __init__(self, seen: ConnectorStates | Callable[[], ConnectorStates]) -> None:
         self._seen = seen
 
-    def observe(self, name: str) -> Observation:
+    def states(self, name: str) -> ConnectorStates:
         assert name == "c"
         return self._seen() if callable(self._seen) else self._seen
 
 
-def _poke(seen: Observation | Callable[[], Observation], **kwargs: Any) -> bool:
+def _poke(seen: ConnectorStates | Callable[[], ConnectorStates], **kwargs: Any) -> bool:
     class Staged(ConnectorStateSensor):
         def _check(self, condition: Condition) -> ConditionResult:
             return condition.check(View(seen))
@@ -51,28 +51,28 @@ def _poke(seen: Observation | Callable[[], Observation], **kwargs: Any) -> bool:
 def test_by_default_it_waits_until_the_connector_and_all_its_tasks_run(
     connector: State, tasks: dict[int, State], there: bool
 ) -> None:
-    assert _poke(Observation(connector, tasks)) is there
+    assert _poke(ConnectorStates(connector, tasks)) is there
 
 
 def test_the_connector_alone_can_be_waited_for() -> None:
-    assert _poke(Observation(RUNNING, {0: FAILED}), tasks=False)
+    assert _poke(ConnectorStates(RUNNING, {0: FAILED}), tasks=False)
 
 
 def test_other_states_can_be_waited_for() -> None:
-    stopped = Observation(State.STOPPED, {})
+    stopped = ConnectorStates(State.STOPPED, {})
     assert _poke(stopped, states=("PAUSED", "STOPPED"))
     assert not _poke(stopped, states=("PAUSED",))
 
 
 def test_a_state_that_is_not_wanted_ends_the_wait() -> None:
-    seen = Observation(RUNNING, {0: RUNNING, 1: FAILED})
+    seen = ConnectorStates(RUNNING, {0: RUNNING, 1: FAILED})
     assert not _poke(seen)
     with pytest.raises(AirflowFailException, match="connector RUNNING, task 0 RUNNING, task 1 FAILED"):
         _poke(seen, fail_on=("FAILED",))
 
 
 def test_a_connector_that_does_not_exist_yet_is_waited_for() -> None:
-    def missing() -> Observation:
+    def missing() -> ConnectorStates:
         raise NotFoundError("No status found for connector c")
 
     assert not _poke(missing)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sluiceway.provider.progress.position import LONGEST, Position
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.provider.progress.run_summary import MAX_CHANGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,8 @@ class DetachedDriver:
     """The generation of the driver before."""
     time: float
     """The start of the wait, in seconds since the epoch."""
-    position: Position
+    progress: ConnectorProgress
+    """The progress at the start of the wait."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON can hold them, with the offsets of at most 1,000 partitions."""
@@ -27,12 +29,12 @@ class DetachedDriver:
             "name": self.name,
             "generation": self.generation,
             "time": self.time,
-            "count": self.position.count,
-            "offsets": [list(each) for each in self.position.offsets[:LONGEST]],
+            "count": self.progress.count,
+            "offsets": [list(each) for each in self.progress.offsets[:MAX_CHANGES]],
         }
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> DetachedDriver:
         """Return the driver that ``to_dict`` wrote."""
-        position = Position([(partition, offset) for partition, offset in stored["offsets"]], stored["count"])
-        return cls(str(stored["name"]), stored["generation"], stored["time"], position)
+        progress = ConnectorProgress([(partition, offset) for partition, offset in stored["offsets"]], stored["count"])
+        return cls(str(stored["name"]), stored["generation"], stored["time"], progress)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
 
-from sluiceway.config.connector import NAME
+from sluiceway.config.connector import NAME, overrides, sink_topics
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import NotFoundError
 from sluiceway.herder import Herder
@@ -20,8 +20,9 @@ from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
 from sluiceway.provider.driver.backfill import Backfill, has_own_group
 from sluiceway.provider.progress.cluster_view import DriverSeen, open_view
-from sluiceway.provider.progress.meter import Meter
-from sluiceway.provider.progress.position import Position
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.provider.progress.probe import KafkaProbe
+from sluiceway.provider.progress.probe_request import probe_request, resolve_client_keys
 from sluiceway.storage.config_backing_store import KafkaConfigStore
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.interfaces import ConfigStore, StatusStore
@@ -55,11 +56,14 @@ class InternalTopics(Protocol):
         If the target state is PAUSED or STOPPED, write that status instead, since no driver is left to write it.
         """
 
-    def position(self, name: str) -> Position | None:
-        """Return a connector's position; None if it does not exist."""
+    def progress(self, name: str) -> ConnectorProgress | None:
+        """Return a connector's progress with its offsets; None if it does not exist."""
 
-    def meter(self, name: str) -> Callable[[], Position]:
-        """Return a function that measures a connector's position, without a source's offsets; raises NotFoundError."""
+    def progress_reader(self, name: str) -> Callable[[], ConnectorProgress]:
+        """Return a function that measures a connector repeatedly over one connection, without a source's offsets.
+
+        Raises NotFoundError.
+        """
 
     def topics(self, name: str) -> list[str]:
         """Return the connector's active topics, as ``GET /connectors/<name>/topics`` does."""
@@ -110,9 +114,9 @@ class KafkaInternalTopics:
             elif entry is not None and entry.target_state is TargetState.STOPPED:
                 herder.stop(name)
 
-    def position(self, name: str) -> Position | None:
+    def progress(self, name: str) -> ConnectorProgress | None:
         with open_view(self._worker) as view:
-            return None if view.entry(name) is None else view.position(name)
+            return None if view.entry(name) is None else view.progress(name)
 
     def topics(self, name: str) -> list[str]:
         store = KafkaStatusStore(self._worker)
@@ -122,21 +126,22 @@ class KafkaInternalTopics:
         finally:
             store.stop()
 
-    def meter(self, name: str) -> Callable[[], Position]:
+    def progress_reader(self, name: str) -> Callable[[], ConnectorProgress]:
         entry = self.entry(name)
         if entry is None:
             raise NotFoundError(f"Connector {name} not found")
-        meter = Meter(self._worker, name, entry.config or {})
+        config = resolve_client_keys(self._worker, entry.config or {})
+        probe = KafkaProbe(self._worker, overrides(config, "admin"))
         read_at, topics = float("-inf"), list[str]()
 
-        def measure() -> Position:
+        def read() -> ConnectorProgress:
             nonlocal read_at, topics
-            # A source may start to write to another topic at any time, but reading the status topic is expensive.
+            # A source may write to a new topic at any time, but reading the status topic costs more than the offsets.
             if time.monotonic() - read_at >= (_TOPICS_SECONDS if topics else 0.0):
                 read_at, topics = time.monotonic(), self.topics(name)
-            return meter.read(topics)
+            return probe.progress(probe_request(name, config, self._worker, topics, own_admin=True))
 
-        return measure
+        return read
 
     def driver(self, name: str) -> DriverSeen:
         with open_view(self._worker) as view:
@@ -153,9 +158,9 @@ class KafkaInternalTopics:
                 herder.create(backfill.name, backfill.config, TargetState.STOPPED)
             # A stopped connector is left from a try that ended before it had set the first offsets.
             if backfill.sink:
-                starts = Meter(self._worker, backfill.name, backfill.config).offsets_at(
-                    herder.topics(backfill.of), backfill.start
-                )
+                config = resolve_client_keys(self._worker, backfill.config)
+                topics = sink_topics(config, herder.topics(backfill.of))
+                starts = KafkaProbe(self._worker, overrides(config, "admin")).offsets_at(topics, backfill.start)
                 if starts:  # empty while none of its topics exists
                     herder.alter_offsets(backfill.name, as_edits(starts))
             herder.resume(backfill.name)

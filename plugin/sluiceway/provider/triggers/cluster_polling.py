@@ -37,11 +37,11 @@ class ClusterPolling:
         self._log = log
 
     async def __aenter__(self) -> ClusterPolling:
-        _VIEWS.take(self._cluster)
+        _VIEWS.acquire(self._cluster)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.shield(asyncio.to_thread(_VIEWS.give_back, self._cluster))
+        await asyncio.shield(asyncio.to_thread(_VIEWS.release, self._cluster))
 
     async def poll(self, read: Callable[[ClusterView], T]) -> AsyncIterator[T]:
         """Yield the result of ``read`` at each interval. If Kafka does not answer, log a warning and retry."""

@@ -12,9 +12,8 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
 from sluiceway.errors import NotFoundError
-from sluiceway.provider.progress.cluster_view import DriverSeen
-from sluiceway.provider.progress.observation import Observation
-from sluiceway.provider.progress.position import Position
+from sluiceway.provider.progress.cluster_view import ConnectorStates, DriverSeen
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.storage.model import ConnectorEntry, State, TargetState
 
 _NOT_CREATED = "the connector does not exist yet"
@@ -25,11 +24,11 @@ class View(Protocol):
 
     def entry(self, name: str) -> ConnectorEntry | None: ...
 
-    def observe(self, name: str) -> Observation: ...
+    def states(self, name: str) -> ConnectorStates: ...
 
     def driver(self, name: str) -> DriverSeen: ...
 
-    def position(self, name: str) -> Position: ...
+    def progress(self, name: str) -> ConnectorProgress: ...
 
     def records_since(self, topic: str, milliseconds: int) -> int | None: ...
 
@@ -66,7 +65,7 @@ class StateCondition:
 
     def check(self, view: View) -> ConditionResult:
         try:
-            seen = view.observe(self.connector)
+            seen = view.states(self.connector)
         except NotFoundError:
             return ConditionResult(False, _NOT_CREATED)
         failed = bool(seen.states() & {State(each) for each in self.fail_on})
@@ -84,7 +83,7 @@ class LagCondition:
 
     def check(self, view: View) -> ConditionResult:
         try:
-            lag = view.position(self.connector).lag
+            lag = view.progress(self.connector).lag
         except NotFoundError:
             return ConditionResult(False, _NOT_CREATED)
         if lag is None:
@@ -106,7 +105,7 @@ class OffsetsCondition:
 
     def check(self, view: View) -> ConditionResult:
         try:
-            stored = {_key(partition): offset or {} for partition, offset in view.position(self.connector).offsets}
+            stored = {_key(partition): offset or {} for partition, offset in view.progress(self.connector).offsets}
         except NotFoundError:
             return ConditionResult(False, _NOT_CREATED)
         behind = [each for each in self.offsets if not _reached(stored.get(_key(each["partition"]), {}), each["offset"])]

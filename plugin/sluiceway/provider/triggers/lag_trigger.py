@@ -9,7 +9,7 @@ from typing import Any
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 
 from sluiceway.provider.progress.cluster_view import Cluster, ClusterView
-from sluiceway.provider.progress.position import Position
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.triggers.cluster_polling import ClusterPolling
 from sluiceway.storage.model import TargetState
 
@@ -45,15 +45,15 @@ class LagTrigger(BaseEventTrigger):
         """Poll forever; yield an event with the keys ``connector`` and ``lag`` each time that a run must start."""
         gate = LagGate(self.at_least, self.patience)
 
-        def read(view: ClusterView) -> tuple[Position, bool, bool]:
+        def read(view: ClusterView) -> tuple[ConnectorProgress, bool, bool]:
             entry = view.entry(self.connector)
             paused = entry is not None and entry.target_state is not TargetState.STARTED
-            return view.position(self.connector), view.driver(self.connector).lives, paused
+            return view.progress(self.connector), view.driver(self.connector).lives, paused
 
         async with ClusterPolling(Cluster(self.worker_file), self.interval, self.log) as polling:
-            async for position, running, paused in polling.poll(read):
-                if gate.opens(position.lag, position.count, running=running, paused=paused):
-                    yield TriggerEvent({"connector": self.connector, "lag": position.lag})
+            async for progress, running, paused in polling.poll(read):
+                if gate.opens(progress.lag, progress.count, running=running, paused=paused):
+                    yield TriggerEvent({"connector": self.connector, "lag": progress.lag})
 
 
 class LagGate:

@@ -16,7 +16,6 @@ from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
 from sluiceway.operators.application import ApplicationOperator
 from sluiceway.provider.dag_bundle.connector_dag import application_dag, connector_dag
 from sluiceway.provider.dag_bundle.stubs import stubs, write_stubs
-from sluiceway.provider.lineage.assets import connector_uri, topic_uri, written_uris
 from sluiceway.storage.model import ClusterState, ConnectorEntry
 
 SOURCE = {"connector.class": "FileStreamSource", "file": "/in", "topic": "t"}
@@ -78,19 +77,6 @@ def test_a_shared_application_has_a_dag_that_runs_for_ever() -> None:
     dag = application_dag("small", {"spark.x": "1"}, operator=ApplicationOperator)
     assert (dag.dag_id, dag.max_active_runs) == ("application_x7Esmall", 1)
     assert dag.task_dict["run"].application_name == "small"
-
-
-def test_what_a_run_wrote_to_has_uris() -> None:
-    assert connector_uri("a b") == "sluiceway://connectors/a%20b"
-    assert topic_uri("SASL_SSL://k:1,l:2", "t") == "kafka://k:1/t"
-    more = {"airflow.outlets": "s3://b/k"}
-    assert written_uris("c", {**SOURCE, **more}, sink=False, bootstrap_servers="k:1", topics=["u", "t"]) == [
-        "sluiceway://connectors/c",
-        "kafka://k:1/t",
-        "kafka://k:1/u",
-        "s3://b/k",
-    ]
-    assert written_uris("c", SINK, sink=True, bootstrap_servers="k:1", topics=[]) == ["sluiceway://connectors/c", "file:///out"]
 
 
 def test_a_thousand_connectors_are_written_and_parsed_in_time(tmp_path: Path) -> None:

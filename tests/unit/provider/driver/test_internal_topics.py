@@ -110,7 +110,7 @@ def herder(monkeypatch: pytest.MonkeyPatch) -> _Herder:
 
     monkeypatch.setattr(internal_topics, "open_stores", open_stores)
     monkeypatch.setattr(internal_topics, "Herder", lambda *_: herder)
-    monkeypatch.setattr("sluiceway.kafka.clients.admin_client", lambda _worker, _own: object())
+    monkeypatch.setattr("sluiceway.kafka.clients.admin_client", lambda _worker, _own, **_: object())
     monkeypatch.setattr("sluiceway.kafka.admin.end_offsets", lambda _admin, _places: {})
     monkeypatch.setattr("sluiceway.kafka.admin.offsets_at", lambda _admin, _places, _at: {})
     monkeypatch.setattr("sluiceway.kafka.admin.partition_count", lambda _admin, _topic: None)

@@ -10,7 +10,7 @@ import pytest
 
 from sluiceway.errors import NotFoundError
 from sluiceway.provider.progress.cluster_view import DriverSeen
-from sluiceway.provider.progress.position import Position
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.triggers.conditions import (
     Condition,
     DriverEndedCondition,
@@ -29,7 +29,7 @@ class View:
     """A cluster with one connector, c."""
 
     def __init__(
-        self, position: Position | None = None, driver: DriverSeen | None = None, target: str | None = "STARTED"
+        self, position: ConnectorProgress | None = None, driver: DriverSeen | None = None, target: str | None = "STARTED"
     ) -> None:
         self._position = position
         self._driver = driver or DriverSeen(False)
@@ -41,7 +41,7 @@ class View:
     def driver(self, name: str) -> DriverSeen:
         return self._driver
 
-    def position(self, name: str) -> Position:
+    def progress(self, name: str) -> ConnectorProgress:
         if self._position is None:
             raise NotFoundError("Connector c not found")
         return self._position
@@ -57,10 +57,10 @@ def _met(condition: Condition, view: View) -> bool:
 
 
 def test_a_lag_is_waited_for_and_a_source_has_none() -> None:
-    assert _met(LagCondition("c", 10), View(Position(lag=10)))
-    assert not _met(LagCondition("c", 10), View(Position(lag=11)))
+    assert _met(LagCondition("c", 10), View(ConnectorProgress(lag=10)))
+    assert not _met(LagCondition("c", 10), View(ConnectorProgress(lag=11)))
     assert not _met(LagCondition("c", 10), View(None)), "one that does not exist yet"
-    assert LagCondition("c", 10).check(View(Position(lag=None))).failed  # type: ignore[arg-type]
+    assert LagCondition("c", 10).check(View(ConnectorProgress(lag=None))).failed  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,15 @@ def test_a_lag_is_waited_for_and_a_source_has_none() -> None:
 )
 def test_offsets_are_there_once_each_named_field_has_reached_its_value(wanted: dict[str, Any], there: bool) -> None:
     partition = {"kafka_topic": "t", "kafka_partition": 0}
-    view = View(Position([({"kafka_partition": 0, "kafka_topic": "t"}, {"kafka_offset": 100}), ({"kafka_partition": 1}, None)]))
+    view = View(
+        ConnectorProgress([({"kafka_partition": 0, "kafka_topic": "t"}, {"kafka_offset": 100}), ({"kafka_partition": 1}, None)])
+    )
     assert _met(OffsetsCondition("c", [{"partition": partition, "offset": wanted}]), view) is there
 
 
 def test_a_partition_without_an_offset_is_waited_for() -> None:
     condition = OffsetsCondition("c", [{"partition": {"p": 1}, "offset": {"o": 0}}])
-    assert not _met(condition, View(Position()))
+    assert not _met(condition, View(ConnectorProgress()))
     assert not _met(condition, View(None))
 
 

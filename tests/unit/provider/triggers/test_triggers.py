@@ -13,7 +13,7 @@ from airflow.sdk.module_loading import import_string
 
 from sluiceway.errors import ConnectError
 from sluiceway.provider.progress.cluster_view import Cluster, DriverSeen, SharedViews
-from sluiceway.provider.progress.position import Position
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.triggers import ConditionTrigger, LagTrigger, cluster_polling
 from sluiceway.provider.triggers.conditions import LagCondition, StateCondition, to_dict
 from sluiceway.storage.model import ConnectorEntry, TargetState
@@ -30,25 +30,25 @@ class Views(SharedViews):
         self.most = 0
         self.running = False
 
-    def take(self, cluster: Cluster) -> None:
+    def acquire(self, cluster: Cluster) -> None:
         self.held.append(cluster)
         self.most = max(self.most, len(self.held))
 
     def view(self, cluster: Cluster, overrides: Any) -> Any:
         return self
 
-    def give_back(self, cluster: Cluster) -> None:
+    def release(self, cluster: Cluster) -> None:
         self.held.remove(cluster)
 
     def entry(self, name: str) -> ConnectorEntry:
         target = self.targets.pop(0) if len(self.targets) > 1 else self.targets[0]
         return ConnectorEntry(name, {}, target)
 
-    def position(self, name: str) -> Position:
+    def progress(self, name: str) -> ConnectorProgress:
         lag = self.lags.pop(0) if len(self.lags) > 1 else self.lags[0]
         if isinstance(lag, Exception):
             raise lag
-        return Position(count=1000 - lag, lag=lag)
+        return ConnectorProgress(count=1000 - lag, lag=lag)
 
     def driver(self, name: str) -> DriverSeen:
         return DriverSeen(self.running)
@@ -148,12 +148,12 @@ def test_a_shared_view_is_closed_by_its_last_user(monkeypatch: pytest.MonkeyPatc
     views = SharedViews()
     cluster, other = Cluster(str(tmp_path / "w")), Cluster(str(tmp_path / "w"), "broker")
     for each in (cluster, cluster, other):
-        views.take(each)
+        views.acquire(each)
     assert views.view(cluster, _no_overrides) is views.view(cluster, _no_overrides)
-    views.give_back(cluster)
+    views.release(cluster)
     assert log == ["start"]
-    views.give_back(cluster)
-    views.give_back(other)
+    views.release(cluster)
+    views.release(other)
     assert log == ["start", "stop"], "the other one was never opened"
 
 
@@ -176,11 +176,11 @@ def test_a_connection_is_looked_up_when_its_view_is_opened_and_wins_over_the_fil
     asked: list[str | None] = []
     monkeypatch.setattr("sluiceway.provider.progress.cluster_view.open_stores", open_stores)
     views, cluster = SharedViews(), Cluster(str(tmp_path / "w"), "broker")
-    views.take(cluster)
+    views.acquire(cluster)
     with pytest.raises(ConnectError):
         views.view(cluster, look_up)
     views.view(cluster, look_up)
-    views.give_back(cluster)
+    views.release(cluster)
     assert (asked, opened) == (["broker", "broker"], ["broker:9092"])
 
 

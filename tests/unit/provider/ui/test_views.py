@@ -1,4 +1,4 @@
-"""The JSON of the page, and its places in Airflow's UI."""
+"""Tests of the page's JSON, and of its links in Airflow's UI."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def connectors() -> MemoryConnectors:
     return made
 
 
-def test_a_row_says_how_a_connector_fares(connectors: MemoryConnectors) -> None:
+def test_a_row_has_the_state_and_progress_of_a_connector(connectors: MemoryConnectors) -> None:
     found = connectors.dashboard.overview(["in", "out"], {"out"})
     first, second = found["connectors"]
     assert first == {
@@ -62,18 +62,18 @@ def test_a_row_says_how_a_connector_fares(connectors: MemoryConnectors) -> None:
     orjson.dumps(found)
 
 
-def test_a_dags_tab_shows_only_what_the_dag_runs(connectors: MemoryConnectors) -> None:
+def test_the_tab_of_a_dag_shows_only_its_connectors(connectors: MemoryConnectors) -> None:
     assert [row["name"] for row in connectors.dashboard.overview(["in", "out"], (), "mine")["connectors"]] == ["out"]
     assert connectors.dashboard.overview(["in", "out"], (), "other")["connectors"] == []
 
 
-def test_connectors_deleted_since_are_left_out(connectors: MemoryConnectors) -> None:
+def test_deleted_connectors_are_left_out(connectors: MemoryConnectors) -> None:
     assert [row["name"] for row in connectors.dashboard.overview(["in", "gone"], ())["connectors"]] == ["in"]
     with pytest.raises(NotFoundError, match="Connector gone not found"):
         connectors.dashboard.connector("gone", True)
 
 
-def test_one_connector_is_told_in_full_without_its_secrets(connectors: MemoryConnectors) -> None:
+def test_the_details_of_a_connector_hide_its_secrets(connectors: MemoryConnectors) -> None:
     found = connectors.dashboard.connector("out", True)
     assert found["partitions"] == [{"topic": "out", "partition": 0, "offset": 4, "end": 10, "lag": 6}]
     assert found["config"]["db.password"] == "[hidden]"
@@ -81,7 +81,7 @@ def test_one_connector_is_told_in_full_without_its_secrets(connectors: MemoryCon
     assert connectors.dashboard.connector("in", True)["tasks_in_full"][1]["trace"] == TRACE
 
 
-def test_a_java_trace_is_summed_up_by_its_first_line_and_a_huge_one_shortened(connectors: MemoryConnectors) -> None:
+def test_a_java_trace_is_summarized_by_its_first_line_and_a_long_one_shortened(connectors: MemoryConnectors) -> None:
     huge = "org.apache.X: no\n\tat org.apache.Y\n" * 10_000
     connectors.add("java", state=State.FAILED, trace=huge)
     found = connectors.dashboard.connector("java", True)
@@ -89,20 +89,26 @@ def test_a_java_trace_is_summed_up_by_its_first_line_and_a_huge_one_shortened(co
     assert len(found["trace"]) < 21_000
 
 
-def test_dead_letters_are_told_without_their_records() -> None:
+def test_dead_letter_queue_records_have_no_keys_values_and_headers_of_their_own() -> None:
     headers = [("__connect.errors.topic", b"a"), ("__connect.errors.exception.message", b"bad"), ("own", b"private")]
-    found = views.letters("dead", 7, [Letter("dead", 0, 3, 1000, b"private", b"private", headers)])
-    [letter] = found["letters"]
-    assert (found["count"], letter["place"], letter["topic"], letter["message"], letter["stage"]) == (7, "0:3", "a", "bad", None)
+    found = views.dead_letters("dead", 7, [Letter("dead", 0, 3, 1000, b"private", b"private", headers)])
+    [record] = found["records"]
+    assert (found["count"], record["position"], record["topic"], record["message"], record["stage"]) == (
+        7,
+        "0:3",
+        "a",
+        "bad",
+        None,
+    )
     assert b"private" not in orjson.dumps(found)
 
 
-def test_keys_of_a_class_that_is_not_here_are_judged_by_name_alone() -> None:
+def test_a_class_that_is_not_installed_declares_no_passwords() -> None:
     assert password_keys({"connector.class": "org.example.NotHere"}) == set()
 
 
 @pytest.mark.parametrize(("base_url", "prefix"), [("", ""), ("http://host:8080", ""), ("https://host/airflow/", "/airflow")])
-def test_the_page_is_below_airflows_own_address(base_url: str, prefix: str) -> None:
+def test_links_to_the_page_start_with_airflows_base_path(base_url: str, prefix: str) -> None:
     page, tab = external_views(base_url)
     assert page["href"] == f"{prefix}/sluiceway/ui/index.html"
     assert tab["href"] == f"{prefix}/sluiceway/ui/index.html?dag={{DAG_ID}}"

@@ -1,4 +1,4 @@
-"""Changes that another site's page has a browser ask for."""
+"""Tests of requests that another site's page makes a browser send."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TOKEN = {"Authorization": "Bearer x"}
         ("GET", {"Sec-Fetch-Site": "cross-site"}, 200),
     ],
 )
-def test_a_browsers_cookie_changes_nothing_from_other_sites_pages(method: str, headers: dict[str, str], answer: int) -> None:
+def test_pages_of_other_sites_cannot_change_anything_with_a_cookie(method: str, headers: dict[str, str], answer: int) -> None:
     app = FastAPI(dependencies=[Depends(refuse_other_sites)])
 
     @app.api_route("/", methods=["GET", "POST", "PUT", "DELETE"])

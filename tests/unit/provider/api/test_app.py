@@ -1,4 +1,4 @@
-"""What an API-server process opens in the background."""
+"""Tests of the connection that an API server process opens in the background."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sluiceway.storage import memory
 from support.eventually import eventually
 
 
-def test_what_an_attempt_has_opened_is_closed_before_the_next_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_failed_attempt_closes_what_it_opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "worker.properties"
     file.write_text("bootstrap.servers=nowhere:1\n")
     opened: list[Any] = []
@@ -29,19 +29,19 @@ def test_what_an_attempt_has_opened_is_closed_before_the_next_one(monkeypatch: p
         opened.append(stores)
         return stores
 
-    def probe(worker: object) -> None:
+    def probe(worker: object, client_id: str) -> None:
         if len(opened) < 3:
             raise ConnectError("Kafka went away again")
 
     monkeypatch.setattr(api, "open_stores", open_stores)
     monkeypatch.setattr(api, "KafkaProbe", probe)
     monkeypatch.setattr(api, "Dashboard", lambda *_: SimpleNamespace(start=lambda: None, stop=lambda: None))
-    monkeypatch.setattr(api, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(api, "_MIN_RETRY_SECONDS", 0.01)
     backend = api.Backend(Settings(worker_properties=file, mirror_enabled=False), Loggers())
     backend.start()
-    eventually(lambda: backend._dashboard is not None, what="the third attempt")
+    eventually(lambda: backend._connection is not None, what="the third attempt")
     assert [stores.stops for stores in opened] == [1, 1, 0]
     backend.stop()
     assert [stores.stops for stores in opened] == [1, 1, 1]
-    with pytest.raises(ConnectError, match="is not there"):
+    with pytest.raises(ConnectError, match="No connection to Kafka"):
         backend.herder()
