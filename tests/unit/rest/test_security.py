@@ -185,10 +185,7 @@ def test_prefixed_keys_are_taken_instead_of_the_others_not_beside_them(certifica
         ({"ssl.keystore.location": "{pem}"}, "Check their format and ssl.key.password"),
         ({"ssl.keystore.location": "{pem}", "ssl.key.password": PASSWORD, "ssl.client.auth": "required"}, "truststore.location"),
         ({"ssl.keystore.location": "{pem}", "ssl.key.password": PASSWORD, "ssl.client.auth": "maybe"}, "one of none, requested"),
-        (
-            {"ssl.keystore.location": "{pem}", "ssl.key.password": PASSWORD, "ssl.truststore.certificates": "x"},
-            "no usable certificate",
-        ),
+        ({"ssl.keystore.location": "{pem}", "ssl.key.password": PASSWORD, "ssl.truststore.certificates": "x"}, "no usable certificate"),
         ({"ssl.keystore.location": "{pem}", "ssl.key.password": PASSWORD, "ssl.enabled.protocols": "SSLv3"}, "TLSv1.2, TLSv1.3"),
     ],
 )
