@@ -1,4 +1,4 @@
-"""Sluiceway's example Airflow DAGs; each is paused until somebody unpauses it."""
+"""Imports Sluiceway's example Airflow DAGs. They are paused when created."""
 
 from __future__ import annotations
 

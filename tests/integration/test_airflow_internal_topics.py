@@ -51,7 +51,7 @@ def _herder(worker: WorkerConfig) -> Iterator[Herder]:
         yield Herder(worker, stores.config, stores.status, stores.offsets)
 
 
-def test_a_sinks_lag_counts_what_it_has_not_committed(worker: WorkerConfig, topic: str, unique: Callable[[str], str]) -> None:
+def test_a_sinks_lag_counts_uncommitted_records(worker: WorkerConfig, topic: str, unique: Callable[[str], str]) -> None:
     name = unique("sink")
     config = {"connector.class": "FileStreamSink", "file": "/f", "topics": topic}
     with _herder(worker) as herder:
@@ -68,7 +68,7 @@ def test_a_sinks_lag_counts_what_it_has_not_committed(worker: WorkerConfig, topi
     assert topics.progress("none") is None
 
 
-def test_records_are_counted_from_a_time_on(worker: WorkerConfig, topic: str) -> None:
+def test_records_are_counted_from_a_timestamp(worker: WorkerConfig, topic: str) -> None:
     midnight = int(time.time() * 1000) // _DAY * _DAY
     with open_view(worker) as view:
         assert view.records_since(topic, midnight - 5 * _DAY) == 3
@@ -77,7 +77,7 @@ def test_records_are_counted_from_a_time_on(worker: WorkerConfig, topic: str) ->
         assert view.records_since("not-there", 0) is None
 
 
-def test_a_backfills_connector_begins_at_its_window_and_leaves_nothing(
+def test_a_backfills_connector_starts_at_its_window_and_is_deleted_completely(
     worker: WorkerConfig, topic: str, unique: Callable[[str], str]
 ) -> None:
     name = unique("sink")
@@ -100,4 +100,4 @@ def test_a_backfills_connector_begins_at_its_window_and_leaves_nothing(
     assert topics.entry(backfill.name) is None
     with _herder(worker) as herder:
         assert herder.connectors() == [name]
-        assert herder.offsets(name) == [], "the live one's are untouched"
+        assert herder.offsets(name) == [], "the live connector's offsets are unchanged"

@@ -22,7 +22,7 @@ def _variables(start: datetime, end: datetime) -> dict[str, str]:
 WINDOW = _variables(START, END)
 
 
-def test_a_sinks_backfill_has_a_name_a_group_and_a_window_of_its_own() -> None:
+def test_a_sinks_backfill_has_its_own_name_group_and_time_window() -> None:
     live = {
         "name": "c",
         "topics": "t",
@@ -41,7 +41,7 @@ def test_a_sinks_backfill_has_a_name_a_group_and_a_window_of_its_own() -> None:
     assert config["predicates.sluicewayWindow.to.ms"] == "1714608000000"
 
 
-def test_a_sinks_backfill_has_a_group_of_its_own_even_if_the_workers_consumers_have_one() -> None:
+def test_a_sinks_backfill_has_its_own_group_even_if_the_worker_sets_one() -> None:
     backfill = Backfill.plan("c", {"topics": "t"}, WINDOW)
     shared = WorkerConfig.of({"consumer.group.id": "shared"})
     own = backfill.for_worker(shared)
@@ -51,14 +51,14 @@ def test_a_sinks_backfill_has_a_group_of_its_own_even_if_the_workers_consumers_h
     assert source.for_worker(shared) == source
 
 
-def test_a_sources_backfill_is_bounded_by_its_own_config() -> None:
+def test_a_sources_backfill_requires_a_reference_to_the_run() -> None:
     backfill = Backfill.plan("c", {"query": "where day = '${airflow:run:ds}'"}, WINDOW)
     assert "transforms" not in backfill.config
     with pytest.raises(ConfigError, match="does not refer to the DAG run"):
         Backfill.plan("c", {"query": "${airflow:variable:ds}"}, WINDOW)
 
 
-def test_a_window_without_length_is_refused() -> None:
+def test_an_empty_data_interval_is_rejected() -> None:
     moment = _variables(START, START)
     with pytest.raises(ConfigError, match="is empty"):
         Backfill.plan("c", {"topics": "t"}, moment)

@@ -1,4 +1,4 @@
-"""What an operator does before and after its driver."""
+"""Tests of the next action of a connector's task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STOPPED = ConnectorEntry("c", {}, TargetState.STOPPED)
         (False, None, NextAction.RESCHEDULE),
     ],
 )
-def test_a_driver_starts_only_for_a_connector_that_is_to_run(
+def test_a_driver_starts_only_if_the_target_state_is_started(
     dag_paused: bool, entry: ConnectorEntry | None, verdict: NextAction
 ) -> None:
     assert before_start(dag_paused=dag_paused, entry=entry) is verdict
@@ -48,12 +48,12 @@ def test_a_driver_starts_only_for_a_connector_that_is_to_run(
         (FENCED, False, None, NextAction.FAIL_FENCED),
     ],
 )
-def test_after_the_driver(
+def test_the_action_after_the_end_depends_on_exit_code_and_target_state(
     exit_code: int, dag_paused: bool, entry: ConnectorEntry | None, verdict: NextAction, bounded: bool
 ) -> None:
     assert after_end(exit_code=exit_code, bounded=bounded, dag_paused=dag_paused, entry=entry) is verdict
 
 
-def test_a_driver_that_ends_well_is_done_only_if_it_was_to_end() -> None:
+def test_a_normal_end_succeeds_only_if_the_run_is_bounded() -> None:
     assert after_end(exit_code=0, bounded=True, dag_paused=False, entry=RUNS) is NextAction.SUCCEED
     assert after_end(exit_code=0, bounded=False, dag_paused=False, entry=RUNS) is NextAction.RESTART

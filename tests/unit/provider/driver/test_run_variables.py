@@ -1,4 +1,4 @@
-"""What a config takes from the DAG run, and how a backfill uses it."""
+"""Tests of the variables of a DAG run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _run(**fields: object) -> SimpleNamespace:
     return SimpleNamespace(**(usual | fields))
 
 
-def test_a_scheduled_run_has_its_interval() -> None:
+def test_a_scheduled_run_has_its_data_interval() -> None:
     found = run_variables({"dag_run": _run(data_interval_start=START, data_interval_end=END)})
     assert sorted(found) == sorted(NAMES)
     assert found["data_interval_start"] == "2024-05-01T00:00:00+00:00"
@@ -31,12 +31,12 @@ def test_a_scheduled_run_has_its_interval() -> None:
     assert (found["ds"], found["run_type"], found["dag_id"]) == ("2024-05-01", "scheduled", "d")
 
 
-def test_a_run_without_an_interval_has_its_moment_as_both_ends() -> None:
+def test_a_run_without_an_interval_has_run_after_as_both_ends() -> None:
     found = run_variables({"dag_run": _run(logical_date=None)})
     assert found["data_interval_start"] == found["data_interval_end"] == "2024-05-02T00:00:00+00:00"
 
 
-def test_the_driver_gets_the_runs_values_and_they_are_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_runs_values_are_passed_to_the_driver_unmasked(monkeypatch: pytest.MonkeyPatch) -> None:
     masked: list[str] = []
     monkeypatch.setattr("airflow.sdk.log.mask_secret", lambda value, *_: masked.append(value))
     run = run_variables({"dag_run": _run()})
@@ -48,19 +48,19 @@ def test_the_driver_gets_the_runs_values_and_they_are_no_secrets(monkeypatch: py
 
 
 @pytest.mark.parametrize(("name", "why"), [("ds", "available only while a DAG runs"), ("today", "has no variable 'today'")])
-def test_outside_of_a_run_there_is_no_such_value(name: str, why: str) -> None:
+def test_a_reference_to_the_run_fails_outside_of_a_run(name: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         resolver(WorkerConfig.of(PROPERTIES)).resolve({"x": f"${{airflow:run:{name}}}"})
 
 
-def test_worker_properties_of_a_connection_reach_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_properties_of_a_connection_are_passed_to_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     variables = environment({}, {}, overrides={"bootstrap.servers": "k:1"})
     assert json.loads(variables[HANDED_OVER])
     monkeypatch.setenv(HANDED_OVER, variables[HANDED_OVER])
     assert worker_overrides() == {"bootstrap.servers": "k:1"}
 
 
-def test_only_a_backfills_run_is_one() -> None:
+def test_a_run_of_the_type_backfill_is_a_backfill() -> None:
     assert is_backfill({"dag_run": _run(run_type="backfill")})
     assert not is_backfill({"dag_run": _run()})
     assert not is_backfill({})
