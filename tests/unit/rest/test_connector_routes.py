@@ -1,9 +1,7 @@
-"""Restarts, topics, offsets and log levels by REST: what Kafka Connect 4.3.0 answered when asked, and what is ours alone."""
+"""The endpoints of connectors: offsets, config changes, restarts, topics."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,25 +9,30 @@ import pytest
 from sluiceway.api import TopicPartition
 from sluiceway.storage.model import RestartRequest, State
 from support.rest_replay import Connect
+from unit.rest.servers import PARTITION
 
 SOURCE = {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"}
+
+
 SINK = {"connector.class": "FileStreamSink", "file": "/f", "topics": "t"}
-PLACE = TopicPartition("t", 0)
+
+
 FILE = {"filename": "/f"}
+
+
 NO_PARTITION = (
     "Failed to parse the following Kafka partition value in the provided offsets: '{}'. "
     "Partition values for sink connectors need to be integers."
 )
+
+
 NO_OFFSET = (
     "Failed to parse the following Kafka offset value in the provided offsets: '{}'. "
     "Offset values for sink connectors need to be integers."
 )
+
+
 ON_T = {"kafka_topic": "t", "kafka_partition": 0}
-
-
-@pytest.fixture
-def connect() -> Connect:
-    return Connect(places=[PLACE, TopicPartition("t", 1)])
 
 
 def patch(connect: Connect, name: str, *edits: Any) -> tuple[int, str]:
@@ -39,9 +42,6 @@ def patch(connect: Connect, name: str, *edits: Any) -> tuple[int, str]:
 
 def offsets(connect: Connect, name: str) -> list[Any]:
     return list(connect.http.get(f"/connectors/{name}/offsets").json()["offsets"])
-
-
-# Offsets.
 
 
 def test_a_sources_offsets_are_set_shown_and_forgotten(connect: Connect) -> None:
@@ -125,7 +125,7 @@ def test_a_sinks_offsets_are_those_of_its_group(connect: Connect) -> None:
     other = {"kafka_topic": "t", "kafka_partition": "1"}
     first = {"partition": ON_T, "offset": {"kafka_offset": 7}}
     assert patch(connect, "k", first, {"partition": other, "offset": {"kafka_offset": "8"}})[0] == 200
-    assert connect.groups.committed["g"] == {PLACE: 7, TopicPartition("t", 1): 8}
+    assert connect.groups.committed["g"] == {PARTITION: 7, TopicPartition("t", 1): 8}
     assert connect.groups.opened_with == {"client.id": "me"}
     assert patch(connect, "k", {"partition": other, "offset": None})[0] == 200
     assert offsets(connect, "k") == [first]
@@ -176,7 +176,7 @@ def test_what_is_no_partition_or_offset_of_a_sink_is_refused_and_nothing_set(
 
 def test_a_group_with_members_left_is_not_touched(connect: Connect) -> None:
     connect.make("k", SINK, State.STOPPED)
-    connect.groups.committed["connect-k"] = {PLACE: 5}
+    connect.groups.committed["connect-k"] = {PARTITION: 5}
     connect.groups.busy.add("connect-k")
     status, message = patch(connect, "k", {"partition": ON_T, "offset": {"kafka_offset": 1}})
     assert status == 500
@@ -185,7 +185,7 @@ def test_a_group_with_members_left_is_not_touched(connect: Connect) -> None:
     assert answer.status_code == 500
     assert answer.json()["message"].startswith("Failed to reset consumer group offsets for connector k either because")
     assert answer.json()["message"].endswith("may need to be restarted to get rid of the zombie sink tasks.")
-    assert connect.groups.committed["connect-k"] == {PLACE: 5}
+    assert connect.groups.committed["connect-k"] == {PARTITION: 5}
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PATCH"])
@@ -193,9 +193,6 @@ def test_an_unknown_connector_has_no_offsets(connect: Connect, method: str) -> N
     body = {"offsets": [{"partition": FILE}]} if method == "PATCH" else None
     answer = connect.http.request(method, "/connectors/none/offsets", json=body)
     assert (answer.status_code, answer.json()["message"]) == (404, "Connector none not found")
-
-
-# Config, by PATCH.
 
 
 def test_a_patch_changes_adds_and_removes_keys_and_leaves_the_others(connect: Connect) -> None:
@@ -262,9 +259,6 @@ def test_a_patch_gives_up_where_others_never_stop_changing_the_config(connect: C
     assert "mine" not in connect.http.get("/connectors/s/config").json()
 
 
-# Restarts.
-
-
 def test_a_restart_reaches_whoever_runs_the_connector(connect: Connect) -> None:
     connect.make("s", SOURCE, State.RUNNING, [{}])
     posts = {
@@ -298,9 +292,6 @@ def test_an_unknown_connector_cannot_be_restarted(connect: Connect) -> None:
     assert connect.config.take_restart_requests() == []
 
 
-# Topics.
-
-
 def test_topics_are_told_and_forgotten(connect: Connect) -> None:
     connect.make("s", SOURCE, State.RUNNING, [{}])
     for topic in ("u", "t"):
@@ -309,111 +300,6 @@ def test_topics_are_told_and_forgotten(connect: Connect) -> None:
     assert connect.http.put("/connectors/s/topics/reset").status_code == 202
     assert connect.http.get("/connectors/s/topics").json() == {"s": {"topics": []}}
     assert connect.http.get("/connectors/none/topics").json() == {"none": {"topics": []}}
-
-
-# Log levels.
-
-
-@pytest.fixture
-def clean_loggers() -> Iterator[None]:
-    known = {name: each for name, each in logging.root.manager.loggerDict.items() if isinstance(each, logging.Logger)}
-    levels = {name: each.level for name, each in {"root": logging.getLogger(), **known}.items()}
-    yield
-    for name in list(logging.root.manager.loggerDict):
-        if name.startswith(("org.a", "sluiceway.test")):
-            logging.getLogger(name).setLevel(logging.NOTSET)
-            del logging.root.manager.loggerDict[name]
-    for name, level in levels.items():
-        logging.getLogger(name).setLevel(level)
-    logging.getLogger("sluiceway").setLevel(logging.NOTSET)
-
-
-@pytest.mark.usefixtures("clean_loggers")
-def test_a_level_holds_for_a_logger_and_for_those_below_it(connect: Connect) -> None:
-    assert connect.http.put("/admin/loggers/org.a", json={"level": "TRACE"}).json() == ["org.a"]
-    assert connect.http.put("/admin/loggers/org.a.b", json={"level": "debug"}).json() == ["org.a.b"]
-    assert logging.getLogger("org.a.b").isEnabledFor(logging.DEBUG)
-    assert connect.http.put("/admin/loggers/org.a?scope=worker", json={"level": "ERROR"}).json() == ["org.a", "org.a.b"]
-    assert not logging.getLogger("org.a.b").isEnabledFor(logging.WARNING)
-    shown = connect.http.get("/admin/loggers/org.a.b").json()
-    assert shown["level"] == "ERROR"
-    assert shown["last_modified"] > 1_700_000_000_000
-    assert list(connect.http.get("/admin/loggers").json()) == ["org.a", "org.a.b", "root"]
-
-
-@pytest.mark.usefixtures("clean_loggers")
-def test_the_answer_names_only_loggers_that_had_another_level(connect: Connect) -> None:
-    assert connect.http.put("/admin/loggers/org.a", json={"level": "TRACE"}).json() == ["org.a"]
-    changed = connect.http.get("/admin/loggers/org.a").json()["last_modified"]
-    assert connect.http.put("/admin/loggers/org.a", json={"level": " trace "}).json() == []
-    assert connect.http.put("/admin/loggers/org.a.b", json={"level": "TRACE"}).json() == []
-    assert connect.http.get("/admin/loggers").json()["org.a"]["last_modified"] == changed
-    assert connect.http.get("/admin/loggers").json()["org.a.b"] == {"level": "TRACE", "last_modified": None}
-
-
-@pytest.mark.usefixtures("clean_loggers")
-def test_the_root_is_the_root_however_it_is_written(connect: Connect) -> None:
-    connect.http.put("/admin/loggers/ROOT", json={"level": "FATAL"})
-    told = connect.http.get("/admin/loggers").json()
-    assert told["root"]["level"] == "FATAL"
-    assert "ROOT" not in told
-
-
-@pytest.mark.usefixtures("clean_loggers")
-@pytest.mark.parametrize("level", ["OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL"])
-def test_every_level_of_log4j_is_shown_as_it_was_set(connect: Connect, level: str) -> None:
-    connect.http.put("/admin/loggers/org.a", json={"level": level.lower()})
-    assert connect.http.get("/admin/loggers/org.a").json()["level"] == level
-
-
-@pytest.mark.parametrize(
-    ("body", "status", "message"),
-    [
-        ({}, 400, "Desired 'level' parameter was not specified in request."),
-        ({"level": None}, 400, "Desired 'level' parameter was not specified in request."),
-        ({"level": 5}, 404, "invalid log level '5'."),
-        ({"level": "WARNING"}, 404, "invalid log level 'WARNING'."),
-        ({"level": ["INFO"]}, 400, '"level" must be a string.'),
-    ],
-)
-@pytest.mark.parametrize("scope", ["worker", "cluster"])
-def test_a_level_that_is_none_is_refused(connect: Connect, body: Any, status: int, message: str, scope: str) -> None:
-    answer = connect.http.put(f"/admin/loggers/org.a?scope={scope}", json=body)
-    assert (answer.status_code, answer.json()["message"]) == (status, message)
-
-
-def test_an_unknown_logger_is_not_found(connect: Connect) -> None:
-    answer = connect.http.get("/admin/loggers/org.nobody")
-    assert (answer.status_code, answer.json()["message"]) == (404, "Logger org.nobody not found.")
-
-
-@pytest.mark.usefixtures("clean_loggers")
-def test_a_level_for_the_cluster_reaches_every_process_that_follows_the_topic(connect: Connect) -> None:
-    from sluiceway.herder.loggers import Loggers, follow
-
-    here, driver, other = connect.loggers, Loggers("c"), Loggers("d")
-    for each in (here, driver, other):
-        follow(connect.config, each)
-    assert connect.http.put("/admin/loggers/org.a?scope=CLUSTER", json={"level": "trace"}).status_code == 204
-    assert [each.get("org.a").level for each in (here, driver, other)] == ["TRACE"] * 3
-    connect.http.put("/admin/loggers/connector.c?scope=cluster", json={"level": "DEBUG"})
-    assert logging.getLogger("sluiceway").level == logging.DEBUG
-    assert driver.get("connector.c").level == "DEBUG"
-
-
-# Health, and requests of Connect's workers to each other.
-
-
-def test_health_is_that_of_the_way_to_kafka(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sluiceway.errors import ConnectError
-
-    def fail(_timeout: float) -> None:
-        raise ConnectError("away")
-
-    assert connect.http.get("/health").json()["status"] == "healthy"
-    monkeypatch.setattr(connect.config, "refresh", fail)
-    answer = connect.http.get("/health")
-    assert (answer.status_code, answer.json()["status"]) == (500, "unhealthy")
 
 
 @pytest.mark.parametrize(("method", "path"), [("PUT", "/connectors/s/fence"), ("POST", "/connectors/s/tasks")])
