@@ -222,7 +222,7 @@ def test_a_connector_is_stopped_only_after_a_question(team: MemoryConnectors, op
 def test_restarting_asks_for_the_connector_and_its_tasks(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui()
     ui.button("clicks-archive", "restart").click()
-    expect(ui.frame.get_by_role("status")).to_contain_text("clicks-archive is asked to restart")
+    expect(ui.frame.get_by_role("status")).to_contain_text("clicks-archive: restart requested")
     [request] = eventually(team.config.take_restart_requests, what="the request")
     assert (request.connector, request.include_tasks, request.only_failed) == ("clicks-archive", True, False)
 

@@ -36,7 +36,7 @@ _MIN_RETRY_SECONDS, _MAX_RETRY_SECONDS = 1.0, 30.0
 
 @dataclass(frozen=True, slots=True)
 class _Connection:
-    """What an API server process needs to serve connectors. ``resources`` closes all of it."""
+    """The objects that serve connectors in an API server process. Closing ``resources`` closes all of them."""
 
     herder: Herder
     dashboard: Dashboard

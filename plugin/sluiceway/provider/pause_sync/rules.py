@@ -30,7 +30,7 @@ class PausedFlag(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to change on one DAG.
+    """The change to make on one DAG.
 
     Attributes:
         agreed: whether both sides were paused when they last agreed; None if they never did.

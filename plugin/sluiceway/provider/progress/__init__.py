@@ -1,1 +1,1 @@
-"""Measures the progress of connectors: offsets, lag, and dead letter queue record counts."""
+"""Measures the progress of connectors: offsets, lag, and DLQ record counts."""

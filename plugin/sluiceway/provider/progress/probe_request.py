@@ -64,7 +64,7 @@ def probe_request(
         return ProbeRequest(name, dead_letter_topic=dead_letter_topic)
     if sink:
         return ProbeRequest(name, group, sink_topics(config, active_topics), dead_letter_topic)
-    # Dead letter queue records are not records that the source has delivered.
+    # DLQ records are not records that the source has delivered.
     topics = tuple(topic for topic in active_topics if topic != dead_letter_topic)
     return ProbeRequest(name, None, topics, dead_letter_topic)
 

@@ -15,7 +15,7 @@ MAX_CHANGES = 1000
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What a run has moved.
+    """The records and offsets that a run has moved.
 
     Attributes:
         records: number of records; None if unknown.

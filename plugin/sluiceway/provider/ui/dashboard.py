@@ -1,4 +1,4 @@
-"""Collects what the page shows: a list of connectors, the details of one, its dead letter queue records."""
+"""Collects what the page shows: a list of connectors, the details of one, its DLQ records."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Dashboard:
         }
 
     def dead_letters(self, name: str) -> dict[str, Any]:
-        """Return the newest dead letter queue records of a connector, read from Kafka by this call; raises NotFoundError."""
+        """Return the newest DLQ records of a connector, read from Kafka by this call; raises NotFoundError."""
         from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
 
         topic = (self._entry(name).config or {}).get(DLQ_TOPIC, "").strip()
@@ -103,7 +103,7 @@ class Dashboard:
             return views.dead_letters(None, None, ())
         try:
             queue = DeadLetterTopic(self._worker, topic, name)
-        except NotFoundError:  # the first dead letter queue record creates the topic
+        except NotFoundError:  # the first DLQ record creates the topic
             return views.dead_letters(topic, 0, ())
         return views.dead_letters(topic, queue.count(), queue.newest(_DEAD_LETTERS))
 

@@ -94,7 +94,7 @@ def details(
 
 
 def dead_letters(topic: str | None, count: int | None, newest: Iterable[Letter]) -> dict[str, Any]:
-    """Return dead letter queue records without their keys and values: seeing a connector does not include seeing its data."""
+    """Return DLQ records without their keys and values: seeing a connector does not include seeing its data."""
     return {
         "topic": topic,
         "count": count,

@@ -1,4 +1,4 @@
-"""What Airflow's audit log says of paused flags."""
+"""Tests of what is read from Airflow's audit log about paused flags."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
 
 
 def entry(session: Session, event: str, dag: str = "d", **extra: object) -> int:
-    """Write an entry; return its time in milliseconds."""
+    """Write an entry; return its time in milliseconds since the epoch."""
     made = Log(event=event, owner="ann", dag_id=dag, extra=json.dumps(extra))
     session.add(made)
     session.flush()
@@ -40,7 +40,7 @@ def entry(session: Session, event: str, dag: str = "d", **extra: object) -> int:
     return int(made.dttm.timestamp() * 1000)
 
 
-def test_the_newest_entry_about_the_flag_counts(session: Session) -> None:
+def test_the_newest_entry_that_sets_the_flag_counts(session: Session) -> None:
     entry(session, "patch_dag", is_paused=True, method="PATCH")
     at = entry(session, "patch_dag", is_paused=False, method="PATCH")
     entry(session, "patch_dag", method="PATCH")
@@ -52,12 +52,12 @@ def test_the_newest_entry_about_the_flag_counts(session: Session) -> None:
 @pytest.mark.parametrize(
     ("event", "paused"), [("pause", True), ("unpause", False), ("cli_dag_pause", True), ("cli_dag_unpause", False)]
 )
-def test_events_that_are_named_for_what_they_do(session: Session, event: str, paused: bool) -> None:
+def test_events_whose_names_imply_the_flag(session: Session, event: str, paused: bool) -> None:
     at = entry(session, event)
     assert AirflowDatabase().toggles(["d"]) == {"d": Toggle(paused, at)}
 
 
-def test_an_entry_that_cannot_be_read_says_nothing(session: Session) -> None:
+def test_an_invalid_entry_is_ignored(session: Session) -> None:
     session.add(Log(event="patch_dag", owner="ann", dag_id="d", extra="{no JSON"))
     session.add(Log(event="patch_dag", owner="ann", dag_id="d", extra="[1]"))
     session.flush()

@@ -1,4 +1,4 @@
-"""The mirror's lock."""
+"""Tests of the lock that elects the process of the pause sync."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ sys.stdin.read()
 """
 
 
-def test_one_process_leads_until_it_is_gone_even_by_kill_9(tmp_path: Path) -> None:
+def test_one_process_holds_the_lock_until_it_ends_even_if_killed(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     leader = subprocess.Popen([sys.executable, "-c", _HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert leader.stdout is not None
@@ -36,7 +36,7 @@ def test_one_process_leads_until_it_is_gone_even_by_kill_9(tmp_path: Path) -> No
     second.release()
 
 
-def test_a_released_lock_is_free(tmp_path: Path) -> None:
+def test_a_released_lock_can_be_taken(tmp_path: Path) -> None:
     first, second = FileLeadership(tmp_path / "lock"), FileLeadership(tmp_path / "lock")
     assert first.held()
     assert not second.held()
@@ -45,7 +45,7 @@ def test_a_released_lock_is_free(tmp_path: Path) -> None:
     second.release()
 
 
-def test_two_connect_clusters_in_one_airflow_have_a_leader_each(tmp_path: Path) -> None:
+def test_two_connect_clusters_in_one_airflow_have_a_lock_each(tmp_path: Path) -> None:
     engine = sqlalchemy.create_engine("sqlite://")
     one, other, same = (leadership(engine, tmp_path, key) for key in ("one", "other", "one"))
     assert one.held()
@@ -53,3 +53,10 @@ def test_two_connect_clusters_in_one_airflow_have_a_leader_each(tmp_path: Path) 
     assert not same.held()
     one.release()
     other.release()
+
+
+def test_the_lock_is_the_one_of_version_0_1_0(tmp_path: Path) -> None:
+    lock = leadership(sqlalchemy.create_engine("sqlite://"), tmp_path, "connect")
+    assert lock.held()
+    lock.release()
+    assert [each.name for each in tmp_path.iterdir()] == ["sluiceway-mirror-5a638a12.lock"]

@@ -1,4 +1,4 @@
-"""The sync, over a config store in memory and a stand-in for Airflow's database."""
+"""Tests of the pause sync, with a config store in memory and a stand-in for Airflow's database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUNDLE = "connectors"
 
 
 class Airflow:
-    """Airflow's database: paused flags, and what was asked of the DAG processor."""
+    """Airflow's database: paused flags, audit log, and requests to the DAG processor."""
 
     def __init__(self, **paused: bool) -> None:
         self.dags = {dag: DagFlag(dag, flag, BUNDLE) for dag, flag in paused.items()}
@@ -31,7 +31,7 @@ class Airflow:
         self.audit: dict[str, Toggle] = {}
         self.asked: list[list[str]] = []
         self.down = False
-        self.again: list[str] = []
+        self.cleared: list[str] = []
 
     def flags(self, dag_ids: Collection[str], bundle: str) -> dict[str, DagFlag]:
         if self.down:
@@ -54,7 +54,7 @@ class Airflow:
         self.requests.append(list(files))
 
     def clear_failed(self, dag_id: str, why: str) -> list[str]:
-        self.again.append(dag_id)
+        self.cleared.append(dag_id)
         return ["run"]
 
 
@@ -96,7 +96,7 @@ def world() -> World:
     return world
 
 
-def test_a_person_pausing_and_resuming_the_dag_pauses_and_resumes_the_connector(world: World) -> None:
+def test_pausing_and_unpausing_the_dag_pauses_and_resumes_the_connector(world: World) -> None:
     sync = world.sync()
     sync.step()
     world.airflow.toggle("c", True)
@@ -109,7 +109,7 @@ def test_a_person_pausing_and_resuming_the_dag_pauses_and_resumes_the_connector(
     assert world.airflow.writes == []
 
 
-def test_a_target_state_changed_in_the_topic_is_the_dags_paused_flag(world: World) -> None:
+def test_a_change_of_the_target_state_sets_the_dags_paused_flag(world: World) -> None:
     sync = world.sync()
     sync.step()
     for change in (world.herder.stop, world.herder.resume, world.herder.pause):
@@ -120,7 +120,7 @@ def test_a_target_state_changed_in_the_topic_is_the_dags_paused_flag(world: Worl
     assert world.target("c") is TargetState.PAUSED
 
 
-def test_a_toggle_right_after_the_mirrors_own_is_a_persons(world: World) -> None:
+def test_a_toggle_right_after_that_of_the_sync_is_a_users(world: World) -> None:
     sync = world.sync()
     sync.step()
     world.herder.pause("c")
@@ -135,7 +135,7 @@ def test_a_toggle_right_after_the_mirrors_own_is_a_persons(world: World) -> None
     assert world.airflow.writes == [("c", True), ("c", False)]
 
 
-def test_at_start_up_the_topic_wins(world: World) -> None:
+def test_at_startup_the_topic_wins(world: World) -> None:
     world.airflow.toggle("c", True)
     world.sync().step()
     assert world.airflow.writes == [("c", False)]
@@ -147,7 +147,7 @@ def now() -> int:
 
 
 @pytest.mark.parametrize("unpaused_after", [True, False])
-def test_at_start_up_whoever_spoke_last_wins(world: World, unpaused_after: bool) -> None:
+def test_at_startup_the_latest_change_wins(world: World, unpaused_after: bool) -> None:
     before = Toggle(False, now() - 1000)
     world.herder.pause("c")
     world.airflow.audit["c"] = Toggle(False, now() + 1000) if unpaused_after else before
@@ -156,17 +156,17 @@ def test_at_start_up_whoever_spoke_last_wins(world: World, unpaused_after: bool)
     assert world.target("c") is (TargetState.STARTED if unpaused_after else TargetState.PAUSED)
     assert world.airflow.writes == ([] if unpaused_after else [("c", True)])
     sync.step()
-    assert world.airflow.asked == [["c"], []], "the audit log is asked once"
+    assert world.airflow.asked == [["c"], []], "the audit log is read once"
 
 
 def test_a_flag_that_the_audit_log_does_not_explain_does_not_win(world: World) -> None:
-    world.airflow.toggle("c", True)  # as a DAG that has just appeared may be
+    world.airflow.toggle("c", True)  # such as a new DAG
     world.airflow.audit["c"] = Toggle(False, now() + 1000)
     world.sync().step()
     assert world.airflow.writes == [("c", False)]
 
 
-def test_a_pause_from_before_the_connector_was_made_again_does_not_win(world: World) -> None:
+def test_a_pause_from_before_the_connector_was_created_again_does_not_win(world: World) -> None:
     world.airflow.audit["c"] = Toggle(True, now() - 1000)
     world.airflow.toggle("c", True)
     world.config.remove_connector("c")
@@ -175,7 +175,7 @@ def test_a_pause_from_before_the_connector_was_made_again_does_not_win(world: Wo
     assert world.airflow.writes == [("c", False)]
 
 
-def test_a_connector_that_comes_again_starts_though_its_former_dag_was_paused(world: World) -> None:
+def test_a_connector_that_is_created_again_starts_though_its_former_dag_was_paused(world: World) -> None:
     sync = world.sync()
     world.herder.pause("c")
     sync.step()
@@ -187,7 +187,7 @@ def test_a_connector_that_comes_again_starts_though_its_former_dag_was_paused(wo
     assert world.airflow.writes == [("c", True), ("c", False)]
 
 
-def test_what_was_agreed_with_a_connector_that_is_gone_says_nothing_of_its_successor(world: World) -> None:
+def test_what_was_agreed_with_a_deleted_connector_does_not_apply_to_its_successor(world: World) -> None:
     sync = world.sync()
     sync.step()
     world.config.remove_connector("c")
@@ -212,7 +212,7 @@ def test_a_hand_written_dag_is_found_by_the_key_in_its_connectors_config() -> No
     assert world.airflow.requests == []
 
 
-def test_a_dag_that_airflow_does_not_have_yet_is_waited_for(world: World) -> None:
+def test_the_sync_waits_for_a_dag_that_airflow_does_not_have_yet(world: World) -> None:
     del world.airflow.dags["c"]
     sync = world.sync()
     world.herder.pause("c")
@@ -223,7 +223,7 @@ def test_a_dag_that_airflow_does_not_have_yet_is_waited_for(world: World) -> Non
     assert world.airflow.writes == [("c", True)]
 
 
-def test_the_bundle_is_looked_at_when_a_dag_appears_changes_or_goes_and_else_not(world: World) -> None:
+def test_the_bundle_is_parsed_only_when_a_dag_appears_changes_or_disappears(world: World) -> None:
     sync = world.sync()
     sync.step()
     world.put("new")
@@ -237,7 +237,7 @@ def test_the_bundle_is_looked_at_when_a_dag_appears_changes_or_goes_and_else_not
     assert world.airflow.requests == [["connector-new.py"], ["connector-c.py"], ["connector-new.py"]]
 
 
-def test_what_happened_while_no_api_server_ran_is_made_up_for_at_start_up() -> None:
+def test_changes_while_no_api_server_ran_are_handled_at_startup() -> None:
     world = World(Airflow(gone=False, known=False))
     world.put("known")
     world.put("unseen")
@@ -245,7 +245,7 @@ def test_what_happened_while_no_api_server_ran_is_made_up_for_at_start_up() -> N
     assert world.airflow.requests == [["connector-gone.py", "connector-unseen.py"]]
 
 
-def test_only_the_leader_acts_and_a_successor_knows_what_was_agreed(world: World) -> None:
+def test_only_the_process_with_the_lock_acts_and_its_successor_knows_what_was_agreed(world: World) -> None:
     waiting = Lead(leads=False)
     leader, other = world.sync(), world.sync(waiting)
     leader.step()
@@ -259,14 +259,14 @@ def test_only_the_leader_acts_and_a_successor_knows_what_was_agreed(world: World
     assert world.target("c") is TargetState.PAUSED
 
 
-def test_a_connector_that_cannot_be_changed_does_not_hold_up_the_others(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_connector_that_cannot_be_changed_does_not_block_the_others(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.put("d")
     world.airflow.toggle("d", False)
 
     class Stubborn(Herder):
         def pause(self, name: str) -> None:
             if name == "c":
-                raise ConnectError("deleted in this very moment")
+                raise ConnectError("deleted since")
             super().pause(name)
 
     world.herder = Stubborn(WorkerConfig.of({}), world.config, MemoryStatusStore())
@@ -279,11 +279,11 @@ def test_a_connector_that_cannot_be_changed_does_not_hold_up_the_others(world: W
     assert "[c|worker] Cannot change the target state" in caplog.text
 
 
-def test_a_person_who_changes_their_mind_while_the_mirror_acts_gets_their_last_will(world: World) -> None:
+def test_a_user_who_toggles_again_while_the_sync_acts_gets_the_last_toggle(world: World) -> None:
     class Slow(Herder):
         def pause(self, name: str) -> None:
             super().pause(name)
-            world.airflow.toggle(name, False)  # resumed in the UI in the meantime
+            world.airflow.toggle(name, False)  # unpaused in the UI in between
 
     world.herder = Slow(WorkerConfig.of({}), world.config, MemoryStatusStore())
     sync = world.sync()
@@ -295,7 +295,7 @@ def test_a_person_who_changes_their_mind_while_the_mirror_acts_gets_their_last_w
     assert world.airflow.writes == []
 
 
-def test_a_target_state_that_changes_while_the_mirror_acts_is_followed(world: World) -> None:
+def test_a_target_state_that_changes_while_the_sync_acts_is_followed(world: World) -> None:
     class SlowAirflow(Airflow):
         def set_paused(self, dag_id: str, paused: bool, why: str) -> None:
             super().set_paused(dag_id, paused, why)
@@ -312,16 +312,16 @@ def test_a_target_state_that_changes_while_the_mirror_acts_is_followed(world: Wo
     assert world.target("c") is TargetState.STARTED
 
 
-def test_a_restart_by_rest_runs_the_dag_again_once(world: World) -> None:
+def test_a_restart_request_clears_the_dag_run_once(world: World) -> None:
     sync = world.sync()
     sync.step()
     world.herder.restart("c")
     sync.step()
     sync.step()
-    assert world.airflow.again == ["c"]
+    assert world.airflow.cleared == ["c"]
 
 
-def test_a_restart_runs_no_dag_again_that_is_paused_or_has_other_connectors(world: World) -> None:
+def test_a_restart_request_clears_no_dag_that_is_paused_or_has_other_connectors(world: World) -> None:
     for name in ("a", "b"):
         world.put(name, airflow_dag="both")
     world.airflow.toggle("both", False, "dags-folder")
@@ -331,10 +331,10 @@ def test_a_restart_runs_no_dag_again_that_is_paused_or_has_other_connectors(worl
     for name in ("a", "c"):
         world.herder.restart(name)
     sync.step()
-    assert world.airflow.again == []
+    assert world.airflow.cleared == []
 
 
-def test_only_the_leader_runs_a_dag_again_and_a_successor_forgets_old_restarts(world: World) -> None:
+def test_only_the_process_with_the_lock_clears_dags_and_its_successor_ignores_old_requests(world: World) -> None:
     lead = Lead(leads=False)
     sync = world.sync(lead)
     sync.step()
@@ -342,10 +342,10 @@ def test_only_the_leader_runs_a_dag_again_and_a_successor_forgets_old_restarts(w
     sync.step()
     lead.leads = True
     sync.step()
-    assert world.airflow.again == []
+    assert world.airflow.cleared == []
 
 
-def test_an_outage_is_logged_once_and_outlived(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_outage_is_logged_once_and_survived(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.airflow.down = True
     sync = world.sync()
     with caplog.at_level(logging.ERROR):

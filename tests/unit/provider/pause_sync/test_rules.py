@@ -1,4 +1,4 @@
-"""How paused flags and target states follow each other."""
+"""Tests of how paused flags and target states follow each other."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from sluiceway.storage.model import ClusterState, ConnectorEntry, TargetState
 
 STARTED, PAUSED, STOPPED = TargetState.STARTED, TargetState.PAUSED, TargetState.STOPPED
 
-# agreed, paused, target -> set_paused, put_target: all there are for a DAG with one connector.
+# agreed, paused, target -> set_paused, put_target: every case of a DAG with one connector.
 ONE_CONNECTOR = [
-    # Nothing was agreed yet (start-up, or something new): the topic wins.
+    # Nothing was agreed yet (startup, or a new DAG or connector): the topic wins.
     (None, False, STARTED, None, None),
     (None, False, PAUSED, True, None),
     (None, False, STOPPED, True, None),
     (None, True, STARTED, False, None),
     (None, True, PAUSED, None, None),
     (None, True, STOPPED, None, None),
-    # Both ran: whoever is different now has moved.
+    # Both were active: the side that differs has changed.
     (False, False, STARTED, None, None),
     (False, False, PAUSED, True, None),
     (False, False, STOPPED, True, None),
     (False, True, STARTED, None, PAUSED),
     (False, True, PAUSED, None, None),
     (False, True, STOPPED, None, None),
-    # Both rested.
+    # Both were paused.
     (True, False, STARTED, None, None),
     (True, False, PAUSED, None, STARTED),
     (True, False, STOPPED, None, STARTED),
@@ -37,7 +37,7 @@ ONE_CONNECTOR = [
 ]
 
 
-def test_the_table_holds_every_case() -> None:
+def test_the_table_has_every_case() -> None:
     cases = {row[:3] for row in ONE_CONNECTOR}
     assert cases == set(itertools.product((None, False, True), (False, True), TargetState))
 
@@ -53,7 +53,7 @@ def test_one_connector(
 
 @pytest.mark.parametrize("targets", [c for n in (1, 2, 3) for c in itertools.product(TargetState, repeat=n)])
 @pytest.mark.parametrize(("agreed", "paused"), list(itertools.product((None, False, True), (False, True))))
-def test_one_look_and_its_actions_make_both_sides_equal_for_good(
+def test_one_decision_makes_both_sides_equal_and_the_next_changes_nothing(
     agreed: bool | None, paused: bool, targets: tuple[TargetState, ...]
 ) -> None:
     named = {str(number): target for number, target in enumerate(targets)}
@@ -66,9 +66,7 @@ def test_one_look_and_its_actions_make_both_sides_equal_for_good(
 
 @pytest.mark.parametrize("targets", list(itertools.product(TargetState, repeat=2)))
 @pytest.mark.parametrize(("agreed", "paused"), list(itertools.product((None, False, True), (False, True))))
-def test_a_look_whose_actions_failed_decides_the_same_again(
-    agreed: bool | None, paused: bool, targets: tuple[TargetState, ...]
-) -> None:
+def test_a_decision_that_failed_is_made_again(agreed: bool | None, paused: bool, targets: tuple[TargetState, ...]) -> None:
     named = {str(number): target for number, target in enumerate(targets)}
     first = decide(agreed, paused, named)
     assert decide(first.agreed, paused, named) == first
@@ -86,7 +84,7 @@ def test_resuming_a_dag_resumes_a_stopped_connector() -> None:
     assert decide(True, False, {"a": STOPPED}).put_target == {"a": STARTED}
 
 
-def test_a_dag_without_connectors_is_left_alone_and_forgotten() -> None:
+def test_a_dag_without_connectors_is_not_changed_and_not_remembered() -> None:
     assert decide(True, False, {}) == Decision(None)
 
 
@@ -105,7 +103,7 @@ def test_connectors_are_grouped_by_the_dag_that_runs_them() -> None:
     assert targets_by_dag(state) == {"a_x20b": {"a b": STOPPED}, "mine": {"c": STARTED, "d": PAUSED}}
 
 
-def test_dags_are_looked_at_again_only_for_what_they_depend_on() -> None:
+def test_a_dag_has_changed_only_if_a_key_it_depends_on_has() -> None:
     tagged = {"airflow.tags": "t"}
     before = generated(
         _state(ConnectorEntry("a", {"db.password": "1", **tagged}), ConnectorEntry("b", {}), ConnectorEntry("c", {}))
