@@ -129,7 +129,7 @@ class StopConnectorOperator(ConnectorControlOperator):
 
 
 class RestartConnectorOperator(ConnectorControlOperator):
-    """Restarts a connector (KIP-745). Has no effect if no driver runs.
+    """Restarts a connector (KIP-745). Without a live driver, the pause sync clears the connector's failed DAG run instead.
 
     Args:
         include_tasks: whether to restart its tasks too.

@@ -1,7 +1,7 @@
 """Encodes connector names as DAG ids, and DAG ids as file names. No I/O.
 
-Connect allows almost any character in a name; Airflow allows letters, digits, dashes, dots and underscores. Names of those
-characters stay as they are. Any other byte becomes ``_xHH``, and an underscore before ``xHH`` becomes ``_x5F``.
+Connect allows almost any character in a name; Airflow allows only letters, digits, dashes, dots and underscores, which are
+unchanged. Any other byte becomes ``_xHH``, and an underscore before ``xHH`` becomes ``_x5F``.
 """
 
 from __future__ import annotations

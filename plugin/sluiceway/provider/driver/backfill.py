@@ -18,7 +18,7 @@ from sluiceway.provider.dag_bundle.dag_keys import DAG, MICRO_BATCH, MODE, is_si
 from sluiceway.provider.driver.run_variables import RUN
 
 _WINDOW = "sluicewayWindow"
-# Keys that the temporary connector does not copy: it has its own consumer group and its own driver.
+# Keys that the temporary connector does not copy: it has another consumer group and another driver.
 _NOT_COPIED = (GROUP, APPLICATION)
 
 
