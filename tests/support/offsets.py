@@ -49,7 +49,8 @@ class OffsetsAdmin:
         """Return a function that answers with these offsets, and fails for partitions that do not exist."""
 
         def read(_admin: object, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-            self.requests.append(kind)
+            if partitions:
+                self.requests.append(kind)
             if missing := set(partitions) - known.keys():
                 raise InternalTopicError(f"No such partitions: {missing}")
             return {partition: known[partition] for partition in partitions}

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from sluiceway.config.connector import overrides
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import NotFoundError
+from sluiceway.errors import InternalTopicError, KafkaClientError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.provider.progress.connector_progress import ConnectorProgress, OffsetsSnapshot
@@ -81,11 +81,12 @@ class DriverSeen:
 class _Watched:
     """A connector that is measured repeatedly, with its latest measurement."""
 
+    name: str
     config: Mapping[str, str]
     resolved: Mapping[str, str]
     probe: KafkaProbe
-    called_at: float
     request: ProbeRequest
+    called_at: float = 0.0
     snapshot: OffsetsSnapshot | None = None
     measured_at: float = float("-inf")
     progress: ConnectorProgress | None = None
@@ -127,8 +128,8 @@ class ClusterView:
         """Return a connector's progress, at most 2 seconds old; raises NotFoundError."""
         with self._lock:
             watched = self._watch(name)
-            if watched.snapshot is None or time.monotonic() - watched.measured_at >= _FRESH_SECONDS:
-                watched.snapshot = self._measure_batch(watched.probe)
+            if time.monotonic() - watched.measured_at >= _FRESH_SECONDS:
+                self._measure(watched)
             if watched.progress is None:
                 found = watched.probe.progress(watched.request, watched.snapshot)
                 sink = watched.request.group is not None
@@ -141,7 +142,8 @@ class ClusterView:
         The number is a difference of offsets: compacted records and transaction markers are included.
         """
         with self._lock:
-            return self._probe({}).records_since(topic, milliseconds)
+            probe = self._probe({})
+        return probe.records_since(topic, milliseconds)
 
     def _watch(self, name: str) -> _Watched:
         entry = self.entry(name)
@@ -153,24 +155,29 @@ class ClusterView:
         if watched is None or watched.config != config:
             resolved = resolve_client_keys(self._worker, config)
             probe = self._probe(overrides(resolved, "admin"))
-            watched = self._watched[name] = _Watched(config, resolved, probe, 0.0, ProbeRequest(name))
+            watched = self._watched[name] = _Watched(name, config, resolved, probe, ProbeRequest(name))
         watched.called_at = time.monotonic()
         return watched
 
-    def _measure_batch(self, probe: KafkaProbe) -> OffsetsSnapshot:
-        """Read the offsets of every recently watched connector that shares this probe."""
-        oldest = time.monotonic() - _WATCHED_SECONDS
+    def _measure(self, watched: _Watched) -> None:
+        """Measure a connector, and with it every recently watched one that shares its probe."""
+        oldest = watched.called_at - _WATCHED_SECONDS
         self._watched = {name: each for name, each in self._watched.items() if each.called_at >= oldest}
-        batch = {name: each for name, each in self._watched.items() if each.probe is probe}
-        requests = {
-            name: probe_request(name, each.resolved, self._worker, self._herder.topics(name), own_admin=True)
-            for name, each in batch.items()
-        }
-        snapshot = probe.snapshot(list(requests.values()))
-        now = time.monotonic()
-        for name, each in batch.items():
-            each.request, each.snapshot, each.measured_at, each.progress = requests[name], snapshot, now, None
-        return snapshot
+        batch = [each for each in self._watched.values() if each.probe is watched.probe]
+        try:
+            self._read(batch)
+        except (KafkaClientError, InternalTopicError):
+            if len(batch) == 1:
+                raise
+            self._read([watched])  # the failure may concern a topic of another connector
+
+    def _read(self, batch: list[_Watched]) -> None:
+        for each in batch:
+            topics = self._herder.topics(each.name)
+            each.request = probe_request(each.name, each.resolved, self._worker, topics, own_admin=True)
+        snapshot = batch[0].probe.snapshot([each.request for each in batch])
+        for each in batch:
+            each.snapshot, each.measured_at, each.progress = snapshot, time.monotonic(), None
 
     def _probe(self, admin_overrides: Mapping[str, str]) -> KafkaProbe:
         """Return the probe for a connector's ``admin.override.*`` properties; connectors with the same ones share it."""

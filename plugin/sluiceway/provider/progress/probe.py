@@ -6,7 +6,7 @@ Operators, sensors, triggers, ``sluiceway top`` and the connectors' page all rea
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -24,8 +24,8 @@ _PARALLEL_GROUPS = 8
 class KafkaProbe:
     """Reads the offsets of many connectors in few requests, over one admin client.
 
-    Calls block; one thread at a time. They raise KafkaClientError if Kafka does not answer, and InternalTopicError if a topic
-    disappears during the call.
+    Thread-safe. Calls block. They raise KafkaClientError if Kafka does not answer, and InternalTopicError if a topic disappears
+    during the call.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class KafkaProbe:
             for partition in partitions_of(each.topics, counts)
             if partition not in committed[each.group]
         }
-        begins = self._offsets(begin_offsets, dead_letters | uncommitted)
-        return OffsetsSnapshot(at, committed, begins, self._offsets(end_offsets, dead_letters | named | read), refused)
+        begins = begin_offsets(self._admin, dead_letters | uncommitted)
+        return OffsetsSnapshot(at, committed, begins, end_offsets(self._admin, dead_letters | named | read), refused)
 
     def progress(self, request: ProbeRequest, snapshot: OffsetsSnapshot | None = None) -> ConnectorProgress:
         """Return the progress of one connector, with 0 for what does not exist yet.
@@ -78,8 +78,7 @@ class KafkaProbe:
         snapshot = snapshot or self.snapshot([request])
         if request.group is not None and request.group in snapshot.refused:
             raise snapshot.refused[request.group]
-        listed = {partition.topic for partition in snapshot.ends}
-        for topic in (topic for topic in request.topics if topic not in listed):
+        for topic in set(request.topics) - {partition.topic for partition in snapshot.ends}:
             partition_count(self._admin, topic)  # raises for a topic that the listing omits because it may not be described
         found = measure(request, snapshot)
         if request.group is None:
@@ -109,25 +108,19 @@ class KafkaProbe:
         ends, starts = end_offsets(self._admin, partitions), offsets_at(self._admin, partitions, milliseconds)
         return {each: starts[each] if starts[each] >= 0 else ends[each] for each in partitions}
 
-    def _offsets(self, read: Callable[..., Offsets], partitions: set[TopicPartition]) -> Offsets:
-        return read(self._admin, partitions) if partitions else {}
-
     def _committed(self, groups: Collection[str]) -> tuple[dict[str, Offsets], dict[str, KafkaClientError]]:
         """Return the committed offsets by group, and the error of each group that may not be described."""
-        if not groups:
-            return {}, {}
-        ordered = sorted(groups)
-        with ThreadPoolExecutor(min(_PARALLEL_GROUPS, len(ordered)), thread_name_prefix="sluiceway-groups") as pool:
-            answers = dict(zip(ordered, pool.map(self._group_offsets, ordered), strict=True))
-        refused = {group: answer for group, answer in answers.items() if isinstance(answer, KafkaClientError)}
-        return {group: answer for group, answer in answers.items() if not isinstance(answer, KafkaClientError)}, refused
-
-    def _group_offsets(self, group: str) -> Offsets | KafkaClientError:
         from sluiceway.kafka.admin import group_offsets
 
-        try:
-            return group_offsets(self._admin, group)
-        except KafkaClientError as error:
-            if error.code != "GROUP_AUTHORIZATION_FAILED":
-                raise
-            return error
+        def read(group: str) -> Offsets | KafkaClientError:
+            try:
+                return group_offsets(self._admin, group)
+            except KafkaClientError as error:
+                if error.code != "GROUP_AUTHORIZATION_FAILED":
+                    raise
+                return error
+
+        with ThreadPoolExecutor(_PARALLEL_GROUPS, thread_name_prefix="sluiceway-groups") as pool:
+            answers = dict(zip(groups, pool.map(read, groups), strict=True))
+        refused = {group: answer for group, answer in answers.items() if isinstance(answer, KafkaClientError)}
+        return {group: answer for group, answer in answers.items() if not isinstance(answer, KafkaClientError)}, refused

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import NotFoundError
+from sluiceway.errors import InternalTopicError, NotFoundError
 from sluiceway.provider.progress import cluster_view
 from sluiceway.provider.progress.cluster_view import ClusterView
 from sluiceway.provider.triggers.conditions import LagCondition
@@ -72,8 +72,20 @@ def test_a_connector_without_recent_callers_is_not_measured(cluster: Cluster, mo
     view.progress("c")
     monkeypatch.setattr(cluster_view, "_WATCHED_SECONDS", 0.0)
     cluster.kafka.requests.clear()
-    view.progress("d")
-    assert cluster.kafka.requests.count("group") == 1
+    assert view.progress("d").lag == 115
+    assert sorted(cluster.kafka.requests) == ["begins", "ends", "group", "topics"]
+
+
+def test_a_failure_of_one_connector_does_not_affect_the_others(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_view, "_FRESH_SECONDS", 0.0)
+    cluster.kafka.counts["broken"] = 1  # listed, but without a leader
+    cluster.sink("c", topics="broken")
+    cluster.sink("d", topics="a")
+    view = cluster.view()
+    for _ in range(2):
+        with pytest.raises(InternalTopicError):
+            view.progress("c")
+        assert view.progress("d").lag == 115
 
 
 def test_a_deleted_connector_is_not_found_and_holds_up_no_other(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
