@@ -1,4 +1,4 @@
-"""Imports Sluiceway's example Airflow DAGs. They are paused when created."""
+"""Sluiceway's example DAGs. Each is paused at first."""
 
 from __future__ import annotations
 
