@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from sluiceway.config.masking import masked
 from sluiceway.errors import ConfigError
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
-from sluiceway.provider.dag_bundle.dag_keys import dag_of, inlined, is_generated
+from sluiceway.provider.dag_bundle.dag_keys import dag_of, is_generated
 from sluiceway.storage.model import ClusterState, RestartRequest, TargetState
 
 
@@ -123,7 +124,7 @@ def generated(state: ClusterState) -> dict[str, Mapping[str, str]]:
         entry = state.entry(name)
         if entry is not None and entry.config is not None and is_generated(entry.config):
             with contextlib.suppress(ConfigError):
-                found[dag_id(name)] = inlined(entry.config)
+                found[dag_id(name)] = masked(entry.config)
     return found
 
 

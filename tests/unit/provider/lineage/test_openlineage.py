@@ -41,7 +41,7 @@ def openlineage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facet, lambda namespace, name: DataSet(namespace, name))
 
 
-class _Link:
+class _Topics:
     def __init__(self, config: dict[str, str] | None) -> None:
         self.config = config
 
@@ -55,7 +55,7 @@ def _with(operator: Any, link: Any) -> Any:
             return WorkerConfig.of({"bootstrap.servers": BOOTSTRAP})
 
     operator._settings = _Settings
-    operator._link = lambda worker: link
+    operator._internal_topics = lambda worker: link
     return operator
 
 
@@ -71,7 +71,7 @@ def test_an_operator_reports_inputs_and_outputs_before_and_after_it_runs() -> No
 @pytest.mark.usefixtures("openlineage")
 def test_the_operator_of_a_generated_dag_reads_the_config_topic() -> None:
     config = {"connector.class": "FileStreamSink", "file": "/out", "topics": "log"}
-    found = _with(SinkConnectorOperator(task_id="t", connector="c"), _Link(config)).get_openlineage_facets_on_start()
+    found = _with(SinkConnectorOperator(task_id="t", connector="c"), _Topics(config)).get_openlineage_facets_on_start()
     assert found == _OperatorLineage([_kafka("log")], [DataSet("file", "/out")])
 
 
@@ -81,7 +81,7 @@ def test_unknown_lineage_is_not_reported_and_fails_no_task() -> None:
         def entry(self, name: str) -> None:
             raise ConnectError("Kafka is away")
 
-    for link in (_Link(None), _Away()):
+    for link in (_Topics(None), _Away()):
         assert _with(SinkConnectorOperator(task_id="t", connector="c"), link).get_openlineage_facets_on_start() is None
 
 

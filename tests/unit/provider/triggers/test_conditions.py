@@ -1,4 +1,4 @@
-"""What sensors and triggers wait for."""
+"""Tests of the conditions of sensors and triggers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.triggers.conditions import (
     Condition,
+    DriverEndedCondition,
     LagCondition,
     OffsetsCondition,
     RecordsCondition,
-    RestCondition,
     StateCondition,
     from_dict,
     to_dict,
 )
-from sluiceway.provider.triggers.lag_gate import LagGate
+from sluiceway.provider.triggers.lag_trigger import LagGate
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 
@@ -56,10 +56,10 @@ def _met(condition: Condition, view: View) -> bool:
     return answer.met
 
 
-def test_a_lag_is_waited_for_and_a_source_has_none() -> None:
+def test_a_lag_condition_is_met_at_its_limit_and_fails_for_a_source() -> None:
     assert _met(LagCondition("c", 10), View(ConnectorProgress(lag=10)))
     assert not _met(LagCondition("c", 10), View(ConnectorProgress(lag=11)))
-    assert not _met(LagCondition("c", 10), View(None)), "one that does not exist yet"
+    assert not _met(LagCondition("c", 10), View(None)), "the connector does not exist yet"
     assert LagCondition("c", 10).check(View(ConnectorProgress(lag=None))).failed  # type: ignore[arg-type]
 
 
@@ -73,7 +73,7 @@ def test_a_lag_is_waited_for_and_a_source_has_none() -> None:
         ({"other": 1}, False),
     ],
 )
-def test_offsets_are_there_once_each_named_field_has_reached_its_value(wanted: dict[str, Any], there: bool) -> None:
+def test_offsets_are_reached_if_each_named_field_is(wanted: dict[str, Any], there: bool) -> None:
     partition = {"kafka_topic": "t", "kafka_partition": 0}
     view = View(
         ConnectorProgress([({"kafka_partition": 0, "kafka_topic": "t"}, {"kafka_offset": 100}), ({"kafka_partition": 1}, None)])
@@ -81,13 +81,13 @@ def test_offsets_are_there_once_each_named_field_has_reached_its_value(wanted: d
     assert _met(OffsetsCondition("c", [{"partition": partition, "offset": wanted}]), view) is there
 
 
-def test_a_partition_without_an_offset_is_waited_for() -> None:
+def test_a_partition_without_an_offset_is_not_reached() -> None:
     condition = OffsetsCondition("c", [{"partition": {"p": 1}, "offset": {"o": 0}}])
     assert not _met(condition, View(ConnectorProgress()))
     assert not _met(condition, View(None))
 
 
-def test_a_topics_records_are_counted_from_a_time_on() -> None:
+def test_records_count_from_a_timestamp() -> None:
     assert _met(RecordsCondition("t", 999, 5), View())
     assert not _met(RecordsCondition("t", 999, 6), View())
     assert not _met(RecordsCondition("t", 1000), View())
@@ -98,33 +98,35 @@ SOON, PAST = time.time() + 1000, 0.0
 
 
 @pytest.mark.parametrize(
-    ("condition", "driver", "target", "rests"),
+    ("condition", "driver", "target", "ended"),
     [
-        (RestCondition("c", 3, SOON), DriverSeen(False, 3), "STARTED", False),  # submitted, not there yet
-        (RestCondition("c", 3, PAST), DriverSeen(False, 3), "STARTED", True),  # it never came
-        (RestCondition("c", 3, SOON), DriverSeen(True, 4), "STARTED", False),
-        (RestCondition("c", 3, SOON), DriverSeen(False, 4), "STARTED", True),  # came and went
-        (RestCondition("c", 3, SOON), DriverSeen(True, 4), "PAUSED", False),  # drains
-        (RestCondition("c", 3, SOON), DriverSeen(False, 4), "PAUSED", True),
-        (RestCondition("c", 3, SOON), DriverSeen(False, 3), None, True),  # deleted
-        (RestCondition("c", hosted=True), DriverSeen(False, 4), "STARTED", False),  # others start it again
-        (RestCondition("c", hosted=True), DriverSeen(False, 4), "STOPPED", True),
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 3), "STARTED", False),  # submitted, not started yet
+        (DriverEndedCondition("c", 3, PAST), DriverSeen(False, 3), "STARTED", True),  # it never started
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(True, 4), "STARTED", False),
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 4), "STARTED", True),  # started and ended
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(True, 4), "PAUSED", False),  # still draining
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 4), "PAUSED", True),
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 3), None, True),  # deleted
+        (DriverEndedCondition("c", hosted=True), DriverSeen(False, 4), "STARTED", False),  # its application restarts it
+        (DriverEndedCondition("c", hosted=True), DriverSeen(False, 4), "STOPPED", True),
     ],
 )
-def test_a_driver_elsewhere_is_waited_for(condition: RestCondition, driver: DriverSeen, target: str | None, rests: bool) -> None:
-    assert _met(condition, View(driver=driver, target=target)) is rests
+def test_the_condition_is_met_when_the_driver_has_ended(
+    condition: DriverEndedCondition, driver: DriverSeen, target: str | None, ended: bool
+) -> None:
+    assert _met(condition, View(driver=driver, target=target)) is ended
 
 
-def test_a_state_condition_survives_the_way_to_the_triggerer() -> None:
+def test_a_condition_is_unchanged_after_serialization() -> None:
     condition = StateCondition("c", ("PAUSED", "STOPPED"), tasks=False, fail_on=("FAILED",))
     assert to_dict(from_dict(to_dict(condition))) == to_dict(condition)
 
 
-def test_a_lag_that_stays_is_a_reason_once_and_again_after_a_commit_or_a_while() -> None:
+def test_an_unchanged_lag_opens_the_gate_again_after_a_commit_or_a_timeout() -> None:
     now = 0.0
     gate = LagGate(10, patience=60, clock=lambda: now)
     assert not gate.opens(9, 100, running=False)
-    assert not gate.opens(10, 100, running=True), "somebody is at it"
+    assert not gate.opens(10, 100, running=True), "a driver runs"
     assert gate.opens(10, 100, running=False)
     assert not gate.opens(11, 100, running=False)
     assert gate.opens(12, 103, running=False), "something was committed"

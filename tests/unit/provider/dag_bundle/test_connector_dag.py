@@ -1,4 +1,4 @@
-"""Generated DAGs: what Airflow makes of a connector's config."""
+"""Tests of generated DAGs."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ def test_the_page_has_the_config_and_links_to_rest() -> None:
     assert "[status](/sluiceway/connectors/c/status)" in page
 
 
-def test_a_dag_follows_assets() -> None:
+def test_assets_schedule_a_dag() -> None:
     every = _dag({**SOURCE, **BATCH, "airflow.schedule": "asset:s3://b/k,s3://b/l"})
     assert isinstance(every.timetable.asset_condition, AssetAll)
     either = _dag({**SOURCE, **BATCH, "airflow.schedule": "asset:s3://b/k|s3://b/l"})
     assert isinstance(either.timetable.asset_condition, AssetAny)
 
 
-def test_a_sinks_lag_is_watched_in_the_triggerer() -> None:
+def test_a_lag_schedule_has_an_asset_watcher() -> None:
     dag = _dag({**SINK, **BATCH, "airflow.schedule": "lag:100"})
     [asset] = dag.timetable.asset_condition.objects
     [watcher] = asset.watchers
     assert (watcher.trigger.connector, watcher.trigger.at_least, watcher.trigger.worker_file) == ("c", 100, "/w.properties")
 
 
-def test_catching_up_begins_where_the_config_says_and_needs_a_schedule() -> None:
+def test_catch_up_starts_at_the_start_date_and_requires_a_schedule() -> None:
     late = {**SOURCE, **BATCH, "airflow.catchup": "true", "airflow.start.date": "2024-05-01"}
     dag = _dag({**late, "airflow.schedule": "@daily"})
     assert (dag.catchup, dag.start_date.isoformat()) == (True, "2024-05-01T00:00:00+00:00")
@@ -61,7 +61,7 @@ def test_catching_up_begins_where_the_config_says_and_needs_a_schedule() -> None
         _dag(late)
 
 
-def test_callbacks_are_taken_from_modules_that_airflow_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_callbacks_must_be_in_allowed_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     module: Any = ModuleType("allowed.module")
     module.on_failure = lambda context: None
     monkeypatch.setitem(sys.modules, "allowed.module", module)
@@ -73,7 +73,7 @@ def test_callbacks_are_taken_from_modules_that_airflow_allows(monkeypatch: pytes
         _dag({**SOURCE, "airflow.on.failure.callback": "allowed.module.f"})
 
 
-def test_a_shared_application_has_a_dag_that_runs_for_ever() -> None:
+def test_a_shared_application_has_a_continuous_dag() -> None:
     dag = application_dag("small", {"spark.x": "1"}, operator=ApplicationOperator)
     assert (dag.dag_id, dag.max_active_runs) == ("application_x7Esmall", 1)
     assert dag.task_dict["run"].application_name == "small"

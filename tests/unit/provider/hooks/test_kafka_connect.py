@@ -1,4 +1,4 @@
-"""The hook of a ``kafka_connect`` connection, through Airflow's own look-up."""
+"""Tests of the hook kafka_connect with connections from Airflow's environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONN_ID = "a_cluster"
 
 
 class _Connect(BaseHTTPRequestHandler):
-    """A REST API that wants a login."""
+    """A REST API that requires a login."""
 
     seen: list[str | None] = []
 
@@ -53,40 +53,40 @@ def server() -> Iterator[str]:
 def stored(monkeypatch: pytest.MonkeyPatch) -> Any:
     def store(**fields: Any) -> KafkaConnectHook:
         connection = Connection(conn_id=CONN_ID, conn_type="kafka_connect", **fields)
-        # As the test button hands it over: by URI, so that it must survive being one.
+        # The test button passes the connection as a URI.
         monkeypatch.setenv(f"AIRFLOW_CONN_{CONN_ID.upper()}", connection.get_uri())
         return KafkaConnectHook(CONN_ID)
 
     return store
 
 
-def test_the_button_says_what_the_rest_api_answers(stored: Any, server: str) -> None:
+def test_the_test_button_shows_version_and_number_of_connectors(stored: Any, server: str) -> None:
     hook = stored(host=server, login="me", password="pass:w@rd")
     assert hook.test_connection() == (True, f"REST API {server}: version 4.3.0, 2 connectors")
     assert _Connect.seen == ["Basic bWU6cGFzczp3QHJk"] * 2
 
 
-def test_a_token_is_sent_in_place_of_the_login(stored: Any, server: str) -> None:
+def test_a_token_is_sent_instead_of_the_login(stored: Any, server: str) -> None:
     assert stored(host=server, login="me", password="x", extra=json.dumps({"rest.token": "abc"})).test_connection()[0]
     assert set(_Connect.seen) == {"Bearer abc"}
 
 
-def test_the_button_shows_the_servers_refusal(stored: Any, server: str) -> None:
+def test_the_test_button_shows_the_servers_error(stored: Any, server: str) -> None:
     assert stored(host=server).test_connection() == (False, "Who are you?")
 
 
-def test_the_button_says_which_field_is_missing(stored: Any) -> None:
+def test_the_test_button_names_the_missing_fields(stored: Any) -> None:
     good, text = stored(extra=json.dumps({"group.id": "g"})).test_connection()
     assert not good
     assert "neither a REST API nor bootstrap servers" in text
 
 
-def test_several_servers_survive_airflows_storage(stored: Any) -> None:
+def test_several_servers_are_read_back_from_airflows_storage(stored: Any) -> None:
     hook = stored(host="https://a:8443,https://b:8443")
     assert hook.connection().servers == ("https://a:8443", "https://b:8443")
 
 
-def test_the_connections_properties_win_over_the_worker_files(stored: Any) -> None:
+def test_the_connections_properties_override_the_worker_file(stored: Any) -> None:
     hook = stored(extra=json.dumps({"bootstrap.servers": "b:9092", "group.id": "mine"}))
     base = {"group.id": "files", "key.converter": "org.apache.kafka.connect.storage.StringConverter"}
     worker = hook.worker(base)
@@ -94,12 +94,12 @@ def test_the_connections_properties_win_over_the_worker_files(stored: Any) -> No
     assert worker.raw["key.converter"] == base["key.converter"]
 
 
-def test_a_client_needs_an_address(stored: Any) -> None:
-    with pytest.raises(ConfigError, match="a_cluster names no REST API"):
+def test_a_rest_client_requires_an_address(stored: Any) -> None:
+    with pytest.raises(ConfigError, match="'a_cluster' has no REST API address"):
         stored().get_conn()
 
 
-def test_a_task_takes_what_its_connection_says_and_its_secrets_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tasks_overrides_come_from_its_connection_and_secrets_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     hidden: list[str] = []
     monkeypatch.setattr("airflow.sdk.log.mask_secret", lambda value, *_: hidden.append(value))
     extra = {"bootstrap.servers": "k:1", "sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "hunter2"}
@@ -113,7 +113,7 @@ def test_a_task_takes_what_its_connection_says_and_its_secrets_are_masked(monkey
     assert kafka_overrides(None) == {}
 
 
-def test_a_private_key_in_a_connection_is_masked_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_private_key_in_a_connection_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     hidden: list[object] = []
     monkeypatch.setattr("airflow.sdk.log.mask_secret", lambda value, *_: hidden.append(value))
     extra = {"bootstrap.servers": "k:1", "ssl.keystore.key": "-----BEGIN KEY", "ssl.truststore.location": "/ca.pem"}
@@ -123,7 +123,7 @@ def test_a_private_key_in_a_connection_is_masked_too(monkeypatch: pytest.MonkeyP
     assert texts == {"-----BEGIN KEY"}
 
 
-def test_a_connection_that_is_missing_or_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_connection_or_one_of_another_type_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_PG", json.dumps({"conn_type": "postgres", "host": "h", "password": "hunter2"}))
     with pytest.raises(ConfigError, match="is of type 'postgres'") as raised:
         kafka_overrides("pg")

@@ -1,4 +1,4 @@
-"""How spark-submit is run for a driver here or in a cluster, with no secret on its command line. A script stands in for it."""
+"""Tests of the spark-submit hook with a script instead of spark-submit: no secret is on its command line."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.exceptions import AirflowException
 from airflow.providers.apache.spark.hooks import spark_submit
+from airflow.sdk.exceptions import AirflowException
 
 from sluiceway.config.properties import parse_properties
 from sluiceway.config.variables import HANDED_OVER
@@ -33,7 +33,7 @@ print("Submitted application_1700000000000_0001", flush=True)
 
 
 class _Seen:
-    """A hook over a stand-in for spark-submit, and what that got."""
+    """A hook with a fake spark-submit, which writes its arguments and environment to a file."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, master: str, deploy_mode: str, **kwargs: Any) -> None:
         class Connection:
@@ -41,7 +41,7 @@ class _Seen:
             host, extra_dejson = master, {"deploy-mode": deploy_mode, "namespace": "ns"}
 
         monkeypatch.setattr(ConnectorSubmitHook, "get_connection", staticmethod(lambda conn_id: Connection()))
-        monkeypatch.setattr(spark_submit, "kube_client", object(), raising=False)  # its provider is not needed here
+        monkeypatch.setattr(spark_submit, "kube_client", object(), raising=False)  # the Kubernetes provider is not installed
         monkeypatch.setenv("JAVA_HOME", "/a/java")
         monkeypatch.delenv(HANDED_OVER, raising=False)
         self._folder = folder
@@ -60,9 +60,7 @@ class _Seen:
 
 
 @pytest.mark.parametrize("master", ["local[2]", "spark://master:7077", "yarn", "k8s://https://api:6443"])
-def test_a_driver_that_is_our_child_has_its_secrets_in_its_environment_whatever_the_master(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, master: str
-) -> None:
+def test_in_client_mode_secrets_are_in_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, master: str) -> None:
     seen = _Seen(monkeypatch, tmp_path, master, "client").submit()
     assert (seen["env"][HANDED_OVER], seen["env"]["MY"]) == (SECRET, "own")
 
@@ -70,11 +68,11 @@ def test_a_driver_that_is_our_child_has_its_secrets_in_its_environment_whatever_
 @pytest.mark.parametrize(
     ("master", "prefix"), [("yarn", "spark.yarn.appMasterEnv"), ("k8s://https://api:6443", "spark.kubernetes.driverEnv")]
 )
-def test_a_driver_in_a_cluster_gets_its_secrets_by_a_file_that_is_gone_afterwards(
+def test_in_cluster_mode_secrets_are_in_a_file_that_is_deleted_afterwards(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, master: str, prefix: str
 ) -> None:
     staged = _Seen(monkeypatch, tmp_path, master, "cluster")
-    staged.hook.leave_the_driver()
+    staged.hook.detach_from_driver()
     seen = staged.submit()
     assert parse_properties(seen["file"]) == {f"{prefix}.{HANDED_OVER}": SECRET}
     assert stat.S_IMODE(seen["mode"]) == 0o600
@@ -83,18 +81,18 @@ def test_a_driver_in_a_cluster_gets_its_secrets_by_a_file_that_is_gone_afterward
     assert not Path(seen["argv"][seen["argv"].index("--properties-file") + 1]).exists()
 
 
-def test_a_properties_file_of_the_users_own_counts_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_users_properties_file_is_included(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     own = tmp_path / "own.properties"
     own.write_text("spark.executor.cores 4")
     seen = _Seen(monkeypatch, tmp_path, "yarn", "cluster", properties_file=str(own)).submit()
     found = parse_properties(seen["file"])
     assert found["spark.executor.cores"] == "4"
     assert found[f"spark.yarn.appMasterEnv.{HANDED_OVER}"] == SECRET
-    assert "--load-spark-defaults" not in seen["argv"], "with a file of one's own Spark reads no others"
+    assert "--load-spark-defaults" not in seen["argv"], "Spark ignores spark-defaults.conf if the user passes a properties file"
     assert own.read_text() == "spark.executor.cores 4"
 
 
-def test_a_standalone_master_cannot_hand_secrets_over_and_it_is_said_what_to_do(
+def test_a_standalone_master_in_cluster_mode_is_rejected_if_there_are_secrets(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     staged = _Seen(monkeypatch, tmp_path, "spark://master:7077", "cluster")
@@ -103,10 +101,8 @@ def test_a_standalone_master_cannot_hand_secrets_over_and_it_is_said_what_to_do(
     assert "s3cr" not in str(raised.value)
 
 
-def test_a_spark_submit_that_leaves_its_driver_to_kubernetes_has_not_failed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_detached_spark_submit_on_kubernetes_succeeds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     staged = _Seen(monkeypatch, tmp_path, "k8s://https://api:6443", "cluster")
-    staged.hook.leave_the_driver()
+    staged.hook.detach_from_driver()
     staged.submit()
     assert staged.hook.exit_code == 0

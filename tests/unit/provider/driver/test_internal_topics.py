@@ -1,4 +1,4 @@
-"""What a task says of a driver that died."""
+"""Tests of a task's access to the internal topics, on in-memory stores."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.provider.driver import internal_topics
 from sluiceway.provider.driver.backfill import Backfill
-from sluiceway.provider.driver.internal_topics import KafkaLink, write_dead
+from sluiceway.provider.driver.internal_topics import KafkaInternalTopics, write_unassigned
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 
@@ -19,12 +20,12 @@ def _status(state: State) -> Status:
     return Status(state, "host:1", 7, trace="why" if state is State.FAILED else None, version="1")
 
 
-def test_a_dead_drivers_running_tasks_are_unassigned_and_failed_ones_stay_failed() -> None:
+def test_running_tasks_become_unassigned_and_failed_ones_stay_failed() -> None:
     store = MemoryStatusStore()
     store.put_connector("c", _status(State.RUNNING))
     for number, state in enumerate((State.RUNNING, State.FAILED, State.RESTARTING, State.PAUSED)):
         store.put_task(TaskId("c", number), _status(state))
-    write_dead(store, "c")
+    write_unassigned(store, "c")
     connector = store.connector("c")
     assert connector == Status(State.UNASSIGNED, "host:1", 7)
     assert [store.tasks("c")[number].state for number in range(4)] == [
@@ -36,17 +37,17 @@ def test_a_dead_drivers_running_tasks_are_unassigned_and_failed_ones_stay_failed
     assert store.tasks("c")[1].trace == "why"
 
 
-def test_a_connector_that_said_good_bye_is_left_as_it_said() -> None:
+def test_a_stopped_connector_and_an_unknown_one_are_unchanged() -> None:
     store = MemoryStatusStore()
     store.put_connector("c", _status(State.STOPPED))
-    write_dead(store, "c")
-    write_dead(store, "never heard of")
+    write_unassigned(store, "c")
+    write_unassigned(store, "unknown")
     assert store.connector("c") == _status(State.STOPPED)
-    assert store.connector("never heard of") is None
+    assert store.connector("unknown") is None
 
 
 class _Topic(MemoryConfigStore):
-    """A config topic that many may open; reaching it takes a while."""
+    """A config store that may be opened again after stop()."""
 
     def stop(self) -> None: ...
 
@@ -59,13 +60,13 @@ class _Topic(MemoryConfigStore):
         (TargetState.STOPPED, True, TargetState.STOPPED),
     ],
 )
-def test_a_pause_is_asked_for_only_if_it_is_still_wanted_once_kafka_is_reached(
+def test_a_pause_is_written_only_if_still_wanted_when_kafka_has_answered(
     monkeypatch: pytest.MonkeyPatch, target: TargetState, still_wanted: bool, asked: TargetState
 ) -> None:
     topic = _Topic()
     topic.put_connector("c", {"topic": "t"}, target)
-    monkeypatch.setattr("sluiceway.storage.config_backing_store.KafkaConfigStore", lambda worker: topic)
-    done = KafkaLink(WorkerConfig.of({})).ensure_paused("c", lambda: still_wanted)
+    monkeypatch.setattr(internal_topics, "KafkaConfigStore", lambda worker: topic)
+    done = KafkaInternalTopics(WorkerConfig.of({})).ensure_paused("c", lambda: still_wanted)
     entry = topic.snapshot().entry("c")
     assert entry is not None
     assert entry.target_state is asked
@@ -73,7 +74,7 @@ def test_a_pause_is_asked_for_only_if_it_is_still_wanted_once_kafka_is_reached(
 
 
 class _Herder:
-    """Keeps configs; ``did`` notes what changed offsets."""
+    """A fake herder; ``did`` records deletions and resets of offsets."""
 
     def __init__(self, topic: _Topic) -> None:
         self.topic = topic
@@ -107,8 +108,8 @@ def herder(monkeypatch: pytest.MonkeyPatch) -> _Herder:
     def open_stores(_worker: WorkerConfig) -> Iterator[SimpleNamespace]:
         yield SimpleNamespace(config=herder.topic, status=None, offsets=None)
 
-    monkeypatch.setattr("sluiceway.storage.factory.open_stores", open_stores)
-    monkeypatch.setattr("sluiceway.herder.Herder", lambda *_: herder)
+    monkeypatch.setattr(internal_topics, "open_stores", open_stores)
+    monkeypatch.setattr(internal_topics, "Herder", lambda *_: herder)
     monkeypatch.setattr("sluiceway.kafka.clients.admin_client", lambda _worker, _own, **_: object())
     monkeypatch.setattr("sluiceway.kafka.admin.end_offsets", lambda _admin, _places: {})
     monkeypatch.setattr("sluiceway.kafka.admin.offsets_at", lambda _admin, _places, _at: {})
@@ -120,17 +121,17 @@ SHARED = WorkerConfig.of({"consumer.group.id": "shared"})
 BACKFILL = Backfill("c.backfill.1", "c", sink=True, start=1, config={"name": "c.backfill.1", "topics": "t"})
 
 
-def test_a_backfill_reads_and_ends_in_a_group_of_its_own(herder: _Herder) -> None:
-    link = KafkaLink(SHARED)
-    link.begin_backfill(BACKFILL)
+def test_a_backfill_has_its_own_group_and_resets_it(herder: _Herder) -> None:
+    topics = KafkaInternalTopics(SHARED)
+    topics.create_backfill(BACKFILL)
     entry = herder.topic.snapshot().entry(BACKFILL.name)
     assert entry is not None
     assert (entry.config or {}).get("consumer.override.group.id") == "connect-c.backfill.1"
-    link.end_backfill(BACKFILL.name)
+    topics.delete_backfill(BACKFILL.name)
     assert herder.did == ["reset c.backfill.1", "delete c.backfill.1"]
 
 
-def test_the_end_of_a_backfill_leaves_the_offsets_of_a_shared_group(herder: _Herder) -> None:
+def test_deleting_a_backfill_keeps_the_offsets_of_a_shared_group(herder: _Herder) -> None:
     herder.topic.put_connector(BACKFILL.name, dict(BACKFILL.config), TargetState.STARTED)
-    KafkaLink(SHARED).end_backfill(BACKFILL.name)
+    KafkaInternalTopics(SHARED).delete_backfill(BACKFILL.name)
     assert herder.did == ["delete c.backfill.1"]

@@ -1,4 +1,4 @@
-"""What spark-submit is told."""
+"""Tests of a submission: spark-submit's arguments, settings and environment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.exceptions import AirflowNotFoundException
+from airflow.sdk.exceptions import AirflowNotFoundException
 
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
@@ -41,24 +41,24 @@ def _after(command: list[str], option: str) -> list[str]:
     return [value for name, value in itertools.pairwise(command) if name == option]
 
 
-def test_without_a_connection_spark_is_local_with_a_slot_for_each_task_and_one_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_connection_spark_runs_in_local_mode_with_one_slot_more_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     hook = _hook(monkeypatch)
     assert _after(_command(hook), "--master") == ["local[4]"]
     assert "spark.ui.enabled=false" in _after(_command(hook), "--conf")
 
 
 @pytest.mark.parametrize(("tasks", "slots"), [({}, 2), ({"tasks.max": "1"}, 2), ({"tasks.max": "x"}, 2), ({"tasks.max": "7"}, 8)])
-def test_slots(tasks: dict[str, str], slots: int) -> None:
+def test_local_slots_depend_on_tasks_max(tasks: dict[str, str], slots: int) -> None:
     assert Submission("c", Path("w"), "long-running", tasks).local_slots == slots
 
 
-def test_a_connection_says_where_spark_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_connection_determines_the_master(monkeypatch: pytest.MonkeyPatch) -> None:
     command = _command(_hook(monkeypatch, _Connection()))
     assert _after(command, "--master") == ["spark://master:7077"]
     assert "spark.ui.enabled=false" not in _after(command, "--conf")
 
 
-def test_the_connectors_spark_keys_are_settings_and_the_operators_win(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_operators_conf_overrides_the_connectors_spark_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     config = {"spark.executor.cores": "4", "spark.app.x": "config", "spark.master": "local[9]", "file": "/f"}
     command = _command(_hook(monkeypatch, _Connection(), config, conf={"spark.app.x": "operator"}))
     settings = _after(command, "--conf")
@@ -68,7 +68,7 @@ def test_the_connectors_spark_keys_are_settings_and_the_operators_win(monkeypatc
     assert _after(command, "--master") == ["local[9]"]
 
 
-def test_a_driver_that_is_our_child_ends_with_us_and_finds_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_client_mode_the_driver_ends_with_its_parent_and_uses_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     hook = _hook(monkeypatch, env_vars={"MY": "own"})
     command = _command(hook)
@@ -81,20 +81,20 @@ def test_a_driver_that_is_our_child_ends_with_us_and_finds_this_python(monkeypat
     assert "JAVA_HOME" not in hook._env
 
 
-def test_a_python_that_was_chosen_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_explicit_python_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", "/cluster/python")
     assert "PYSPARK_PYTHON" not in (_hook(monkeypatch)._env_vars or {})
     monkeypatch.delenv("PYSPARK_PYTHON")
     assert "PYSPARK_PYTHON" not in (_hook(monkeypatch, conf={"spark.pyspark.python": "/p"})._env_vars or {})
 
 
-def test_without_java_home_a_java_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_java_home_a_java_runtime_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     variables = Submission("c", Path("w"), "long-running", {}).environment(None, {})
     assert Path(variables["JAVA_HOME"], "bin", "java").exists()
 
 
-def test_a_driver_in_the_cluster_has_no_parent_here_and_none_of_our_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_cluster_mode_the_driver_has_no_parent_and_no_local_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     class InCluster(_Connection):
         extra_dejson = {"deploy-mode": "cluster"}
 
@@ -105,11 +105,11 @@ def test_a_driver_in_the_cluster_has_no_parent_here_and_none_of_our_paths(monkey
     assert hook._env_vars is None
 
 
-def test_a_micro_batch_is_asked_for() -> None:
+def test_the_mode_is_passed_to_the_driver() -> None:
     assert Submission("c", Path("/w"), "micro-batch", {}).arguments(None)[-2:] == ["--mode", "micro-batch"]
 
 
-def test_the_driver_and_the_package_are_files_that_exist() -> None:
+def test_the_drivers_file_and_the_packages_zip_exist() -> None:
     submission = Submission("c", Path("/w"), "long-running", {})
     assert Path(submission.application).is_file()
     ours, more = submission.py_files("/more.zip").split(",")
@@ -117,7 +117,7 @@ def test_the_driver_and_the_package_are_files_that_exist() -> None:
     assert more == "/more.zip"
 
 
-def test_a_local_driver_of_this_python_has_the_package_and_any_other_is_given_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_packages_zip_is_passed_unless_the_driver_uses_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     own = _hook(monkeypatch, py_files="/more.zip")
     assert own._py_files == "/more.zip"
@@ -130,7 +130,7 @@ def test_a_local_driver_of_this_python_has_the_package_and_any_other_is_given_it
         assert "spark.python.daemon.module" not in other._conf
 
 
-def test_spark_submit_gets_a_session_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_spark_submit_runs_in_its_own_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     stand_in = tmp_path / "spark-submit"
     stand_in.write_text(f"#!{sys.executable}\nimport os\nprint('session', os.getsid(0) == os.getpid(), flush=True)\n")
     stand_in.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Connector names as DAG ids."""
+"""Tests of DAG ids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AIRFLOW_KEY = re.compile(r"[\w.-]+")
 
 
 @pytest.mark.parametrize("name", ["logs", "demo-source", "a.b_c-9", "x_x", "under_score"])
-def test_usual_names_stay_as_they_are(name: str) -> None:
+def test_names_of_allowed_characters_are_unchanged(name: str) -> None:
     assert dag_id(name) == name
 
 
@@ -34,7 +34,7 @@ def test_other_characters_are_escaped_byte_by_byte(name: str, expected: str) -> 
 
 
 @given(st.text(st.characters(min_codepoint=32, exclude_categories=["Cs"]), min_size=1, max_size=15))
-def test_every_name_comes_back_from_its_dag_id(name: str) -> None:
+def test_every_name_is_decoded_from_its_dag_id(name: str) -> None:
     encoded = dag_id(name)
     assert connector_name(encoded) == name
     assert _AIRFLOW_KEY.fullmatch(encoded)
@@ -42,11 +42,11 @@ def test_every_name_comes_back_from_its_dag_id(name: str) -> None:
 
 
 @given(st.text("_x2F .", min_size=1, max_size=12))
-def test_names_that_look_like_escapes_come_back_too(name: str) -> None:
+def test_names_that_contain_escapes_are_decoded(name: str) -> None:
     assert connector_name(dag_id(name)) == name
 
 
-def test_a_name_that_airflow_cannot_store_is_refused_with_both_numbers() -> None:
+def test_a_name_that_is_too_long_is_rejected_with_both_lengths() -> None:
     assert dag_id("a" * 250) == "a" * 250
     with pytest.raises(ConfigError, match=r"250 characters .* needs 251"):
         dag_id("a" * 251)

@@ -1,4 +1,4 @@
-"""The bundle of generated DAGs."""
+"""Tests of the connector DAG bundle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sluiceway.provider.dag_bundle.stubs import stub
 
 
 class Bundle(ConnectorDagBundle):
-    """A bundle whose config topic is a dict."""
+    """A bundle that reads a dict instead of the config topic."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(name="connectors", refresh_interval=30)
@@ -36,14 +36,14 @@ class Bundle(ConnectorDagBundle):
         return sorted(path.name for path in self.path.iterdir())
 
 
-def test_a_task_beside_a_dag_processor_does_not_ask_kafka(tmp_path: Path) -> None:
+def test_a_task_beside_a_dag_processor_does_not_read_kafka(tmp_path: Path) -> None:
     processor, task = Bundle(tmp_path), Bundle(tmp_path)
     processor.refresh()
     task.initialize()
     assert (processor.reads, task.reads) == (1, 0)
 
 
-def test_a_task_where_no_dag_processor_runs_asks_each_time(tmp_path: Path) -> None:
+def test_a_task_without_a_dag_processor_reads_kafka_each_time(tmp_path: Path) -> None:
     for text in ("1", "2"):
         task = Bundle(tmp_path)
         task.topic = {"connector-a.py": text}
@@ -51,7 +51,7 @@ def test_a_task_where_no_dag_processor_runs_asks_each_time(tmp_path: Path) -> No
         assert (task.path / "connector-a.py").read_text() == text
 
 
-def test_a_folder_whose_dag_processor_is_gone_is_not_trusted_for_ever(tmp_path: Path) -> None:
+def test_a_folder_older_than_max_age_is_updated_by_the_task(tmp_path: Path) -> None:
     processor, task = Bundle(tmp_path), Bundle(tmp_path)
     processor.refresh()
     long_ago = time.time() - 91
@@ -60,17 +60,17 @@ def test_a_folder_whose_dag_processor_is_gone_is_not_trusted_for_ever(tmp_path: 
     assert task.reads == 1
 
 
-def test_while_kafka_is_out_of_reach_the_dags_stay(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_dags_stay_while_kafka_does_not_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     bundle = Bundle(tmp_path)
     bundle.topic = {"connector-a.py": "1"}
     bundle.refresh()
     bundle.topic = None
     bundle.refresh()
     assert bundle.files() == ["connector-a.py"]
-    assert "stay as they are until this is over: Cannot reach Kafka" in caplog.text
+    assert "keeps its present DAGs until Kafka answers: Cannot reach Kafka" in caplog.text
 
 
-def test_a_kafka_that_is_away_is_asked_ever_more_seldom_and_warned_of_once(
+def test_an_outage_of_kafka_backs_off_and_logs_one_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -84,18 +84,18 @@ def test_a_kafka_that_is_away_is_asked_ever_more_seldom_and_warned_of_once(
         bundle.refresh()
         asked += [now] * (bundle.reads - before)
     assert asked == [0, 10, 30, 70, 130, 190]
-    assert caplog.text.count("stay as they are") == 1
+    assert caplog.text.count("keeps its present DAGs") == 1
     bundle.topic, now = {"connector-a.py": "1"}, 250.0
     bundle.refresh()
     bundle.refresh()
     assert (bundle.reads, bundle.files()) == (len(asked) + 2, ["connector-a.py"])
-    assert "follow the config topic again" in caplog.text
+    assert "reads the config topic again" in caplog.text
 
 
-def test_a_dag_processor_does_not_wait_for_a_kafka_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refresh_waits_only_briefly_for_kafka(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = tmp_path / "worker.properties"
     worker.write_text("bootstrap.servers=127.0.0.1:1\n")
-    monkeypatch.setattr("sluiceway.provider.dag_bundle.bundle._PATIENCE", 0.5)
+    monkeypatch.setattr("sluiceway.provider.dag_bundle.bundle._REFRESH_TIMEOUT_SECONDS", 0.5)
     bundle = ConnectorDagBundle(name="connectors", refresh_interval=30, worker_properties=str(worker))
     bundle.base_dir = tmp_path / "bundle"
     began = time.monotonic()
@@ -104,7 +104,7 @@ def test_a_dag_processor_does_not_wait_for_a_kafka_that_is_away(tmp_path: Path, 
     assert not (bundle.base_dir / "refreshed").exists()
 
 
-def test_bundles_have_no_versions_so_a_restart_sees_the_newest_config(tmp_path: Path) -> None:
+def test_the_bundle_is_unversioned(tmp_path: Path) -> None:
     assert not ConnectorDagBundle.supports_versioning
     assert Bundle(tmp_path).get_current_version() is None
 
@@ -116,7 +116,7 @@ def _dag(name: str, config: dict[str, str]) -> DAG:
     return scope["dag"]
 
 
-def test_a_long_running_connector_is_one_run_that_is_always_there() -> None:
+def test_a_long_running_connector_has_a_continuous_dag() -> None:
     dag = _dag("my logs", {"connector.class": "FileStreamSource", "topic": "t"})
     [task] = dag.tasks
     assert (dag.dag_id, dag.dag_display_name) == ("my_x20logs", "my logs")
@@ -126,13 +126,13 @@ def test_a_long_running_connector_is_one_run_that_is_always_there() -> None:
     assert task.connector == "my logs"
 
 
-def test_a_dead_driver_is_started_again_soon_and_then_ever_later() -> None:
+def test_retries_back_off_exponentially() -> None:
     [task] = _dag("c", {"topic": "t"}).tasks
     assert task.retries == 10
     assert (task.retry_delay.total_seconds(), task.retry_exponential_backoff, task.max_retry_delay.total_seconds()) == (5, 2, 60)
 
 
-def test_airflow_keys_show_in_the_dag() -> None:
+def test_airflow_keys_configure_the_dag() -> None:
     keys = {"airflow.mode": "micro-batch", "airflow.schedule": "*/5 * * * *", "airflow.owner": "data"}
     dag = _dag("c", {"topics": "t", **keys, "airflow.tags": "a,b", "airflow.retries": "1"})
     [task] = dag.tasks
@@ -143,12 +143,12 @@ def test_airflow_keys_show_in_the_dag() -> None:
 
 
 @pytest.mark.parametrize("schedule", ["@continuous", "@once"])
-def test_schedules_that_airflow_knows_are_taken(schedule: str) -> None:
+def test_airflows_own_schedules_are_passed_on(schedule: str) -> None:
     assert _dag("c", {"topic": "t", "airflow.mode": "micro-batch", "airflow.schedule": schedule}).schedule == schedule
 
 
 @pytest.mark.parametrize(("schedule", "cron"), [("@daily", "0 0 * * *"), ("0 3 * * 1-5", "0 3 * * 1-5")])
-def test_a_scheduled_run_has_a_data_interval_since_the_run_before(schedule: str, cron: str) -> None:
+def test_a_scheduled_run_has_the_data_interval_since_the_previous_run(schedule: str, cron: str) -> None:
     dag = _dag("c", {"topic": "t", "airflow.mode": "micro-batch", "airflow.schedule": schedule})
     assert dag.timetable == CronDataIntervalTimetable(cron, timezone="UTC")
 
@@ -166,6 +166,6 @@ def test_a_dag_default_may_change_the_operators_retries() -> None:
         ({"airflow.mode": "sometimes"}, "airflow.mode"),
     ],
 )
-def test_a_config_that_cannot_be_a_dag_is_an_import_error_that_says_why(config: dict[str, str], why: str) -> None:
+def test_an_invalid_key_is_an_import_error_with_the_reason(config: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         connector_dag("c", config, source_operator=SourceConnectorOperator, sink_operator=SinkConnectorOperator)

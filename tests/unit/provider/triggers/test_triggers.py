@@ -1,4 +1,4 @@
-"""The triggers, with a stand-in for the cluster that they share."""
+"""Tests of the triggers with a fake shared view of a cluster."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk.module_loading import import_string
 
 from sluiceway.errors import ConnectError
-from sluiceway.provider import triggers
 from sluiceway.provider.progress.cluster_view import Cluster, DriverSeen, SharedViews
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
-from sluiceway.provider.triggers import ConditionTrigger, LagTrigger
+from sluiceway.provider.triggers import ConditionTrigger, LagTrigger, cluster_polling
 from sluiceway.provider.triggers.conditions import LagCondition, StateCondition, to_dict
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 
 class Views(SharedViews):
-    """Counts who opens and closes what; ``lags`` are seen one after the other, an error is raised."""
+    """Fake views that count their users. Reads return ``lags`` in turn; an exception among them is raised."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,14 +57,14 @@ class Views(SharedViews):
 @pytest.fixture
 def views(monkeypatch: pytest.MonkeyPatch) -> Iterator[Views]:
     made = Views()
-    monkeypatch.setattr(triggers, "_VIEWS", made)
+    monkeypatch.setattr(cluster_polling, "_VIEWS", made)
     yield made
-    assert made.held == [], "whatever was taken is given back"
+    assert made.held == [], "every acquired view is released"
 
 
 def _revived(trigger: Any) -> Any:
     path, fields = trigger.serialize()
-    assert path == f"{type(trigger).__module__}.{type(trigger).__qualname__}"
+    assert import_string(path) is type(trigger)
     return type(trigger)(**json.loads(json.dumps(fields)))
 
 
@@ -82,15 +82,15 @@ def _events(trigger: Any, count: int, done: Callable[[], bool] = lambda: False) 
     return asyncio.run(asyncio.wait_for(collect(), 20))
 
 
-def test_a_trigger_fires_once_the_condition_holds_whatever_kafka_does_meanwhile(views: Views) -> None:
+def test_a_trigger_fires_when_the_condition_is_met_despite_outages(views: Views) -> None:
     views.lags = [5, ConnectError("no broker"), 4, 0]
     trigger = _revived(ConditionTrigger.of(LagCondition("c", 0), "w", "broker", 0.001))
     assert trigger.kafka_conn_id == "broker"
-    assert _events(trigger, 2) == [{"met": True, "failed": False, "seen": "lag 0, to be at most 0"}]
+    assert _events(trigger, 2) == [{"met": True, "failed": False, "seen": "lag 0, waiting for at most 0"}]
     assert views.most == 1
 
 
-def test_a_trigger_that_is_cancelled_gives_the_view_back(views: Views) -> None:
+def test_a_cancelled_trigger_releases_the_view(views: Views) -> None:
     views.lags = [5]
 
     async def cancel() -> None:
@@ -108,12 +108,12 @@ def test_a_trigger_that_is_cancelled_gives_the_view_back(views: Views) -> None:
     asyncio.run(cancel())
 
 
-def test_a_lag_is_told_once_for_each_time_that_something_was_committed(views: Views) -> None:
+def test_a_lag_fires_once_for_each_commit(views: Views) -> None:
     views.lags = [1, 5, 5, 5, 7]
     assert _events(_revived(LagTrigger("c", 5, "w", 0.001)), 2) == [{"connector": "c", "lag": 5}, {"connector": "c", "lag": 7}]
 
 
-def test_a_condition_is_all_that_is_stored_of_a_wait() -> None:
+def test_airflow_stores_the_condition_and_no_secret() -> None:
     condition = StateCondition("c", ("RUNNING",))
     fields = ConditionTrigger.of(condition, "/w.properties", "broker", 5.0).serialize()[1]
     assert fields == {
@@ -124,8 +124,8 @@ def test_a_condition_is_all_that_is_stored_of_a_wait() -> None:
     }
 
 
-def test_a_lag_that_was_there_before_the_resume_is_told_after_it(views: Views) -> None:
-    """An event while the DAG is paused would be lost, and so would one while it is just being unpaused."""
+def test_a_lag_from_before_the_resume_fires_after_it(views: Views) -> None:
+    """Airflow drops events while the DAG is paused or is just being unpaused."""
     resting, running = TargetState.PAUSED, TargetState.STARTED
     views.lags, views.targets = [1005, 1004, 1003, 1002], [resting, resting, running, running]
     assert _events(_revived(LagTrigger("c", 5, "w", 0.001)), 1) == [{"connector": "c", "lag": 1002}]
@@ -154,10 +154,10 @@ def test_a_shared_view_is_closed_by_its_last_user(monkeypatch: pytest.MonkeyPatc
     assert log == ["start"]
     views.release(cluster)
     views.release(other)
-    assert log == ["start", "stop"], "the other one was never opened"
+    assert log == ["start", "stop"], "the other view was never opened"
 
 
-def test_a_connection_is_looked_up_when_its_view_is_opened_and_wins_over_the_file(
+def test_a_connection_is_read_when_its_view_is_opened_and_overrides_the_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     (tmp_path / "w").write_text("bootstrap.servers=nowhere:1\ngroup.id=g\n")

@@ -1,4 +1,4 @@
-"""The connector operators, with a stand-in for spark-submit, Airflow's task instance and Kafka."""
+"""Tests of the connector operators with a fake spark-submit, task instance and Kafka."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.exceptions import AirflowException
-from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, TaskDeferred
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowRescheduleException, TaskDeferred
 
 from sluiceway.errors import InvalidConfigError
 from sluiceway.operators import ConnectorOperator, SinkConnectorOperator, SourceConnectorOperator
@@ -28,7 +27,7 @@ SOURCE = {"name": "c", "connector.class": "FileStreamSource", "topic": "t"}
 
 
 class Kafka:
-    """The topics, as a task sees them."""
+    """Fake internal topics with one connector."""
 
     def __init__(self, config: Mapping[str, str] | None = None, target: TargetState = TargetState.STARTED) -> None:
         self.config = dict(config) if config is not None else None
@@ -57,7 +56,7 @@ class Kafka:
         self.target = TargetState.PAUSED
         return True
 
-    def mark_dead(self, name: str) -> None:
+    def mark_unassigned(self, name: str) -> None:
         self.dead.append(name)
 
     def progress(self, name: str) -> ConnectorProgress | None:
@@ -73,15 +72,15 @@ class Kafka:
     def driver(self, name: str) -> DriverSeen:
         return self.seen
 
-    def begin_backfill(self, backfill: Backfill) -> None:
+    def create_backfill(self, backfill: Backfill) -> None:
         self.backfills.append(("begin", backfill.name))
 
-    def end_backfill(self, name: str) -> None:
+    def delete_backfill(self, name: str) -> None:
         self.backfills.append(("end", name))
 
 
 class SparkSubmit:
-    """The hook: ``drive`` stands for the driver's life and returns its exit code."""
+    """A fake hook; ``drive`` runs instead of the driver and returns its exit code."""
 
     _should_track_driver_status = _is_yarn_cluster_mode = _is_kubernetes = False
     is_client_mode = True
@@ -103,7 +102,7 @@ class SparkSubmit:
         if self.exit_code:
             raise AirflowException(f"Cannot execute: spark-submit. Error code is: {self.exit_code}.")
 
-    def leave_the_driver(self) -> None:
+    def detach_from_driver(self) -> None:
         self.left = True
 
     def on_kill(self) -> None:
@@ -111,7 +110,7 @@ class SparkSubmit:
 
 
 class Airflow:
-    """The task instance, its DAG's flag, and the task's store."""
+    """A fake task instance with its DAG's paused flag and the task state store."""
 
     def __init__(self, dag_id: str = "c") -> None:
         self.dag_id = dag_id
@@ -134,7 +133,7 @@ class Airflow:
 
 
 class Stage:
-    """An operator with its surroundings; ``run`` plays one execution."""
+    """An operator with its fakes; ``run`` executes it once."""
 
     def __init__(
         self,
@@ -158,10 +157,10 @@ class Stage:
                     pause_linger=stage.linger,
                 )
 
-            def _link(self, worker: object) -> Kafka:
+            def _internal_topics(self, worker: object) -> Kafka:
                 return stage.kafka
 
-            def _get_hook(self) -> SparkSubmit:
+            def _submit_hook(self, submission: object) -> SparkSubmit:
                 stage.started = True
                 return stage.hook
 
@@ -203,7 +202,7 @@ def test_a_task_queued_before_the_pause_starts_no_driver() -> None:
 
 
 @pytest.mark.parametrize("target", [TargetState.PAUSED, TargetState.STOPPED])
-def test_a_connector_that_is_to_rest_is_waited_for_without_a_driver(target: TargetState) -> None:
+def test_a_paused_or_stopped_connector_reschedules_the_task(target: TargetState) -> None:
     stage = Stage(Kafka(SOURCE, target))
     with pytest.raises(AirflowRescheduleException) as raised:
         stage.run()
@@ -211,7 +210,7 @@ def test_a_connector_that_is_to_rest_is_waited_for_without_a_driver(target: Targ
     assert 0 < _seconds_ahead(raised.value) < 10
 
 
-def test_a_connector_that_does_not_exist_yet_is_waited_for() -> None:
+def test_a_missing_connector_reschedules_the_task() -> None:
     stage = Stage(Kafka(None))
     with pytest.raises(AirflowRescheduleException):
         stage.run()
@@ -227,7 +226,7 @@ def test_a_config_in_the_dag_is_stored_with_the_dag_that_runs_it() -> None:
     assert stage.started
 
 
-def test_a_config_that_is_refused_fails_without_a_driver_and_says_why() -> None:
+def test_an_invalid_config_fails_with_the_reason_and_without_a_driver() -> None:
     stage = Stage(Kafka(None), config=SOURCE)
     stage.kafka.refuses = True
     with pytest.raises(AirflowException, match=r"Connector c: .*\n.*Missing required configuration"):
@@ -235,7 +234,7 @@ def test_a_config_that_is_refused_fails_without_a_driver_and_says_why() -> None:
     assert not stage.started
 
 
-def test_a_hand_written_dag_takes_the_connector_from_the_generated_one() -> None:
+def test_a_hand_written_dag_takes_over_the_connector_from_the_generated_one() -> None:
     stage = Stage(Kafka(SOURCE), lambda: 3)
     stage.airflow.dag_id = "mine"
     with pytest.raises(AirflowException, match="another driver"):
@@ -243,21 +242,21 @@ def test_a_hand_written_dag_takes_the_connector_from_the_generated_one() -> None
     assert stage.kafka.written == [{**SOURCE, "airflow.dag": "mine"}]
 
 
-def test_the_generated_dag_does_not_take_it_back() -> None:
+def test_the_generated_dag_does_not_take_over_from_a_hand_written_one() -> None:
     stage = Stage(Kafka({**SOURCE, "airflow.dag": "mine"}))
-    with pytest.raises(AirflowFailException, match="run by DAG mine"):
+    with pytest.raises(AirflowFailException, match="DAG mine runs it"):
         stage.run()
     assert (stage.started, stage.kafka.written) == (False, [])
 
 
-def test_an_operator_of_the_other_kind_is_refused_with_the_right_ones_name() -> None:
+def test_an_operator_of_the_other_kind_fails_and_names_the_right_one() -> None:
     with pytest.raises(AirflowException, match="use SourceConnectorOperator"):
         Stage(Kafka(SOURCE), kind=SinkConnectorOperator).run()
     with pytest.raises(AirflowException, match="available connectors are"):
         Stage(Kafka({**SOURCE, "connector.class": "Nope"})).run()
 
 
-def test_an_operator_without_a_name_is_refused_when_the_dag_is_parsed() -> None:
+def test_an_operator_without_a_name_raises_when_the_dag_is_parsed() -> None:
     with pytest.raises(ValueError, match="needs the connector's name"):
         SourceConnectorOperator(task_id="t", config={"topic": "t"})
 
@@ -265,7 +264,7 @@ def test_an_operator_without_a_name_is_refused_when_the_dag_is_parsed() -> None:
 # After the driver.
 
 
-def test_a_pause_reaches_the_target_state_and_the_run_is_kept() -> None:
+def test_a_pause_sets_the_target_state_and_keeps_the_run() -> None:
     kafka, drained = Kafka(SOURCE), threading.Event()
 
     def drive() -> int:
@@ -278,12 +277,12 @@ def test_a_pause_reaches_the_target_state_and_the_run_is_kept() -> None:
     with pytest.raises(AirflowRescheduleException) as raised:
         stage.run()
     assert kafka.target is TargetState.PAUSED
-    assert 3 < _seconds_ahead(raised.value) <= 4, "when the scheduler has heard of it, and no later"
+    assert 3 < _seconds_ahead(raised.value) <= 4, "settle_time, and not longer"
     assert kafka.dead == []
     assert stage.airflow.deleted_keys == ["spark_job_id"]
 
 
-def test_a_resume_that_comes_soon_starts_the_next_driver_in_the_same_try() -> None:
+def test_a_resume_within_pause_linger_starts_the_next_driver_in_the_same_try() -> None:
     kafka, drives = Kafka(SOURCE), itertools.count()
 
     def drive() -> int:
@@ -302,7 +301,7 @@ def test_a_resume_that_comes_soon_starts_the_next_driver_in_the_same_try() -> No
     assert stage.airflow.deleted_keys == [], "never rescheduled"
 
 
-def test_a_resume_that_comes_while_the_driver_drains_starts_the_next_one_in_the_same_try() -> None:
+def test_a_resume_during_the_drain_starts_the_next_driver_in_the_same_try() -> None:
     kafka, drives = Kafka(SOURCE), itertools.count()
 
     def drive() -> int:
@@ -318,7 +317,7 @@ def test_a_resume_that_comes_while_the_driver_drains_starts_the_next_one_in_the_
     assert stage.airflow.deleted_keys == [], "never rescheduled"
 
 
-def test_a_task_that_is_killed_while_it_waits_for_a_resume_ends_at_once() -> None:
+def test_a_task_killed_while_it_waits_for_a_resume_ends_immediately() -> None:
     stage = Stage(Kafka(SOURCE, TargetState.STARTED), lambda: 0)
 
     def drive() -> int:
@@ -328,11 +327,11 @@ def test_a_task_that_is_killed_while_it_waits_for_a_resume_ends_at_once() -> Non
 
     stage.hook = SparkSubmit(drive)
     stage.linger = 60.0
-    with pytest.raises(AirflowException, match="told to end"):
+    with pytest.raises(AirflowException, match="Airflow ended the task"):
         stage.run()
 
 
-def test_an_airflow_that_does_not_answer_during_a_pause_leaves_the_resume_to_the_scheduler() -> None:
+def test_an_outage_of_airflow_during_a_pause_reschedules_the_task() -> None:
     stage = Stage(Kafka(SOURCE))
 
     def drive() -> int:
@@ -346,7 +345,7 @@ def test_an_airflow_that_does_not_answer_during_a_pause_leaves_the_resume_to_the
         stage.run()
 
 
-def test_a_pause_by_rest_keeps_the_run_too() -> None:
+def test_a_stop_by_rest_keeps_the_run_too() -> None:
     kafka = Kafka(SOURCE)
 
     def drive() -> int:
@@ -357,7 +356,7 @@ def test_a_pause_by_rest_keeps_the_run_too() -> None:
         Stage(kafka, drive).run()
 
 
-def test_a_deleted_connector_ends_the_task_well() -> None:
+def test_a_deleted_connector_ends_the_task_with_success() -> None:
     kafka = Kafka(SOURCE)
 
     def drive() -> int:
@@ -367,7 +366,7 @@ def test_a_deleted_connector_ends_the_task_well() -> None:
     Stage(kafka, drive).run()
 
 
-def test_a_driver_that_died_is_not_running_any_more_and_airflow_retries() -> None:
+def test_a_dead_driver_is_marked_unassigned_and_fails_the_task() -> None:
     stage = Stage(Kafka(SOURCE), lambda: 137)
     with pytest.raises(AirflowException, match="died with exit code 137") as raised:
         stage.run()
@@ -376,26 +375,26 @@ def test_a_driver_that_died_is_not_running_any_more_and_airflow_retries() -> Non
     assert isinstance(pickle.loads(pickle.dumps(raised.value)), AirflowException)  # noqa: S301
 
 
-def test_a_fenced_driver_fails_clearly_and_leaves_the_others_status() -> None:
+def test_a_fenced_driver_fails_the_task_and_keeps_the_new_drivers_status() -> None:
     stage = Stage(Kafka(SOURCE), lambda: 3)
     with pytest.raises(AirflowException, match="another driver has taken over"):
         stage.run()
     assert stage.kafka.dead == []
 
 
-def test_a_driver_that_ends_unasked_is_started_again() -> None:
+def test_a_driver_that_ends_without_a_request_is_started_again() -> None:
     with pytest.raises(AirflowRescheduleException):
         Stage(Kafka(SOURCE), lambda: 0).run()
 
 
-def test_a_micro_batch_ends_when_all_is_moved_and_fails_when_its_driver_does() -> None:
+def test_a_micro_batch_succeeds_or_fails_with_its_driver() -> None:
     batch = {**SOURCE, "airflow.mode": "micro-batch"}
     Stage(Kafka(batch), lambda: 0).run()
     with pytest.raises(AirflowException, match="died"):
         Stage(Kafka(batch), lambda: 1).run()
 
 
-def test_an_airflow_that_does_not_answer_does_not_end_the_driver() -> None:
+def test_an_outage_of_airflow_does_not_end_the_driver() -> None:
     asked = threading.Event()
 
     def drive() -> int:
@@ -413,7 +412,7 @@ def test_an_airflow_that_does_not_answer_does_not_end_the_driver() -> None:
     stage.run()
 
 
-def test_a_task_that_is_told_to_end_ends_spark_submit_and_fails() -> None:
+def test_a_killed_task_ends_spark_submit_and_fails() -> None:
     stage = Stage(Kafka(SOURCE))
 
     def drive() -> int:
@@ -421,25 +420,25 @@ def test_a_task_that_is_told_to_end_ends_spark_submit_and_fails() -> None:
         return 143
 
     stage.hook._drive = drive
-    with pytest.raises(AirflowException, match="told to end"):
+    with pytest.raises(AirflowException, match="Airflow ended the task"):
         stage.run()
     assert stage.hook.killed
     assert stage.kafka.dead == []
 
 
-def test_a_task_told_to_end_before_it_has_a_driver_does_nothing() -> None:
+def test_a_task_killed_before_it_has_a_driver_does_nothing() -> None:
     stage = Stage(Kafka(SOURCE))
     stage.operator.on_kill()
     assert not stage.started
 
 
-# What was moved, and where the config comes from.
+# Summary, asset events, and the source of the config.
 
 BATCH = {**SOURCE, "airflow.mode": "micro-batch"}
 
 
 class Events(dict[Any, list[tuple[str, Any]]]):
-    """Airflow's outlet events: what was added, by alias."""
+    """Fake outlet events; records the added assets by alias."""
 
     def __missing__(self, alias: Any) -> Any:
         added = self.setdefault(alias, [])
@@ -454,14 +453,14 @@ class Events(dict[Any, list[tuple[str, Any]]]):
 
 def _moving(kafka: Kafka) -> Callable[[], int]:
     def drive() -> int:
-        assert kafka.looked.wait(10), "looked at before the driver is at work"
+        assert kafka.looked.wait(10), "the first measurement is before the driver moves records"
         kafka.positions = [ConnectorProgress([({"filename": "f"}, {"position": 14})], count=3)]
         return 0
 
     return drive
 
 
-def test_a_micro_batch_returns_what_it_moved_and_tells_those_who_follow() -> None:
+def test_a_micro_batch_returns_a_summary_and_emits_asset_events() -> None:
     kafka = Kafka(BATCH)
     stage = Stage(kafka, _moving(kafka))
     events = Events()
@@ -471,7 +470,7 @@ def test_a_micro_batch_returns_what_it_moved_and_tells_those_who_follow() -> Non
     assert events.all() == [("sluiceway://connectors/c", moved), ("kafka://nowhere:1/t", moved)]
 
 
-def test_a_micro_batch_that_moved_nothing_starts_nobody() -> None:
+def test_a_micro_batch_without_records_emits_no_asset_event() -> None:
     stage = Stage(Kafka(BATCH), lambda: 0)
     events = Events()
     assert stage.operator.execute(stage.airflow.context() | {"outlet_events": events})["offsets"] == []
@@ -491,16 +490,16 @@ def test_a_file_with_several_connectors_needs_a_name(tmp_path: Path) -> None:
     path = tmp_path / "two.json"
     path.write_text('[{"name": "c", "topic": "t"}, {"name": "d", "topic": "t"}]')
     stage = Stage(Kafka(None), connector=None, config=str(path))
-    with pytest.raises(AirflowException, match=r"holds 2 connectors \(c, d\): say which one"):
+    with pytest.raises(AirflowException, match=r"holds 2 connectors \(c, d\)\. Select one"):
         stage.run()
     assert not stage.started
 
 
-def test_the_dag_may_choose_the_mode() -> None:
+def test_the_argument_mode_overrides_the_config() -> None:
     Stage(Kafka(SOURCE), lambda: 0, mode="micro-batch").operator.execute(
         Stage(Kafka(SOURCE)).airflow.context() | {"outlet_events": Events()}
     )
-    with pytest.raises(ValueError, match="mode is 'long-running' or 'micro-batch'"):
+    with pytest.raises(ValueError, match="mode must be 'long-running' or 'micro-batch'"):
         Stage(Kafka(SOURCE), mode="streaming")
 
 
@@ -516,7 +515,7 @@ _RUN = SimpleNamespace(
 )
 
 
-def test_a_backfill_runs_a_connector_of_its_own_that_is_removed_again() -> None:
+def test_a_backfill_runs_a_temporary_connector_and_deletes_it() -> None:
     kafka = Kafka({**BATCH, "topic": "${airflow:run:ds}"})
     stage = Stage(kafka, lambda: 0)
     stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN, "outlet_events": Events()})
@@ -526,23 +525,23 @@ def test_a_backfill_runs_a_connector_of_its_own_that_is_removed_again() -> None:
     assert (submission.connector, submission.mode) == ("c.backfill.1704067200000", "micro-batch")
 
 
-def test_a_backfill_that_failed_keeps_its_connector_for_the_retry() -> None:
+def test_a_failed_backfill_keeps_its_connector_for_the_retry() -> None:
     kafka = Kafka({**BATCH, "topic": "${airflow:run:ds}"})
     stage = Stage(kafka, lambda: 1)
     with pytest.raises(AirflowException, match="died"):
         stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN})
     assert kafka.backfills == [("begin", "c.backfill.1704067200000")]
-    assert kafka.dead == ["c.backfill.1704067200000"], "the live one is left alone"
+    assert kafka.dead == ["c.backfill.1704067200000"], "the live connector's status is unchanged"
 
 
-def test_a_source_that_takes_nothing_from_the_run_is_not_backfilled() -> None:
+def test_a_source_without_references_to_the_run_is_not_backfilled() -> None:
     stage = Stage(Kafka(BATCH))
-    with pytest.raises(AirflowFailException, match="each run would move everything"):
+    with pytest.raises(AirflowFailException, match="each run would move all records"):
         stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN})
     assert not stage.started
 
 
-# Drivers elsewhere.
+# Drivers in a cluster or in a shared application.
 
 
 def _deferred(stage: Stage, **settings: Any) -> TaskDeferred:
@@ -553,13 +552,13 @@ def _deferred(stage: Stage, **settings: Any) -> TaskDeferred:
     return raised.value
 
 
-def test_in_cluster_mode_a_driver_that_lives_is_waited_for_and_no_second_one_is_submitted() -> None:
+def test_in_cluster_mode_the_task_waits_for_a_running_driver_and_submits_no_second_one() -> None:
     kafka = Kafka(SOURCE)
     kafka.seen = DriverSeen(True, 4)
     stage = Stage(kafka, lambda: pytest.fail("a second driver"))
     deferred = _deferred(stage)
     assert deferred.method_name == "after_wait"
-    assert deferred.trigger.condition["generation"] == 3, "the driver that lives is the one that is waited for"
+    assert deferred.trigger.condition["generation"] == 3, "the task waits for the running driver"
 
 
 def test_in_cluster_mode_a_deferrable_task_submits_and_waits_in_the_triggerer() -> None:
@@ -567,10 +566,10 @@ def test_in_cluster_mode_a_deferrable_task_submits_and_waits_in_the_triggerer() 
     stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
     deferred = _deferred(stage)
     assert deferred.trigger.condition["kind"] == "rest"
-    assert stage.hook.left, "spark-submit does not stay until the driver's end"
+    assert stage.hook.left, "spark-submit does not wait for the driver's end"
 
 
-def test_a_deferred_wait_names_the_connection_to_kafka_and_holds_none_of_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deferred_task_stores_the_connections_id_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     secret = {"admin.sasl.jaas.config": "s3cret"}
     monkeypatch.setattr("sluiceway.operators.driver_operator.kafka_overrides", lambda conn_id: secret)
     stage = Stage(Kafka(SOURCE), deferrable=True, kafka_conn_id="broker")
@@ -581,22 +580,22 @@ def test_a_deferred_wait_names_the_connection_to_kafka_and_holds_none_of_its_sec
     assert "s3cret" not in stored
 
 
-def test_a_driver_that_was_never_heard_of_has_moved_nothing_and_fails_the_task() -> None:
+def test_a_driver_that_never_started_fails_the_task() -> None:
     kafka = Kafka(BATCH)
-    kafka.seen = DriverSeen(False, 4)  # of the run before, which ended well
+    kafka.seen = DriverSeen(False, 4)  # of the previous run, which ended normally
     stage = Stage(kafka, deferrable=True)
     stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
     deferred = _deferred(stage)
-    event = {"met": True, "failed": False, "seen": "its driver is gone"}
+    event = {"met": True, "failed": False, "seen": "the driver has ended"}
     with pytest.raises(AirflowException, match="died") as raised:
         stage.operator.after_wait(stage.airflow.context(), event, **(deferred.kwargs or {}))
-    assert "Nothing was heard" in str(raised.value.__cause__)
+    assert "No driver started" in str(raised.value.__cause__)
     kafka.seen = DriverSeen(False, 5)
     context = stage.airflow.context() | {"outlet_events": Events()}
     assert stage.operator.after_wait(context, event, **(deferred.kwargs or {}))["records"] is None
 
 
-def test_a_backfill_in_cluster_mode_is_waited_for_by_its_own_name_and_removed_in_the_end() -> None:
+def test_a_backfill_in_cluster_mode_waits_for_the_temporary_connector_and_deletes_it() -> None:
     kafka = Kafka({**BATCH, "topic": "${airflow:run:ds}"})
     stage = Stage(kafka, deferrable=True)
     stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
@@ -608,7 +607,7 @@ def test_a_backfill_in_cluster_mode_is_waited_for_by_its_own_name_and_removed_in
     assert raised.value.trigger.condition["connector"] == name
     kafka.seen = DriverSeen(False, 1)
     context = stage.airflow.context() | {"dag_run": _RUN, "outlet_events": Events()}
-    event = {"met": True, "failed": False, "seen": "its driver is gone"}
+    event = {"met": True, "failed": False, "seen": "the driver has ended"}
     stage.operator.after_wait(context, event, **(raised.value.kwargs or {}))
     assert kafka.backfills == [("begin", name), ("end", name)]
 
@@ -622,12 +621,12 @@ def test_on_yarn_a_task_needs_no_rest_api_of_the_resource_manager() -> None:
     assert stage.started
 
 
-def test_a_connector_of_a_shared_application_has_no_driver_of_its_own() -> None:
+def test_a_connector_of_a_shared_application_submits_no_driver() -> None:
     stage = Stage(Kafka({**SOURCE, "sluiceway.application": "small"}), lambda: pytest.fail("a driver"))
     with pytest.raises(TaskDeferred) as raised:
         stage.run()
     assert raised.value.trigger.condition["hosted"] is True
-    assert stage.airflow.xcoms[ConnectorRestLink().xcom_key].endswith("/status"), "its button is there while it waits"
+    assert stage.airflow.xcoms[ConnectorRestLink().xcom_key].endswith("/status"), "the link is stored before the wait"
 
 
 @pytest.mark.parametrize(
@@ -641,14 +640,14 @@ def test_a_connector_of_a_shared_application_has_no_driver_of_its_own() -> None:
         (None, TargetState.STARTED, True, None),
     ],
 )
-def test_after_the_wait_a_task_goes_on_as_after_a_driver_of_its_own(
+def test_after_the_wait_the_task_continues_as_after_its_own_driver(
     config: dict[str, str] | None, target: TargetState, clean: bool, outcome: type[Exception] | None
 ) -> None:
     kafka = Kafka(config, target)
     kafka.seen = DriverSeen(False, 5, clean)
     stage = Stage(kafka)
     context = stage.airflow.context() | {"outlet_events": Events()}
-    event = {"met": True, "failed": False, "seen": "its driver is gone"}
+    event = {"met": True, "failed": False, "seen": "the driver has ended"}
     if outcome is None:
         assert stage.operator.after_wait(context, event)["records"] is None
         return

@@ -1,4 +1,4 @@
-"""The watch beside a running driver."""
+"""Tests of the watch over a running driver."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import logging
 
 import pytest
 
-from sluiceway.provider.driver.driver_watch import DriverWatch, Step, next_step
+from sluiceway.provider.driver.driver_watch import DrainAction, DriverWatch, drain_action
 from support.eventually import eventually
 
 
 @pytest.mark.parametrize(
     ("elapsed", "signalled", "step"),
     [
-        (0, False, Step.WAIT),
-        (9.9, False, Step.WAIT),
-        (10, False, Step.SIGTERM),
-        (10, True, Step.WAIT),
-        (19.9, True, Step.WAIT),
-        (20, True, Step.KILL),
-        (20, False, Step.KILL),
+        (0, False, DrainAction.WAIT),
+        (9.9, False, DrainAction.WAIT),
+        (10, False, DrainAction.SIGTERM),
+        (10, True, DrainAction.WAIT),
+        (19.9, True, DrainAction.WAIT),
+        (20, True, DrainAction.SIGKILL),
+        (20, False, DrainAction.SIGKILL),
     ],
 )
-def test_a_driver_drains_by_itself_then_by_signal_then_is_killed(elapsed: float, signalled: bool, step: Step) -> None:
-    assert next_step(elapsed, 10, signalled=signalled) is step
+def test_a_driver_that_does_not_drain_gets_sigterm_and_then_sigkill(elapsed: float, signalled: bool, step: DrainAction) -> None:
+    assert drain_action(elapsed, 10, signalled=signalled) is step
 
 
 class Scene:
-    """Everything around a watch, and what it did."""
+    """A watch with fakes; ``did`` records its actions."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -44,7 +44,7 @@ class Scene:
             processes=lambda: None if self.in_cluster else self,
             submit_ended=lambda: self.jvm_gone,
             interval=0.01,
-            patience=10,
+            drain_timeout=10,
             clock=lambda: self.now,
         )
 
@@ -58,7 +58,7 @@ class Scene:
             raise ConnectionError("no broker")
         self.did.append("target")
 
-    def look(self) -> None: ...
+    def refresh(self) -> None: ...
 
     def drain(self) -> bool:
         self.did.append("drain")
@@ -70,24 +70,24 @@ class Scene:
 
     def at(self, now: float) -> list[str]:
         self.now, self.did = now, []
-        self.watch.look()
+        self.watch.check()
         return self.did
 
 
-def test_while_the_dag_runs_nothing_is_done() -> None:
+def test_nothing_happens_while_the_dag_runs() -> None:
     scene = Scene()
     assert scene.at(0) == scene.at(1000) == []
     assert not scene.watch.paused
 
 
-def test_a_pause_that_no_mirror_passes_on_is_passed_on_once_and_enforced_with_patience() -> None:
+def test_a_pause_without_pause_sync_sets_the_target_state_once_and_is_enforced() -> None:
     scene = Scene()
     scene.dag_paused = True
     assert [scene.at(now) for now in (0, 1, 2, 3, 9, 10, 12, 20)] == [[], [], ["target"], [], [], ["drain"], [], ["kill"]]
     assert scene.watch.paused
 
 
-def test_a_resume_before_anything_was_done_undoes_the_pause() -> None:
+def test_a_resume_before_any_action_cancels_the_pause() -> None:
     scene = Scene()
     scene.dag_paused = True
     scene.at(0)
@@ -95,10 +95,10 @@ def test_a_resume_before_anything_was_done_undoes_the_pause() -> None:
     assert scene.at(1) == scene.at(50) == []
     assert not scene.watch.paused
     scene.dag_paused = True
-    assert [scene.at(now) for now in (60, 61, 62)] == [[], [], ["target"]], "a new pause has a new patience"
+    assert [scene.at(now) for now in (60, 61, 62)] == [[], [], ["target"]], "a new pause has a new timeout"
 
 
-def test_a_resume_after_the_pause_was_passed_on_does_not_undo_it() -> None:
+def test_a_resume_after_the_target_state_was_set_does_not_cancel_the_pause() -> None:
     scene = Scene()
     scene.dag_paused = True
     scene.at(0)
@@ -108,7 +108,7 @@ def test_a_resume_after_the_pause_was_passed_on_does_not_undo_it() -> None:
     assert scene.watch.paused
 
 
-def test_a_target_state_that_could_not_be_written_is_written_at_the_next_look() -> None:
+def test_a_target_state_that_could_not_be_written_is_written_at_the_next_check() -> None:
     scene = Scene()
     scene.dag_paused = scene.kafka_down = True
     scene.at(0)
@@ -118,7 +118,7 @@ def test_a_target_state_that_could_not_be_written_is_written_at_the_next_look() 
     assert scene.at(3) == ["target"]
 
 
-def test_where_the_driver_is_in_a_cluster_the_target_state_is_all_there_is() -> None:
+def test_in_cluster_mode_only_the_target_state_is_set() -> None:
     scene = Scene()
     scene.in_cluster = scene.dag_paused = True
     scene.at(0)
@@ -126,17 +126,17 @@ def test_where_the_driver_is_in_a_cluster_the_target_state_is_all_there_is() -> 
     assert scene.at(50) == []
 
 
-def test_what_a_dead_jvm_leaves_behind_is_killed_after_a_while() -> None:
+def test_processes_that_outlive_the_jvm_are_killed_after_a_delay() -> None:
     scene = Scene()
     scene.jvm_gone = True
     assert [scene.at(now) for now in (0, 4.9, 5)] == [[], [], ["kill"]]
 
 
-def test_an_outage_of_airflow_is_logged_and_the_thread_looks_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_outage_of_airflow_is_logged_and_the_watch_continues(caplog: pytest.LogCaptureFixture) -> None:
     scene = Scene()
     scene.airflow_down = True
     with caplog.at_level(logging.ERROR), scene.watch as watch:
-        eventually(lambda: "Could not look after the driver" in caplog.text)
+        eventually(lambda: "Checking the driver failed" in caplog.text)
         scene.dag_paused, scene.airflow_down = True, False
         eventually(lambda: watch.paused)
         scene.now = 2

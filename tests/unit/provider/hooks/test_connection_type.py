@@ -1,4 +1,4 @@
-"""What a ``kafka_connect`` connection says, and what its form looks like."""
+"""Tests of the connection type kafka_connect: parsing and form."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def _parse(host: str | None = None, **extra: object) -> ConnectConnection:
         ("http://a:8083, http://b:8083,", None, ("http://a:8083", "http://b:8083")),
     ],
 )
-def test_the_host_names_one_or_several_rest_apis(host: str | None, port: int | None, servers: tuple[str, ...]) -> None:
+def test_the_host_may_contain_several_addresses(host: str | None, port: int | None, servers: tuple[str, ...]) -> None:
     assert ConnectConnection.parse(host, None, None, {}, port=port).servers == servers
 
 
-def test_the_extra_is_a_workers_properties_and_empty_fields_leave_the_worker_file_its_say() -> None:
+def test_the_extra_becomes_worker_properties_without_empty_fields() -> None:
     found = _parse(bootstrap__servers="b:9092", group__id="", topic__creation__enable=True, offset__flush__interval__ms=5000)
     assert found.properties == {
         "bootstrap.servers": "b:9092",
@@ -46,7 +46,7 @@ def test_the_extra_is_a_workers_properties_and_empty_fields_leave_the_worker_fil
     ("mechanism", "module"),
     [("PLAIN", "PlainLoginModule"), ("SCRAM-SHA-256", "ScramLoginModule"), ("SCRAM-SHA-512", "ScramLoginModule")],
 )
-def test_user_name_and_password_become_the_login_that_kafka_reads(mechanism: str, module: str) -> None:
+def test_user_name_and_password_become_a_jaas_config(mechanism: str, module: str) -> None:
     password = 'a"b\\c; d'
     found = _parse(sasl__mechanism=mechanism, sasl__username="me", sasl__password=password)
     login = parse_jaas(found.properties["sasl.jaas.config"])
@@ -54,13 +54,13 @@ def test_user_name_and_password_become_the_login_that_kafka_reads(mechanism: str
     assert not {"sasl.username", "sasl.password"} & set(found.properties)
 
 
-def test_connects_own_clients_and_those_that_move_records_log_in_alike() -> None:
+def test_security_settings_apply_to_all_clients() -> None:
     found = _parse(security__protocol="SASL_SSL", sasl__jaas__config="mine", producer__sasl__jaas__config="its own").properties
     assert [found[f"{client}security.protocol"] for client in ("", "producer.", "consumer.", "admin.")] == ["SASL_SSL"] * 4
     assert [found[f"{client}sasl.jaas.config"] for client in ("", "producer.", "admin.")] == ["mine", "its own", "mine"]
 
 
-def test_a_connection_of_airflows_kafka_provider_says_where_kafka_is_and_how_to_log_in(tmp_path: Path) -> None:
+def test_a_kafka_connection_provides_brokers_and_security_settings(tmp_path: Path) -> None:
     ca = tmp_path / "ca.pem"
     ca.write_text("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n")
     extra = {
@@ -82,16 +82,16 @@ def test_a_connection_of_airflows_kafka_provider_says_where_kafka_is_and_how_to_
     assert "not for us" not in found.properties.values()
 
 
-def test_a_connection_of_airflows_kafka_provider_must_say_where_kafka_is() -> None:
+def test_a_kafka_connection_requires_bootstrap_servers() -> None:
     with pytest.raises(ConfigError, match=r"bootstrap\.servers is missing"):
         ConnectConnection.of_kafka({"security.protocol": "PLAINTEXT"})
 
 
-def test_a_login_of_ones_own_wins_over_user_name_and_password() -> None:
+def test_a_jaas_config_overrides_user_name_and_password() -> None:
     assert _parse(sasl__username="me", sasl__jaas__config="mine").properties["sasl.jaas.config"] == "mine"
 
 
-def test_a_mechanism_without_passwords_is_refused_and_no_secret_is_shown() -> None:
+def test_a_mechanism_without_password_is_rejected_without_showing_secrets() -> None:
     with pytest.raises(ConfigError, match=r"sasl\.mechanism.*PLAIN") as caught:
         _parse(sasl__mechanism="OAUTHBEARER", sasl__username="me", sasl__password="hidden")
     assert "hidden" not in str(caught.value)
@@ -99,12 +99,12 @@ def test_a_mechanism_without_passwords_is_refused_and_no_secret_is_shown() -> No
 
 
 @pytest.mark.parametrize("key", ["config.providers", "config.providers.file.class", "plugin.path"])
-def test_who_may_edit_connections_does_not_decide_which_code_runs(key: str) -> None:
+def test_a_connection_cannot_set_keys_that_load_code(key: str) -> None:
     with pytest.raises(ConfigError, match=f"cannot set {key}"):
         ConnectConnection.parse(None, None, None, {key: "x"})
 
 
-def test_a_reference_is_refused_since_it_would_read_files_of_the_api_server() -> None:
+def test_a_reference_is_rejected_because_it_could_read_files_of_the_api_server() -> None:
     with pytest.raises(ConfigError, match=r"not references.*bootstrap\.servers"):
         _parse(bootstrap__servers="${file:/etc/shadow:root}")
 
@@ -126,7 +126,7 @@ def test_neither_passwords_nor_tokens_are_in_the_repr() -> None:
     assert "hidden" not in repr(found)
 
 
-def test_airflows_form_has_every_field_and_hides_what_is_secret() -> None:
+def test_airflows_form_has_every_field_and_hides_secrets() -> None:
     manager = ProvidersManager()
     [meta] = [each for each in manager.iter_connection_type_hook_ui_metadata() if each.connection_type == CONN_TYPE]
     assert meta.hook_name == "Kafka Connect"

@@ -1,4 +1,4 @@
-"""The processes of a driver: a stand-in JVM with a Python driver and a worker below it."""
+"""Tests of a driver's processes: a fake JVM with a Python driver and a worker as descendants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from sluiceway.provider.driver.processes import DriverProcesses
 from support.eventually import eventually
 
-# Names the driver's file on its own command line, as spark-submit does, and starts it from a thread of its own.
+# Has the driver's file on its command line, as spark-submit does, and starts the driver in another thread.
 _JVM = """
 import subprocess, sys, threading
 def run():
@@ -53,12 +53,12 @@ def jvm(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 @pytest.fixture
 def processes(jvm: subprocess.Popen[bytes], tmp_path: Path) -> DriverProcesses:
     found = DriverProcesses(jvm.pid, str(tmp_path / "the_driver.py"))
-    found.look()
+    found.refresh()
     return found
 
 
-def test_the_whole_tree_is_seen(processes: DriverProcesses) -> None:
-    assert processes.left() == 3
+def test_the_whole_process_tree_is_found(processes: DriverProcesses) -> None:
+    assert processes.count_alive() == 3
 
 
 def test_drain_signals_the_python_driver_and_not_the_jvm(
@@ -71,16 +71,14 @@ def test_drain_signals_the_python_driver_and_not_the_jvm(
     assert not processes.drain()
 
 
-def test_wait_says_so_when_the_driver_is_still_there(processes: DriverProcesses) -> None:
+def test_wait_returns_false_while_the_driver_runs(processes: DriverProcesses) -> None:
     assert not processes.wait(0.2)
 
 
-def test_what_an_ended_jvm_leaves_behind_is_still_known_and_killed(
-    processes: DriverProcesses, jvm: subprocess.Popen[bytes]
-) -> None:
+def test_processes_that_outlive_the_jvm_are_killed(processes: DriverProcesses, jvm: subprocess.Popen[bytes]) -> None:
     jvm.send_signal(signal.SIGKILL)
-    eventually(lambda: processes.left() == 2, what="the JVM counted as gone though nobody has reaped it")
+    eventually(lambda: processes.count_alive() == 2, what="the JVM is not counted, although it is a zombie")
     jvm.wait()
     assert processes.kill() == 2
-    eventually(lambda: processes.left() == 0)
+    eventually(lambda: processes.count_alive() == 0)
     assert processes.kill() == 0

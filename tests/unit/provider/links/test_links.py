@@ -1,4 +1,4 @@
-"""The buttons on a connector's task."""
+"""Tests of the extra links of a connector's task."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def operator(monkeypatch: pytest.MonkeyPatch) -> Any:
     return SinkConnectorOperator(task_id="t", connector="right: of/way")
 
 
-def test_links_are_there_from_the_start_and_follow_the_applications_own_ui(operator: Any) -> None:
+def test_links_are_stored_at_the_start_and_updated_with_the_spark_uis_address(operator: Any) -> None:
     ti = _TaskInstance()
     publish(operator, ti)
     rest, spark = ConnectorRestLink().xcom_key, SparkUiLink().xcom_key
@@ -41,16 +41,16 @@ def test_links_are_there_from_the_start_and_follow_the_applications_own_ui(opera
     assert ti.xcoms[spark] == "http://driver:4040"
 
 
-def test_a_link_that_cannot_be_stored_stops_no_connector(operator: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_link_that_cannot_be_stored_is_only_logged(operator: Any, caplog: pytest.LogCaptureFixture) -> None:
     class _Refusing(_TaskInstance):
         def xcom_push(self, key: str, value: Any) -> None:
             raise AirflowRuntimeError(ErrorResponse(error=ErrorType.API_SERVER_ERROR))
 
     publish(operator, _Refusing())
-    assert "is not shown yet" in caplog.text
+    assert "is missing until the task ends" in caplog.text
 
 
-def test_the_submit_hook_learns_of_the_ui_from_the_drivers_log(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hook_reads_the_spark_uis_address_from_the_drivers_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_A", '{"conn_type": "spark", "host": "spark://master", "port": 7077}')
     monkeypatch.setattr("socket.gethostname", lambda: "driver")
     hook = ConnectorSubmitHook(Submission("c", Path("/w.properties"), "long-running", {}), conn_id="spark_a")

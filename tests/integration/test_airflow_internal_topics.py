@@ -14,7 +14,7 @@ from sluiceway.herder import Herder
 from sluiceway.kafka.admin import create_topic
 from sluiceway.kafka.clients import admin_client
 from sluiceway.provider.driver.backfill import Backfill
-from sluiceway.provider.driver.internal_topics import KafkaLink
+from sluiceway.provider.driver.internal_topics import KafkaInternalTopics
 from sluiceway.provider.progress.cluster_view import open_view
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TargetState
@@ -51,24 +51,24 @@ def _herder(worker: WorkerConfig) -> Iterator[Herder]:
         yield Herder(worker, stores.config, stores.status, stores.offsets)
 
 
-def test_a_sinks_lag_counts_what_it_has_not_committed(worker: WorkerConfig, topic: str, unique: Callable[[str], str]) -> None:
+def test_a_sinks_lag_counts_uncommitted_records(worker: WorkerConfig, topic: str, unique: Callable[[str], str]) -> None:
     name = unique("sink")
     config = {"connector.class": "FileStreamSink", "file": "/f", "topics": topic}
     with _herder(worker) as herder:
         herder.create(name, config, TargetState.STOPPED)
-        link = KafkaLink(worker)
-        before = link.progress(name)
+        topics = KafkaInternalTopics(worker)
+        before = topics.progress(name)
         assert before is not None
         assert (before.lag, before.count, list(before.offsets)) == (3, 0, [])
         herder.alter_offsets(name, [({"kafka_topic": topic, "kafka_partition": 0}, {"kafka_offset": 2})])
-    assert link.progress_reader(name)().lag == 1
-    after = link.progress(name)
+    assert topics.progress_reader(name)().lag == 1
+    after = topics.progress(name)
     assert after is not None
     assert (after.count, list(after.offsets)) == (2, [({"kafka_partition": 0, "kafka_topic": topic}, {"kafka_offset": 2})])
-    assert link.progress("none") is None
+    assert topics.progress("none") is None
 
 
-def test_records_are_counted_from_a_time_on(worker: WorkerConfig, topic: str) -> None:
+def test_records_are_counted_from_a_timestamp(worker: WorkerConfig, topic: str) -> None:
     midnight = int(time.time() * 1000) // _DAY * _DAY
     with open_view(worker) as view:
         assert view.records_since(topic, midnight - 5 * _DAY) == 3
@@ -77,7 +77,7 @@ def test_records_are_counted_from_a_time_on(worker: WorkerConfig, topic: str) ->
         assert view.records_since("not-there", 0) is None
 
 
-def test_a_backfills_connector_begins_at_its_window_and_leaves_nothing(
+def test_a_backfills_connector_starts_at_its_window_and_is_deleted_completely(
     worker: WorkerConfig, topic: str, unique: Callable[[str], str]
 ) -> None:
     name = unique("sink")
@@ -85,19 +85,19 @@ def test_a_backfills_connector_begins_at_its_window_and_leaves_nothing(
     live = {"name": name, "connector.class": "FileStreamSink", "file": "/f", "topics": topic}
     run = {"data_interval_start_ms": str(midnight - _DAY), "data_interval_end_ms": str(midnight)}
     backfill = Backfill.plan(name, live, run)
-    link = KafkaLink(worker)
+    topics = KafkaInternalTopics(worker)
     with _herder(worker) as herder:
         herder.create(name, live)
-        link.begin_backfill(backfill)
-    entry = link.entry(backfill.name)
+        topics.create_backfill(backfill)
+    entry = topics.entry(backfill.name)
     assert entry is not None
     assert entry.target_state is TargetState.STARTED
-    position = link.progress(backfill.name)
-    assert position is not None
-    assert position.lag == 2, "yesterday's record and today's"
-    link.begin_backfill(backfill)  # a retry
-    link.end_backfill(backfill.name)
-    assert link.entry(backfill.name) is None
+    progress = topics.progress(backfill.name)
+    assert progress is not None
+    assert progress.lag == 2, "yesterday's record and today's"
+    topics.create_backfill(backfill)  # a retry
+    topics.delete_backfill(backfill.name)
+    assert topics.entry(backfill.name) is None
     with _herder(worker) as herder:
         assert herder.connectors() == [name]
-        assert herder.offsets(name) == [], "the live one's are untouched"
+        assert herder.offsets(name) == [], "the live connector's offsets are unchanged"

@@ -1,4 +1,4 @@
-"""What the sensors on records wait for, once their fields are rendered."""
+"""Tests of the progress sensors' conditions after their fields are rendered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ START, AFTER = pendulum.datetime(2024, 5, 1, tz="UTC"), pendulum.datetime(2024, 
     [({"data_interval_start": START}, START), ({"data_interval_start": None}, AFTER), ({}, AFTER)],
     ids=["scheduled", "by an asset", "by hand"],
 )
-def test_records_count_from_the_data_intervals_start_or_else_from_the_run(context: dict[str, Any], since: Any) -> None:
+def test_since_defaults_to_the_data_intervals_start_or_to_run_after(context: dict[str, Any], since: Any) -> None:
     with DAG("d", schedule=None):
         sensor = TopicRecordsSensor(task_id="t", topic="orders")
     sensor.render_template_fields({"dag_run": SimpleNamespace(run_after=AFTER), **context})  # type: ignore[typeddict-item]
