@@ -129,7 +129,9 @@ def team(connectors: MemoryConnectors) -> MemoryConnectors:
     """Connectors as a team might have them."""
     connectors.add("orders-jdbc-in", tasks=[State.RUNNING] * 2)
     connectors.add("orders-warehouse", SINK, tasks=[State.RUNNING] * 3, connection_password="hunter2")
-    connectors.add("clicks-archive", SINK, tasks=[State.RUNNING] * 2 + [State.FAILED], trace=TRACE, errors_deadletterqueue_topic_name="dead")
+    connectors.add(
+        "clicks-archive", SINK, tasks=[State.RUNNING] * 2 + [State.FAILED], trace=TRACE, errors_deadletterqueue_topic_name="dead"
+    )
     connectors.add("invoices-nightly", state=State.PAUSED, tasks=[State.PAUSED], target=TargetState.PAUSED)
     connectors.add("legacy-mirror", state=State.STOPPED, target=TargetState.STOPPED)
     connectors.add("payments-in", state=State.FAILED, trace=TRACE)

@@ -44,14 +44,14 @@ def test_records_are_inserted_into_a_created_table(database: DatabaseForTest) ->
 
 
 def test_an_upsert_changes_the_row_of_a_key_and_a_tombstone_deletes_it(database: DatabaseForTest) -> None:
-    with sink(database, **UPSERT) as made:
+    with sink(database, UPSERT) as made:
         made.put(person(0, 1, "Ann"), person(1, 2, "Bob"), person(2, 3, "Cyd"))
         made.put(person(3, 2, "Ben"), gone(4, 1))
         assert made.rows(PEOPLE) == [(2, "Ben"), (3, "Cyd")]
 
 
 def test_the_last_record_of_a_key_in_a_batch_wins(database: DatabaseForTest) -> None:
-    with sink(database, **UPSERT) as made:
+    with sink(database, UPSERT) as made:
         made.put(
             person(0, 1, "a"),
             gone(1, 1),
@@ -66,7 +66,7 @@ def test_the_last_record_of_a_key_in_a_batch_wins(database: DatabaseForTest) -> 
 
 
 def test_many_rows_are_upserted_through_a_staging_table(database: DatabaseForTest) -> None:
-    with sink(database, **UPSERT) as made:
+    with sink(database, UPSERT) as made:
         for turn in range(3):
             made.put(*[person(turn * 500 + number, number % 250, f"{turn}/{number}") for number in range(500)])
         assert made.rows(PEOPLE) == [(number, f"2/{number + 250}") for number in range(250)]
@@ -75,7 +75,7 @@ def test_many_rows_are_upserted_through_a_staging_table(database: DatabaseForTes
 
 
 def test_inserts_and_deletes_of_one_key_keep_their_order(database: DatabaseForTest) -> None:
-    with sink(database, **KEYED, insert_mode="insert", delete_enabled="true") as made:
+    with sink(database, KEYED, insert_mode="insert", delete_enabled="true") as made:
         made.put(person(0, 1, "a"), gone(1, 1), person(2, 1, "b"), person(3, 2, "c"))
         assert made.rows(PEOPLE) == [(1, "b"), (2, "c")]
 
@@ -83,7 +83,7 @@ def test_inserts_and_deletes_of_one_key_keep_their_order(database: DatabaseForTe
 def test_an_update_changes_existing_rows_and_adds_none(database: DatabaseForTest) -> None:
     database.execute("create table people (id bigint primary key, name varchar(20))")
     database.execute("insert into people values (1, 'Ann')")
-    with sink(database, **KEYED, insert_mode="update") as made:
+    with sink(database, KEYED, insert_mode="update") as made:
         made.put(person(0, 1, "Anne"), person(1, 2, "Bob"))
         assert made.rows(PEOPLE) == [(1, "Anne")]
 
@@ -97,7 +97,7 @@ def test_topic_partition_and_offset_become_the_key(database: DatabaseForTest) ->
 
 
 def test_a_primitive_key_becomes_the_key_column(database: DatabaseForTest) -> None:
-    with sink(database, **UPSERT, pk_fields="code") as made:
+    with sink(database, UPSERT, pk_fields="code") as made:
         options: dict[str, Any] = {"key_schema": STRING_SCHEMA}
         made.put(*[record(number, f"k{number}", {"id": number, "name": "x"}, **options) for number in range(30)])
         made.put(*[record(30 + number, f"k{number}", **options) for number in range(29)])
@@ -135,7 +135,7 @@ EVOLVED = Schema.struct(
 
 
 def test_columns_are_added_for_new_fields_and_are_null_in_earlier_rows(database: DatabaseForTest) -> None:
-    with sink(database, **UPSERT, auto_evolve="true") as made:
+    with sink(database, UPSERT, auto_evolve="true") as made:
         made.put(person(0, 1, "Ann"))
         made.put(
             person(1, 2, "Bob"),
@@ -153,7 +153,7 @@ def test_columns_are_added_for_new_fields_and_are_null_in_earlier_rows(database:
 
 
 def test_new_fields_without_auto_evolve_are_refused_with_the_statements_to_run(database: DatabaseForTest) -> None:
-    with sink(database, **UPSERT) as made:
+    with sink(database, UPSERT) as made:
         made.put(person(0, 1, "Ann"))
         with pytest.raises(
             ConnectError, match=r"no column for age, city, level.*auto\.evolve.*ALTER TABLE .*people.* ADD COLUMN"
@@ -276,7 +276,7 @@ def test_lists_become_arrays_in_databases_that_have_them(database: DatabaseForTe
 
 def test_text_goes_into_columns_of_the_databases_own_types(postgresql: DatabaseForTest) -> None:
     postgresql.execute("create table people (id int primary key, name jsonb)")
-    with sink(postgresql, **UPSERT) as made:
+    with sink(postgresql, UPSERT) as made:
         made.put(person(0, 1, '{"a": 1}'))
         made.put(*[person(number, number, '{"a": 2}') for number in range(1, 40)])
         assert made.rows("select count(*), min(name ->> 'a'), max(name ->> 'a') from people") == [(39, "2", "2")]
@@ -284,7 +284,7 @@ def test_text_goes_into_columns_of_the_databases_own_types(postgresql: DatabaseF
 
 def test_a_bad_record_is_reported_and_the_rest_is_written_in_order(database: DatabaseForTest) -> None:
     database.execute("create table people (id bigint primary key, name varchar(5) not null check (length(name) < 6))")
-    with sink(database, **UPSERT, reports=True) as made:
+    with sink(database, UPSERT, reports=True) as made:
         records = [person(number, number % 60, f"n{number}") for number in range(100)]
         records[20] = person(20, 20, "far too long")
         records[77] = person(77, 17, None)
@@ -297,13 +297,13 @@ def test_a_bad_record_is_reported_and_the_rest_is_written_in_order(database: Dat
 
 def test_a_bad_record_without_an_error_reporter_fails_the_task_with_its_position(database: DatabaseForTest) -> None:
     database.execute("create table people (id bigint primary key, name varchar(5) not null)")
-    with sink(database, **UPSERT) as made, pytest.raises(ConnectError, match=r"people-0@1 cannot be written to table .*people"):
+    with sink(database, UPSERT) as made, pytest.raises(ConnectError, match=r"people-0@1 cannot be written to table .*people"):
         made.put(person(0, 1, "Ann"), person(1, 2, None))
     assert database.execute(PEOPLE) == []
 
 
 def test_records_of_the_wrong_shape_are_reported(database: DatabaseForTest) -> None:
-    with sink(database, **UPSERT, reports=True) as made:
+    with sink(database, UPSERT, reports=True) as made:
         made.put(
             person(0, 1, "Ann"),
             SinkRecord("people", 0, 1, {"id": 2}, None, {"id": 2}, None),
@@ -382,7 +382,7 @@ def test_a_value_that_does_not_fit_is_never_truncated(mariadb: DatabaseForTest) 
     mariadb.execute("set global sql_mode = ''")
     try:
         mariadb.execute("create table people (id bigint primary key, name varchar(3))")
-        with sink(mariadb, **UPSERT, reports=True) as made:
+        with sink(mariadb, UPSERT, reports=True) as made:
             made.put(person(0, 1, "Ann"), person(1, 2, "Bobby"))
             assert made.rows(PEOPLE) == [(1, "Ann")]
     finally:

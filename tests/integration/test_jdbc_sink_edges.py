@@ -85,6 +85,6 @@ def test_tasks_that_add_the_same_columns_at_once_do_not_fail_each_other(
         return usual(self, table, *more)
 
     monkeypatch.setattr(Tables, "_change", change)
-    with sink(database, **{**KEYED, "auto.evolve": "true"}) as made:
+    with sink(database, {**KEYED, "auto.evolve": "true"}) as made:
         made.put(row)
         assert made.rows("select a, b, c from people") == [("x", "y", "z")]

@@ -131,7 +131,7 @@ def test_a_lost_connection_is_replaced(table: DatabaseForTest) -> None:
     port = int(table.port)
     with TcpProxy(port) as proxy:
         behind = {"connection_url": table.jdbc_url.replace(f":{port}/", f":{proxy.port}/")}
-        with sink(table, **{**UPSERT, **behind}) as made:
+        with sink(table, {**UPSERT, **behind}) as made:
             made.put(person(0, 1, "before"))
             proxy.drop()
             for _ in range(3):
@@ -147,7 +147,7 @@ def test_a_lost_connection_is_replaced(table: DatabaseForTest) -> None:
 
 def test_attempts_end_after_max_retries(postgresql: DatabaseForTest) -> None:
     postgresql.execute("create table people (id bigint primary key, name varchar(20))")
-    with sink(postgresql, **UPSERT, max_retries="2") as made, closing(postgresql.connect(autocommit=False)) as other:
+    with sink(postgresql, UPSERT, max_retries="2") as made, closing(postgresql.connect(autocommit=False)) as other:
         made.put(person(0, 1, "a"))
         other.execute("lock table people")
         postgresql.execute(f"alter database {postgresql.name} set lock_timeout = '50ms'")
@@ -166,7 +166,7 @@ def test_tasks_that_create_the_same_table_at_once_share_it(request: pytest.Fixtu
 
     def run(number: int) -> None:
         started.wait()
-        with sink(database, **{**UPSERT, "name": f"sink-{number}"}) as made:
+        with sink(database, {**UPSERT, "name": f"sink-{number}"}) as made:
             made.put(person(0, number, "x"))
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(3)]

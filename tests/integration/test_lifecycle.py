@@ -191,13 +191,14 @@ def test_a_fenced_driver_can_write_nothing_at_all(bench: Bench, unique: Callable
     new.acquire()
     assert new.generation == old.generation + 1
     new.publish_connector(State.RUNNING)
-    for attempt in (
+    attempts: tuple[Callable[[], object], ...] = (
         lambda: old.publish_connector(State.RUNNING),
         lambda: old.publish_tasks([0], State.FAILED, "old"),
         lambda: old.remove_task(1),
         old.remove_connector,
         lambda: old.publish_connector(State.UNASSIGNED),
-    ):
+    )
+    for attempt in attempts:
         with pytest.raises(FencedError):
             attempt()
     new.publish_tasks([0], State.RUNNING)

@@ -52,7 +52,7 @@ class DatabaseForTest:
             )
         import sqlite3
 
-        return sqlite3.connect(self.name, isolation_level=None if autocommit else "", timeout=30)
+        return sqlite3.connect(self.name, isolation_level=None if autocommit else "DEFERRED", timeout=30)
 
     def execute(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Execute one statement, commit it, and return its rows."""

@@ -46,11 +46,17 @@ class Sink:
 
 @contextmanager
 def sink(
-    database: DatabaseForTest, topic: str = "people", *, reports: bool = False, partitions: int = 1, **config: str
+    database: DatabaseForTest,
+    config: Mapping[str, str] | None = None,
+    topic: str = "people",
+    *,
+    reports: bool = False,
+    partitions: int = 1,
+    **more: str,
 ) -> Iterator[Sink]:
-    """Start a task; keys of the config are keyword arguments with underscores for dots."""
+    """Start a task with the keys of ``config`` and those of keyword arguments, which have underscores for dots."""
     places = [TopicPartition(topic, number) for number in range(partitions)]
-    made = Sink(database, places, reports, {key.replace("_", "."): value for key, value in config.items()})
+    made = Sink(database, places, reports, {key.replace("_", "."): value for key, value in {**(config or {}), **more}.items()})
     try:
         yield made
     finally:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import psutil
@@ -19,6 +19,9 @@ from sluiceway.stack.broker import KAFKA_VERSION, LOGGING_COORDINATES
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
 from support.eventually import eventually
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 COORDINATES = (
     *(f"org.apache.kafka:connect-{part}:{KAFKA_VERSION}" for part in ("runtime", "file", "json", "transforms")),

@@ -44,7 +44,7 @@ class PostgresServer(DatabaseServer):
         programs, before = self._programs(), _unprivileged(data)
         secret = self.folder / "password"
         secret.write_text(PASSWORD)
-        made = [
+        made: list[str | Path] = [
             *before,
             programs / "initdb",
             "-D",
