@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
-from support.kafka import Kafka
+from sluiceway.config.worker import WorkerConfig
+from support.engine_connectors import Script
+from support.kafka import Kafka, worker_for
 
 
 @pytest.fixture(scope="module")
@@ -24,3 +28,34 @@ def topic(kafka: Kafka, unique: Callable[[str], str]) -> str:
 def name(unique: Callable[[str], str]) -> str:
     """A connector name that no other test uses."""
     return unique("connector")
+
+
+@pytest.fixture(autouse=True)
+def _forget_scripts() -> Iterator[None]:
+    yield
+    Script.by_name.clear()
+
+
+@pytest.fixture
+def dlq(unique: Callable[[str], str]) -> str:
+    """The name of a dead letter queue topic that no other test uses."""
+    return unique("dlq")
+
+
+@pytest.fixture
+def worker(kafka_bootstrap: str, unique: Callable[[str], str]) -> WorkerConfig:
+    """A worker's config with internal topics that no other test uses."""
+    return worker_for(kafka_bootstrap, unique)
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[[Any], Any]]:
+    """Start stores, and stop them at the end of the test."""
+    with ExitStack() as stack:
+
+        def start(store: Any) -> Any:
+            store.start()
+            stack.callback(store.stop)
+            return store
+
+        yield start

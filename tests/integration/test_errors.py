@@ -1,43 +1,27 @@
-"""Bad records on a real broker: retries, log, dead letters, and what is committed."""
+"""Bad records on a real broker: retries, tolerance, dead letter queue records, and committed offsets."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
-from confluent_kafka.admin import NewTopic
 
 from sluiceway.api import Converter, SchemaAndValue
-from sluiceway.cli.main import main
-from sluiceway.config.worker import WorkerConfig
 from sluiceway.runtime.errors import error_handling
 from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, RetryWithToleranceOperator
 from sluiceway.runtime.task import TaskCommand
-from sluiceway.storage.config_backing_store import KafkaConfigStore
 from sluiceway.storage.model import State
-from support.bad_records import FLAKY, PREFIX, Flaky, headers, tolerant
+from support.bad_records import FLAKY, JSON, PREFIX, Flaky, committed, headers, sink, tolerant
 from support.engine import RunningTask
-from support.engine_connectors import dotted, script, scripted_sink
+from support.engine_connectors import script
 from support.eventually import eventually
-from support.faults.proxy import TcpProxy
 from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
-
 Names = Callable[[str], str]
-JSON = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
-
-
-@pytest.fixture
-def dlq(unique: Names) -> str:
-    return unique("dlq")
 
 
 @pytest.fixture
@@ -52,17 +36,6 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[ErrorCounts]:
 
     monkeypatch.setattr(error_handling, "RetryWithToleranceOperator", counted)
     return made
-
-
-def sink(name: str, topic: str, *settings: Mapping[str, str]) -> dict[str, str]:
-    config = scripted_sink(name, topic)
-    for each in settings:
-        config.update(each)
-    return config
-
-
-def committed(kafka: Kafka, name: str, topic: str) -> int | None:
-    return kafka.committed(f"connect-{name}").get((topic, 0))
 
 
 class Closed(Converter):
@@ -259,89 +232,6 @@ def test_a_report_beyond_tolerance_fails_the_task_even_if_it_swallows_the_error(
     assert committed(kafka, name, topic) is None
 
 
-def test_dead_letters_that_kafka_refuses_fail_the_task_and_nothing_is_committed(
-    kafka: Kafka, topic: str, name: str, dlq: str
-) -> None:
-    kafka.admin.create_topics([NewTopic(dlq, 1, 1, config={"max.message.bytes": "100"})])[dlq].result(30)
-    kafka.produce(topic, "1", "bad", "3")
-    script(name)
-    with RunningTask(sink(name, topic, JSON, tolerant(dlq)), kafka.worker(offset_flush_interval_ms="50")) as task:
-        result = task.join()
-    expected = "A dead letter queue record was not written, so no more offsets are committed: "
-    assert f"{expected}Cannot write a dead letter queue record to topic {dlq}" in (result.trace or "")
-    assert committed(kafka, name, topic) is None
-
-
-@pytest.fixture
-def way(kafka: Kafka) -> Iterator[TcpProxy]:
-    """The way to the dead letter topic, closed at first; records and offsets go another one."""
-    with TcpProxy(int(kafka.bootstrap.rpartition(":")[2])) as proxy:
-        proxy.drop()
-        yield proxy
-
-
-def by(way: TcpProxy, **more: str) -> dict[str, str]:
-    settings = {"bootstrap.servers": f"127.0.0.1:{way.port}", **dotted(more)}
-    return {f"producer.override.{key}": value for key, value in settings.items()}
-
-
-def test_a_dead_letter_topic_that_is_away_is_waited_for_and_offsets_with_it(
-    kafka: Kafka, topic: str, name: str, dlq: str, way: TcpProxy, caplog: pytest.LogCaptureFixture
-) -> None:
-    kafka.produce(topic, "1", "bad", "3")
-    made = script(name)
-    worker = kafka.worker(offset_flush_interval_ms="50", offset_flush_timeout_ms="200")
-    with RunningTask(sink(name, topic, JSON, tolerant(dlq), by(way)), worker) as task:
-        eventually(lambda: caplog.text.count(f"dead letter queue records for topic {dlq}") >= 3)
-        assert [record.value for record in made.taken] == [1, 3]
-        assert committed(kafka, name, topic) is None
-        assert task.result is None
-        way.restore()
-        eventually(lambda: committed(kafka, name, topic) == 3)
-    assert kafka.values(dlq, 1) == ["bad"]
-
-
-def test_a_dead_letter_topic_that_stays_away_fails_the_task_in_the_end(
-    kafka: Kafka, topic: str, name: str, dlq: str, way: TcpProxy
-) -> None:
-    kafka.produce(topic, "bad")
-    script(name)
-    config = sink(name, topic, JSON, tolerant(dlq), by(way, delivery_timeout_ms="2000"))
-    with RunningTask(config, kafka.worker(offset_flush_interval_ms="50")) as task:
-        assert "A dead letter queue record was not written" in (task.join().trace or "")
-    assert committed(kafka, name, topic) is None
-
-
-def test_only_bad_records_and_a_slow_dead_letter_topic_do_not_fill_the_memory(
-    kafka: Kafka, topic: str, name: str, dlq: str
-) -> None:
-    count, size = 60_000, 2000
-    producer_value = b"x" * size
-    kafka.produce(topic, *([producer_value] * count))
-    script(name)
-    small = {"consumer.override.queued.max.messages.kbytes": "4096"}
-    process = psutil.Process(os.getpid())
-    with RunningTask(sink(name, topic, JSON, tolerant(dlq), small), kafka.worker(offset_flush_interval_ms="500")) as task:
-        eventually(lambda: kafka_end(kafka, dlq) > 1000)
-        before = process.memory_info().rss
-        most = 0
-
-        def done() -> bool:
-            nonlocal most
-            most = max(most, process.memory_info().rss)
-            return kafka_end(kafka, dlq) >= count
-
-        eventually(done, within=180)
-        eventually(lambda: committed(kafka, name, topic) == count)
-        assert task.result is None
-    assert kafka.end(dlq) == count
-    assert most - before < 48 << 20, f"{(most - before) >> 20} MiB more for {count * size >> 20} MiB of bad records"
-
-
-def kafka_end(kafka: Kafka, topic: str) -> int:
-    return kafka.end(topic) if topic in kafka.admin.list_topics(timeout=10).topics else 0
-
-
 @pytest.mark.parametrize("step", [None, ValueError("broken")])
 def test_converters_are_closed_when_the_task_ends(kafka: Kafka, topic: str, name: str, step: Exception | None) -> None:
     Closed.closed = 0
@@ -351,112 +241,3 @@ def test_converters_are_closed_when_the_task_ends(kafka: Kafka, topic: str, name
     with RunningTask(sink(name, topic, own), kafka.worker(), bounded=True) as task:
         assert task.join().failed == (step is not None)
     assert Closed.closed == 1
-
-
-class Shell:
-    """The command line against a cluster of its own."""
-
-    def __init__(self, kafka: Kafka, folder: Path, unique: Names, capsys: pytest.CaptureFixture[str]) -> None:
-        self.properties = {
-            **kafka.worker(),
-            "group.id": unique("cluster"),
-            "config.storage.topic": unique("configs"),
-            "config.storage.replication.factor": "1",
-        }
-        self.file = folder / "worker.properties"
-        self.file.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
-        self._capsys = capsys
-
-    def put(self, config: Mapping[str, str]) -> None:
-        store = KafkaConfigStore(WorkerConfig.of(self.properties))
-        store.start()
-        store.put_connector(config["name"], config)
-        store.stop()
-
-    def run(self, *arguments: str) -> str:
-        code = main(["dlq", arguments[0], "--worker", str(self.file), *arguments[1:]])
-        printed = self._capsys.readouterr()
-        assert code == 0, printed.err
-        return printed.out
-
-    def fail(self, *arguments: str) -> str:
-        assert main(["dlq", arguments[0], "--worker", str(self.file), *arguments[1:]]) == 1
-        return self._capsys.readouterr().err
-
-
-@pytest.fixture
-def shell(kafka: Kafka, tmp_path: Path, unique: Names, capsys: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(kafka, tmp_path, unique, capsys)
-
-
-def test_dead_letters_are_listed_shown_and_replayed_once(kafka: Kafka, topic: str, name: str, dlq: str, shell: Shell) -> None:
-    config = sink(name, topic, JSON, tolerant(dlq))
-    shell.put(config)
-    assert shell.run("list").split()[-4:] == [name, dlq, "0", "0"]
-    kafka.produce(topic, "1", "bad", "worse", key=b"k", headers=[("own", b"1")])
-    script(name)
-    with RunningTask(config, kafka.worker(), bounded=True) as task:
-        task.join()
-    assert json.loads(shell.run("list", "-o", "json")) == [{"connector": name, "topic": dlq, "letters": 2, "new": 2}]
-    shown = json.loads(shell.run("show", name, "-o", "json"))
-    assert [(letter["offset"], letter["key"], letter["value"]) for letter in shown] == [(0, "k", "bad"), (1, "k", "worse")]
-    assert {"key": f"{PREFIX}stage", "value": "VALUE_CONVERTER"} in shown[0]["headers"]
-    text = shell.run("show", name, "-n", "1")
-    assert f"from topic {topic}, partition 0, offset 1" in text
-    assert "VALUE_CONVERTER  sluiceway.errors." in text
-    assert "worse" not in text
-
-    assert shell.run("replay", name, "--dry-run") == f"2 records would be sent to {topic}\n"
-    assert kafka.end(topic) == 3
-    assert shell.run("replay", name, "-n", "1") == f"1 records sent to {topic}\n"
-    assert shell.run("replay", name) == f"1 records sent to {topic}\n"
-    assert shell.run("replay", name) == f"No records to replay in {dlq}\n"
-    assert json.loads(shell.run("list", "-o", "json"))[0]["new"] == 0
-    again = kafka.read(topic, 5)[3:]
-    assert [(message.key(), message.value()) for message in again] == [(b"k", b"bad"), (b"k", b"worse")]
-    assert again[0].headers() == [("own", b"1"), ("__sluiceway.replayed", b"1")]
-
-    with RunningTask(config, kafka.worker(), bounded=True) as task:
-        task.join()
-    assert shell.run("replay", name, "--keep-headers", "-n", "1") == f"1 records sent to {topic}\n"
-    last = kafka.read(topic, 6)[5]
-    assert headers(last)["__sluiceway.replayed"] == "2"
-    assert headers(last)[f"{PREFIX}stage"] == "VALUE_CONVERTER"
-
-
-def test_letters_of_other_connectors_in_a_shared_topic_are_passed_by(kafka: Kafka, unique: Names, dlq: str, shell: Shell) -> None:
-    configs = []
-    for _ in range(2):
-        name, topic = unique("connector"), kafka.create(unique("errors"))
-        kafka.produce(topic, f"bad-{topic}")
-        configs.append(sink(name, topic, JSON, tolerant(dlq)))
-        shell.put(configs[-1])
-        script(name)
-        with RunningTask(configs[-1], kafka.worker(), bounded=True) as task:
-            task.join()
-    second = configs[1]
-    out = json.loads(shell.run("replay", second["name"], "-o", "json"))
-    assert out == {"dryRun": False, "sent": {second["topics"]: 1}, "left": {"of other connectors": 1}}
-    assert kafka.values(second["topics"], 2) == [f"bad-{second['topics']}"] * 2
-    assert kafka.end(configs[0]["topics"]) == 1
-
-
-def test_letters_that_do_not_say_their_topic_wait_for_one_to_be_named(
-    kafka: Kafka, topic: str, name: str, dlq: str, unique: Names, shell: Shell
-) -> None:
-    config = sink(name, topic, JSON, tolerant(dlq), {"errors.deadletterqueue.context.headers.enable": "false"})
-    shell.put(config)
-    kafka.produce(topic, "bad")
-    script(name)
-    with RunningTask(config, kafka.worker(), bounded=True) as task:
-        task.join()
-    assert "Say with --topic where it is to go" in shell.fail("replay", name)
-    other = kafka.create(unique("other"))
-    assert shell.run("replay", name, "--topic", other) == f"1 records sent to {other}\n"
-    assert kafka.values(other, 1) == ["bad"]
-
-
-def test_a_connector_without_dead_letters_is_told_so(kafka: Kafka, topic: str, name: str, shell: Shell) -> None:
-    assert f"Connector {name} not found" in shell.fail("show", name)
-    shell.put(sink(name, topic))
-    assert "does not set errors.deadletterqueue.topic.name" in shell.fail("show", name)

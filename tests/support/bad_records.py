@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sluiceway.api import Transform
 from sluiceway.errors import RetriableError
-from support.engine_connectors import dotted
+from support.engine_connectors import dotted, scripted_sink
+from support.kafka import Kafka
 
 PREFIX = "__connect.errors."
+JSON = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
 
 
 def tolerant(dlq: str = "", **more: str) -> dict[str, str]:
@@ -39,3 +42,16 @@ class Flaky(Transform):
 
 
 FLAKY = {"transforms": "flaky", "transforms.flaky.type": f"{__name__}.Flaky"}
+
+
+def sink(name: str, topic: str, *settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the config of a scripted sink connector with more settings."""
+    config = scripted_sink(name, topic)
+    for each in settings:
+        config.update(each)
+    return config
+
+
+def committed(kafka: Kafka, name: str, topic: str) -> int | None:
+    """Return the committed offset of a sink connector in partition 0 of a topic."""
+    return kafka.committed(f"connect-{name}").get((topic, 0))

@@ -11,6 +11,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.runtime.sink.worker_sink_task import run_sink
 from sluiceway.runtime.source.worker_source_task import run_source
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
+from sluiceway.storage.interfaces import OffsetStore
 from sluiceway.storage.model import State, TaskId
 from support.eventually import eventually
 
@@ -98,7 +99,7 @@ class RunningTask:
         bounded: bool = False,
         commands: Commands | None = None,
     ) -> None:
-        self.offsets = offsets or Offsets()
+        self.offsets: OffsetStore = offsets or Offsets()
         self.commands = commands or Commands()
         self.reports = Reports()
         self.spec = spec_of(config, worker, task=task, bounded=bounded)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 from sluiceway.api import SinkConnector, SinkRecord, SinkTask, SourceConnector, SourceRecord, SourceTask, TopicPartition
@@ -149,3 +150,18 @@ def scripted_sink(name: str, topic: str, **more: str) -> dict[str, str]:
 
 def dotted(settings: dict[str, str]) -> dict[str, str]:
     return {key.replace("_", "."): value for key, value in settings.items()}
+
+
+def file_source(name: str, topic: str, file: Path, **more: str) -> dict[str, str]:
+    """Return the config of a FileStreamSource; keyword arguments have underscores for dots."""
+    return {"name": name, "connector.class": "FileStreamSource", "file": str(file), "topic": topic, **dotted(more)}
+
+
+def file_sink(name: str, topic: str, file: Path, **more: str) -> dict[str, str]:
+    """Return the config of a FileStreamSink; keyword arguments have underscores for dots."""
+    return {"name": name, "connector.class": "FileStreamSink", "file": str(file), "topics": topic, **dotted(more)}
+
+
+def lines(file: Path) -> list[str]:
+    """Return the lines of a file, none while it does not exist."""
+    return file.read_text().splitlines() if file.exists() else []

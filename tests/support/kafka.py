@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from sluiceway.config.worker import WorkerConfig
 from support.eventually import eventually
 
 
@@ -67,3 +69,11 @@ class Kafka:
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         (future,) = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
         return {(place.topic, place.partition): place.offset for place in future.result(30).topic_partitions}
+
+
+def worker_for(bootstrap: str, unique: Callable[[str], str], **properties: str) -> WorkerConfig:
+    """Return a worker's config with a group and internal topics of its own."""
+    base = {"bootstrap.servers": bootstrap, "group.id": unique("group"), "offset.storage.partitions": "5"}
+    for kind in ("config", "offset", "status"):
+        base |= {f"{kind}.storage.topic": unique(kind), f"{kind}.storage.replication.factor": "1"}
+    return WorkerConfig.of({**base, **properties})

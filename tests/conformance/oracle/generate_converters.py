@@ -9,6 +9,7 @@ from typing import Any
 
 from conformance.oracle import generate_data as data
 from conformance.oracle.generate_data import maybe
+from conformance.oracle.samples import LOGICAL, NAMES
 
 Json = Any
 
@@ -152,7 +153,7 @@ def json_schema(random: Random, schema: Json) -> Json:
 
 
 def _json_payload(random: Random, schema: Json, value: Json) -> Json:
-    if schema.get("name") == data.LOGICAL + "Decimal" and maybe(random, 0.4):
+    if schema.get("name") == LOGICAL + "Decimal" and maybe(random, 0.4):
         return random.choice([1, 1.5, -0.25, 12345678901234567890, 1e10, "1.5", 0])
     if isinstance(value, dict) and schema["type"] == "struct":
         return {field["field"]: _json_payload(random, field, value.get(field["field"])) for field in schema["fields"]}
@@ -214,7 +215,7 @@ def _mutated(random: Random, base: Json) -> Json:
         "schema",
         "payload",
     ]
-    return {**base, random.choice([*schema_words, *data.NAMES]): _any_json(random)}
+    return {**base, random.choice([*schema_words, *NAMES]): _any_json(random)}
 
 
 def _scratched(random: Random, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Makes schemas, values and records for new questions: mostly sensible, often at an edge, now and then odd."""
+"""Generates schemas, values and records for questions: mostly valid, often edge cases, sometimes invalid."""
 
 from __future__ import annotations
 
@@ -7,178 +7,7 @@ import struct
 from random import Random
 from typing import Any
 
-Json = Any
-
-LOGICAL = "org.apache.kafka.connect.data."
-NAMES = [
-    "a",
-    "b",
-    "c",
-    "id",
-    "ts",
-    "user",
-    "name",
-    "amount",
-    "tags",
-    "meta",
-    "flag",
-    "k_1",
-    "x.y",
-    "Ünï",
-    "é漢",
-    "",
-    " a",
-    "a`b",
-    "😀",
-]
-TEXTS = [
-    "",
-    " ",
-    "x",
-    "true",
-    "TRUE",
-    "false",
-    "null",
-    "yes",
-    "0",
-    "1",
-    "-1",
-    "+1",
-    "42",
-    " 42 ",
-    "007",
-    "1.0",
-    "1.5",
-    "-0.0",
-    ".5",
-    "1.",
-    "1e3",
-    "1E-5",
-    "1e400",
-    "1d",
-    "1f",
-    "0x10",
-    "NaN",
-    "Infinity",
-    "-Infinity",
-    "127",
-    "128",
-    "32768",
-    "2147483648",
-    "-2147483649",
-    "9223372036854775807",
-    "9223372036854775808",
-    "-9223372036854775809",
-    "123456789012345678901234567890.123",
-    "1_000",
-    "١٢٣",
-    "2024-02-29",
-    "2023-02-29",
-    "2024-13-01",
-    "20240229",
-    "05:20:00.123Z",
-    "2022-04-15T05:20:00.123Z",
-    "2022-04-15T05:20:00Z",
-    "2022-04-15T05:20:00.123+0200",
-    "0001-01-01",
-    "99999-01-01",
-    "2022-4-5",
-    "1650000000123",
-    "1650000000",
-    "a,b",
-    "a:b",
-    "é漢",
-    "😀",
-    "hello world",
-    '"q"',
-    "a\\b",
-    "line\nbreak",
-    "tab\t",
-    "${topic}",
-    "$1",
-    "[1,2]",
-    '{"a":1}',
-    "\u00a0",
-    "\u2028",
-    "-",
-    "1-2",
-]
-INTS = {8: (-128, 127), 16: (-32768, 32767), 32: (-(2**31), 2**31 - 1), 64: (-(2**63), 2**63 - 1)}
-DOUBLES: list[float | str] = [
-    0.0,
-    -0.0,
-    0.1,
-    0.5,
-    1.0,
-    -1.5,
-    3.5,
-    1e3,
-    1e7,
-    9999999.0,
-    1e-3,
-    9.999e-4,
-    1e10,
-    -1e10,
-    1e15,
-    1e16,
-    1e17,
-    1.1e18,
-    1e19,
-    5e20,
-    1e22,
-    2.5e-5,
-    1e-7,
-    5e-324,
-    1.7976931348623157e308,
-    3.4028234663852886e38,
-    1e39,
-    1.4e-45,
-    123456.789,
-    2.0e-3,
-    4.35,
-    2.2250738585072014e-308,
-    "NaN",
-    "Infinity",
-    "-Infinity",
-    0.30000000000000004,
-    100.0,
-    255.9,
-    -128.9,
-    2147483648.0,
-    9.223372036854775807e18,
-    2e23,
-]
-MOMENTS = [
-    0,
-    1,
-    -1,
-    86_399_999,
-    86_400_000,
-    86_400_001,
-    -86_400_000,
-    1_650_000_000_123,
-    1_700_000_000_000,
-    1_709_164_800_000,
-    951_782_400_000,
-    -62_135_596_800_000,
-    -62_135_769_600_000,
-    -12_219_292_800_000,
-    -12_219_292_800_001,
-    253_402_300_799_999,
-    253_402_300_800_000,
-    4_102_444_800_000,
-    999,
-    60_000,
-    -60_000,
-    2**31,
-    1_000_000_000,
-    32_536_799_999_000,
-    -1_000,
-    -999,
-    951_868_800_000,
-]
-DAYS = [0, 1, -1, 19_000, 11_016, -719_162, -719_163, 2_932_896, 2_932_897, -141_428, -141_427, 365]
-TIMES = [0, 1, 999, 1000, 3_723_004, 43_200_000, 86_399_999]
+from conformance.oracle.samples import DAYS, DOUBLES, INTS, LOGICAL, MOMENTS, NAMES, TEXTS, TIMES, Json
 
 
 def maybe(random: Random, chance: float) -> bool:
@@ -218,8 +47,6 @@ def unscaled(random: Random) -> str:
         number.to_bytes((number if number >= 0 else -number - 1).bit_length() // 8 + 1, "big", signed=True)
     ).decode()
 
-
-# --- schemas and what fits them ----------------------------------------------------------------------------------------
 
 _PLAIN = ["int8", "int16", "int32", "int64", "float", "double", "boolean", "string", "bytes"]
 
@@ -300,9 +127,6 @@ def _map(random: Random, node: Json) -> Json:
         return {random.choice(NAMES): value(random, node["values"]) for _ in range(size)}
     keys = {str(key): key for key in (value(random, {**node["keys"], "optional": False}) for _ in range(size)) if key is not None}
     return [[key, value(random, node["values"])] for key in keys.values()]
-
-
-# --- data without a schema ---------------------------------------------------------------------------------------------
 
 
 def plain(random: Random, depth: int = 2) -> Json:

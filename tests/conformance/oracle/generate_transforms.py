@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.oracle import generate_data as data
 from conformance.oracle.generate_data import maybe
+from conformance.oracle.samples import LOGICAL, NAMES
 
 Json = Any
 Options = dict[str, str]
@@ -59,7 +60,7 @@ class Fields:
         known = self.paths if path and maybe(self.random, 0.6) else self.top
         if known and maybe(self.random, 0.85):
             return self.random.choice(known)
-        return self.random.choice(data.NAMES[:14])
+        return self.random.choice(NAMES[:14])
 
     def some(self, most: int = 3) -> str:
         odd = self.random.random()
@@ -213,7 +214,7 @@ def _header_from(random: Random, fields: Fields) -> Options:
 def _metadata(random: Random, _fields: Fields) -> Options:
     return _some_of(
         random,
-        schema__name=lambda: random.choice(["S2", "", "com.x.N1", data.LOGICAL + "Date"]),
+        schema__name=lambda: random.choice(["S2", "", "com.x.N1", LOGICAL + "Date"]),
         schema__version=lambda: random.choice(
             ["1", "0", "-3", " 7 ", "x" if maybe(random, 0.2) else "2", "2147483648" if maybe(random, 0.1) else "5"]
         ),
@@ -356,5 +357,5 @@ def _borrowed(random: Random, public: list[Json]) -> Options:
     others = random.choice(public)["config"]
     for name in list(config):
         if name not in ("transforms", "predicates") and not name.endswith("type") and maybe(random, 0.25):
-            config[name] = others.get(name, random.choice([data.text(random), random.choice(data.NAMES), config[name] + ",b"]))
+            config[name] = others.get(name, random.choice([data.text(random), random.choice(NAMES), config[name] + ",b"]))
     return config

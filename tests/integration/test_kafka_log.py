@@ -1,0 +1,87 @@
+"""Fenced writers, topic tails and committed offsets of groups on a real broker."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sluiceway.api.task import TopicPartition
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConnectError, InternalTopicError
+from sluiceway.kafka.admin import create_topic, end_offsets, group_offsets
+from sluiceway.kafka.clients import TopicPartition as ClientPartition
+from sluiceway.kafka.clients import admin_client, consumer, consumer_config
+from sluiceway.kafka.fenced_writer import TransactionalWriter
+from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
+from sluiceway.kafka.topic_writer import RecordWriter
+from support.eventually import eventually
+
+pytestmark = pytest.mark.kafka
+Open = Callable[[Any], Any]
+
+
+def test_a_fenced_writer_leaves_nothing_that_a_reader_sees(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
+    topic = unique("fenced")
+    admin = admin_client(worker)
+    create_topic(admin, topic, 2, 1)
+    old, new = (TransactionalWriter(worker, topic, topic) for _ in range(2))
+    old.fence()
+    assert old.write([(topic, b"a", b"1")])
+    new.fence()
+    for _ in range(2):
+        with pytest.raises(ConnectError):
+            old.write([(topic, b"a", b"stale"), (topic, b"b", b"stale")])
+    new.write([(topic, b"a", b"2"), (topic, b"b", None)])
+    tail = TopicTail(worker, topic, {TopicPartition(topic, partition): 0 for partition in range(2)})
+    records: list[LogRecord] = []
+    eventually(lambda: records.extend(tail.poll(1.0)) or len(records) >= 3)
+    assert {(record.key, record.value) for record in records} == {(b"a", b"1"), (b"a", b"2"), (b"b", None)}
+    tail.close()
+    old.fence()  # and it may take over again
+    old.write([(topic, b"a", b"3")])
+    old.close()
+    new.close()
+
+
+def test_a_tail_starts_where_it_is_told_and_follows_several_topics(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
+    admin = admin_client(worker)
+    topics = [unique("tail") for _ in range(2)]
+    writer = RecordWriter(worker, "w")
+    for topic in topics:
+        create_topic(admin, topic, 1, 1)
+        writer.write([(topic, b"before", None)])
+    tail = TopicTail(worker, "tail", end_offsets(admin, [TopicPartition(topic, 0) for topic in topics]))
+    assert tail.poll(0.3) == []
+    delays = []
+    for number in range(10):
+        began = time.perf_counter()
+        topic = topics[number % 2]
+        writer.write([(topic, b"k", b"%d" % number)])
+        [record] = eventually(lambda: tail.poll(1.0))
+        delays.append(time.perf_counter() - began)
+        assert (record.topic, record.key, record.value) == (topic, b"k", b"%d" % number)
+    assert statistics.median(delays) < 0.05
+    tail.close()
+
+
+def test_a_tail_of_an_offset_that_is_not_there_is_an_error(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
+    topic = unique("tail")
+    create_topic(admin_client(worker), topic, 1, 1)
+    tail = TopicTail(worker, "tail", {TopicPartition(topic, 0): 1000})
+    with pytest.raises(InternalTopicError, match=topic):
+        eventually(lambda: tail.poll(1.0))
+    tail.close()
+
+
+def test_a_groups_offsets_are_what_it_committed(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
+    admin, topic, group = admin_client(worker), unique("groups"), unique("connect-sink")
+    create_topic(admin, topic, 3, 1)
+    assert group_offsets(admin, group) == {}
+    member = consumer(consumer_config(worker, "c", group))
+    member.commit(offsets=[ClientPartition(topic, 0, 5), ClientPartition(topic, 2, 7)], asynchronous=False)
+    member.close()
+    assert group_offsets(admin, group) == {TopicPartition(topic, 0): 5, TopicPartition(topic, 2): 7}

@@ -1,0 +1,131 @@
+"""Internal topics that are deleted or recreated while stores use them, and broker restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import InternalTopicError
+from sluiceway.kafka.admin import create_topic, partition_count
+from sluiceway.kafka.clients import admin_client
+from sluiceway.stack.broker import EmbeddedBroker
+from sluiceway.storage.config_backing_store import KafkaConfigStore
+from sluiceway.storage.offset_backing_store import KafkaOffsetStore
+from support.eventually import eventually
+from support.kafka import worker_for
+
+pytestmark = pytest.mark.kafka
+Open = Callable[[Any], Any]
+
+
+def delete(worker: WorkerConfig, topic: str) -> None:
+    admin = admin_client(worker)
+    for future in admin.delete_topics([topic]).values():
+        future.result()
+    eventually(lambda: partition_count(admin, topic) is None)
+
+
+def test_a_deleted_topic_is_an_error_and_not_an_empty_one(worker: WorkerConfig, opened: Open) -> None:
+    offsets, configs = opened(KafkaOffsetStore(worker)), opened(KafkaConfigStore(worker))
+    offsets.put("a", [({"p": 1}, {"o": 1})])
+    configs.put_connector("a", {})
+    delete(worker, worker.offset_topic)
+    delete(worker, worker.config_topic)
+    with pytest.raises(InternalTopicError, match=worker.offset_topic):
+        offsets.get("a", [{"p": 1}])
+    with pytest.raises(InternalTopicError, match=worker.config_topic):
+        configs.refresh()
+
+
+def test_a_deleted_offsets_topic_is_noticed_without_being_read_and_not_made_anew(worker: WorkerConfig, opened: Open) -> None:
+    offsets = opened(KafkaOffsetStore(worker))
+    offsets.put("a", [({"p": 1}, {"o": 1})])
+    delete(worker, worker.offset_topic)
+    with pytest.raises(InternalTopicError, match=worker.offset_topic):
+        offsets.put("a", [({"p": 1}, {"o": 2})])
+    with pytest.raises(InternalTopicError, match=worker.offset_topic):
+        offsets.for_transaction("a", [({"p": 1}, {"o": 2})])
+    assert partition_count(admin_client(worker), worker.offset_topic) is None
+
+
+def test_an_offsets_topic_that_was_made_anew_by_others_takes_no_offsets(worker: WorkerConfig, opened: Open) -> None:
+    offsets = opened(KafkaOffsetStore(worker))
+    offsets.put("a", [({"p": 1}, {"o": 1})])
+    delete(worker, worker.offset_topic)
+    create_topic(admin_client(worker), worker.offset_topic, 1, 1)
+
+    def refused() -> bool:
+        try:
+            offsets.put("a", [({"p": 1}, {"o": 2})])
+        except InternalTopicError:
+            return True
+        return False
+
+    eventually(refused)
+
+
+def test_a_lost_offsets_topic_is_not_made_anew_where_sources_have_run(worker: WorkerConfig, opened: Open) -> None:
+    configs, offsets = opened(KafkaConfigStore(worker)), opened(KafkaOffsetStore(worker))
+    configs.put_connector("a", {"connector.class": "FileStreamSource", "file": "f", "topic": "t"})
+    delete(worker, worker.offset_topic)
+    KafkaOffsetStore(worker).start()  # it has not had tasks: nothing can be lost
+    offsets.stop()
+    configs.put_task_configs("a", [{"task": "0"}])
+    delete(worker, worker.offset_topic)
+    with pytest.raises(InternalTopicError, match=rf"(?s){worker.offset_topic}.*have run \(a\).*kafka-topics.sh --create"):
+        KafkaOffsetStore(worker).start()
+    assert partition_count(admin_client(worker), worker.offset_topic) is None
+    create_topic(admin_client(worker), worker.offset_topic, 5, 1, {"cleanup.policy": "compact"})
+    opened(KafkaOffsetStore(worker))
+
+
+def test_a_lost_config_topic_is_not_taken_for_what_it_said(worker: WorkerConfig, opened: Open) -> None:
+    configs = opened(KafkaConfigStore(worker))
+    configs.put_connector("a", {})
+    delete(worker, worker.config_topic)
+
+    def refused() -> bool:
+        try:
+            configs.snapshot()
+        except InternalTopicError:
+            return True
+        return False
+
+    eventually(refused, within=60)
+
+
+def test_a_topic_made_anew_is_an_error_and_not_an_empty_one(worker: WorkerConfig, opened: Open) -> None:
+    offsets = opened(KafkaOffsetStore(worker))
+    offsets.put("a", [({"p": 1}, {"o": 1})])
+    offsets.get("a", [])
+    delete(worker, worker.offset_topic)
+    create_topic(admin_client(worker), worker.offset_topic, 5, 1, {"cleanup.policy": "compact"})
+    for _ in range(2):
+        with pytest.raises(InternalTopicError, match=worker.offset_topic):
+            offsets.get("a", [{"p": 1}])
+
+
+def test_the_stores_go_on_after_a_restart_of_the_broker(tmp_path: Path, unique: Callable[[str], str], opened: Open) -> None:
+    broker = EmbeddedBroker(tmp_path)
+    worker = worker_for(broker.start(), unique)
+    try:
+        configs, offsets = opened(KafkaConfigStore(worker)), opened(KafkaOffsetStore(worker))
+        configs.put_connector("a", {"k": "1"})
+        offsets.put("a", [({"p": 1}, {"o": 1})])
+        broker.stop()
+        assert configs.snapshot().names() == ["a"]  # what is known stays known
+        assert broker.start() == worker.bootstrap_servers
+        offsets.put("a", [({"p": 1}, {"o": 2})])
+        assert offsets.get("a", [{"p": 1}]) == [{"o": 2}]
+        configs.put_connector("a", {"k": "2"})
+        configs.put_connector("b", {})
+        assert configs.refresh().names() == ["a", "b"]
+        assert configs.snapshot().connectors["a"].config == {"k": "2", "name": "a"}
+        for store in (configs, offsets):
+            store.stop()
+    finally:
+        broker.stop()
