@@ -27,7 +27,7 @@ _BROKERS = pytest.StashKey[SharedBrokers]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the shared brokers' folder in the controlling process, before xdist starts its workers."""
+    """Create the shared brokers' folder in the controlling process, before xdist starts its workers."""
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         config.stash[_BROKERS] = SharedBrokers()
 
@@ -38,12 +38,12 @@ class _Modules(LoadScopeScheduling):
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
-    """With ``--dist loadscope`` a module at a time goes to whichever worker is free; Airflow's tests, on one stack, go to one."""
+    """Distribute whole modules with ``--dist loadscope``; Airflow's tests share one stack and so one worker."""
     return _Modules(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop the shared brokers; called at the end of every run, also after Ctrl-C and after failures."""
+    """Stop the shared brokers. Runs at the end of every run, also after Ctrl-C and failures."""
     brokers = config.stash.get(_BROKERS, None)
     if brokers is not None:
         brokers.close()
@@ -51,13 +51,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def kafka_bootstrap() -> str:
-    """The address of this worker's one real broker, started when the first test asks for it."""
+    """The address of this worker's broker, which starts with the first test that requests it."""
     return shared_bootstrap()
 
 
 @pytest.fixture(scope="session")
 def unique() -> Callable[[str], str]:
-    """Make names that no other test, worker or run uses: ``unique("topic")`` gives ``topic-gw0-3f2a91-1``."""
+    """Create names that no other test, worker or run uses: ``unique("topic")`` returns ``topic-gw0-3f2a91-1``."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
     run = uuid.uuid4().hex[:6]
     numbers = itertools.count(1)

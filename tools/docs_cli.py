@@ -1,4 +1,4 @@
-"""Makes the reference page of the command line from its argparse parser. No I/O."""
+"""Generates the reference page of the command line from its argparse parser. No I/O."""
 
 from __future__ import annotations
 

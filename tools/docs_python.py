@@ -1,4 +1,4 @@
-"""Makes the reference pages of Python classes and functions from their signatures and docstrings. Imports them; no other I/O."""
+"""Generates the reference pages of Python classes and functions from signatures and docstrings. No I/O except imports."""
 
 from __future__ import annotations
 

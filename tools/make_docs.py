@@ -192,7 +192,7 @@ def _option(key: ConfigKey) -> tuple[str, ...]:
 
 
 def _valid_values(key: ConfigKey) -> str:
-    """Return a validator's description; empty if it has none for people."""
+    """Return a validator's description; empty if it has none."""
     validator = key.validator
     if isinstance(validator, OneOf):
         return ", ".join(code(text) for text in validator.allowed if text) + (" in any case" if validator.ignore_case else "")

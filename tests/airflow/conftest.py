@@ -1,4 +1,4 @@
-"""A real stack, shared by all tests here: starting it takes half a minute."""
+"""One real stack for all tests of this folder: starting it takes half a minute."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the connectors' files lie."""
+    """The folder of the connectors' files."""
     return tmp_path_factory.mktemp("files")

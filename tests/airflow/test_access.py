@@ -1,4 +1,4 @@
-"""The REST API under Airflow's API server: who may do what. In this process, with Airflow's simple auth manager."""
+"""Authorization of the REST API in Airflow's API server, in this process, with Airflow's simple auth manager."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_viewer_may_look(client: TestClient, method: str, path: str) -> None:
 def test_what_is_asked_of_the_auth_manager(
     monkeypatch: pytest.MonkeyPatch, method: str, name: str | None, asked: tuple[str, str | None]
 ) -> None:
-    """Reading a connector takes the right to see its DAG, making one to make DAGs, doing anything to it to edit its DAG."""
+    """Reading a connector needs read access to its DAG, changing it edit access, and creating one access to create DAGs."""
     seen: list[tuple[str, str | None]] = []
 
     def is_authorized_dag(*, method: str, details: DagDetails, user: object) -> bool:

@@ -1,4 +1,4 @@
-"""The connection type in Airflow's API server, as the form in the UI uses it: its fields, and the test button."""
+"""The connection type in Airflow's API server: the fields of the form and the test button."""
 
 from __future__ import annotations
 

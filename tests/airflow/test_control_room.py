@@ -1,4 +1,4 @@
-"""Airflow as the control room: XCom, assets, sensors, control operators, backfills and shared applications on a real Airflow."""
+"""XCom, assets, sensors, control operators, backfills and shared applications on a real Airflow."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _xcom(stack: RunningStack, dag_id: str, task_id: str) -> Any:
 
 
 def _produce_old(stack: RunningStack, topic: str, line: str) -> None:
-    """Write a line as FileStreamSource does, of the middle of 2024."""
+    """Write a record like FileStreamSource's, with a timestamp in the middle of 2024."""
     producer = Producer({"bootstrap.servers": stack.addresses.bootstrap})
     value = json.dumps({"schema": {"type": "string", "optional": False}, "payload": line})
     producer.produce(topic, value, timestamp=int(datetime(2024, 6, 1, tzinfo=timezone.utc).timestamp() * 1000))
@@ -122,7 +122,7 @@ def test_a_backfill_moves_its_window_with_offsets_of_its_own(stack: RunningStack
     _produce_old(stack, "room", "old")
     stack.connect.create("room-again", config)
     eventually(lambda: stack.dag("room-again"), within=60, what="the sink's DAG")
-    _await_success(stack, "room-again")  # the run of the last whole year, which finds all that is there
+    _await_success(stack, "room-again")  # the run of the last whole year, which includes all records
     lines, offsets = copy.read_text(), stack.connect.offsets("room-again")
     assert lines == "one\ntwo\nthree\nold\n"
     window = {"from_date": "2024-01-01T00:00:00Z", "to_date": "2024-01-01T00:00:00Z"}

@@ -1,4 +1,4 @@
-"""A slice of ``make bench-airflow``: one pause and one resume of a connector that moves lines all the time."""
+"""A short ``make bench-airflow``: one pause and one resume of a connector with a constant load."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_a_micro_batch_moves_what_is_there_and_ends_and_goes_on_from_there(stack
         made = [f"Struct{{line={line},origin=not for the log}}" for line in source.read_text().splitlines()]
         assert copy.read_text().splitlines() == made
     assert stack.connect.config("batch-in")["transforms.origin.static.value"] == "${airflow:variable:origin}"
-    logs = [log for log in stack.home.rglob("*.log") if "data" not in log.parts]  # the broker's data are called logs, too
+    logs = [log for log in stack.home.rglob("*.log") if "data" not in log.parts]  # the broker's data files are also called logs
     assert not [log for log in logs if "not for the log" in log.read_text(errors="replace")], "a secret stands in a log"
     for name in ("batch-in", "batch-out"):
         stack.connect.delete(name)

@@ -1,5 +1,5 @@
 # ruff: noqa: S608 (of a database of our own)
-"""The example DAGs that tie a database to Kafka, on a real Airflow."""
+"""The example DAGs between a database and Kafka, on a real Airflow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sluiceway.dags.{module} import dag  # an Airflow DAG
 
 
 def place(stack: RunningStack, module: str, environment: Mapping[str, str]) -> Path:
-    """Put an example into the DAGs folder, as a user would, and wait until Airflow has it."""
+    """Copy an example into the DAGs folder and wait until Airflow has parsed it."""
     file = stack.home / "airflow" / "dags" / f"{module}.py"
     file.write_text(_DAG.format(environment=dict(environment), module=module))
     eventually(lambda: stack.is_paused(module), within=60, what=f"the DAG {module}, paused as it says")
@@ -37,7 +37,7 @@ def place(stack: RunningStack, module: str, environment: Mapping[str, str]) -> P
 
 
 def run(stack: RunningStack, dag_id: str) -> None:
-    """Run a DAG and wait for its success."""
+    """Run a DAG and wait until it succeeds."""
     answer = stack.airflow.post(f"/dags/{dag_id}/dagRuns", json={"logical_date": None})
     answer.raise_for_status()
     path = f"/dags/{dag_id}/dagRuns/{answer.json()['dag_run_id']}"
@@ -55,7 +55,7 @@ def sql(file: Path, statement: str) -> list[Any]:
 
 
 def values(stack: RunningStack, topic: str) -> list[Any]:
-    """Return a topic's values, their schemas left out."""
+    """Return the payloads of a topic's values, without schemas."""
     consumer = Consumer(
         {"bootstrap.servers": stack.addresses.bootstrap, "group.id": uuid.uuid4().hex, "enable.auto.commit": False}
     )
@@ -97,7 +97,7 @@ def test_a_table_is_kept_in_step_with_a_topic(stack: RunningStack, folder: Path)
     def rows() -> list[Any]:
         try:
             return sql(file, f'select id, name from "{topic}" order by id')
-        except sqlite3.OperationalError:  # it is not there yet
+        except sqlite3.OperationalError:  # the table does not exist yet
             return []
 
     write(*(person(0, number, f"n{number}", topic=topic) for number in range(3)))

@@ -1,6 +1,6 @@
-"""What docker/Dockerfile installs with pip, step by step as it says, in virtual environments of its Python version.
+"""The pip steps of docker/Dockerfile, run in virtual environments of its Python version.
 
-Some minutes: the second image is the whole of Airflow and Spark.
+Takes some minutes: the second image contains all of Airflow and Spark.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _steps(stage: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder laid out as /build is in the images."""
+    """A folder with the layout of the images' /build."""
     folder = tmp_path_factory.mktemp("image")
     build_wheel(folder)
     for name in ("constraints.txt", "docker/requirements.txt"):
@@ -46,7 +46,7 @@ def _install(build: Path, stage: str) -> Path:
     steps = _steps(stage)
     assert steps
     for step in steps:
-        # Wheels that pip keeps make this a matter of minutes; the images need no such cache.
+        # Cached wheels reduce the run to minutes; the images need no cache.
         command = step.replace("/build/", f"{build}/").replace(" --no-cache-dir", "")
         _run(home / "bin", "sh", "-ec", command)
     return home / "bin"

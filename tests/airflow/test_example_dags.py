@@ -1,4 +1,4 @@
-"""Each example DAG on the real stack, imported by a file in the DAGs folder as a user would do it."""
+"""Each example DAG on a real stack, imported by a file in the DAGs folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sluiceway.dags.{dag} import dag  # an Airflow DAG
 
 
 class Examples:
-    """Puts example DAGs into the DAGs folder, runs them, and cleans up."""
+    """Adds example DAGs to the DAGs folder, runs them, and cleans up."""
 
     def __init__(self, stack: RunningStack) -> None:
         self.stack = stack
@@ -30,7 +30,7 @@ class Examples:
         self._files: list[Path] = []
 
     def add(self, dag: str, **environment: object) -> None:
-        """Make the DAG processor see an example, unpaused, with these variables of its own."""
+        """Add an example with these variables, wait until it is parsed, and unpause it."""
         path = self._dags / f"use_{dag}.py"
         texts = {f"SLUICEWAY_EXAMPLE_{key.upper()}": str(value) for key, value in environment.items()}
         path.write_text(_FILE.format(dag=dag, environment=texts))
@@ -39,23 +39,23 @@ class Examples:
         self.stack.set_paused(dag, False)
 
     def scheduled_run(self, dag: str) -> str:
-        """Return the id of the run that the schedule has started."""
+        """Return the id of the scheduled run."""
         runs = eventually(
             lambda: self.stack.airflow.get(f"/dags/{dag}/dagRuns").json()["dag_runs"], within=30, what=f"a run of {dag}"
         )
         return str(runs[0]["dag_run_id"])
 
     def begin(self, dag: str) -> str:
-        """Start a run by hand, and return its id."""
+        """Trigger a run and return its id."""
         answer = self.stack.airflow.post(f"/dags/{dag}/dagRuns", json={"logical_date": None})
         return str(answer.raise_for_status().json()["dag_run_id"])
 
     def run(self, dag: str) -> str:
-        """Run a DAG by hand to its end, and return the run's id; fail with the tasks' states if it does."""
+        """Trigger a run, wait until it succeeds, and return its id. A failure shows the tasks' states."""
         return self.ended(dag, self.begin(dag))
 
     def ended(self, dag: str, run_id: str) -> str:
-        """Wait for a run's end, and return its id; fail with the tasks' states if it does."""
+        """Wait until a run succeeds, and return its id. A failure shows the tasks' states."""
         url = f"/dags/{dag}/dagRuns/{run_id}"
         ended = eventually(
             lambda: (state := self.stack.airflow.get(url).json()["state"]) in ("success", "failed") and state,
@@ -74,7 +74,7 @@ class Examples:
         return self.stack.airflow.get(url, params={"deserialize": True}).json()["value"]
 
     def links(self, dag: str, run_id: str, task: str) -> dict[str, str | None]:
-        """Return a task's buttons in Airflow's UI, by name."""
+        """Return a task's extra links in Airflow's UI by name."""
         links = self.stack.airflow.get(f"/dags/{dag}/dagRuns/{run_id}/taskInstances/{task}/links").json()["extra_links"]
         return dict(links)
 

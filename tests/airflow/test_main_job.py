@@ -1,4 +1,4 @@
-"""The main job on the real thing: a file through Kafka to a file, as two DAGs on Spark, paused, resumed and killed."""
+"""The main job on a real stack: a file through Kafka to a file, as two DAGs on Spark, paused, resumed and killed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Job:
     written: int = 0
 
     def write(self, count: int) -> None:
-        """Append lines to the source file, each one of its kind."""
+        """Append lines to the source file, each different."""
         with self.source.open("a") as file:
             file.writelines(f"line {number}\n" for number in range(self.written, self.written + count))
         self.written += count
@@ -41,7 +41,7 @@ class Job:
         eventually(lambda: self.lines() == self.source.read_text().splitlines(), within=within, what="the copy")
 
     def await_all(self, within: float) -> None:
-        """Wait until every line has arrived at least once: after a kill -9, what was not committed comes again."""
+        """Wait until every line has arrived at least once: after a kill -9, uncommitted lines are repeated."""
         eventually(lambda: set(self.lines()) == set(self.source.read_text().splitlines()), within=within, what="every line")
 
 
@@ -50,7 +50,7 @@ def job(stack: RunningStack, folder: Path) -> Iterator[Job]:
     job = Job(stack, folder / "in.txt", folder / "out.txt")
     job.write(1000)
     file_source = {"connector.class": "FileStreamSource", "file": str(job.source), "topic": TOPIC}
-    # One through each door: our own port, and Airflow's.
+    # One request to each REST address: the REST server's and Airflow's.
     stack.connect.create(SOURCE, file_source)
     stack.mounted.create(SINK, {"connector.class": "FileStreamSink", "file": str(job.copy), "topics": TOPIC})
     yield job
@@ -60,7 +60,7 @@ def job(stack: RunningStack, folder: Path) -> Iterator[Job]:
 
 @pytest.fixture
 def running(job: Job) -> Job:
-    """The job with both connectors running and nothing under way."""
+    """The job, with both connectors RUNNING and every line copied."""
     for name in (SOURCE, SINK):
         job.stack.await_states(name, "RUNNING", "RUNNING")
     job.await_all(within=30)

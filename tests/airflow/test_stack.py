@@ -1,4 +1,4 @@
-"""Starting and ending everything, also after a crash."""
+"""Starting and stopping the stack, also after a crash."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.airflow
 
 SOURCE, SINK = "kept-source", "kept-sink"
 
-#: How long Python's driver waits for a lock of SQLite if nobody says more, in seconds.
+#: Default timeout of Python's sqlite3 for a lock, in seconds.
 SQLITE_PATIENCE = 5
 
 
@@ -40,7 +40,7 @@ def _await_copy(source: Path, copy: Path) -> None:
 
 
 def _family(stack: RunningStack) -> list[psutil.Process]:
-    """Return every process of the stack: those in the components' sessions, and drivers, which have their own."""
+    """Return every process of the stack: those in the components' sessions, and drivers, which have sessions of their own."""
     components = [airflow_process(component, stack.home).status().pid for component in COMPONENTS]
     members = [process for process in psutil.process_iter() if _session(process) in components]
     return members + leftovers.marked(stack.home)

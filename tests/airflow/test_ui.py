@@ -1,6 +1,6 @@
-"""The connectors' page in Airflow's own UI, in a real browser: over connectors in memory, and in a DAG's tab over real ones.
+"""The connectors page in Airflow's UI, in a real browser: with connectors in memory, and in the tab of a real connector's DAG.
 
-Pictures are kept in build/screenshots.
+Screenshots are written to build/screenshots.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ HOSTILE = "<img src=x onerror=\"document.title='hacked'\">"
 
 
 class Backend:
-    """Stands in for ``sluiceway.provider.api.app.Backend``; each test puts connectors of its own behind it."""
+    """Replaces ``sluiceway.provider.api.app.Backend``; each test sets its own connectors."""
 
     connectors = MemoryConnectors()
 
@@ -79,7 +79,7 @@ class Server:
 
 @dataclass
 class Ui:
-    """A session in the browser, on the page of all connectors."""
+    """A browser session on the connectors page."""
 
     page: Page
     frame: FrameLocator
@@ -93,7 +93,7 @@ class Ui:
         return self.row(name).locator(f'[data-action="{action}"]')
 
     def fetched(self, method: str, path: str) -> int:
-        """Return the status of a request that the page itself could send."""
+        """Return the HTTP status of a request from the page's origin."""
         ask = "([method, path]) => fetch(new URL(path, document.baseURI), {method}).then((answer) => answer.status)"
         return int(self.frame.locator("html").evaluate(f"(_, asked) => ({ask})(asked)", [method, path]))
 
@@ -126,7 +126,7 @@ def connectors(server: Server) -> Iterator[MemoryConnectors]:
 
 @pytest.fixture
 def team(connectors: MemoryConnectors) -> MemoryConnectors:
-    """Connectors as a team might have them."""
+    """Connectors in all states."""
     connectors.add("orders-jdbc-in", tasks=[State.RUNNING] * 2)
     connectors.add("orders-warehouse", SINK, tasks=[State.RUNNING] * 3, connection_password="hunter2")
     connectors.add(
@@ -143,7 +143,7 @@ def team(connectors: MemoryConnectors) -> MemoryConnectors:
 
 @pytest.fixture
 def open_ui(browser: Browser, server: Server, connectors: MemoryConnectors) -> Iterator[OpenUi]:
-    """Log in as a role and open the page; afterwards nothing may have gone wrong in the browser."""
+    """Log in with a role and open the page; fail at the end if the browser reported an error."""
     sessions: list[tuple[BrowserContext, list[str]]] = []
 
     def opened(role: str = "admin", *, dark: bool = False, width: int = 1440) -> Ui:
@@ -316,7 +316,7 @@ def test_an_outage_of_kafka_is_told_and_what_is_known_stays(team: MemoryConnecto
     expect(ui.frame.get_by_role("alert")).to_be_hidden()
 
 
-@pytest.mark.timeout(1500)  # three starts of Spark on a busy machine
+@pytest.mark.timeout(1500)  # three Spark starts on a busy machine
 def test_a_connectors_dag_has_a_tab_that_pauses_it_for_real(browser: Browser, stack: RunningStack, folder: Path) -> None:
     source, name = folder / "ui.txt", "ui-lines"
     source.write_text("one\ntwo\n")

@@ -1,4 +1,4 @@
-"""The wheel in an Airflow that was there before: nothing but ``pip install`` and the settings that the command prints."""
+"""The wheel in an existing Airflow: ``pip install`` and the settings that the command prints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.airflow, pytest.mark.long, pytest.mark.timeout(1200)]
 
 
 class Installed:
-    """A virtual environment that has this one's packages, and the wheel in the place of the project's sources."""
+    """A virtual environment with this one's packages and the wheel instead of the project's sources."""
 
     def __init__(self, folder: Path) -> None:
         self._venv = folder / "venv"
@@ -48,7 +48,7 @@ class Installed:
         }
 
     def python(self, *arguments: str) -> str:
-        """Run Python there and return what it prints; fail with that if it fails."""
+        """Run Python in the environment and return its output. A failure shows the output."""
         command = [str(self._python), *arguments]
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, cwd=self.home, check=False)
         assert done.returncode == 0, done.stdout + done.stderr

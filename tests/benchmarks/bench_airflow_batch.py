@@ -1,8 +1,8 @@
-"""What a scheduled micro-batch costs before it moves anything: from the start of the Airflow task to the first record.
+"""Measures the start-up time of a scheduled micro-batch: from the start of the Airflow task to the first record.
 
 Run: python tests/benchmarks/bench_airflow_batch.py [--runs N] [--quiet LOAD]
 
-On a real stack with PostgreSQL and LocalExecutor: a file source into a topic and a file sink from it, run after run. Limit: 10 s.
+Runs a file source and a file sink repeatedly on a real stack with PostgreSQL and LocalExecutor. Limit: 10 s.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HEADINGS = ("run", "connector", "s queued to start", "s to first record", "s of 
 
 
 class FirstSeen:
-    """Notes when a condition first holds, in seconds since the epoch, in a thread."""
+    """Records when a condition first holds, in seconds since the epoch, from a thread."""
 
     def __init__(self, condition: Callable[[], bool]) -> None:
         self.at: float | None = None
@@ -101,7 +101,7 @@ def measure(stack: RunningStack, folder: Path, runs: int, quiet: float) -> list[
 
 
 def _one(stack: RunningStack, name: str, run: int, condition: Callable[[], bool]) -> list[str]:
-    """Trigger a run, wait for its end, and return its line of the table."""
+    """Trigger a run, wait until it ends, and return its table row."""
     load = os.getloadavg()[0]
     seen = FirstSeen(condition)
     try:
@@ -125,7 +125,7 @@ def _newest(stack: RunningStack, name: str) -> Mapping[str, Any]:
 
 
 def seconds(moment: str) -> float:
-    """Return a moment as Airflow's REST API tells it, in seconds since the epoch."""
+    """Convert a timestamp of Airflow's REST API to seconds since the epoch."""
     return datetime.fromisoformat(moment.replace("Z", "+00:00")).timestamp()
 
 

@@ -1,14 +1,13 @@
-"""Many scheduled micro-batch connectors on one small machine: does any data stay behind, any process, and is Airflow well?
+"""Runs many scheduled micro-batch connectors on one small machine, and checks data, leftover processes and the scheduler.
 
 Run: python tests/benchmarks/bench_airflow_many.py [--connectors N] [--minutes N] [--period MINUTES] [--slots N]
 
-A run takes some ten seconds of a processor, so what can be scheduled at all is cores * 60 / 10 runs a minute, less what else the
-machine does. The connectors' schedules are staggered over the period, each a minute of its own, and the pool has as many slots as
-there are cores: more Spark starts at a time would only make each of them slower. Lines are written into every source's file all
-the time.
+A run takes about ten seconds of one core, so a machine can run at most cores * 60 / 10 a minute. The connectors' schedules are
+staggered over the period. The pool has one slot per core, because more concurrent Spark starts only slow each other down. Lines
+are written to every source's file throughout.
 
-Holds if: each topic has every line that was there when its connector's last run started, each once and in order; at the end of
-the last task no process of a driver is left, and none was seen while no task ran; the scheduler's heartbeat never was 30 s old.
+Passes if each topic has every line that existed when its connector's last run started, once and in order; if no driver process
+is left after the last task or was seen while no task ran; and if the scheduler's heartbeat was never older than 30 s.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ from support.faults.cluster import Cluster
 from support.stack import RunningStack
 from support.toggles import table
 
-HEARTBEAT_LIMIT = 30.0  # seconds; Airflow itself calls a scheduler ill after that
+HEARTBEAT_LIMIT = 30.0  # seconds, after which Airflow reports the scheduler as unhealthy
 _EACH_SECONDS = 5.0
-_LINGER_SECONDS = 15.0  # in which a driver may still be seen after its task's end, or before its start is known
+_LINGER_SECONDS = 15.0  # seconds a driver may be seen after its task has ended or before its start is known
 _BUSY = ("running", "queued", "restarting")
 
 
 @dataclass
 class Watch:
-    """What was seen of processes and of the scheduler, at intervals."""
+    """Samples of processes and of the scheduler's heartbeat."""
 
     drivers: list[int] = field(default_factory=list)
     stray: int = 0
@@ -57,7 +56,7 @@ class Watch:
 
 
 class Watcher:
-    """Looks every five seconds, in a thread."""
+    """Takes a sample every five seconds, in a thread."""
 
     def __init__(self, stack: RunningStack) -> None:
         self.seen = Watch()
@@ -94,7 +93,7 @@ class Watcher:
 
 
 class Files:
-    """One file for each source; a line a second into each in turn, from a thread."""
+    """One file per source; a thread appends a line to one of them every second, in turn."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self.files = [folder / f"many-{number:02d}.txt" for number in range(count)]
@@ -215,7 +214,7 @@ def _report(stack: RunningStack, files: Files, names: list[str], seen: Watch, dr
 
 
 def drivers(stack: RunningStack) -> int:
-    """Return how many Spark JVMs of the stack there are."""
+    """Return the number of the stack's Spark JVMs."""
     return sum(1 for each in leftovers.marked(stack.home) if _is_driver(each))
 
 

@@ -1,10 +1,10 @@
-"""How soon a running connector stops when it is paused, and flows again when it is resumed, by each way there is to ask for it.
+"""Measures how fast a running connector pauses and resumes, for every way to request it.
 
 Run: python tests/benchmarks/bench_airflow_pause.py [--rounds N] [--quiet LOAD] [--api-workers N]
 
-On a real stack: Airflow with PostgreSQL, LocalExecutor and several API-server workers, a broker, and a file source to which lines
-are written all the time.
-Limits: the last record at most 3 s after the pause, the first at most 10 s after the resume, no line lost or repeated.
+Runs on a real stack: Airflow with PostgreSQL, LocalExecutor and several API server workers, a broker, and a file source under
+constant load. Limits: the last record at most 3 s after the pause, the first at most 10 s after the resume, no line lost or
+repeated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from support.flow import Flow
 from support.stack import RunningStack
 from support.toggles import PAUSE_LIMIT, RESUME_LIMIT, WAYS, Round, play, table
 
-LONG_PAUSE = 35.0  # seconds after which the task has given its slot back: each fourth pause lasts so long
+LONG_PAUSE = 35.0  # seconds after which the task has released its slot; every fourth pause lasts this long
 _QUIET_PATIENCE = 600.0
 
 
@@ -49,7 +49,7 @@ def measure(stack: RunningStack, folder: Path, rounds: int, quiet: float) -> int
         stack.await_states(flow.name, "RUNNING", "RUNNING", within=300)
         stack.await_class_archive()
         ways = itertools.cycle(WAYS)
-        pairs = [(next(ways), next(ways)) for _ in range(rounds)]  # five ways: each comes to pause and to resume
+        pairs = [(next(ways), next(ways)) for _ in range(rounds)]  # five ways, so that each is used to pause and to resume
         done: list[Round] = []
         for pause, resume in pairs:
             await_quiet(quiet)
@@ -68,7 +68,7 @@ def measure(stack: RunningStack, folder: Path, rounds: int, quiet: float) -> int
 
 
 def await_quiet(load: float) -> None:
-    """Wait for others on this machine to be done, and say so; no longer than some minutes."""
+    """Wait, for some minutes at most, until the machine's load is low."""
     deadline = time.monotonic() + _QUIET_PATIENCE
     while load and os.getloadavg()[0] > load and time.monotonic() < deadline:
         print(f"load {os.getloadavg()[0]:.1f}, waiting for {load:g}", file=sys.stderr, flush=True)

@@ -1,9 +1,9 @@
-"""Records per second through converter, chain and converter, on one core.
+"""Measures records per second through converter, transforms and converter on one core.
 
-Each record is decoded by JsonConverter, goes through InsertField (a constant and the topic), ReplaceField (one field left
-out, one renamed) and Cast (two fields), and is encoded by JsonConverter again, with the code that tasks use: the decoders,
-the chain on batches, the encoders. Real Kafka Connect does about 55,000 a second with schemas and 145,000 without on one
-core of the same kind, which is printed beside.
+JsonConverter decodes each record; InsertField (a constant and the topic), ReplaceField (one field dropped, one renamed) and
+Cast (two fields) transform it; JsonConverter encodes it. The code is that of tasks: decoders, batched chain, encoders. For
+comparison the output includes Kafka Connect's rates on the same kind of core: about 55,000 records/s with schemas, 145,000
+without.
 
 Run: python tests/benchmarks/bench_chain.py [--records N] [--rounds N] [--profile]
 """
@@ -24,7 +24,7 @@ from sluiceway.runtime.task_converters import task_converters
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, TransformationError, chain_of
 
 TOPIC = "orders"
-BATCH = 500  # a sink task's, as Java's max.poll.records
+BATCH = 500  # a sink task's batch size, Java's default of max.poll.records
 PEER = {"schemas": 55_000, "schemaless": 145_000}
 
 _TRANSFORMS = "org.apache.kafka.connect.transforms."
@@ -66,7 +66,7 @@ def payload(number: int) -> dict[str, object]:
 
 
 def messages(kind: str, count: int) -> list[bytes]:
-    """Return values as they are in Kafka."""
+    """Return serialized record values."""
     payloads = (payload(number) for number in range(count))
     if kind == "schemaless":
         return [json.dumps(each, separators=(",", ":")).encode() for each in payloads]
@@ -74,7 +74,7 @@ def messages(kind: str, count: int) -> list[bytes]:
 
 
 def mover(kind: str) -> Callable[[Sequence[bytes]], list[bytes | None]]:
-    """Return what takes a batch of values to a batch of values, as tasks do it."""
+    """Return a function from a batch of values to a batch of values, built like in tasks."""
     config = {
         **CHAIN,
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
@@ -108,7 +108,7 @@ def mover(kind: str) -> Callable[[Sequence[bytes]], list[bytes | None]]:
 
 
 def expected(number: int) -> object:
-    """Return what becomes of a record, by hand."""
+    """Return the expected result for a record."""
     given = payload(number)
     return {
         "id": number,
@@ -122,7 +122,7 @@ def expected(number: int) -> object:
 
 
 def check(kind: str) -> None:
-    """Raise SystemExit if what comes out is wrong: a fast wrong answer is none."""
+    """Raise SystemExit if the output is wrong."""
     for number, data in enumerate(mover(kind)(messages(kind, 20))):
         found = json.loads(data or b"null")
         found = found["payload"] if kind == "schemas" else found

@@ -1,9 +1,9 @@
-"""Lines per second of our source and sink beside the real Kafka Connect, on one broker and one file, in the same run.
+"""Measures lines per second of our file source and sink beside Kafka Connect's, on one broker and one file.
 
-Both move a file of 140-byte lines into a topic of one partition, and that topic into a file, with one task each and with the
-default settings of either side. Rounds alternate which side goes first. What is compared is the steady state: from 15 % to
-95 % of the lines, seen from outside (the topic's end offset, the output file's size), so neither side's start counts. The
-peer's JVM lives through all rounds, so it is warm from the second round on; ours is a fresh process each time.
+Both sides move a file of 140-byte lines to a topic with one partition, and that topic to a file, with one task and their own
+default settings. Rounds alternate which side runs first. The rate covers 15 % to 95 % of the lines, measured from outside (the
+topic's end offset, the output file's size), so that start-up does not count. The peer's JVM runs through all rounds and is warm
+from the second; ours is a new process each time.
 
 Run: python tests/benchmarks/bench_engine.py [--lines N] [--rounds N] [--only source|sink] [--bootstrap HOST:PORT]
 """
@@ -50,7 +50,7 @@ CONVERTERS = {
 
 @dataclass
 class Result:
-    """What one side did in each round: lines a second and processor cores used."""
+    """One side's lines per second and cores used, per round."""
 
     rates: list[float] = field(default_factory=list)
     cores: list[float] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Result:
 
 
 def measure(progress: Callable[[], int], cpu_seconds: Callable[[], float], lines: int) -> tuple[float, float]:
-    """Return lines a second and cores used over the window, watching until it is over."""
+    """Return lines per second and cores used over the window; blocks until it ends."""
     deadline = time.monotonic() + GIVE_UP_SECONDS
     low, high = (int(share * lines) for share in WINDOW)
     begin: tuple[float, int, float] | None = None
@@ -78,7 +78,7 @@ def measure(progress: Callable[[], int], cpu_seconds: Callable[[], float], lines
 
 
 def run_ours(config: dict[str, str], bootstrap: str) -> None:
-    """What our side's process does."""
+    """Run our task; the entry point of its process."""
     with RunningTask(config, {"bootstrap.servers": bootstrap}) as task:
         result = task.join(within=GIVE_UP_SECONDS)
         print(result.trace or "", file=sys.stderr)
@@ -141,14 +141,14 @@ class Bench:
             output.unlink(missing_ok=True)
 
     def topic(self, name: str) -> TopicPartition:
-        """Make a topic by asking for it."""
+        """Create a topic by requesting its metadata."""
         place = TopicPartition(name, 0)
         while name not in (topics := self.watcher.list_topics(name, timeout=10).topics) or topics[name].error is not None:
             time.sleep(0.05)
         return place
 
     def filled(self, converter: str) -> str:
-        """Return a topic that holds the whole file."""
+        """Return a topic with all lines of the file."""
         if converter not in self.topics:
             name = f"filled-{uuid.uuid4().hex[:8]}"
             place = self.topic(name)
@@ -165,7 +165,7 @@ def size(file: Path) -> int:
 
 
 def write_lines(file: Path, lines: int) -> None:
-    """Write log-like lines of equal length, each different."""
+    """Write distinct lines of equal length that resemble a log."""
     filler = "GET /api/v1/items?page=2&size=50 HTTP/1.1 200 5123 Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML)"
     with file.open("w") as out:
         for number in range(lines):

@@ -1,7 +1,7 @@
-"""What exactly-once costs a source: lines per second with it and without, alternately, on one broker and one file.
+"""Measures the cost of exactly-once for a source: lines per second with and without, alternating, on one broker and one file.
 
-A file of 140-byte lines goes into a topic of one partition, with one task, a fresh process each time, and default settings but
-for ``exactly.once.source.support`` and ``transaction.boundary``. What is compared is the steady state, as in bench_engine.
+A file of 140-byte lines goes to a topic with one partition: one task, a new process each time, and default settings except
+``exactly.once.source.support`` and ``transaction.boundary``. The rate is measured as in bench_engine.
 
 Run: python tests/benchmarks/bench_exactly_once.py [--lines N] [--rounds N] [--bootstrap HOST:PORT]
 """
@@ -39,7 +39,7 @@ BOUNDARIES = (OFF, "poll", "interval")
 
 
 def run(config: dict[str, str], worker: dict[str, str]) -> None:
-    """What the task's process does."""
+    """Run the task; the entry point of its process."""
     store = open_source_offsets(WorkerConfig.of(worker), config)
     store.start()
     with RunningTask(config, worker, offsets=store) as task:  # type: ignore[arg-type] # any store will do
@@ -64,12 +64,12 @@ class Bench:
         self.lines = lines
         self.input = folder / "input.txt"
         self.admin = AdminClient({"bootstrap.servers": bootstrap})
-        # Uncommitted: the end of what is committed moves in steps, which is no rate.
+        # Reads uncommitted: the last stable offset moves in steps, from which no rate can be measured.
         self.watcher = Consumer({"bootstrap.servers": bootstrap, "group.id": "bench", "isolation.level": "read_uncommitted"})
         write_lines(self.input, lines)
 
     def run(self, boundary: str, converter: str) -> tuple[float, float]:
-        """Return lines a second and cores used."""
+        """Return lines per second and cores used."""
         name = f"eos-{uuid.uuid4().hex[:8]}"
         self.make_topic(name)
         config = {"name": name, "connector.class": FILE_SOURCE, "file": str(self.input), "topic": name, **CONVERTERS[converter]}
@@ -119,7 +119,7 @@ def main() -> None:
 
 
 def compare(bench: Bench, rounds: int) -> bool:
-    """Print rates and ratios; return whether every ratio is good enough."""
+    """Print rates and ratios; return True if every ratio is within its limit."""
     good = True
     print(f"Lines/s, median [lowest-highest], over {WINDOW[0]:.0%} to {WINDOW[1]:.0%} of {bench.lines:,} lines")
     for converter in CONVERTERS:

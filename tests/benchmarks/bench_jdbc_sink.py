@@ -1,10 +1,10 @@
-"""Rows per second from a topic into PostgreSQL: our sink beside Debezium's JDBC sink in the real Kafka Connect, in the same run.
+"""Measures rows per second from a topic into PostgreSQL: our JDBC sink beside Debezium's in Kafka Connect.
 
-A topic of one partition holds records of six fields with schemas (JsonConverter), with keys. One task on either side moves them
-into a table of its own, by insert and by upsert; half of the upserts meet a row that is there. Each side runs with its defaults
-(ours exactly once), and then as its manual says it is faster: both with max.poll.records=3000, Debezium with batch.size=3000
-and its unnest form for PostgreSQL. Rounds alternate which side goes first. What is compared is the steady state, seen from
-outside: the table's count or the offset in its rows, from 15 % to 95 %.
+A topic with one partition has keyed records of six fields with schemas (JsonConverter). One task per side writes them to a table
+of its own, by insert and by upsert; half of the upserts update a row. Each side runs with its defaults (ours exactly once), and
+then tuned as its manual recommends: both with max.poll.records=3000, Debezium with batch.size=3000 and its unnest form for
+PostgreSQL. Rounds alternate which side runs first. The rate covers 15 % to 95 % of the records, measured from outside: the
+table's row count or the offset in its rows.
 
 Run: python tests/benchmarks/bench_jdbc_sink.py [--records N] [--rounds N] [--only insert|upsert]
 """
@@ -49,7 +49,7 @@ from support.postgres import PostgresServer
 
 DEBEZIUM = "io.debezium:debezium-connector-jdbc:3.3.0.Final"
 DRIVER = "org.postgresql:postgresql:42.7.7"
-# Jackson's modules find each other only where all of them are of one class loader.
+# Jackson's modules find each other only in the same class loader.
 THE_WORKERS = [
     "org.apache.kafka:*",
     "org.slf4j:*",
@@ -75,7 +75,7 @@ VARIANTS = {
 
 
 def records(topic: str, count: int, mode: str) -> Iterator[SinkRecord]:
-    """Make records; for upserts each key comes twice, the second time as far from the first as it can be."""
+    """Produce records; for upserts each key occurs twice, as far apart as possible."""
     keys = count if mode == "insert" else count // 2
     for number in range(count):
         key = number % keys
@@ -118,8 +118,8 @@ class Bench:
 
     @staticmethod
     def done(connection: Any, table: str) -> int:
-        """Return how many records are applied: the highest number written, which comes in the topic's order."""
-        time.sleep(0.05)  # counting takes processor time from both
+        """Return the number of applied records: the highest number written, because rows are in the topic's order."""
+        time.sleep(0.05)  # counting uses CPU time that both sides need
         [(highest,)] = connection.execute(f"select max(level) from {table}").fetchall()  # noqa: S608
         return 0 if highest is None else int(highest) + 1
 
@@ -193,7 +193,7 @@ def main() -> None:
                 (plugins / jar.name).symlink_to(jar)
             worker = {"plugin.path": str(plugins.parent), "offset.flush.interval.ms": "10000", "plugin.discovery": "service_load"}
             peer = PeerStandalone(bootstrap, folder / "peer", [], worker)
-            peer.start(timeout=300)  # it looks into more than a hundred jars
+            peer.start(timeout=300)  # plugin discovery reads more than a hundred jars
             try:
                 compare(Bench(bootstrap, database, peer, options.records), options)
             finally:

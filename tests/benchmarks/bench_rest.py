@@ -1,9 +1,9 @@
-"""How fast the REST API reads, and what memory it takes, with many connectors defined.
+"""Measures read latency and memory of the REST API with many connectors.
 
 Run: python tests/benchmarks/bench_rest.py [--connectors N ...] [--requests N]
 
-Serves in a process of its own, on stores in memory: what Kafka keeps is in memory too once it has been read. Limits: a median
-below 20 ms with 200 connectors, 200 ms and 300 MB with 1,000.
+The server is a process of its own with stores in memory, like Kafka's stores once they have been read. Limits: a median below
+20 ms with 200 connectors; 200 ms and 300 MB with 1,000.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ server.stop()
 
 
 def measure(connectors: int, requests: int) -> bool:
-    """Print what each read takes; return whether all are within the limits."""
+    """Print the latency of each read; return True if all are within the limits."""
     process = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(connectors)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

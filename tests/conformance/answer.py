@@ -1,8 +1,8 @@
-"""Answers conformance vectors as Sluiceway would: JSON lines in, JSON lines out.
+"""Answers conformance vectors with Sluiceway's code: JSON lines in, JSON lines out.
 
 Run: python tests/conformance/answer.py < vectors.jsonl > answers.jsonl
 
-Only the product's own code answers; this file and ``vector_data`` merely read questions and write answers.
+This file and ``vector_data`` only read vectors and write results; the product's code computes them.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from sluiceway.runtime.transforms.transformation_chain import TransformationChai
 
 Json = Any
 
-# What a worker offers to the connectors it validates.
+# The worker config that connector configs are validated with.
 _WORKER = WorkerConfig.of({"bootstrap.servers": "localhost:9092"})
 _CONNECTOR = "org.apache.kafka.connect.file.FileStreamSinkConnector"
 
 
 def answer(vector: Json) -> Json:
-    """Return the answer to one vector; an error where it cannot be answered at all."""
+    """Return the result for one vector, or an error if the vector is invalid."""
     try:
         given = _KINDS[vector["kind"]](vector)
     except Exception as error:  # noqa: BLE001 (one bad vector must not end the others)
@@ -57,7 +57,7 @@ def _described(error: BaseException) -> Json:
 
 
 def _java_class(error: BaseException) -> str:
-    """Return the Java class of an error, told apart by its text where one Python class stands for several."""
+    """Return the Java class of an error; its message decides where one Python class represents several."""
     name, text = java_name(error), str(error)
     if isinstance(error, TypeError) and "cannot be cast to class" in text:
         return "java.lang.ClassCastException"
@@ -87,7 +87,7 @@ def _transform(vector: Json) -> Json:
 
 
 def _through(chain: TransformationChain[Any], record: Any) -> Any:
-    """Send a record through as one of a batch, which is how tasks use a chain."""
+    """Transform a record as part of a batch, as tasks do."""
 
     def refuse(_record: Any, error: TransformationError) -> None:
         raise error
@@ -163,7 +163,7 @@ def _converter(vector: Json) -> Json:
 
 
 def _configured(vector: Json, *, header: bool) -> Any:
-    """Return the converter as a task gets it whose connector names it for keys, values or headers."""
+    """Return the converter as a task with this config for keys, values or headers has it."""
     part = "header" if header else "key" if vector["is_key"] else "value"
     key = f"{part}.converter"
     config = {key: vector["class"], **{f"{key}.{option}": value for option, value in vector["config"].items()}}

@@ -1,4 +1,4 @@
-"""Writes the scenario recorded from Kafka Connect 4.3.0 through our stores, and compares the three topics with the recording.
+"""Replays a scenario recorded from Kafka Connect 4.3.0 through our stores, and compares the three internal topics.
 
 data/internal_topics.json is the recording: a source and a sink are created, paused, resumed, restarted, stopped, their
 offsets edited, a third connector is created stopped, a fourth fails, all are deleted.
@@ -23,7 +23,7 @@ from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "internal_topics.json").read_text())["topics"]
-# Records that Connect's workers write for themselves: their session key and their log levels.
+# Records of Connect's workers themselves: session keys and log levels.
 NOT_OURS = ("session-key", "logger-cluster-")
 SOURCE, SINK, STOPPED, FAIL = "scn-source", "scn-sink", "scn-stopped", "scn-fail"
 
@@ -35,7 +35,7 @@ def recorded(topic: str) -> list[dict[str, Any]]:
 
 
 def properties(key: str) -> dict[str, str]:
-    """Return the config in the first record of a key, as the request had it: without the name at its end."""
+    """Return the config in the first record of a key as requested, without the appended name."""
     value = next(record["value"] for record in recorded("connect-configs") if record["key"] == key)
     config = json.loads(value)["properties"]
     assert isinstance(config, dict)
@@ -47,12 +47,12 @@ def request(name: str) -> dict[str, str]:
 
 
 def task_config(name: str, task_class: str) -> dict[str, str]:
-    """Return what the engine hands over for a task: the stored config, and the task's class."""
+    """Return a task config as the herder stores it: the recorded config and the task's class."""
     return {**properties(f"connector-{name}"), "task.class": task_class}
 
 
 def read(worker: WorkerConfig, topic: str) -> list[LogRecord]:
-    """Return all that a reader of committed records finds, in the order of partition and offset."""
+    """Return a topic's committed records in the order of partition and offset."""
     admin = admin_client(worker)
     partitions = RECORDED[{"c": "connect-configs", "o": "connect-offsets", "s": "connect-status"}[topic[0]]]["partitions"]
     places = [TopicPartition(topic, partition) for partition in range(partitions)]
@@ -60,7 +60,7 @@ def read(worker: WorkerConfig, topic: str) -> list[LogRecord]:
     tail = TopicTail(worker, "reader", begin_offsets(admin, places))
     records: list[LogRecord] = []
     last: dict[int, int] = {}
-    # A marker follows each transaction, so the end may be one behind the last record.
+    # A marker follows each transaction, so the end offset may exceed the last record's by two.
     while any(last.get(place.partition, -2) < end - 2 for place, end in ends.items() if end):
         for record in tail.poll(10.0):
             records.append(record)
@@ -70,7 +70,7 @@ def read(worker: WorkerConfig, topic: str) -> list[LogRecord]:
 
 
 def masked(value: str | None) -> str | None:
-    """Blank out the time at which a topic was discovered: the only value of ours that differs from run to run."""
+    """Mask a topic's discovery time, the only value that differs from run to run."""
     fields = json.loads(value) if value else None
     if isinstance(fields, dict) and "topic" in fields:
         fields["topic"]["discoverTimestamp"] = 0
@@ -133,7 +133,7 @@ def test_the_status_topic_has_the_recorded_keys_values_and_partitions(stores: St
 
 
 def replay_status(stores: Stores, key: str, value: str | None) -> None:
-    """Do what led to a recorded status record."""
+    """Repeat the change that led to a recorded status record."""
     fields = json.loads(value) if value else None
     if key.startswith("status-topic-"):
         topic, _, connector = key.removeprefix("status-topic-").partition(":connector-")
@@ -162,7 +162,7 @@ def replay_status(stores: Stores, key: str, value: str | None) -> None:
 
 
 def write_again(stores: Stores, key: str) -> None:
-    """Connect wrote some tombstones twice, or in another order than ours; the bytes are what is compared."""
+    """Write missing tombstones: Connect wrote some twice or in another order, and only the bytes are compared."""
     stores.status._put([(key.encode(), None)])  # type: ignore[attr-defined]
 
 

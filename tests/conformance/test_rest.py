@@ -1,8 +1,8 @@
-"""Requests that were put to a real Kafka Connect 4.3.0, put to ours: same status, headers and body.
+"""Requests recorded from a real Kafka Connect 4.3.0: our REST API returns the same status, headers and body.
 
-``rest_exchanges.json`` holds what Connect answered. Each exchange starts from an empty cluster in which the connectors that it
-is about are made first. Where Connect's answer is an accident of the JVM (``jvm_text``), the status must be the same, or 400 for
-its 500, and the body Connect's form of an error. Of an option's description, which is in our own words, only that there is one.
+``rest_exchanges.json`` has Connect's responses. Each exchange starts with an empty cluster in which its connectors are created
+first. Where Connect's response contains a JVM message (``jvm_text``), the status must be the same, or 400 for its 500, and the
+body must be an error in Connect's format. An option's description only has to exist, because ours are not Kafka's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NAMES = {
 TEXT = (Path(__file__).parent / "data" / "rest_exchanges.json").read_text(encoding="utf-8")
 for mask, real in NAMES.items():
     TEXT = TEXT.replace(mask, real)
-EXCHANGES = [exchange for exchange in json.loads(TEXT) if exchange["method"] != "FILE"]  # what a sink wrote is no answer
+EXCHANGES = [exchange for exchange in json.loads(TEXT) if exchange["method"] != "FILE"]  # a sink's output, not a response
 
 NOTHING_YET = re.compile(
     r"plugin|validate|root|health|unknown|list-empty|create-(?!duplicate)|put-config-creates|get-after|status-after|.*-deleted$"
@@ -65,7 +65,7 @@ COMMITTED = {"sink-offsets-running": 12, "sink-offsets-stopped": 12}
 
 
 def prepare(connect: Connect, exchange: dict[str, Any]) -> None:
-    """Make the connectors that the recorded cluster had when it was asked, as the answer tells."""
+    """Create the connectors of the recorded cluster, derived from the response."""
     about = exchange["id"]
     if about in COMMITTED:
         connect.groups.committed[GROUP] = {PLACE: COMMITTED[about]}
@@ -122,7 +122,7 @@ def as_answered(exchange: dict[str, Any], name: str) -> tuple[dict[str, str], St
 
 
 def masked(document: Any) -> Any:
-    """Return an answer with what may differ made alike: versions, times, who wrote a status, and options' descriptions."""
+    """Mask the parts of a response that may differ: versions, times, worker ids and options' descriptions."""
     if isinstance(document, dict):
         masks = {"version": "<VERSION>", "worker_id": "<WORKER>", "commit": "<commit>", "last_modified": "<TIME>"}
         masks["documentation"] = "<DOCUMENTATION>"
@@ -134,12 +134,12 @@ def masked(document: Any) -> Any:
 
 
 def _kafkas(offered: list[str]) -> list[str]:
-    """Return what is offered of Kafka's own: here there are more converters than on the recorded worker."""
+    """Return the recommended values that are Kafka's: we offer more converters than the recorded worker."""
     return [each for each in offered if each.startswith("org.apache.kafka.") or each[0].isdigit()]
 
 
 def as_recorded(found: Any, exchange: dict[str, Any]) -> Any:
-    """Return an answer without what the recorded worker had not installed, or what was cut out of the recording."""
+    """Return a response without plugins that the recorded worker lacked, and without parts cut from the recording."""
     if exchange["path"].startswith("/connector-plugins") and isinstance(found, list) and found and "class" in found[0]:
         return [
             plugin

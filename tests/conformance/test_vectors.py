@@ -1,7 +1,7 @@
-"""Asks Sluiceway what Kafka Connect 4.3.0 was asked (data/*vectors.jsonl), and compares the answers.
+"""Compares Sluiceway's results with Kafka Connect 4.3.0's recorded ones (data/*vectors.jsonl).
 
-The recorded answers are the real jars'; see the head of compare_vectors.py for what the levels mean. Those to the questions in
-more_vectors.jsonl were got with ``oracle/``, which makes and asks as many new ones as are wanted.
+compare_vectors.py describes the levels of comparison. The vectors in more_vectors.jsonl were made with ``oracle/``, which
+generates any number of them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MORE = lines((HERE / "data" / "more_vectors.jsonl").read_text(encoding="utf-8"))
 
 @pytest.fixture(scope="module")
 def answers() -> Mapping[str, dict[str, Any]]:
-    """What the command answers, run as anybody would run it."""
+    """The results of the answer.py command by vector id."""
     command = [sys.executable, str(HERE / "answer.py")]
     questions = "\n".join(json.dumps(vector) for vector in (*VECTORS, *MORE))
     done = subprocess.run(command, input=questions.encode(), capture_output=True, check=True)

@@ -1,6 +1,6 @@
-"""The vectors' own form of data (schema JSON, payloads, typed nodes) to and from Sluiceway's schemas and values.
+"""Converts between the vectors' data format (schema JSON, payloads, typed nodes) and Sluiceway's schemas and values.
 
-This is test plumbing: what a vector's data looks like is described where the vectors are kept. No converter is used here.
+The format is described beside the vectors. No converter is used here.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _read_json(node: Json) -> Any:
 
 
 def hash_map(pairs: Iterable[tuple[Any, Any]], keys: Schema | None = None) -> dict[Any, Any]:
-    """Return a dict in the order of a Java HashMap that was filled in this order, for a vector's objects are such maps."""
+    """Return a dict in the iteration order of a Java HashMap filled in this order; a vector's objects are such maps."""
     entries = dict(pairs)
     buckets = grown_table_size(len(entries))
     return dict(sorted(entries.items(), key=lambda entry: _spread(_hash_code(entry[0], keys)) & (buckets - 1)))
@@ -108,7 +108,7 @@ def _spread(code: int) -> int:
 
 
 def _hash_code(key: Any, schema: Schema | None) -> int:
-    """Return what the key's Java class returns from ``hashCode``; the schema tells the widths of numbers."""
+    """Return the ``hashCode`` of the key's Java class; the schema decides the width of numbers."""
     if isinstance(key, bool):
         return 1231 if key else 1237
     if isinstance(key, float):
@@ -162,7 +162,7 @@ _NARROW = {"int8": Int8, "int16": Int16, "int32": Int32, "float32": Float32}
 
 
 def _read_typed(node: Json, schema: Schema | None) -> Any:
-    """Return the value of a typed node. Numbers of the schema's own type are plain, as everywhere under a schema."""
+    """Return the value of a typed node. Numbers of the schema's type are plain Python numbers."""
     if node is None:
         return None
     kind, value = node["t"], node["v"]
@@ -209,7 +209,7 @@ def write_schema(schema: Schema | None) -> Json:
 
 
 def write_data(schema: Schema | None, value: Any, name: str = "payload") -> Json:
-    """Return a schema and value as ``{schema, payload}``, with ``typed`` where a part of it has no schema."""
+    """Return a schema and value as ``{schema, payload}``, with ``typed`` for parts without a schema."""
     fits = value is None or not _schema_everywhere(schema) or _fits(schema, value)
     node = {"schema": write_schema(schema), name: write_payload(schema if fits else None, value)}
     if value is not None and not (_schema_everywhere(schema) and fits):

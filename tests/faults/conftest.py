@@ -1,4 +1,4 @@
-"""Runs the fault matrix: each test fills in a row, and the table stands at the end of the run."""
+"""Fixtures and hooks of the fault matrix: each test fills in a row of the table printed at the end of the run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A line holds if its test has passed."""
+    """Mark the row of a passed test as held."""
     report = yield
     if report.when == "call" and (row := item.stash.get(_ROW, None)) is not None:
         row.holds = report.passed
@@ -45,7 +45,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A run of the whole matrix in which a row has not been seen to hold has failed, also if its test was skipped."""
+    """Fail a run of the whole matrix if a row was not confirmed, even if its test was skipped."""
     rows, tested = session.config.stash[_ROWS], session.config.stash[_TESTED]
     whole = without_a_test(tested) == "none" and session.testscollected == len(tested)
     if whole and not session.config.option.collectonly and without_a_line(rows) != "none":
@@ -64,14 +64,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def shown_by(item: pytest.Item) -> tuple[int, ...]:
-    """Return the rows of the matrix that a test shows; the mark of a parameter stands for the whole test's."""
+    """Return the matrix rows that a test covers; a parameter's mark overrides the test's."""
     marks = [mark for mark in item.own_markers if mark.name == "matrix"]
     return marks[-1].args if marks else ()
 
 
 @pytest.fixture
 def row(request: pytest.FixtureRequest) -> NewRow:
-    """Open the test's line of the table: ``row(fault, expected)``."""
+    """Add the test's row to the table: ``row(fault, expected)``."""
 
     def new(fault: str, expected: str) -> Row:
         made = Row(shown_by(request.node), fault, expected)
@@ -84,7 +84,7 @@ def row(request: pytest.FixtureRequest) -> NewRow:
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyBroker]:
-    """A broker of this module's own, behind a proxy."""
+    """This module's own broker, behind a proxy."""
     made = FaultyBroker(tmp_path_factory.mktemp("broker"))
     try:
         made.start()
@@ -95,26 +95,26 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyBroker]:
 
 @pytest.fixture
 def guarantee() -> Guarantee:
-    """What the test's worker promises of sources; a module that tests both overrides this."""
+    """The delivery guarantee of the worker's sources; modules that test both override it."""
     return Guarantee.AT_LEAST_ONCE
 
 
 @pytest.fixture
 def place(broker: FaultyBroker, guarantee: Guarantee, tmp_path: Path) -> Iterator[World]:
-    """A worker group of the test's own."""
+    """The test's own worker group."""
     with world(broker.address, tmp_path, guarantee.worker) as made:
         yield made
 
 
 @pytest.fixture
 def cluster(broker: FaultyBroker) -> Cluster:
-    """The broker's topics and groups, seen from outside."""
+    """A client for the broker's topics and consumer groups."""
     return Cluster(broker.address)
 
 
 @pytest.fixture
 def new_job(stack: RunningStack, unique: Callable[[str], str]) -> Iterator[Job]:
-    """A source on the module's stack, not started yet."""
+    """Create a source on the module's stack without starting it."""
     from support.faults.airflow_job import Job
 
     made = Job(stack, unique("fault").replace("-", "_"))
@@ -124,7 +124,7 @@ def new_job(stack: RunningStack, unique: Callable[[str], str]) -> Iterator[Job]:
 
 @pytest.fixture
 def job(new_job: Job) -> Job:
-    """A job under way."""
+    """A running source."""
     new_job.start()
     new_job.more()
     return new_job
@@ -132,12 +132,12 @@ def job(new_job: Job) -> Job:
 
 @pytest.fixture
 def own_connectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let drivers that are started from now on find the connectors in tests/support/faults."""
+    """Put the connectors of tests/support/faults on the path of drivers started from now on."""
     paths = [str(Path(support.__file__).parent.parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
 
 
 @pytest.fixture
 def rounds() -> int:
-    """How often a fault is repeated within a test; SLUICEWAY_FAULT_ROUNDS sets it."""
+    """Number of repetitions of a fault within a test, from SLUICEWAY_FAULT_ROUNDS."""
     return int(os.environ.get("SLUICEWAY_FAULT_ROUNDS", "3"))

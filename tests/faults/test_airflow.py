@@ -1,4 +1,4 @@
-"""A source that a real Airflow runs, while parts of Airflow die and people press its buttons. One stack for all of it."""
+"""A source on a real Airflow while Airflow's processes are killed and users change its state. All tests share one stack."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_after_the_airflow_task_is_killed_its_retry_runs_the_only_driver(job: Jo
 
 @pytest.mark.matrix(13)
 def test_a_killed_triggerer_does_no_harm(job: Job, row: NewRow) -> None:
-    """Nothing of ours waits in it."""
+    """No task of ours is deferred to it."""
     made = row("triggerer killed (-9) and started again; paused and resumed meanwhile", f"{GENTLE}, one driver before the pause")
     driver = job.driver()
     kill(job.stack, "triggerer")
@@ -111,7 +111,7 @@ def test_a_paused_dag_rests_whatever_is_restarted_and_goes_on_without_a_gap(job:
     assert job.stack.states(job.name) == ("PAUSED", "PAUSED")
     assert not job.drivers()
     assert job.cluster.end(job.topic) == end
-    # By REST: what a person toggles in the API server's first seconds, before its pause sync has read it, is undone.
+    # By REST: a toggle in the API server's first seconds, before its pause sync has read the flags, is reverted.
     job.stack.connect.resume(job.name)
     resumed = time.monotonic()
     eventually(lambda: job.stack.is_paused(job.name) is False, within=30, what="the DAG unpaused")
@@ -171,7 +171,7 @@ def test_a_task_that_is_cleared_or_marked_ends_its_driver_within_30_seconds(job:
 
 
 def press(job: Job, run: str, button: str) -> None:
-    """Do what Airflow's page does for a button."""
+    """Send the request of a button in Airflow's UI."""
     client = job.stack.airflow
     if button == "clear":
         body: dict[str, Any] = {"dry_run": False, "dag_run_id": run, "task_ids": ["run"], "only_failed": False}

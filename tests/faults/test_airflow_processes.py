@@ -1,6 +1,6 @@
-"""Each of Airflow's processes killed in turn, on PostgreSQL and LocalExecutor; two API servers; runs restarted by REST.
+"""Airflow with PostgreSQL and LocalExecutor: each process killed in turn, two API servers, runs restarted by REST.
 
-Whatever Airflow does not start again itself is started at once, as systemd or compose do: by ``sluiceway up``.
+``sluiceway up`` restarts what Airflow does not restart itself, as systemd or Compose would.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _ancestor(generation: int) -> Callable[[Job], psutil.Process]:
     return lambda job: job.driver().parents()[generation]
 
 
-#: How to find each, and whether the driver outlives it.
+#: A function that finds each process, and True if the driver survives its end.
 _VICTIMS: Mapping[str, tuple[Callable[[Job], psutil.Process], bool]] = {
     "task runner": (_ancestor(1), False),
     "Airflow worker": (_ancestor(2), False),
@@ -86,7 +86,7 @@ def test_whichever_process_is_killed_the_connector_runs_again_by_itself(job: Job
 
 
 def _steady(job: Job) -> psutil.Process | None:
-    """Return the one driver, once the connector's and its task's status are from it and say RUNNING."""
+    """Return the only driver, once it has reported the connector and its task as RUNNING."""
     drivers = job.drivers()
     if len(drivers) != 1 or job.stack.states(job.name) != ("RUNNING", "RUNNING"):
         return None
@@ -117,7 +117,7 @@ def test_one_of_four_processes_runs_the_pause_sync_and_another_takes_over(job: J
         eventually(lambda: stack.is_paused(job.name), within=15, what="the DAG paused")
         toggles = _toggles(stack, job.name)[len(before) :]
     stack.up()
-    # Each toggle once in the audit log: the person's own by Airflow, what was requested of Connect by the one pause sync.
+    # Each toggle appears once in the audit log: the user's, logged by Airflow, and the REST request's, by the only pause sync.
     assert toggles == [("patch_dag", "true"), ("unpause", "false"), ("pause", "true")]
     stack.connect.resume(job.name)
     job.running()
@@ -147,7 +147,7 @@ def test_a_restart_by_rest_runs_again_what_died(new_job: Job, row: NewRow) -> No
 
 
 class _second_api_server:  # noqa: N801 (reads as a statement)
-    """An API server beside the stack's, for the time of the block."""
+    """A second API server while the context lasts."""
 
     def __init__(self, stack: RunningStack) -> None:
         port = free_port()
@@ -172,7 +172,7 @@ class _second_api_server:  # noqa: N801 (reads as a statement)
 
 
 def _servers(stack: RunningStack) -> set[int]:
-    """Return the processes that serve, of all API servers."""
+    """Return the process ids of all API servers' worker processes."""
     found = set()
     for name in ("airflow-api-server", "airflow-api-server-2"):
         pid = BackgroundProcess(name, [], stack.home).status().pid
@@ -201,12 +201,12 @@ def _leader_or_none(stack: RunningStack) -> psutil.Process | None:
 
 
 def _press(stack: RunningStack, name: str, action: str) -> None:
-    """Do what a button of the page in Airflow's UI does."""
+    """Send the request of a button in Airflow's UI."""
     httpx.put(f"{stack.addresses.airflow}/sluiceway/connectors/{name}/{action}", timeout=30).raise_for_status()
 
 
 def _toggles(stack: RunningStack, dag_id: str) -> list[tuple[str, str]]:
-    """Return what the audit log says of a DAG's flag: event and value, the oldest first."""
+    """Return the audit log's events and values for a DAG's paused flag, oldest first."""
     answer = stack.airflow.get("/eventLogs", params={"dag_id": dag_id, "order_by": "id", "limit": 100}).json()
     kinds = ("patch_dag", "pause", "unpause")
     return [(each["event"], _value(each)) for each in answer["event_logs"] if each["event"] in kinds]

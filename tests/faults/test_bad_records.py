@@ -1,4 +1,4 @@
-"""Records that no converter reads, no transform takes or the sink refuses: one of many, and all of them."""
+"""Records that a converter, a transform or the sink rejects: one of many, and all of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BAD = {
 STAGES = pytest.mark.parametrize("stage", list(BAD))
 CAST = {"transforms": "cast", "transforms.cast.type": "CastValue", "transforms.cast.spec": "seqno:int64"}
 CONTEXT = "__connect.errors."
-GROWTH = 48 << 20  # bytes: far less than what is still to come, more than what allocators keep
+GROWTH = 48 << 20  # bytes: far less than the remaining records, more than allocators retain
 
 
 def dead_letters(topic: str) -> dict[str, str]:
@@ -78,13 +78,13 @@ def test_nothing_but_bad_records_neither_grows_nor_stalls_another_connector(
     made = row(f"{bad:,} records, all bad (converter, transform, put)", "each a dead letter, once; no growth")
     topic, letters = cluster.create(f"{place.name}-bad"), f"{place.name}-dead"
     cluster.create(letters)
-    filled = f',"filling":"{filling}"}}'.encode()  # behind what is wrong with each
+    filled = f',"filling":"{filling}"}}'.encode()  # after the bad part of each value
     values = {stage: value.removesuffix(b"}") + filled for stage, value in BAD.items()}
     stages = list(values)
     cluster.send(topic, ((str(number), values[stages[number % 3]]) for number in range(bad)))
     name = place.sink(topic, tmp_path / "results", **CAST, **dead_letters(letters))
     driver = place.driver(name)
-    # By then the consumer's queue has been full, and two thirds of the records are still to come.
+    # By then the consumer's queue has been full once, and two thirds of the records remain.
     third = bad // 3
     eventually(lambda: cluster.committed(name, topic) >= third, within=120, what=f"dead letters\n{driver.log_tail(20)}")
     with Memory(driver) as memory:
@@ -105,7 +105,7 @@ def test_nothing_but_bad_records_neither_grows_nor_stalls_another_connector(
     made.seen += (
         f" in the dead letter topic; grown by {grown / 2**20:.0f} MiB; the source made {5 * RATE / seconds:.0f} records/s"
     )
-    # Each batch goes to the sink as a whole, so what its converters refuse is told of first: no order between stages.
+    # put() gets a batch as a whole, so conversion errors are reported before the sink's: no order between stages.
     assert verdict.lost == verdict.duplicated == 0, verdict
     assert all(each.header(f"{CONTEXT}stage") == stages[int(each.key or b"-1") % 3] for each in told)
     assert not (tmp_path / "results").read_text()

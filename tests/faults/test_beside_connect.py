@@ -1,4 +1,4 @@
-"""A real Kafka Connect worker is up on the same three topics and the same group.id."""
+"""A driver on the same internal topics and group.id as a running Kafka Connect worker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LINES = 200  # a second
 
 
 class Growing:
-    """A file that gets numbered lines, steadily."""
+    """A file to which a thread appends numbered lines at a steady rate."""
 
     def __init__(self, file: Path) -> None:
         self.file = file

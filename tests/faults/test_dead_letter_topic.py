@@ -1,4 +1,4 @@
-"""Dead letters that cannot be written: no offset goes past them."""
+"""Dead letter queue records that cannot be written: no offset after them is committed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BAD = b"x" * 2000
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyBroker]:
-    """A broker that does not create a topic because somebody writes to it."""
+    """A broker that does not create topics automatically."""
     made = FaultyBroker(tmp_path_factory.mktemp("broker"), {"auto.create.topics.enable": "false"})
     try:
         made.start()

@@ -1,4 +1,4 @@
-"""The three internal topics: full of rubbish, compacted, not compacted, deleted."""
+"""The three internal topics with invalid records, compacted, not compacted, and deleted."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def topic(place: World) -> str:
 
 
 def run(place: World, cluster: Cluster, topic: str, row: Row | None = None) -> None:
-    """Run the source for two seconds' records and end it gently, so that its offset is that of its last record."""
+    """Run the source for two seconds' records and drain it, so that the stored offset is the last record's."""
     driver = place.driver()
     started = time.monotonic()
     cluster.grown(topic, 2 * RATE, driver)
@@ -225,7 +225,7 @@ def test_task_configs_of_a_deleted_connector_do_not_come_back(place: World, clus
     assert set(place.herder.status(place.name).tasks) == {0}
     place.drain(second)
     assert cluster.end(old) == before
-    # The offsets of a deleted connector stay, as in Connect, so the new task 0 goes on where the old one stopped.
+    # Offsets of a deleted connector remain, as in Connect, so the new task 0 continues where the old one stopped.
     fresh = list(place.seen(new))
     assert {each.task for each in fresh} == {0}
     verdict = check([*(each for each in place.seen(old) if each.task == 0), *fresh])

@@ -1,4 +1,4 @@
-"""The JDBC sink while its process is killed and its database is away; judged by what is in the table.
+"""The JDBC sink while its process is killed and its database is unavailable; the table's rows are checked.
 
 The task runs in a process of its own, as on an executor, so that it can be killed anywhere: between two statements of a
 transaction, between the database's commit and Kafka's.
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.kafka
 KILLS = 20
 RECORDS = 1500  # for each kill
 PARTITIONS = 2
-GROWTH = 48 << 20  # bytes: far less than what is waiting, far more than what allocators keep
+GROWTH = 48 << 20  # bytes: far less than the waiting records, far more than allocators retain
 INSERT = {"insert.mode": "insert", "pk.mode": "none", "auto.create": "true"}
 
 
@@ -54,7 +54,7 @@ def config(database: DatabaseForTest, topic: str, mode: dict[str, str]) -> dict[
 
 
 def changes(topic: str, chance: random.Random, first: int) -> Iterator[SinkRecord]:
-    """Give writes and deletions of few keys; a name tells which record it is of."""
+    """Yield upserts and deletions of a few keys; the name column identifies the record."""
     for number in range(first, first + RECORDS):
         key = chance.randrange(300)
         place = {"topic": topic, "partition": key % PARTITIONS}
@@ -62,7 +62,7 @@ def changes(topic: str, chance: random.Random, first: int) -> Iterator[SinkRecor
 
 
 def final(records: list[SinkRecord]) -> dict[int, str]:
-    """Return the table that a topic stands for."""
+    """Return the rows that a topic's records add up to."""
     table: dict[int, str] = {}
     for each in records:
         if each.value is None:
@@ -73,7 +73,7 @@ def final(records: list[SinkRecord]) -> dict[int, str]:
 
 
 def progress(database: DatabaseForTest) -> int:
-    """Return how many records are stored as applied."""
+    """Return the number of records whose offset is stored."""
     try:
         return int(database.execute("select coalesce(sum(next_offset), 0) from sluiceway_offsets")[0][0])
     except Exception:  # noqa: BLE001 (the table is not there yet)
@@ -85,7 +85,7 @@ def judge(row: Row, count: int, different: int, sent: int) -> None:
 
 
 def kill_at_random(settings: dict[str, str], bootstrap: str, database: DatabaseForTest, chance: random.Random) -> float:
-    """Start the task, kill it in the midst of its work, and return the seconds until it had begun that."""
+    """Start the task, kill it while it writes, and return the seconds until its first write."""
     before, started = progress(database), time.monotonic()
     with TaskProcess(settings, bootstrap) as task:
         eventually(lambda: progress(database) > before or not task.alive, within=60, what="the first transaction")

@@ -39,7 +39,7 @@ def guarantee() -> Guarantee:
 
 @contextmanager
 def two_writers(database: DatabaseForTest) -> Iterator[None]:
-    """Write to the table, in a thread, as long as this lasts."""
+    """Write to the table from a thread while the context lasts."""
     stopping = threading.Event()
     insert = "insert into numbers (name) values " + ", ".join(["('x')"] * TRANSACTION)
 
@@ -75,7 +75,7 @@ def test_killed_twenty_times_each_row_is_in_the_topic_once(
     database: DatabaseForTest = request.getfixturevalue(kind)
     database.execute(f"create table numbers ({COLUMN[database.dialect]}, name varchar(10))")
     topic = f"{place.name}-numbers"
-    admin = AdminClient({"bootstrap.servers": place.address})  # in a name, for its futures end with it
+    admin = AdminClient({"bootstrap.servers": place.address})  # kept in a variable: its futures end with it
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
     place.herder.create(
         place.name,

@@ -1,4 +1,4 @@
-"""The suite itself: no row of the matrix that must hold is without a test."""
+"""The suite itself: every required row of the matrix has a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source whose machine dies at a named point of a batch's way, at least once and exactly once."""
+"""A source whose machine dies at a named point in the processing of a batch, at least once and exactly once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_source_that_dies_at_a_point_goes_on_behind_what_is_committed(
     place.drain(second)
     verdict = place.verdict(topic)
     made.judge(verdict)
-    # Behind a commit only what was on its way meanwhile is repeated.
+    # After a commit, only records sent during it are repeated.
     guarantee.check(verdict, faults=1, batch=2 * POLL if point is Point.COMMITTED else BATCH)
     if guarantee is EOS and point is Point.SENT:
         aborted = check(place.seen(topic, "read_uncommitted")).duplicated

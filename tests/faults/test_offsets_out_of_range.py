@@ -1,4 +1,4 @@
-"""A sink whose offsets are not in its topic any more."""
+"""A sink whose committed offsets are out of range."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
 class Reading:
-    """A sink that has read 1,000 records and rests."""
+    """A sink that has read 1,000 records and is paused."""
 
     def __init__(self, place: World, cluster: Cluster, file: Path) -> None:
         self.place, self.cluster, self.file = place, cluster, file
@@ -36,9 +36,9 @@ class Reading:
         self.place.herder.put_config(self.name, {**config, "consumer.override.auto.offset.reset": reset})
 
     def made_anew(self) -> None:
-        """Make the topic anew with 300 records and keep the offset, as after restoring a backup: it is ahead of the end.
+        """Recreate the topic with 300 records and keep the offset, as after restoring a backup: the offset is ahead of the end.
 
-        Kafka itself forgets a group's offsets together with the topic.
+        Kafka deletes a group's offsets together with the topic.
         """
         self.cluster.delete(self.topic)
         self.cluster.create(self.topic)

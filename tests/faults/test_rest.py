@@ -1,4 +1,4 @@
-"""Many clients that want different things of one connector at the same moment, of two REST servers."""
+"""Many clients that change one connector at the same time, through two REST servers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def servers(place: World) -> Iterator[list[RestServer]]:
 
 
 def config_of(client: int, turn: int) -> dict[str, str]:
-    """Return a config that is one client's from its first key to its last."""
+    """Return a config whose values all name one client."""
     return {"connector.class": SOURCE, **dict.fromkeys(_MARKED, f"client-{client}-{turn}"), "tasks.max": str(client + 1)}
 
 
@@ -45,7 +45,7 @@ def has(server: RestServer, name: str, config: Mapping[str, str]) -> bool:
 
 
 def at_once(servers: list[RestServer], method: str, path: str, turn: int, name: str) -> list[httpx.Response]:
-    """Send a request of each client's at the same moment, half of them to each server; return the answers."""
+    """Send all clients' requests at the same time, half of them to each server; return the responses."""
     barrier = threading.Barrier(CLIENTS)
 
     def ask(client: int) -> httpx.Response:

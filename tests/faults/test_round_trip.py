@@ -1,4 +1,4 @@
-"""Records of all odd kinds through a sink, a file and a source: what arrives is what was sent, byte for byte."""
+"""Unusual records through a sink, a file and a source: they arrive byte for byte."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def send_all(place: World, topic: str) -> None:
 
 
 def compare(row: Row, before: Sequence[StoredRecord], after: Sequence[StoredRecord]) -> None:
-    """Judge records by what they are; one without a timestamp gets one when it is written again, as in Connect."""
+    """Compare records; one without a timestamp gets one when it is written again, as in Connect."""
     pairs = list(zip(before, after, strict=False))
     equal = [one.content[:3] == other.content[:3] and one.timestamp in (-1, other.timestamp) for one, other in pairs]
     row.seen = f"{sum(equal)} of {len(RECORDS)} equal"
@@ -76,7 +76,7 @@ def test_odd_records_arrive_byte_for_byte(
 
 @pytest.mark.matrix(40)
 def test_odd_records_that_are_refused_are_equal_dead_letters(place: World, cluster: Cluster, row: NewRow, tmp_path: Path) -> None:
-    """The verifiable sink takes none of them for numbered."""
+    """The verifiable sink rejects all of them: they have no number."""
     made = row("the same, refused", "each a dead letter, equal in key, value, headers and timestamp")
     size = str(2 * MEBIBYTE)
     sent, letters = (

@@ -1,4 +1,4 @@
-"""A sink whose topic holds more than plain records, or changes under it."""
+"""A sink whose topic has transactions or gets more partitions."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from support.faults.world import World
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-ABORTED = 9  # the task whose records are in transactions that were aborted
+ABORTED = 9  # the task number of records in aborted transactions
 
 
 @pytest.mark.matrix(39)
 def test_aborted_transactions_are_not_read_and_markers_are_no_records(place: World, row: NewRow, tmp_path: Path) -> None:
-    """Each run ends by itself at an end that is a marker, and the next goes on behind it."""
+    """Each bounded run ends at a transaction marker, and the next continues after it."""
     made = row("transactions aborted and committed, read in three runs", "0 lost, 0 duplicated, none of the aborted")
     topic, file = f"{place.name}-transactions", tmp_path / "results"
     admin = AdminClient({"bootstrap.servers": place.address})
@@ -55,7 +55,7 @@ def test_partitions_that_are_added_are_read_from_their_start(place: World, row: 
     place.driver(name)
     eventually(lambda: check(from_file(file)).total == 100, within=90, what=f"100 records\n{place.drivers[0].log_tail(20)}")
     admin.create_partitions([NewPartitions(topic, 3)])[topic].result(30)
-    # A client of its own: one that knew the topic before might take its time to see the new partitions.
+    # A new client: one with cached metadata may see the new partitions late.
     send(place, topic, {0: range(100, 200), 1: range(100), 2: range(100)})
     eventually(
         lambda: check(from_file(file)).total >= 400,
@@ -69,7 +69,7 @@ def test_partitions_that_are_added_are_read_from_their_start(place: World, row: 
 
 
 def send(place: World, topic: str, numbers: dict[int, range]) -> None:
-    """Send numbers, each task's to the partition of the same number."""
+    """Send numbers; each task's go to the partition of the same number."""
     producer = Producer({"bootstrap.servers": place.address})
     for task, its in numbers.items():
         for number in its:

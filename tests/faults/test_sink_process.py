@@ -1,4 +1,4 @@
-"""A sink while its processes are killed, ended and frozen; judged by what it has written to its file."""
+"""A sink whose processes are killed, terminated and frozen; the records in its file are checked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RECOVERED_SECONDS = 150.0  # a killed member keeps its partitions for the group
 
 
 class Writing:
-    """A sink on a driver, what it is fed and what it has written."""
+    """A sink on a driver, its input and its output."""
 
     def __init__(self, place: World, feed: Feed, file: Path, **config: str) -> None:
         self.place = place
@@ -42,7 +42,7 @@ class Writing:
         return check(from_file(self.file)).total
 
     def caught_up(self) -> float:
-        """Wait until all but the last second's records are written, and more come; return the seconds that it took."""
+        """Wait until the sink is at most a second behind and writes more records; return the seconds that this took."""
         started = time.monotonic()
         enough = sum(self.feed.sent.values()) + RATE
         eventually(
@@ -53,7 +53,7 @@ class Writing:
         return time.monotonic() - started
 
     def judge(self, row: Row) -> Verdict:
-        """Wait until all that was sent is written, end the driver, and judge the file."""
+        """Wait until all sent records are written, drain the driver, and check the file."""
         sent = self.feed.finish()
         eventually(lambda: check(from_file(self.file), sent=sent).lost == 0, within=30, what="everything sent is written")
         self.place.drivers[-1].stop(30)
@@ -63,7 +63,7 @@ class Writing:
         return verdict
 
     def _distinct(self) -> int:
-        time.sleep(0.3)  # reading the file again and again takes the processor from what is to be tested
+        time.sleep(0.3)  # reading the file in a tight loop would take CPU time from the sink
         verdict = check(from_file(self.file))
         return verdict.total - verdict.duplicated
 
@@ -82,7 +82,7 @@ def writing(place: World, feed: Feed, tmp_path: Path) -> Writing:
 
 
 def kill(writing: Writing, role: Role, row: Row, chance: random.Random, rounds: int) -> None:
-    """Kill processes at random points, start the driver again where it ended, and wait until the sink has caught up."""
+    """Kill processes at a random point, restart the driver if it ended, and wait until the sink has caught up."""
     for _ in range(rounds):
         time.sleep(chance.uniform(1, 2.2))
         driver = writing.place.drivers[-1]

@@ -1,4 +1,4 @@
-"""A sink whose target is away, has deadlocks, or is full."""
+"""A sink whose target is unavailable, reports deadlocks, or is full."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.faults.world import RATE, World
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 MOCK_SINK = "sluiceway.connectors.mock.sink.MockSinkConnector"
-GROWTH = 48 << 20  # bytes: far less than what is waiting, far more than what allocators keep
+GROWTH = 48 << 20  # bytes: far less than the waiting records, far more than allocators retain
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_batch_that_meets_deadlocks_is_put_again_as_a_whole(place: World, feed
 
 @pytest.mark.matrix(27)
 def test_a_disk_that_is_full_for_a_while_costs_nothing(place: World, feed: Feed, row: NewRow, tmp_path: Path) -> None:
-    """The sink's processes may write files only up to where its file is now: what they see is a write that fails."""
+    """A file size limit at the file's current size makes the sink's next write fail."""
     made = row("the sink's file can grow no further for 10 s", "0 lost, 0 duplicated, RUNNING by itself")
     file = tmp_path / "results"
     name = place.sink(feed.topic, file)

@@ -1,4 +1,4 @@
-"""A sink that takes a record a second from a topic full of them: no memory, no repeats, no harm to others."""
+"""A sink that takes one record per second: its memory, repeated records, and other connectors of the same driver."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from support.faults.world import RATE, SOURCE, Progress, World
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 MOCK_SINK = "sluiceway.connectors.mock.sink.MockSinkConnector"
-BACKLOG, FILLING = 200_000, 1000  # 200 MB, more than the consumer may hold
-GROWTH = 144 << 20  # bytes: the consumer's queue (64 MB) and what allocators keep
+BACKLOG, FILLING = 200_000, 1000  # 200 MB, more than the consumer's queue holds
+GROWTH = 144 << 20  # bytes: the consumer's queue (64 MB) and what allocators retain
 FULL_RATE = 0.8 * RATE
 
 
@@ -60,7 +60,7 @@ def test_a_slow_sink_neither_grows_nor_repeats_nor_stalls_another_connector(
     driver = place.driver(name)
     place.running(name)
     eventually(lambda: written(file) >= 1, within=60, what=f"the first record\n{driver.log_tail(30)}")
-    with Memory(driver) as memory:  # from here on, before there is a backlog to hold
+    with Memory(driver) as memory:  # measured from here, before there is a backlog
         feed.send(BACKLOG)
         feed.finish()
         topic = place.source()

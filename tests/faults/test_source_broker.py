@@ -1,4 +1,4 @@
-"""A source while its broker goes away, hangs or cannot be reached, at least once and exactly once."""
+"""A source whose broker is restarted, killed, frozen or unreachable, at least once and exactly once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def guarantee(request: pytest.FixtureRequest) -> Guarantee:
 
 @pytest.fixture
 def recovers(place: World, guarantee: Guarantee, row: NewRow) -> Recovers:
-    """Let a source run through a fault of the broker that lasts some seconds, untouched, and judge what it wrote."""
+    """Run a source through a broker fault of some seconds, and check its records."""
 
     def run(fault: str, begin: Callable[[], object], end: Callable[[], object], seconds: float) -> None:
         topic = place.source()

@@ -1,4 +1,4 @@
-"""A source while its processes are killed, ended and frozen, at least once and exactly once."""
+"""A source whose processes are killed, terminated and frozen, at least once and exactly once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def guarantee(request: pytest.FixtureRequest) -> Guarantee:
 
 @pytest.fixture
 def driven(place: World) -> tuple[World, str]:
-    """A verifiable source that runs on a driver, and its topic."""
+    """A worker group with a running verifiable source, and the source's topic."""
     topic = place.source()
     place.driver()
     place.running()
@@ -38,7 +38,7 @@ def driven(place: World) -> tuple[World, str]:
 
 
 def stop_and_judge(place: World, topic: str, row: Row) -> Verdict:
-    """End the driver gently, so that its stored offset says what it has sent, and judge the topic."""
+    """Drain the driver, so that the stored offset matches the sent records, and check the topic."""
     place.drivers[-1].stop(30)
     verdict = place.verdict(topic)
     row.judge(verdict)
@@ -126,7 +126,7 @@ def test_a_driver_that_was_frozen_while_another_took_over_is_fenced(
     driven: tuple[World, str], guarantee: Guarantee, row: NewRow
 ) -> None:
     place, topic = driven
-    # Without transactions nothing keeps out what a frozen task had in its hands.
+    # Without transactions, Kafka accepts the records that a frozen task had buffered.
     most = POLL * 2 if guarantee is Guarantee.AT_LEAST_ONCE else 0
     made = row("SIGSTOP for 30 s, a second driver meanwhile, SIGCONT", f"{guarantee.value}; at most {most} by the old driver")
     progress = Progress(place.address, topic)
@@ -138,7 +138,7 @@ def test_a_driver_that_was_frozen_while_another_took_over_is_fenced(
         place.driver()
         progress.more(RATE, within=90, driver=place.drivers[1])
         made.recovered(time.time() - stopped)
-        time.sleep(max(0.0, stopped + 30 - time.time()))  # the fault is to last as long as that
+        time.sleep(max(0.0, stopped + 30 - time.time()))  # how long the fault lasts
     finally:
         thaw(frozen)
     thawed_ms = int(time.time() * 1000)
@@ -175,7 +175,7 @@ def test_of_two_drivers_started_at_once_one_is_fenced(place: World, guarantee: G
 
 
 def repeated_since(place: World, topic: str, since_ms: int) -> int:
-    """Count the records appended since then whose number was there before: those of a driver that had been replaced."""
+    """Count the records appended after this time whose number was present already: those of a replaced driver."""
     known: set[int] = set()
     repeated = 0
     for message in read(place.address, topic):

@@ -1,4 +1,4 @@
-"""Spark's own folders hold nothing that counts: offsets are in Kafka, and there are no checkpoints."""
+"""Spark's folders contain no state: offsets are in Kafka, and there are no checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs and outputs that come and go while a connector runs."""
+"""Topics and inputs that are created and deleted while a connector runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNDISTURBED = "0 lost, 0 duplicated, RUNNING"
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyBroker]:
-    """A broker that does not create a topic because somebody asks for it."""
+    """A broker that does not create topics automatically."""
     made = FaultyBroker(tmp_path_factory.mktemp("broker"), {"auto.create.topics.enable": "false"})
     try:
         made.start()
@@ -34,7 +34,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyBroker]:
 
 
 class Inputs:
-    """Topics with the numbers of a task each."""
+    """One topic per task of a verifiable source, with its numbers."""
 
     def __init__(self, cluster: Cluster, prefix: str, file: Path) -> None:
         self._cluster = cluster

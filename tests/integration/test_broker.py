@@ -1,4 +1,4 @@
-"""The embedded broker: a real Kafka that starts, remembers, restarts and goes without a trace."""
+"""The embedded broker: start, restart with its data, stop, and failures."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def consume(bootstrap: str, topic: str, count: int) -> list[bytes | None]:
 
 def properties(bootstrap: str) -> Mapping[str, str]:
     resource = ConfigResource(ConfigResource.Type.BROKER, "1")
-    admin = AdminClient({"bootstrap.servers": bootstrap})  # has to live until the answer is there
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # must stay referenced until the response arrives
     (future,) = admin.describe_configs([resource]).values()
     return {name: entry.value for name, entry in future.result(20).items()}
 

@@ -20,7 +20,7 @@ SOURCE = {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"}
 
 
 class Shell:
-    """Runs ``sluiceway`` as a user does, against one server."""
+    """Runs ``sluiceway`` commands against one server."""
 
     def __init__(self, server: str, folder: Path) -> None:
         self._environment = {**os.environ, "SLUICEWAY_SERVER": server, "XDG_CONFIG_HOME": str(folder)}

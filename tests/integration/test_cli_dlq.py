@@ -21,7 +21,7 @@ Names = Callable[[str], str]
 
 
 class Shell:
-    """The command line against a cluster of its own."""
+    """Runs ``sluiceway dlq`` commands against a cluster of its own."""
 
     def __init__(self, kafka: Kafka, folder: Path, unique: Names, capsys: pytest.CaptureFixture[str]) -> None:
         self.properties = {

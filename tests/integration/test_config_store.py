@@ -96,7 +96,7 @@ def test_a_connector_that_another_writer_made_is_found_at_once(worker: WorkerCon
 
 
 def create_many(worker: WorkerConfig, who: int) -> None:
-    """Run in a process of its own; an error ends it with exit code 1 and a traceback."""
+    """Create connectors; the entry point of a process, which exits with 1 and a traceback after an error."""
     store = KafkaConfigStore(worker)
     store.start()
     for number in range(20):

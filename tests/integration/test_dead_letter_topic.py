@@ -35,7 +35,7 @@ def test_dead_letters_that_kafka_refuses_fail_the_task_and_nothing_is_committed(
 
 @pytest.fixture
 def way(kafka: Kafka) -> Iterator[TcpProxy]:
-    """The way to the dead letter topic, closed at first; records and offsets go another one."""
+    """A proxy to the broker that only the dead letter queue's producer uses; closed at first."""
     with TcpProxy(int(kafka.bootstrap.rpartition(":")[2])) as proxy:
         proxy.drop()
         yield proxy

@@ -1,4 +1,4 @@
-"""A driver as a process: what becomes of it, and of the connector's status, when it is told to end, orphaned or killed."""
+"""A driver process that is terminated, orphaned or killed, and the connector's status afterwards."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
 class Running:
-    """A source connector on a driver in local mode."""
+    """A source connector on a driver with a local Spark master."""
 
     def __init__(
         self, herder: Herder, name: str, driver: BackgroundProcess, worker: WorkerConfig, second: Callable[[], BackgroundProcess]
@@ -71,7 +71,7 @@ Start = Callable[..., Running]
 
 @pytest.fixture
 def start(kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, parent: subprocess.Popen[bytes]) -> Iterator[Start]:
-    """Make a connector and run its driver; one that is stopped by a signal is continued at the end."""
+    """Create a connector and start its driver; SIGCONT ends a SIGSTOP at the end."""
     with contextlib.ExitStack() as stack:
 
         def run(config: Mapping[str, str], *, master: str = "local[2]", **settings: str) -> Running:
@@ -142,7 +142,7 @@ def test_a_killed_python_driver_does_not_stay_running_in_the_status(running: Run
     _, python = running.processes()
     python.kill()
     eventually(lambda: not running.driver.is_running(), within=20, what="the JVM's end")
-    # Nobody is left to say so: the reader sees that the heartbeats have stopped.
+    # No process is left to report it: the reader notices the missing heartbeats.
     running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]), within=30)
 
 
@@ -171,7 +171,7 @@ def test_a_driver_and_its_tasks_know_the_plugin_path_and_hear_of_log_levels(
     folder.mkdir()
     (folder / f"{module}.py").write_text(_PLUGIN)
     source.write_text("a\n")
-    monkeypatch.syspath_prepend(folder)  # for the herder of this process
+    monkeypatch.syspath_prepend(folder)  # for this process's herder
     config = {"connector.class": f"{module}.Mine", "file": str(source), "topic": unique("lines")}
     running = start(config, **{"plugin.path": str(folder)})
     running.herder.set_cluster_log_level(f"connector.{running.name}", "DEBUG")
@@ -181,7 +181,7 @@ def test_a_driver_and_its_tasks_know_the_plugin_path_and_hear_of_log_levels(
 
 
 def told_by(worker: WorkerConfig, name: str) -> list[tuple[int, str]]:
-    """Return partition and worker of each word in the status topic about a connector and its tasks, in order."""
+    """Return partition and worker of each record about a connector and its tasks in the status topic, in order."""
     found: list[LogRecord] = []
     log = CompactedTopic(worker, worker.status_topic, worker.number("status.storage.partitions"), "test", found.append)
     log.start()
@@ -236,7 +236,7 @@ MOCK = {"connector.class": "sluiceway.connectors.mock.source.MockSourceConnector
 
 
 def workers_of(running: Running) -> list[psutil.Process]:
-    """Return the Python workers, which run the tasks."""
+    """Return the Python workers that run the tasks."""
     jvm, python = running.processes()
     return [p for p in jvm.children(recursive=True) if "pyspark" in command_of(p) and p.pid != python.pid]
 
@@ -246,7 +246,7 @@ def test_a_task_whose_poll_never_returns_is_given_up_and_its_slot_is_free(start:
     before = workers_of(running)
     running.herder.restart_task(TaskId(running.name, 0))
     eventually(lambda: "was given up: its process was ended" in running.driver.log.read_text(), what="it is given up")
-    # There is one slot: the task could not run again had it not been freed.
+    # There is one slot: the task could not run again if it were still taken.
     running.eventually_states(("RUNNING", ["RUNNING"]), within=30)
     assert [p for p in before if p.is_running() and p.status() != psutil.STATUS_ZOMBIE and "daemon" not in command_of(p)] == []
     running.herder.pause(running.name)

@@ -26,7 +26,7 @@ Names = Callable[[str], str]
 
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> list[ErrorCounts]:
-    """The counts of each task that is started."""
+    """The error counts of each started task."""
     made: list[ErrorCounts] = []
 
     def counted(*arguments: Any, **more: Any) -> RetryWithToleranceOperator:

@@ -52,7 +52,7 @@ KILLS = 20
 
 
 class KilledBeforeOffsets:
-    """A store for a task that is killed when it has sent its records and is about to send their offsets."""
+    """An offset store that stops the task after its records are sent and before their offsets are."""
 
     def __init__(self, store: Store, ready: Callable[[], bool]) -> None:
         self._store = store
@@ -98,7 +98,7 @@ def test_of_two_tasks_with_one_id_the_older_ends_and_writes_nothing_more(
         eventually(lambda: older.reports.topics == [name])
         eventually(lambda: values(worker, name, committed=False) == [1])
         newer_name_of_script = Script(steps=[])
-        Script.by_name[name] = newer_name_of_script  # what the newer task polls
+        Script.by_name[name] = newer_name_of_script  # polled by the newer task
         with RunningTask(config, worker, offsets=stores({})) as newer:
             newer.wait_for(State.RUNNING)
             made.steps.append(records(name, 99))
@@ -116,7 +116,7 @@ def test_of_two_tasks_with_one_id_the_older_ends_and_writes_nothing_more(
 def test_random_kills_lose_and_repeat_nothing(
     worker: Worker, stores: Any, unique: Names, boundary: str, chance: random.Random
 ) -> None:
-    """Each process is killed at a random moment of its work; the next one takes over at once."""
+    """Each process is killed at a random moment; the next one takes over at once."""
     name = unique("kills")
     config = verifiable(
         name,
@@ -143,7 +143,7 @@ def test_random_kills_lose_and_repeat_nothing(
 
 
 def committed_end(worker: Worker, topic: str) -> int:
-    """Return the offset up to which readers of committed records see a topic, -1 if there is none yet."""
+    """Return a topic's end offset for readers of committed records, -1 if the topic does not exist."""
     admin = admin_client(WorkerConfig.of(worker))
     if not partition_count(admin, topic):
         return -1
@@ -152,7 +152,7 @@ def committed_end(worker: Worker, topic: str) -> int:
 
 
 def moves_on(worker: Worker, topic: str, by: int = 1) -> int:
-    """Wait until so much more is committed; return up to where."""
+    """Wait until ``by`` more offsets are committed; return the new end."""
     before = committed_end(worker, topic)
     eventually(lambda: committed_end(worker, topic) >= before + by, what=f"{by} more in {topic}")
     return committed_end(worker, topic)

@@ -56,7 +56,7 @@ def test_a_connectors_own_offsets_topic_is_the_truth_and_backed_up(worker: Worke
     assert stored(inside, name) == {"position": 1}
     inside.stop()
     assert stored(stores({}), name) == {"position": 1}, "not backed up"
-    # Soft downgrade: without the key the connector goes on where it was, and back again.
+    # Soft downgrade: without the key the connector continues at its offset, also after the key is set again.
     script(name, records(name, 2))
     with RunningTask(config_of(name), worker, offsets=stores({}), bounded=True) as task:
         assert not task.join().failed
@@ -111,7 +111,7 @@ def test_all_tasks_of_the_earlier_generation_are_fenced_before_a_new_one_may_sta
         writer.write([(settings.offset_topic, b"k", b"v")])
     fence_earlier_tasks(settings, config_store, name)
     for writer in older:
-        writer.write([(settings.offset_topic, b"k", b"v")])  # nothing was committed since: they are of this generation
+        writer.write([(settings.offset_topic, b"k", b"v")])  # no task configs were written since: they are of this generation
     config_store.put_task_configs(name, [{"task": "only"}])
     fence_earlier_tasks(settings, config_store, name)
     for writer in older:

@@ -1,4 +1,4 @@
-"""The tools that the fault matrix is made with, on a real broker: each fault is one, and its end is one."""
+"""The fault matrix's tools on a real broker: each fault takes effect and ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyBroker]:
 
 
 class Sending:
-    """A producer through the proxy and what was acknowledged."""
+    """A producer through the proxy and the acknowledged records."""
 
     def __init__(self, broker: FaultyBroker, topic: str) -> None:
         self.producer = Producer({"bootstrap.servers": broker.address, "enable.idempotence": True, "linger.ms": 0})
@@ -47,7 +47,7 @@ def values(broker: FaultyBroker, topic: str) -> list[bytes | None]:
 
 
 def test_clients_are_led_through_the_proxy_by_what_the_broker_advertises(broker: FaultyBroker) -> None:
-    # Asked for directly: the answer names the proxy all the same.
+    # Metadata requested from the broker directly names the proxy as well.
     direct = AdminClient({"bootstrap.servers": f"127.0.0.1:{broker.port}"}).list_topics(timeout=20)
     assert [node.port for node in direct.brokers.values()] == [broker.proxy.port]
 

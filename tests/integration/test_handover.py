@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.peer]
 
 
 class Handover:
-    """One pair of connectors, and whoever runs them at the moment."""
+    """A source and a sink that Sluiceway and Kafka Connect run in turn."""
 
     def __init__(self, folder: Path, bootstrap: str, unique: Callable[[str], str]) -> None:
         self.folder = folder
@@ -53,7 +53,7 @@ class Handover:
 
     @contextlib.contextmanager
     def ours(self) -> Iterator[Herder]:
-        """Run both connectors on Sluiceway's drivers until the block ends; then they are gone."""
+        """Run both connectors on Sluiceway's drivers while the context lasts."""
         drivers: list[BackgroundProcess] = []
         with self.herder() as herder:
             try:

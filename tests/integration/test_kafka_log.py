@@ -41,7 +41,7 @@ def test_a_fenced_writer_leaves_nothing_that_a_reader_sees(worker: WorkerConfig,
     eventually(lambda: records.extend(tail.poll(1.0)) or len(records) >= 3)
     assert {(record.key, record.value) for record in records} == {(b"a", b"1"), (b"a", b"2"), (b"b", None)}
     tail.close()
-    old.fence()  # and it may take over again
+    old.fence()  # a fenced writer may fence in turn
     old.write([(topic, b"a", b"3")])
     old.close()
     new.close()

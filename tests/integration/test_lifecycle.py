@@ -1,4 +1,4 @@
-"""Lives of connectors on the real topics: restarts, changes of tasks, two drivers of one connector, what compaction leaves."""
+"""Connector lifecycle on real topics: restarts, task changes, two drivers of one connector, compacted topics."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_new_inputs_become_tasks_while_the_others_go_on(bench: Bench, unique: Ca
 
 
 def test_what_compaction_leaves_of_an_earlier_connector_is_not_started(bench: Bench, unique: Callable[[str], str]) -> None:
-    """Three tasks were deleted with their connector; of the one made anew, only one task was committed."""
+    """Three tasks were deleted with their connector; after it was created again, one task was committed."""
     name = unique("source")
     Script.current = script = Script(tasks=[{"n": "new"}])
     old = [encode_task(TaskId(name, number), {"n": "old", "task.class": "old"}) for number in (1, 2)]
@@ -142,7 +142,7 @@ def test_what_compaction_leaves_of_an_earlier_connector_is_not_started(bench: Be
     assert started(script) == {"new": 1}
 
 
-# Whose the connector is.
+# Fencing.
 
 
 def test_of_two_drivers_that_start_at_once_one_is_fenced(bench: Bench, unique: Callable[[str], str]) -> None:
@@ -158,7 +158,7 @@ def test_of_two_drivers_that_start_at_once_one_is_fenced(bench: Bench, unique: C
 def test_two_drivers_of_an_exactly_once_source_leave_each_number_once(
     tmp_path: Path, kafka_bootstrap: str, group: str, unique: Callable[[str], str]
 ) -> None:
-    """Their tasks are threads, which nobody can kill: that the fenced one writes nothing more is Kafka's doing alone."""
+    """The tasks are threads that nothing kills: only Kafka's fencing stops the older driver's writes."""
     name, topic = unique("source"), unique("numbers")
     config = {
         "connector.class": "sluiceway.connectors.verifiable.source.VerifiableSourceConnector",
@@ -182,7 +182,7 @@ def test_two_drivers_of_an_exactly_once_source_leave_each_number_once(
 
 
 def test_a_fenced_driver_can_write_nothing_at_all(bench: Bench, unique: Callable[[str], str]) -> None:
-    """The old driver's every word is refused, and nothing of its is read after the new driver's first."""
+    """Every write of the old driver is rejected, and none of its records follows the new driver's first one."""
     name = unique("source")
     old, new = (KafkaControlChannel(name, bench.worker, worker_id, bench.stores) for worker_id in ("old:1", "new:2"))
     old.acquire()
@@ -220,7 +220,7 @@ def test_a_driver_whose_lease_was_lost_to_nobody_takes_it_back(bench: Bench, uni
     channel = KafkaControlChannel(name, bench.worker, "one:1", bench.stores)
     channel.acquire()
     channel.publish_connector(State.RUNNING)
-    channel._lease._writer.close()  # as after an error of the cluster's
+    channel._lease._writer.close()  # as after an error in the cluster
     channel.publish_connector(State.FAILED, "still here")
     assert bench.stores.status.connector(name).trace == "still here"  # type: ignore[union-attr]
     newer = KafkaControlChannel(name, bench.worker, "two:2", bench.stores)
@@ -229,7 +229,7 @@ def test_a_driver_whose_lease_was_lost_to_nobody_takes_it_back(bench: Bench, uni
     channel._lease._writer.close()
     with pytest.raises(FencedError, match="two:2 has taken"):
         channel.publish_connector(State.RUNNING)
-    newer.publish_connector(State.RUNNING)  # and was not fenced in its turn
+    newer.publish_connector(State.RUNNING)  # and was not fenced itself
     channel.close()
     newer.close()
 
@@ -238,7 +238,7 @@ def test_a_driver_whose_lease_was_lost_to_nobody_takes_it_back(bench: Bench, uni
 def test_a_driver_does_not_run_beside_kafka_connect(
     tmp_path: Path, kafka_bootstrap: str, group: str, unique: Callable[[str], str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Real workers with the same group.id run the same connectors and know nothing of the lease."""
+    """Kafka Connect workers with the same group.id run the same connectors and ignore the lease."""
     name = unique("source")
     source = tmp_path / "in.txt"
     source.write_text("a\n")
@@ -263,7 +263,7 @@ def test_a_driver_does_not_run_beside_kafka_connect(
             assert [status["connector"]["worker_id"], *(task["worker_id"] for task in status["tasks"])] == [
                 connect.rest.removeprefix("http://")
             ] * 2
-            # Our request for one task is a line of information to a worker that receives it, and nothing more.
+            # A worker that receives our restart request for one task only logs it.
             told = [line.split()[2] for line in connect.log.read_text().splitlines() if "\x1f" in line]
             assert set(told) <= {"INFO"}
 
@@ -279,7 +279,7 @@ def test_a_status_topic_made_here_is_compacted_soon_unless_the_worker_says_other
 
 
 def test_the_cost_of_a_heartbeat(bench: Bench, unique: Callable[[str], str]) -> None:
-    """One record and its transaction's marker in the status topic, and nothing in the others."""
+    """One record and its transaction's marker in the status topic, and no record in the other topics."""
     name = unique("source")
     channel = KafkaControlChannel(name, bench.worker, "one:1", bench.stores)
     channel.acquire()

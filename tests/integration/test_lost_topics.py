@@ -72,7 +72,7 @@ def test_a_lost_offsets_topic_is_not_made_anew_where_sources_have_run(worker: Wo
     configs, offsets = opened(KafkaConfigStore(worker)), opened(KafkaOffsetStore(worker))
     configs.put_connector("a", {"connector.class": "FileStreamSource", "file": "f", "topic": "t"})
     delete(worker, worker.offset_topic)
-    KafkaOffsetStore(worker).start()  # it has not had tasks: nothing can be lost
+    KafkaOffsetStore(worker).start()  # it has not had tasks: no offset can be lost
     offsets.stop()
     configs.put_task_configs("a", [{"task": "0"}])
     delete(worker, worker.offset_topic)
@@ -117,7 +117,7 @@ def test_the_stores_go_on_after_a_restart_of_the_broker(tmp_path: Path, unique: 
         configs.put_connector("a", {"k": "1"})
         offsets.put("a", [({"p": 1}, {"o": 1})])
         broker.stop()
-        assert configs.snapshot().names() == ["a"]  # what is known stays known
+        assert configs.snapshot().names() == ["a"]  # a stopped broker does not clear what was read
         assert broker.start() == worker.bootstrap_servers
         offsets.put("a", [({"p": 1}, {"o": 2})])
         assert offsets.get("a", [{"p": 1}]) == [{"o": 2}]

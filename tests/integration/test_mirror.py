@@ -1,4 +1,4 @@
-"""MirrorSource between two real brokers: what is copied, from where it goes on, and what becomes of topics."""
+"""MirrorSourceConnector between two real brokers: records, stored offsets, topics, settings and ACLs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _AUTHORIZER = {
 
 
 class Kafka:
-    """What the tests ask of a broker directly."""
+    """A client for one of the two brokers."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
@@ -119,7 +119,7 @@ class Kafka:
 
 
 def mirror_config(source: Kafka, target: Kafka, topics: str, **more: str) -> dict[str, str]:
-    """Return a mirror's config that looks for changes every second."""
+    """Return a config that refreshes topics every second."""
     return {
         "connector.class": "MirrorSource",
         "tasks.max": "2",
@@ -141,7 +141,7 @@ def mirror_config(source: Kafka, target: Kafka, topics: str, **more: str) -> dic
 
 
 class Bench:
-    """Two clusters, and a driver for mirrors whose tasks are threads; the worker's topics are on the target."""
+    """Two clusters, and a driver whose tasks are threads; the worker's topics are on the target cluster."""
 
     def __init__(self, source: Kafka, target: Kafka, stores: Stores, properties: Mapping[str, str]) -> None:
         self.source, self.target, self.stores = source, target, stores
@@ -168,7 +168,7 @@ class Bench:
         return driver
 
     def mirror(self, name: str, topics: str, **more: str) -> str:
-        """Start a mirror, and return its name."""
+        """Start a MirrorSourceConnector and return its name."""
         self.herder.create(name, mirror_config(self.source, self.target, topics, **more))
         self.drive(name)
         return name
@@ -279,7 +279,7 @@ def test_remote_topics_have_the_settings_of_their_sources(bench: Bench, unique: 
 def test_readers_of_a_topic_may_read_its_copy_and_nobody_may_write_to_it(
     kafka_bootstrap: str, source: Kafka, unique: Names
 ) -> None:
-    """Both ends on the broker that has ACLs: the shared one has none."""
+    """Source and target are the broker with ACLs: the shared broker has none."""
     properties = worker_properties(source.bootstrap, unique("mirror"))
     topic = source.create(unique("orders"))
     source.allow(topic, "User:reader", AclOperation.READ)

@@ -1,4 +1,4 @@
-"""Source tasks whose principal may not do what they need, against a real Kafka with an authorizer."""
+"""Source tasks whose principal lacks permissions, on a real Kafka with an authorizer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SECONDS = 30
 
 
 class Guarded:
-    """A broker that lets its own listener do everything and alice what she has been allowed."""
+    """A broker that allows its own listener everything, and alice only what ACLs allow."""
 
     def __init__(self, folder: Path) -> None:
         ports = {name: free_port() for name in ("PLAINTEXT", "SASL_PLAINTEXT", "CONTROLLER")}
@@ -85,7 +85,7 @@ class Guarded:
         eventually(lambda: len(self.admin.describe_acls(wanted).result(SECONDS)) >= len(acls), what="the broker to know them")
 
     def forbid(self, topic: str) -> None:
-        """Take everything back that alice may do with a topic."""
+        """Delete alice's ACLs for a topic."""
         held = AclBindingFilter(
             ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, "User:alice", "*", AclOperation.ANY, AclPermissionType.ALLOW
         )
@@ -121,7 +121,7 @@ def first_line(result: TaskResult) -> str:
 def test_a_source_that_may_not_write_fails_and_names_topic_and_permission(
     guarded: Guarded, unique: Names, tolerance: str, elsewhere: bool
 ) -> None:
-    """``elsewhere``: it may write to another topic, which Kafka takes for the right to be an idempotent producer."""
+    """``elsewhere``: write access to any topic implies, in Kafka, permission for an idempotent producer."""
     topic, other, name = guarded.topic(unique("topic")), guarded.topic(unique("topic")), unique("connector")
     guarded.allow(ResourceType.TOPIC, topic, AclOperation.DESCRIBE)
     guarded.allow(ResourceType.TOPIC, other, AclOperation.WRITE if elsewhere else AclOperation.DESCRIBE)
@@ -136,7 +136,7 @@ def test_a_source_that_may_not_write_fails_and_names_topic_and_permission(
 
 
 def exactly_once(guarded: Guarded, unique: Names, config: dict[str, str], group: str) -> str:
-    """Run a source exactly once to its failure; return what it says."""
+    """Run an exactly-once source until it fails; return its trace."""
     offsets = guarded.topic(unique("offsets"), cleanup_policy="compact")
     guarded.allow(ResourceType.TOPIC, offsets, AclOperation.ALL)
     guarded.allow(ResourceType.GROUP, group, AclOperation.ALL)

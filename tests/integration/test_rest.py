@@ -1,4 +1,4 @@
-"""The REST server as a process of its own, over a real Kafka's topics."""
+"""The REST server process on a real Kafka."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def start_rest(worker_file: Path, tmp_path: Path) -> Iterator[Callable[[], RestP
 
 @pytest.fixture
 def stores(worker_file: Path) -> Iterator[Stores]:
-    """The stores of another process: a driver's, or a second worker's."""
+    """Stores like those of another process: a driver's, or a second worker's."""
     with open_stores(WorkerConfig.of(read_properties(worker_file))) as stores:
         yield stores
 

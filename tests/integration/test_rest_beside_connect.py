@@ -1,4 +1,4 @@
-"""Requests that no recording has, put to the real Kafka Connect and to Sluiceway: status, headers and answer are the same."""
+"""Requests to a real Kafka Connect and to Sluiceway that are not recorded: status, headers and body are the same."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ STEPS = [
 def both(
     kafka_bootstrap: str, unique: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, str]]:
-    """The addresses of Sluiceway's REST API and of Kafka Connect's, each over topics of its own."""
+    """The URLs of Sluiceway's and Kafka Connect's REST APIs, each with its own internal topics."""
     theirs = PeerDistributed(
         kafka_bootstrap, unique("group"), tmp_path_factory.mktemp("peer"), (unique("config"), unique("offset"), unique("status"))
     )
@@ -138,7 +138,7 @@ def both(
 
 
 def answered(address: str, request: Request) -> tuple[int, str | None, Any]:
-    """Return status, Location and body of an answer, without what names the server."""
+    """Return status, Location and body of a response, without the server's address."""
     method, path, body, headers = request
     content = body if body is None or isinstance(body, str) else json.dumps(body)
     headers = {"accept": "application/json"} | ({"content-type": "application/json"} if content else {}) | headers

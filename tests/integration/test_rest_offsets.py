@@ -1,4 +1,4 @@
-"""Offsets of sources and sinks by REST, on a real Kafka: its offsets topic and its consumer groups."""
+"""Offsets of sources and sinks by REST, on a real Kafka's offsets topic and consumer groups."""
 
 from __future__ import annotations
 
@@ -124,12 +124,12 @@ def test_a_sinks_offsets_are_set_and_forgotten_one_by_one_and_all_at_once(
     make_sink(http, topic)
     groups = ConsumerGroups(worker)
     assert offsets(http, "k") == []
-    assert http.delete("/connectors/k/offsets").status_code == 200  # there is no such group
+    assert http.delete("/connectors/k/offsets").status_code == 200  # the group does not exist
     assert patch(http, "k", edit(topic, 0, 5), edit(topic, 1, 6), edit(topic, 2, 7)) == (200, ALTERED)
     assert groups.offsets("connect-k") == {TopicPartition(topic, n): 5 + n for n in range(3)}
     assert patch(http, "k", edit(topic, 1, None), edit(topic, 2, 70)) == (200, ALTERED)
     assert offsets(http, "k") == [edit(topic, 0, 5), edit(topic, 2, 70)]
-    assert patch(http, "k", edit(topic, 1, None)) == (200, ALTERED)  # forgotten already
+    assert patch(http, "k", edit(topic, 1, None)) == (200, ALTERED)  # deleted already
     assert patch(http, "k", edit("not-there-any-more", 0, None)) == (200, ALTERED)
     assert offsets(http, "k") == [edit(topic, 0, 5), edit(topic, 2, 70)]
     assert http.delete("/connectors/k/offsets").status_code == 200

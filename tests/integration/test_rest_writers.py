@@ -1,4 +1,4 @@
-"""Many clients of two REST processes' worth of stores, writing at once: each change is there in full or not at all."""
+"""Many clients of two REST servers that write at the same time: each change is stored completely or not at all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROUNDS = 3
 
 
 class Server:
-    """A REST server with stores of its own, as another process would have them."""
+    """A REST server with its own stores, like another process's."""
 
     def __init__(self, worker: WorkerConfig, stack: ExitStack) -> None:
         self.stores = stack.enter_context(open_stores(worker))
@@ -55,7 +55,7 @@ def agreed(servers: list[Server], path: str) -> object:
 
 
 def test_twenty_clients_of_two_servers_leave_whole_configs(servers: list[Server]) -> None:
-    """Every client writes configs of which all values must be its own; a mixture would show."""
+    """All values of a client's config name the client, so a mixture is detected."""
     httpx.post(f"{servers[0].url}/connectors", json={"name": "c", "config": SOURCE}).raise_for_status()
 
     def client(number: int) -> list[int]:

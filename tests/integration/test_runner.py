@@ -1,4 +1,4 @@
-"""A connector's life on a driver, with the real topics; its tasks run as threads in place of Spark jobs."""
+"""A connector's lifecycle on a driver with real topics; tasks are threads instead of Spark jobs."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_connector_that_cannot_start_is_failed_with_its_reason_and_starts_once
 ) -> None:
     source = unique("source")
     bench.source.write_text("a\n")
-    # Past validation, as if another worker had written it.
+    # Bypasses validation, as if another worker had written it.
     bench.stores.config.put_connector(source, {"connector.class": "no.such.Connector", "name": source})
     bench.driver(source, "one:1")
     eventually(lambda: bench.states(source)[0] == "FAILED", what="FAILED")
@@ -114,7 +114,7 @@ def test_a_connector_that_cannot_start_is_failed_with_its_reason_and_starts_once
 
 
 class LosingLauncher(ThreadLauncher):
-    """Loses the process of the first task it places."""
+    """Loses the process of the first task it starts."""
 
     def __init__(self) -> None:
         self.launched = 0

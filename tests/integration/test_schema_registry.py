@@ -127,7 +127,7 @@ def test_avro_made_elsewhere_is_read_and_ours_is_read_elsewhere(registry: Regist
     theirs = avro(node, {"name": "Ann", "age": 7}, schema_id)
     made = converter(AvroConverter, registry)
     assert dict(made.to_connect_data("users", theirs).value) == {"name": "Ann", "age": 7}
-    assert made.from_connect_data("users", USER, ANN) == theirs  # the same schema, so the same id
+    assert made.from_connect_data("users", USER, ANN) == theirs  # the schema is the same, and so is its id
 
 
 def test_json_frame_and_payload_are_bare(registry: Registry) -> None:

@@ -1,4 +1,4 @@
-"""Worker files with Java's security keys against a real Kafka that asks for TLS and a login."""
+"""Worker files with Java's security settings on a real Kafka with TLS and SASL."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from support.eventually import eventually
 pytestmark = pytest.mark.kafka
 
 STORE_PASSWORD = "store-hunter2"
-PASSWORD = "p;w='\\ \"hunter2"  # whatever a JAAS line may stumble over
+PASSWORD = "p;w='\\ \"hunter2"  # characters that need escapes in a JAAS config
 PACKAGE = "org.apache.kafka.common.security"
 MECHANISMS = {
     "PLAIN": f"{PACKAGE}.plain.PlainLoginModule",
@@ -58,7 +58,7 @@ def jaas(mechanism: str, user: str = "alice", password: str = PASSWORD) -> str:
 
 @dataclass(frozen=True)
 class Secured:
-    """The broker's listeners, and files that a client needs."""
+    """The broker's listeners and the files that clients need."""
 
     sasl_ssl: str
     ssl: str
@@ -125,14 +125,14 @@ def _settings(folder: Path, ports: Mapping[str, int]) -> dict[str, str]:
 
 def _add_scram_users(bootstrap: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):  # Kafka takes one at a time for a user
+    for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):  # Kafka accepts one per request for a user
         user = UserScramCredentialUpsertion("alice", ScramCredentialInfo(mechanism, 4096), PASSWORD.encode())
         for future in admin.alter_user_scram_credentials([user]).values():
             future.result(SECONDS)
 
 
 def round_trip(worker: WorkerConfig, overrides: Mapping[str, str] | None = None) -> None:
-    """Create a topic's record with a producer, read it with a consumer, ask for the topic with an admin client."""
+    """Produce a record, consume it, and describe its topic with an admin client."""
     topic = f"t-{uuid.uuid4().hex[:8]}"
     writing = producer(producer_config(worker, "w", {**(overrides or {}), "delivery.timeout.ms": str(int(SECONDS * 1000))}))
     failures: list[object] = []
@@ -300,7 +300,7 @@ def test_a_rest_server_with_a_secured_worker_file_works_and_says_nothing_secret(
 
 
 class _Task:
-    """What an operator needs of Airflow while it runs: its task instance, an unpaused DAG, its outlets."""
+    """The parts of an Airflow context that an operator uses: task instance, unpaused DAG, outlets."""
 
     dag_id = "copy"
 
@@ -324,7 +324,7 @@ def _command_lines() -> str:
 def test_an_operators_connection_logs_its_driver_and_its_tasks_in_and_shows_its_secrets_nowhere(
     secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The worker's file alone reaches nothing: all that it takes comes from the connection."""
+    """The worker file alone cannot connect: all security settings come from the Airflow connection."""
     monkeypatch.setenv("HOME", str(tmp_path))
     isolate_airflow()
     from sluiceway.operators import SourceConnectorOperator

@@ -1,4 +1,4 @@
-"""Sink tasks on a real broker: slow and failing targets, offsets of their own, rebalances, and positions that are gone."""
+"""Sink tasks on a real broker: slow and failing targets, offsets stored in the target, rebalances, and offsets out of range."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def values(made: Script) -> list[Any]:
 
 
 def commit(kafka: Kafka, name: str, topic: str, offset: int) -> None:
-    """Set the offset of a connector's group."""
+    """Commit an offset for a connector's group."""
     consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": f"connect-{name}", "enable.auto.commit": False})
     consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
     consumer.close()
@@ -48,7 +48,7 @@ def commit(kafka: Kafka, name: str, topic: str, offset: int) -> None:
 def test_a_sink_of_five_records_a_second_stays_in_its_group_and_takes_each_record_once(
     kafka: Kafka, topic: str, name: str
 ) -> None:
-    """All records at once would take it twice as long as the group waits for a member."""
+    """One batch of all records would take twice max.poll.interval.ms."""
     count = 60
     kafka.produce(topic, *map(str, range(count)))
     made = script(name, on_put=lambda _task, records: time.sleep(0.2 * len(records)))
@@ -115,7 +115,7 @@ def test_tasks_that_come_and_go_lose_and_repeat_nothing(kafka: Kafka, unique: Na
 
 
 def _held(made: Script) -> dict[str, int]:
-    """Return how many partitions are open now, and with how many tasks at once one was at most."""
+    """Return the number of open partitions, and the most tasks that had one partition open at the same time."""
     held: Counter[Any] = Counter()
     most = 0
     with made.lock:
@@ -297,7 +297,7 @@ def test_a_task_can_hold_one_partition_back_while_it_takes_the_others(kafka: Kaf
             go.clear()
             task.context.resume(*(partition for partition in task.context.assignment if tuple(partition) == held))
 
-    kafka.produce(topic, "-1")  # so that there is an assignment when put is called first
+    kafka.produce(topic, "-1")  # so that the assignment precedes the first put()
     made = script(name, on_put=lambda task, records: on_put(task, records) if task.context.assignment else None)
     with RunningTask(sink(name, topic), kafka.worker()) as task:
         eventually(first.is_set)

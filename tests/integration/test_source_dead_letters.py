@@ -1,4 +1,4 @@
-"""Dead letters of sources on a real broker, beyond Connect."""
+"""Dead letter queue records of sources on a real broker, an extension of Connect."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_source_record_is_tried_again_in_its_place(kafka: Kafka, unique: Names
 def test_offsets_wait_for_the_dead_letters_before_them(kafka: Kafka, unique: Names, caplog: pytest.LogCaptureFixture) -> None:
     topic, dlq, name = kafka.create(unique("errors")), unique("dlq"), unique("connector")
     Flaky.failures = {"b": 1_000_000}
-    script(name, [record(topic, "b", 2)])  # nothing but a dead letter is to be waited for
+    script(name, [record(topic, "b", 2)])  # wait for a dead letter queue record only
     worker = kafka.worker(offset_flush_interval_ms="50", offset_flush_timeout_ms="200")
     with TcpProxy(int(kafka.bootstrap.rpartition(":")[2])) as way:
         way.drop()
@@ -74,7 +74,7 @@ def test_only_what_kafka_refuses_is_left_out_of_a_request_that_it_refuses(kafka:
     topic, dlq, name = unique("errors"), unique("dlq"), unique("connector")
     small = NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})
     kafka.admin.create_topics([small])[topic].result(30)
-    texts = [f"{number}:{'x' * 100}" for number in range(40)]  # together more than the topic takes
+    texts = [f"{number}:{'x' * 100}" for number in range(40)]  # together more than max.message.bytes
     texts[20] = "20:" + "y" * 5000
     script(name, [record(topic, text, number) for number, text in enumerate(texts)])
     config = {"name": name, "connector.class": SOURCE, "producer.override.linger.ms": "100", **tolerant(dlq)}

@@ -1,4 +1,4 @@
-"""Drivers submitted to a real Spark standalone cluster: the tasks' loops run on the worker's executors."""
+"""Drivers on a real Spark standalone cluster: tasks run on the worker's executors."""
 
 from __future__ import annotations
 

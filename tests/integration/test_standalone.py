@@ -1,4 +1,4 @@
-"""Standalone mode with the classic quickstart files, on a real broker and a real local Spark."""
+"""Standalone mode with Kafka's quickstart files, on a real broker and a local Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 
 class Quickstart:
-    """Kafka's quickstart in a folder: connect-standalone.properties and the two connector files, unchanged but for ports."""
+    """A folder with Kafka's quickstart: connect-standalone.properties and two connector files, unchanged except for ports."""
 
     def __init__(
         self,

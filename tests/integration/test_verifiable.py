@@ -1,4 +1,4 @@
-"""The verifiable and mock connectors through the engine and a real broker, judged by the checker."""
+"""The verifiable and mock connectors on a real broker, checked by the verifiable checker."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What several test modules need: the shared broker, the real Kafka Connect as peer."""
+"""Helpers that several test modules use."""

@@ -9,7 +9,7 @@ import tempfile
 
 
 def isolate_airflow() -> None:
-    """Point Airflow at a folder of this process's own. Call before anything imports Airflow, as from a conftest."""
+    """Set AIRFLOW_HOME and settings to a folder of this process. Call it from a conftest, before anything imports Airflow."""
     if "SLUICEWAY_TEST_AIRFLOW" in os.environ:
         return
     home = tempfile.mkdtemp(prefix="sluiceway-airflow-")

@@ -1,4 +1,4 @@
-"""Settings, a transform and readers for tests of records that fail."""
+"""Connector configs, a failing transform and readers for tests of bad records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def headers(message: Any) -> dict[str, str]:
 
 
 class Flaky(Transform):
-    """Fails with a RetriableError as often as it is told to for each value, and for good for the value "never"."""
+    """Raises a RetriableError as often as ``failures`` says for each value."""
 
     failures: dict[str, int] = {}
 

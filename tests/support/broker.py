@@ -1,7 +1,7 @@
-"""An embedded broker for a whole pytest run, one for each xdist worker: tests of two workers may use the same names.
+"""Embedded brokers that last for a pytest run, one per xdist worker, so that workers may use the same names.
 
-The run's controlling process owns them: it makes the folder before any worker starts and stops the brokers when the session ends,
-however it ends.
+The run's controlling process owns them: it creates their folder before any worker starts, and stops them when the session ends,
+even if it is killed.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 from sluiceway.stack.broker import EmbeddedBroker
 from support.guard import Guard
 
-#: Names the run's folder to xdist workers, which inherit the environment. Each broker has a folder in it.
+#: The environment variable with the run's folder, inherited by xdist workers. Each broker has a folder in it.
 FOLDER_VARIABLE = "SLUICEWAY_TEST_BROKER_DIR"
 
 
 class SharedBrokers:
-    """The controlling process's side: knows the folder, and cleans up."""
+    """The folder of the run's brokers, in the controlling process."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="sluiceway-tests-"))
@@ -28,20 +28,20 @@ class SharedBrokers:
         self._guard = Guard(stop_all, self.folder)
 
     def close(self) -> None:
-        """Stop what brokers tests have started, and remove their files."""
+        """Stop the brokers that tests have started, and delete their files."""
         os.environ.pop(FOLDER_VARIABLE, None)
         stop_all(self.folder)
         self._guard.close()
 
 
 def stop_all(folder: str | Path) -> None:
-    """Stop the brokers of a run and remove the run's folder."""
+    """Stop the brokers of a run and delete the run's folder."""
     for each in Path(folder).glob("*"):
         EmbeddedBroker(each).stop()
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def shared_bootstrap() -> str:
-    """Return the address of this worker's broker, starting it if this is the first test to ask."""
+    """Return the address of this worker's broker; the first call starts it."""
     folder = Path(os.environ[FOLDER_VARIABLE], os.environ.get("PYTEST_XDIST_WORKER", "main"))
     return EmbeddedBroker(folder).start(progress=lambda line: print(line, file=sys.stderr))

@@ -1,8 +1,8 @@
-"""A headless Chromium for tests, through Playwright.
+"""Starts a headless Chromium for tests through Playwright.
 
-In this order: the file that CHROMIUM names, the system's, the one that ``playwright install chromium-headless-shell`` has put
-into Playwright's folder. Where there is none, root installs one by apt, which takes half a minute on a fast line and is given
-two; what is in the way becomes the reason for which the tests are skipped. SLUICEWAY_NO_INSTALL=1 keeps the machine as it is.
+Uses, in this order: the file in CHROMIUM, the system's browser, the one that ``playwright install chromium-headless-shell`` has
+installed. Otherwise, root installs one with apt within two minutes; if that fails, the tests are skipped with the reason.
+SLUICEWAY_NO_INSTALL=1 prevents the installation.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Give a browser; skips the test, saying why, where there is none and none can be installed."""
+    """Yield a browser; skip the test with the reason if none is installed or can be."""
     expect.set_options(timeout=_PATIENCE_MS)
     with sync_playwright() as playwright:
         path = os.environ.get("CHROMIUM") or _found() or _playwrights(playwright.chromium.executable_path) or _installed()
-        # Chromium's own sandbox does not work for root, nor in most containers; only pages of this test are opened.
+        # Chromium's sandbox fails for root and in most containers; only pages of this test are opened.
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         try:
             yield browser
@@ -48,7 +48,7 @@ def chromium() -> Iterator[Browser]:
 def context(
     browser: Browser, *, dark: bool = False, width: int = 1440, token: str | None = None, url: str = ""
 ) -> BrowserContext:
-    """Return a new session with Airflow's UI in light or dark mode; ``token`` logs it in at ``url``."""
+    """Return a new browser context with Airflow's UI in light or dark mode; ``token`` logs it in at ``url``."""
     made = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light")
     made.add_init_script(f"window.localStorage.setItem('theme', '{'dark' if dark else 'light'}')")
     made.set_default_timeout(_PATIENCE_MS)
@@ -58,7 +58,7 @@ def context(
 
 
 def shoot(page: Page, name: str) -> Path:
-    """Keep a picture of a page as an artefact of the test run."""
+    """Save a screenshot of a page in build/screenshots."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     file = SCREENSHOTS / f"{name}.png"
     page.screenshot(path=file, animations="disabled")
@@ -70,7 +70,7 @@ def _found() -> str | None:
 
 
 def _playwrights(path: str) -> str | None:
-    """Return Playwright's own browser; it names the full one, whether that is there or only the shell without a window."""
+    """Return Playwright's browser; ``path`` is the full browser's, even if only the headless shell is installed."""
     folder = Path(path).parents[2]
     shells = sorted(folder.glob("chromium_headless_shell-*/*/*headless*shell"))
     return next((str(each) for each in (*reversed(shells), Path(path)) if each.is_file() and os.access(each, os.X_OK)), None)
@@ -100,7 +100,7 @@ def _installed() -> str:
 
 
 def _apt(apt: str, began: float) -> str:
-    """Install from the lists that there are, and only if these do not do, from new ones; return what went wrong."""
+    """Install with the existing package lists, or if that fails, with new ones; return apt's error output."""
     install = [apt, "install", "-y", "--no-install-recommends", *_PACKAGES]
     fast = ["-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=10", "-o", "DPkg::Lock::Timeout=30"]
     said = ""

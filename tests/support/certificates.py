@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority of one's own, made in memory."""
+"""Issues certificates for tests from a certificate authority in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DAY = datetime.timedelta(days=1)
 
 
 class Authority:
-    """Signs certificates; ``pem`` is its own."""
+    """A certificate authority; ``pem`` is its own certificate."""
 
     def __init__(self, name: str) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -58,7 +58,7 @@ class Authority:
         return body + _sha1(password.encode("utf-16-be") + b"Mighty Aphrodite" + body)
 
     def java_truststore(self, password: str) -> bytes:
-        """Return the authority's certificate as a PKCS12 trust store that Java takes."""
+        """Return the authority's certificate as a PKCS12 trust store that Java reads."""
         entry = pkcs12.PKCS12Certificate(self.certificate, b"ca")
         return pkcs12.serialize_java_truststore([entry], BestAvailableEncryption(password.encode()))
 
@@ -86,7 +86,7 @@ class Authority:
 
 
 def _hidden(key: bytes, password: bytes) -> bytes:
-    """Hide a key as Java's old format does, in the DER that it is kept in there."""
+    """Encrypt a key as JKS does, and return it in JKS's DER structure."""
     salt = block = b"s" * 20
     stream = b""
     while len(stream) < len(key):

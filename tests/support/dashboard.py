@@ -1,4 +1,4 @@
-"""The connectors' page over stores in memory, without Kafka and Spark."""
+"""The connectors page with stores in memory, without Kafka and Spark."""
 
 from __future__ import annotations
 

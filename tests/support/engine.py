@@ -71,7 +71,7 @@ class Commands:
 
 
 class Reports:
-    """A ``TaskReporter`` that keeps what it is told."""
+    """A ``TaskReporter`` that keeps the reports."""
 
     def __init__(self) -> None:
         self.states: list[State] = []
@@ -87,7 +87,7 @@ class Reports:
 
 
 class RunningTask:
-    """A task loop in a thread of its own. Use it as a context manager: it is told to stop at the end."""
+    """A task in a thread of its own. Use it as a context manager, which stops the task at the end."""
 
     def __init__(
         self,
@@ -133,6 +133,6 @@ class RunningTask:
 
 
 def spec_of(config: Mapping[str, str], worker: Mapping[str, str], *, task: int = 0, bounded: bool = False) -> TaskSpec:
-    """Return the spec of a task; it is a sink's if the config has topics."""
+    """Return the spec of a task: a sink task's if the config has topics."""
     sink = "topics" in config or "topics.regex" in config
     return TaskSpec(TaskId(config["name"], task), dict(config), WorkerConfig.of(worker), "test:8083", 1, sink, bounded=bounded)

@@ -1,7 +1,7 @@
-"""Connectors for the engine's tests, named in configs as ``support.engine_connectors.Scripted...Connector``.
+"""Scripted connectors for tests of tasks, in configs ``support.engine_connectors.Scripted...Connector``.
 
-A test sets a script under the connector's name: a source's items are what ``poll`` returns or raises, one after the other,
-and then nothing; a sink's are what ``put`` raises (None: it takes the records).
+A test sets a script under the connector's name: for a source, the results or errors of its ``poll`` calls, then None; for a
+sink, the errors of its ``put`` calls (None: the records are accepted).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SINK = "support.engine_connectors.ScriptedSinkConnector"
 
 @dataclass
 class Script:
-    """What a connector's tasks are to do, and what they did."""
+    """The results of a task's calls, and a record of the calls."""
 
     steps: list[Any] = field(default_factory=list)
     calls: list[tuple[Any, ...]] = field(default_factory=list)

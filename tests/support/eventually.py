@@ -1,4 +1,4 @@
-"""Waiting for conditions, never for time."""
+"""Waits for conditions instead of fixed times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-#: By how much every limit is stretched: `make test` runs much at once on machines that are shared.
+#: Factor for every time limit: `make test` runs tests in parallel on shared machines.
 PATIENCE = float(os.environ.get("SLUICEWAY_TEST_PATIENCE", "1"))
 
 

@@ -75,7 +75,7 @@ def exactly_once_worker(bootstrap: str, unique: Names) -> Worker:
 
 @contextmanager
 def opened_stores(worker: Worker) -> Iterator[Callable[[dict[str, str]], Any]]:
-    """Open the offset store that a task of a config gets."""
+    """Yield a function that opens a task's offset store; close the stores at the end."""
     with ExitStack() as stack:
 
         def opened(config: dict[str, str]) -> Store:

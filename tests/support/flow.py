@@ -1,4 +1,4 @@
-"""Lines that are written into a file without end, a file source that moves them into a topic, and when each arrived."""
+"""A file source under constant load, and the arrival times of its records."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Writer:
 
 
 class Arrivals:
-    """Reads a topic of one partition as it grows, in a thread; ``last`` is when the newest record came (monotonic seconds)."""
+    """Reads a topic with one partition in a thread; ``last`` is the newest record's arrival in monotonic seconds."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         Cluster(bootstrap).create(topic)
@@ -64,7 +64,7 @@ class Arrivals:
         return self.times[-1] if self.times else float("-inf")
 
     def first_after(self, moment: float, within: float) -> float:
-        """Wait for the first record that arrives after a moment; return when it did."""
+        """Wait for the first record after a time in monotonic seconds; return its arrival time."""
         found = eventually(lambda: self._after(moment), within=within, what="another record")
         return found[0]
 
@@ -77,7 +77,7 @@ class Arrivals:
 
 
 class Flow:
-    """One file source and what it moves. ``config`` are more keys of the connector."""
+    """A file source, the writer of its file and the reader of its topic. ``config`` has more keys of the connector."""
 
     def __init__(self, bootstrap: str, name: str, folder: Path, **config: str) -> None:
         self.name = name
@@ -88,7 +88,7 @@ class Flow:
         self.writer = Writer(file)
 
     def settle(self, within: float = 60) -> tuple[int, int]:
-        """End the writing and wait for the last line; return how many lines were lost and how many came twice or in disorder."""
+        """Stop the writer and wait for the last line; return the numbers of lost lines and of repeated or reordered ones."""
         self.writer.close()
         expected = [str(number) for number in range(self.writer.lines)]
         eventually(lambda: expected[-1] in self._lines()[-5000:], within=within, what=f"line {expected[-1]}")

@@ -1,4 +1,4 @@
-"""Ends what a test run has started once the run is gone, also by SIGKILL: a process that does nothing but wait for that."""
+"""Cleans up after a test run, even one killed with SIGKILL: a process that waits for the run's end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ getattr(importlib.import_module(module), name)(*arguments)
 
 
 class Guard:
-    """Calls a module's function, with texts as its arguments, when this process is gone or the guard is closed."""
+    """Calls a module's function with string arguments when this process has ended or the guard is closed."""
 
     def __init__(self, end: Callable[..., object], *arguments: object) -> None:
         tests = str(Path(__file__).parent.parent)
@@ -28,6 +28,6 @@ class Guard:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
     def close(self) -> None:
-        """Have the function called, and wait for its end. May be called more than once."""
+        """Call the function and wait until it returns. May be called more than once."""
         if self._process.poll() is None:
             self._process.communicate()  # closes its standard input

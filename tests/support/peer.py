@@ -1,4 +1,4 @@
-"""The real Kafka Connect 4.3.0 as a peer: compared with, handed work to, and taken over from."""
+"""Runs Kafka Connect 4.3.0 workers beside Sluiceway, for comparisons and handovers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ rootLogger.appenderRef.out.ref = out
 
 
 class _Peer:
-    """A Connect worker process with its REST address; use it as a context manager, so that it never stays behind."""
+    """A Connect worker process with its REST address. Use it as a context manager, which stops it."""
 
     def __init__(self, main_class: str, workdir: Path, worker: Mapping[str, str], connectors: Sequence[Path] = ()) -> None:
         self.workdir = workdir.absolute()
@@ -70,7 +70,7 @@ class _Peer:
         return self._process.status().pid
 
     def start(self, timeout: float = 90.0) -> None:
-        """Start the worker and wait until its REST interface serves requests that need the cluster."""
+        """Start the worker and wait until its REST API serves requests that need the cluster."""
         self._process.start()
         try:
             self._process.wait_until(lambda: rest_answers(self.rest), timeout)
@@ -79,11 +79,11 @@ class _Peer:
             raise
 
     def stop(self) -> None:
-        """Stop the worker as ``kill`` would, so that it commits its offsets, and wait until it is gone."""
+        """Stop the worker with SIGTERM, so that it commits its offsets, and wait until it has ended."""
         self._process.stop(timeout=60)
 
     def cpu_seconds(self) -> float:
-        """Return the processor time that the worker has used so far, user and system."""
+        """Return the worker's CPU time in seconds, user and system."""
         pid = self.pid
         if pid is None:
             msg = f"the worker does not run; its log: {self.log}"
@@ -110,7 +110,7 @@ class PeerDistributed(_Peer):
         for store, topic in zip(("config", "offset", "status"), topics, strict=True):
             worker |= {f"{store}.storage.topic": topic, f"{store}.storage.replication.factor": "1"}
         worker |= {"offset.storage.partitions": "5", "offset.flush.interval.ms": "1000"}
-        # Nobody else joins, so the group need not wait for a worker that left to come back.
+        # No other worker joins, so the group need not wait for a worker that left.
         worker |= {"scheduled.rebalance.max.delay.ms": "0"}
         super().__init__("org.apache.kafka.connect.cli.ConnectDistributed", workdir, worker | dict(extra or {}))
 
@@ -137,13 +137,13 @@ class PeerStandalone(_Peer):
 
 
 def write_properties(path: Path, properties: Mapping[str, str]) -> None:
-    """Write a .properties file for Java to read."""
+    """Write a Java .properties file."""
     lines = (f"{key}={value}".replace("\\", "\\\\") for key, value in properties.items())
     path.write_text("\n".join(lines) + "\n")
 
 
 def rest_answers(rest: str) -> bool:
-    """Say whether a Connect REST interface serves requests for connectors, not merely its own version."""
+    """Return True if a Connect REST API serves requests for connectors, not only its version."""
     with contextlib.suppress(httpx.HTTPError):
         return httpx.get(f"{rest}/connectors", timeout=5).status_code == httpx.codes.OK
     return False
@@ -165,7 +165,7 @@ def get_config(rest: str, name: str) -> dict[str, str]:
 
 
 def get_status(rest: str, name: str) -> dict[str, Any]:
-    """Return a connector's status as REST tells it."""
+    """Return a connector's status from the REST API."""
     return _call("GET", f"{rest}/connectors/{name}/status")
 
 
@@ -199,13 +199,13 @@ def states(rest: str, name: str) -> list[str]:
 
 
 def wait_for_state(rest: str, name: str, state: str, tasks: int = 1, within: float = 60.0) -> None:
-    """Wait until the connector and exactly so many tasks are in a state."""
+    """Wait until the connector and exactly ``tasks`` tasks are in a state."""
     wanted = [state] * (tasks + 1)
     eventually(lambda: states(rest, name) == wanted, within=within, what=f"{name} {state}")
 
 
 def _call(method: str, url: str, body: object = None) -> Any:
-    # A worker answers 409 while its group is being rebalanced; that is its way of saying "soon".
+    # A worker returns 409 during a rebalance of its group, which ends.
     deadline = time.monotonic() + 30
     while True:
         response = httpx.request(method, url, json=body, timeout=60)

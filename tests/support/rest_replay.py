@@ -1,4 +1,4 @@
-"""The REST app over stores in memory, with the driver's part played by hand, for recorded requests to be put to."""
+"""The REST app with stores in memory for recorded requests; tests write the driver's statuses."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Connect:
         return self.groups
 
     def make(self, name: str, config: Mapping[str, str], state: State, tasks: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Make a connector in this state, with statuses as its driver would write them."""
+        """Create a connector in this state, with the statuses that its driver would write."""
         at_rest = state in (State.PAUSED, State.STOPPED)
         self.herder.create(name, dict(config), TargetState(state.value) if at_rest else None)
         self.config.put_task_configs(name, [task.get("config", {}) for task in tasks])

@@ -1,7 +1,7 @@
-"""A Schema Registry over HTTP for tests: what the REST API promises, kept in memory.
+"""A Schema Registry with HTTP API for tests, in memory.
 
-Subjects, versions, global ids, references, look-up, deletion, compatibility of Avro schemas (BACKWARD, FORWARD, FULL, NONE),
-basic authentication, and Confluent's error codes. ``requests`` tells what was asked; ``fail`` makes it answer with an error.
+Supports subjects, versions, global ids, references, lookup, deletion, compatibility of Avro schemas (BACKWARD, FORWARD, FULL,
+NONE), basic authentication, and Confluent's error codes. ``requests`` lists the requests; ``fail`` makes the next ones fail.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEVELS = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSIT
 
 
 class RegistryError(Exception):
-    """An answer other than 200."""
+    """A response other than 200."""
 
     def __init__(self, status: int, code: int, message: str) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class RegistryError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """A schema as it was registered; equal ones share an id."""
+    """A registered schema; equal ones share an id."""
 
     kind: str
     canonical: str
@@ -39,7 +39,7 @@ class Entry:
     references: tuple[tuple[str, str, int], ...] = ()
 
     def body(self) -> dict[str, Any]:
-        """Return it as the API shows it: Avro is the type that goes without saying."""
+        """Return the API's representation, which omits the type AVRO."""
         shown: dict[str, Any] = {"schema": self.text}
         if self.kind != "AVRO":
             shown["schemaType"] = self.kind
@@ -50,7 +50,7 @@ class Entry:
 
 @dataclass
 class Registry:
-    """The registry's contents and its behaviour, without HTTP."""
+    """The registry's contents and behavior, without HTTP."""
 
     user_info: str | None = None
     ids: dict[Entry, int] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Registry:
     url: str = ""
 
     def fail(self, status: int, times: int = 1, code: int | None = None) -> None:
-        """Answer the next requests with an error."""
+        """Respond to the next requests with an error."""
         self.failures += [(status, code or status)] * times
 
     def register(self, subject: str, schema: str | dict[str, Any], kind: str = "AVRO") -> int:
@@ -71,7 +71,7 @@ class Registry:
         return int(self.handle("POST", f"/subjects/{subject}/versions", {"schema": text, "schemaType": kind})["id"])
 
     def handle(self, method: str, path: str, body: dict[str, Any]) -> Any:
-        """Answer one request; raises RegistryError."""
+        """Handle one request; raises RegistryError."""
         parts = [unquote(part) for part in path.strip("/").split("/")]
         match (method, *parts):
             case ("GET", "subjects"):
@@ -167,7 +167,7 @@ class Registry:
 
 
 def canonical(kind: str, text: str, has_references: bool) -> str:
-    """Return a schema so that equal ones compare equal; raises for one that is not valid."""
+    """Return a canonical form, in which equal schemas are equal; raises for an invalid schema."""
     if kind == "PROTOBUF":
         from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
@@ -187,7 +187,7 @@ def canonical(kind: str, text: str, has_references: bool) -> str:
 
 
 def compatible(new: Entry, old: Entry, level: str) -> bool:
-    """Whether the new schema may follow the old one; other types than Avro always may."""
+    """Return True if the new schema is compatible with the old one; types other than Avro always are."""
     if new.kind != old.kind:
         return False
     if level == "NONE" or new.kind != "AVRO" or new.references or old.references:
@@ -210,7 +210,7 @@ _PROMOTIONS = {
 
 
 def can_read(reader: Any, writer: Any) -> bool:
-    """Avro's schema resolution, for schemas that write every type out where they use it."""
+    """Return True if Avro's schema resolution succeeds, for schemas without named references."""
     if isinstance(writer, list):
         return all(can_read(reader, branch) for branch in writer)
     if isinstance(reader, list):
@@ -276,7 +276,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def schema_registry(user_info: str | None = None, pem: Path | None = None) -> Iterator[Registry]:
-    """Run a registry on a free port of this machine, over TLS with a certificate and key in PEM; ``url`` says where."""
+    """Run a registry on a free port of this machine, with TLS if ``pem`` (certificate and key) is given."""
     registry = Registry(user_info=user_info)
     handler = type("Handler", (_Handler,), {"registry": registry, "lock": threading.Lock()})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)

@@ -1,4 +1,4 @@
-"""A real Spark standalone cluster of one master and one worker, from the pyspark package."""
+"""A Spark standalone cluster with one master and one worker, from the pyspark package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sluiceway.stack.process import BackgroundProcess
 
 
 def spark_home() -> Path:
-    """Return the folder of the installed pyspark package, which is a whole Spark distribution."""
+    """Return the folder of the installed pyspark package, a complete Spark distribution."""
     spec = importlib.util.find_spec("pyspark")
     assert spec is not None
     assert spec.submodule_search_locations
@@ -20,7 +20,7 @@ def spark_home() -> Path:
 
 
 class SparkCluster:
-    """Starts master and worker; executors are the worker's children and end with it."""
+    """Starts master and worker. Executors are the worker's child processes and end with it."""
 
     def __init__(self, folder: Path, *, cores: int = 4, memory: str = "2g") -> None:
         self._port = free_port()
@@ -81,7 +81,7 @@ class SparkCluster:
         self._master.stop()
 
     def executor_pids(self) -> list[int]:
-        """Return the executors' process numbers: the worker's children."""
+        """Return the process ids of the executors, the worker's child processes."""
         import psutil
 
         worker = self._worker.status().pid

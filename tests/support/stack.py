@@ -20,16 +20,16 @@ from support.eventually import eventually
 from support.guard import Guard
 from support.postgres import PostgresServer
 
-#: How long a Spark application and its DAG may take to get going on a small busy machine, in seconds.
+#: Time limit in seconds for the start of a Spark application and its DAG on a small busy machine.
 START = 120.0
 
 
 class RunningStack:
-    """The stack, its two REST APIs, and a look at its processes.
+    """A running stack, its two REST APIs and its processes.
 
     Args:
         home: the stack's folder.
-        postgres: whether Airflow's database is a PostgreSQL of the stack's own, instead of SQLite.
+        postgres: True for a PostgreSQL of the stack as Airflow's database, instead of SQLite.
         settings: settings of Airflow, as ``SECTION__OPTION``.
         running: the addresses of a stack that runs already; it is neither started nor ended here.
     """
@@ -60,7 +60,7 @@ class RunningStack:
 
     @property
     def database(self) -> PostgresServer:
-        """Airflow's database, where it is PostgreSQL."""
+        """Airflow's PostgreSQL database."""
         assert self._database is not None
         return self._database
 
@@ -69,7 +69,7 @@ class RunningStack:
         return self.addresses
 
     def _explain(self, response: httpx.Response) -> None:
-        """Print why Airflow's API server failed: its answer says nothing, its log does."""
+        """Print the API server's log after a server error, because the response has no cause."""
         if response.is_server_error:
             log = (self.home / "airflow-api-server.log").read_text(errors="replace")
             print(f"{response.request.method} {response.url}: {response.read()!r}", log[-6000:], sep="\n", file=sys.stderr)
@@ -88,19 +88,19 @@ class RunningStack:
             self._database.close()
 
     def airflow_environment(self) -> dict[str, str]:
-        """Return the variables with which a command of Airflow's belongs to this stack."""
+        """Return the environment variables for commands of this stack's Airflow."""
         home = self.home / "airflow"
         return LocalAirflow(home, self.home, Path(self.addresses.worker_file), self.addresses.ports, self.settings).environment()
 
     def await_class_archive(self) -> None:
-        """Wait until what makes drivers start sooner has been made."""
+        """Wait until the JVM's class data archive, which speeds up drivers, is written."""
         process = BackgroundProcess("class-archive", [], self.home)
         eventually(lambda: not process.is_running(), within=600, what="the class archive")
 
     # Connectors.
 
     def states(self, name: str) -> tuple[str, ...]:
-        """Return the connector's state and its tasks'; empty if there is no such connector."""
+        """Return the states of the connector and its tasks; empty if the connector does not exist."""
         try:
             status = self.connect.status(name)
         except RestError:
@@ -114,7 +114,7 @@ class RunningStack:
         eventually(lambda: self.states(name) == states or None, within=within, what=f"{name} {states}, is {self.states(name)}")
 
     def driver(self, name: str) -> psutil.Process | None:
-        """Return the connector's Python driver, if one lives."""
+        """Return the connector's Python driver process, None if there is none."""
         for process in leftovers.marked(self.home):
             if is_python_of(process, "driver_app.py") and name in process.cmdline():
                 return process
@@ -138,7 +138,7 @@ class RunningStack:
         self.airflow.patch(f"/dags/{dag_id}", json={"is_paused": paused}).raise_for_status()
 
     def task_states(self, dag_id: str) -> list[str]:
-        """Return the states of all task instances of a DAG, the newest run's last."""
+        """Return the states of all task instances of a DAG, oldest run first."""
         answer = self.airflow.get(f"/dags/{dag_id}/dagRuns/~/taskInstances", params={"order_by": "run_after"})
         return [str(each["state"]) for each in answer.json().get("task_instances", ())]
 
@@ -148,5 +148,5 @@ def _say(line: str) -> None:
 
 
 def end(home: str) -> None:
-    """End a stack, from any process."""
+    """Stop a stack, from any process."""
     down(lambda line: None, home=Path(home))

@@ -1,4 +1,4 @@
-"""The ways in which people pause and resume a connector, and how soon its records stop and flow again."""
+"""The ways to pause and resume a connector, and measurements of their latency."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.flow import Flow
 from support.stack import RunningStack
 
 PAUSE_LIMIT, RESUME_LIMIT = 3.0, 10.0  # seconds
-_QUIET_SECONDS = 1.0  # with no record, after which records have stopped
+_QUIET_SECONDS = 1.0  # without a record, after which the connector counts as paused
 _PATIENCE = 180.0
 
 Press = Callable[[RunningStack, str, bool], float]
@@ -30,7 +30,7 @@ def _patch(stack: RunningStack, name: str, paused: bool) -> float:
 
 
 def _button(stack: RunningStack, name: str, paused: bool) -> float:
-    """Send what the buttons of the page in Airflow's UI send."""
+    """Send the request of the buttons in Airflow's UI."""
     asked = time.monotonic()
     url = f"{stack.addresses.airflow}/sluiceway/connectors/{name}/{'pause' if paused else 'resume'}"
     httpx.put(url, headers={"Accept": "application/json"}, timeout=30).raise_for_status()
@@ -44,7 +44,7 @@ def _rest(stack: RunningStack, name: str, paused: bool) -> float:
 
 
 def _airflow(stack: RunningStack, name: str, paused: bool) -> float:
-    """Run ``airflow dags pause``. Asked for when the flag is set: before that the command imports Airflow for seconds."""
+    """Run ``airflow dags pause``. The time counts from the flag's change, because importing Airflow takes seconds."""
     command = [sys.executable, "-m", "airflow", "dags", "pause" if paused else "unpause", "--yes", name]
     environment = {**os.environ, **stack.airflow_environment()}
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -73,7 +73,7 @@ WAYS: Mapping[str, Press] = {
 
 @dataclass(frozen=True)
 class Round:
-    """One pause and one resume: how each was asked for, and the seconds until records stopped and until they flowed."""
+    """One pause and one resume: how each was requested, and the seconds until records stopped and flowed again."""
 
     paused_by: str
     stopped: float
@@ -97,7 +97,7 @@ class Round:
 
 
 def play(stack: RunningStack, flow: Flow, pause: str, resume: str, rest: float = 0.0) -> Round:
-    """Pause in one way and resume in another, once records flow; the pause lasts ``rest`` seconds longer than it must."""
+    """Pause in one way and resume in another, once records flow; the pause lasts ``rest`` seconds longer than needed."""
     name = flow.name
     flow.arrivals.first_after(time.monotonic(), _PATIENCE)
     asked = WAYS[pause](stack, name, True)
@@ -119,7 +119,7 @@ def play(stack: RunningStack, flow: Flow, pause: str, resume: str, rest: float =
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table with a header, its columns as wide as they must be."""
+    """Return a table with a header and aligned columns."""
     lines = [list(headings), *map(list, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])

@@ -1,4 +1,4 @@
-"""For tests of exactly-once sources: a connector that says where its transactions end, tasks to kill, and what readers see."""
+"""Helpers for exactly-once sources: a connector with its own transaction boundaries, tasks in processes, and readers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ FIBONACCI = "support.transactions.FibonacciSourceConnector"
 
 
 class FibonacciSourceTask(SourceTask):
-    """Counts up to ``records.max`` in batches of ten. Transactions have 1, 2, 3, 5, 8, ... records; every second is aborted.
+    """Counts up to ``records.max`` in batches of ten. Transactions have 1, 2, 3, 5, 8, ... records; every other one is aborted.
 
-    ``by.batch`` true makes each batch one of these transactions, ended by a request for the batch.
+    With ``by.batch`` true, each batch is one of these transactions, ended by a request for the batch.
     """
 
     def start(self, config: Mapping[str, str]) -> None:
@@ -53,7 +53,7 @@ class FibonacciSourceTask(SourceTask):
 
 
 def fibonacci_transaction(number: int) -> tuple[bool, int]:
-    """Return whether the transaction that holds a number is kept, and the first number behind it."""
+    """Return True if the transaction with a number is committed, and the first number after the transaction."""
     kept, first, size, following = True, 0, 1, 2
     while number >= first + size:
         kept, first, size, following = not kept, first + size, following, size + following
@@ -77,7 +77,7 @@ class FibonacciSourceConnector(SourceConnector):
 
 
 def seen(bootstrap: str, topic: str, *, committed: bool = True, partition: int = 0) -> list[Message]:
-    """Return a topic's records as a reader gets them, to the end that it has now."""
+    """Return a partition's records up to its current end, by default only committed ones."""
     reader = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -104,7 +104,7 @@ def seen(bootstrap: str, topic: str, *, committed: bool = True, partition: int =
 
 
 def run_task(config: dict[str, str], worker: dict[str, str], bounded: bool) -> None:
-    """What the process of ``task_process`` does."""
+    """Run a task until it ends; the entry point of ``TaskProcess``."""
     store = open_source_offsets(WorkerConfig.of(worker), config)
     store.start()
     with RunningTask(config, worker, offsets=store, bounded=bounded) as task:
@@ -113,7 +113,7 @@ def run_task(config: dict[str, str], worker: dict[str, str], bounded: bool) -> N
 
 @contextmanager
 def task_process(config: dict[str, str], worker: dict[str, str], *, bounded: bool = False) -> Iterator[TaskProcess]:
-    """Run a task in a process of its own, which is killed at the end if it still lives."""
+    """Run a task in a process of its own, and kill the process at the end if it still runs."""
     process = TaskProcess(config, worker, bounded)
     try:
         yield process
@@ -123,7 +123,7 @@ def task_process(config: dict[str, str], worker: dict[str, str], *, bounded: boo
 
 class TaskProcess:
     def __init__(self, config: dict[str, str], worker: dict[str, str], bounded: bool) -> None:
-        # Not a fork: that would take a client's threads away from it.
+        # Not a fork: the child would lack the Kafka clients' threads.
         self._process = multiprocessing.get_context("spawn").Process(target=run_task, args=(config, worker, bounded), daemon=True)
         self._process.start()
 
@@ -138,6 +138,6 @@ class TaskProcess:
         os.kill(self._process.pid or 0, signal.SIGCONT)
 
     def join(self, within: float) -> bool:
-        """Wait for the task to end by itself; whether it did."""
+        """Wait until the task ends by itself; return True if it has."""
         self._process.join(within)
         return not self._process.is_alive()

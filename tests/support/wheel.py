@@ -1,4 +1,4 @@
-"""The wheel, built from no more than what docker/Dockerfile.dockerignore lets through."""
+"""Builds the wheel from the files that docker/Dockerfile.dockerignore allows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def build_context(target: Path) -> Path:
-    """Copy what an image is built from into ``target``, and return that."""
+    """Copy the images' build context to ``target``, and return ``target``."""
     lines = (ROOT / "docker" / "Dockerfile.dockerignore").read_text().splitlines()
     for path in (line[1:] for line in lines if line.startswith("!")):
         (target / path).parent.mkdir(parents=True, exist_ok=True)

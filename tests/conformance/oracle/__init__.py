@@ -1,1 +1,1 @@
-"""Asks the real Kafka Connect 4.3.0 new questions, for comparison (needs Java; the tests do not use it)."""
+"""Compares Sluiceway with Kafka Connect 4.3.0 on generated vectors (needs Java; not run by the tests)."""

@@ -1,4 +1,4 @@
-"""Asks Kafka Connect's own classes: questions in the vectors' form in, their answers out.
+"""Runs questions in the vectors' format through Kafka Connect's own classes.
 
 Run: python tests/conformance/oracle/ask.py < questions.jsonl > vectors.jsonl
 
@@ -21,12 +21,12 @@ from sluiceway.stack.broker import KAFKA_VERSION
 
 HERE = Path(__file__).parent
 PARTS = ("api", "runtime", "json", "transforms", "file", "mirror")
-# The recorded answers were given by a JVM like this one.
+# The same JVM settings as for the recorded results.
 JVM = ["-Xmx800m", "-XX:+UseSerialGC", "-Duser.timezone=UTC", "-Duser.language=en", "-Duser.country=US"]
 
 
 def ask(questions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the questions with ``expect``, Connect's answer; those that cannot be put to Connect are left out."""
+    """Return the questions with ``expect``, Connect's result, without those that Connect cannot run."""
     text = "\n".join(json.dumps(question) for question in questions)
     java = str(find_java().executable)
     jars = maven.resolve([f"org.apache.kafka:connect-{part}:{KAFKA_VERSION}" for part in PARTS], title="Kafka Connect")

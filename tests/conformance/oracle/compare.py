@@ -1,9 +1,9 @@
-"""Asks Kafka Connect and Sluiceway the same new questions, and tells where they differ.
+"""Runs generated questions through Kafka Connect and Sluiceway, and prints the differences.
 
 Run: python tests/conformance/oracle/compare.py --seed 1 --count 2000
 
-Prints each class of difference with how often it was seen and one question of it, then the rate. The exit code is 1 if
-more than 0.5 % differ. ``--keep FILE`` writes the questions that differ, with Connect's answers, as vectors.
+Prints each class of difference with its count and an example, then the rate. The exit code is 1 if more than 0.5 % differ.
+``--keep FILE`` writes the questions that differ as vectors with Connect's results.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _message(expect: Json) -> str:
     return str(expect.get("error", {}).get("message"))
 
 
-#: Where Sluiceway does not want to answer the same, by reason.
+#: Deliberate differences, by reason.
 DELIBERATE: dict[str, Callable[[Json, Json], bool]] = {
     "bytes in a text are Java's identity hash, another one in each run": lambda expect, _ours: (
         b"[B@" in base64.b64decode(expect.get("bytes") or "").replace(b"\0", b"")
@@ -45,7 +45,7 @@ DELIBERATE: dict[str, Callable[[Json, Json], bool]] = {
 
 
 def differences(vectors: list[Json], level: str) -> list[tuple[Json, list[str]]]:
-    """Return the vectors that Sluiceway answers in another way, with what differs."""
+    """Return the vectors with different results, and the differences."""
     found = []
     for vector in vectors:
         ours = answer(vector)
@@ -61,7 +61,7 @@ def differences(vectors: list[Json], level: str) -> list[tuple[Json, list[str]]]
 
 
 def class_of(vector: Json, unlike: list[str]) -> str:
-    """Return what differences of one cause have in common: the part asked and the text without its numbers and names."""
+    """Return a key for differences of one cause: the kind of vector, and the text without numbers and names."""
     parts = [str(option).rsplit(".", 1)[-1] for name, option in vector.get("config", {}).items() if name.endswith(".type")]
     asked = "+".join(sorted(set(parts))[:2]) if vector["kind"] == "transform" else vector["category"]
     return f"{asked}: {re.sub(r'[0-9]+|(?<=: ).{120,}', '#', unlike[0])[:160]}"

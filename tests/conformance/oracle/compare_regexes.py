@@ -63,7 +63,7 @@ def java_answers(questions: list[Question]) -> list[str]:
 
 
 def own_answer(question: Question) -> str:
-    """Return our answer to a question, in the form of Java's."""
+    """Return our result for a question, in the format of Java's."""
     pattern, text, replacement = question
     try:
         regex = compile_java(pattern)
@@ -73,7 +73,7 @@ def own_answer(question: Question) -> str:
 
 
 def main(count: int = 20_000, seed: int = 1) -> None:
-    """Ask both and print where they differ."""
+    """Run both and print the differences."""
     source = random.Random(seed)  # noqa: S311 (no secret)
     questions = [
         (random_pattern(source), "".join(source.choices(CHARACTERS, k=source.randrange(5))), source.choice(REPLACEMENTS))

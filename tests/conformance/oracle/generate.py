@@ -1,4 +1,4 @@
-"""Makes new questions like the recorded ones, the same for the same seed.
+"""Generates questions like the recorded ones; a seed always gives the same questions.
 
 Run: python tests/conformance/oracle/generate.py --seed 1 --count 1000 > questions.jsonl
 """
@@ -30,7 +30,7 @@ KINDS = {
 
 
 def generate(seed: int, count: int, kinds: Sequence[str] = tuple(KINDS)) -> Iterator[Json]:
-    """Yield so many questions of the given kinds, each with an id of its own."""
+    """Yield ``count`` distinct questions of the given kinds, each with its own id."""
     random = Random(seed)  # noqa: S311 (the same again for the same seed)
     recorded = [json.loads(line) for line in RECORDED.read_text(encoding="utf-8").split("\n") if line]
     public = {kind: [vector for vector in recorded if vector["kind"] == kind] for kind in KINDS}
@@ -45,7 +45,7 @@ def generate(seed: int, count: int, kinds: Sequence[str] = tuple(KINDS)) -> Iter
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the options that both commands have."""
+    """Return a parser with the options of both commands."""
     made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("--seed", type=int, default=1)
     made.add_argument("--count", type=int, default=1000)

@@ -1,4 +1,4 @@
-"""Makes questions about validation: connector configs with options dropped, garbled and added."""
+"""Generates questions about validation: connector configs with missing, invalid and additional options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes questions about converters: data to be written, and bytes and texts to be read, whole, mutated and broken."""
+"""Generates questions about converters: data to serialize, and bytes to deserialize: valid, mutated and truncated."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _json_to(random: Random, public: list[Json]) -> Json:
 
 
 def json_schema(random: Random, schema: Json) -> Json:
-    """Return a schema as JsonConverter reads it: defaults of some types are written in another way than in vectors."""
+    """Return a schema in JsonConverter's format, whose defaults of some types differ from the vectors' format."""
     made = {name: part for name, part in schema.items() if name != "default"}
     if "default" in schema:
         made["default"] = _json_payload(random, schema, schema["default"])
@@ -187,7 +187,7 @@ def _any_json(random: Random) -> Json:
 
 
 def _mutated(random: Random, base: Json) -> Json:
-    """Return JSON with one node changed, dropped, doubled or added."""
+    """Return JSON with one node changed, removed, duplicated or added."""
     if not isinstance(base, (dict, list)) or not base or maybe(random, 0.15):
         return _any_json(random)
     if isinstance(base, list):
@@ -219,7 +219,7 @@ def _mutated(random: Random, base: Json) -> Json:
 
 
 def _scratched(random: Random, text: str) -> str:
-    """Return a text with a few characters lost, added or put elsewhere."""
+    """Return a text with a few characters removed, added or moved."""
     for _ in range(random.choice([1, 1, 2])):
         index = random.randint(0, len(text))
         piece = random.choice(

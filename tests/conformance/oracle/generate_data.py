@@ -76,7 +76,7 @@ def schema(random: Random, depth: int = 2, *, kind: str | None = None) -> Json:
         made = {"type": "array", "items": schema(random, depth - 1)}
     else:
         keys = {"type": "string"} if maybe(random, 0.75) else scalar_schema(random)
-        if keys["type"] == "bytes":  # byte arrays make no usable keys
+        if keys["type"] == "bytes":  # byte arrays cannot be map keys
             keys = {"type": "int32"}
         made = {"type": "map", "keys": {**keys, "optional": False}, "values": schema(random, depth - 1)}
     made["optional"] = maybe(random, 0.45)
@@ -94,7 +94,7 @@ def schema(random: Random, depth: int = 2, *, kind: str | None = None) -> Json:
 
 
 def value(random: Random, node: Json) -> Json:
-    """Return a payload for a schema; null only where that is allowed."""
+    """Return a payload for a schema; null only where the schema allows it."""
     if (node.get("optional") or "default" in node) and maybe(random, 0.2):
         return None
     kind, name = node["type"], node.get("name") or ""
@@ -220,7 +220,7 @@ def data(random: Random, name: str = "payload", *, kind: str | None = None) -> J
 
 
 def other_struct(random: Random, name: str) -> Json:
-    """Return a struct whose own schema is not quite the one that comes with it."""
+    """Return a struct whose schema differs from the record's."""
     own = schema(random, kind="struct")
     given = {**own, "fields": list(own["fields"])}
     change = random.choice(["less", "more", "optional", "name", "type", "order"])

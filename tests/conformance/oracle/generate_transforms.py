@@ -1,4 +1,4 @@
-"""Makes questions about chains: records through one to four transforms with options that often name the record's fields."""
+"""Generates questions about chains: records and one to four transforms, whose options often name the record's fields."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _FORMATS = [
 
 
 class Fields:
-    """Knows the names in one side of a record, top level and nested."""
+    """The field names of a record's key or value, top level and nested."""
 
     def __init__(self, random: Random, node: Json) -> None:
         self.random = random
@@ -102,7 +102,7 @@ def _map_paths(node: Json, above: tuple[str, ...]) -> Any:
 
 
 def _some_of(random: Random, **options: Callable[[], str]) -> Options:
-    """Take each option with even chance; a trailing underscore makes it nearly sure, dots are written as double underscores."""
+    """Take each option with even probability, those with a trailing underscore almost always; double underscores become dots."""
     taken = {}
     for name, make in options.items():
         if maybe(random, 0.97 if name.endswith("_") else 0.35):
@@ -297,7 +297,7 @@ _SIDED = (
     "HeaderFrom",
     "SetSchemaMetadata",
 )
-# Those with more to get wrong are asked more often.
+# More complex transforms get more questions.
 _CHOICES = [
     *_OPTIONS,
     "Cast",
@@ -320,7 +320,7 @@ def _predicates(random: Random) -> dict[str, Options]:
 
 
 def question(random: Random, public: list[Json]) -> Json:
-    """Return a new question about a chain, made from nothing or from a public one."""
+    """Return a question about a chain: new, or derived from a public one."""
     record = data.record(random) if maybe(random, 0.75) else random.choice(public)["record"]
     if maybe(random, 0.05):
         record = {**record, "key": record["value"], "value": record["key"]}
@@ -352,7 +352,7 @@ def _stage(random: Random, alias: str, record: Json, *, lonely: bool) -> Options
 
 
 def _borrowed(random: Random, public: list[Json]) -> Options:
-    """Return a public question's config with an option or two changed."""
+    """Return a public question's config with one or two options changed."""
     config = dict(random.choice(public)["config"])
     others = random.choice(public)["config"]
     for name in list(config):

@@ -1,1 +1,1 @@
-"""Injects faults for real and says what came of them."""
+"""Injects faults into real processes and records the results."""

@@ -1,4 +1,4 @@
-"""A verifiable source that a real Airflow runs, and what can be done to the processes around it."""
+"""A verifiable source on a real Airflow, and faults of Airflow's processes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from support.faults.rows import Row
 from support.faults.world import SOURCE, Progress
 from support.stack import START, RunningStack
 
-RATE = 100  # records per second: Airflow takes both processors
+RATE = 100  # records per second; Airflow uses both cores
 FLUSH_SECONDS = 10.0  # the stack's offset.flush.interval.ms
 BATCH = int(RATE * (FLUSH_SECONDS + 5))
 AT_LEAST_ONCE = "0 lost, at most one batch repeated"
 
 
 class Job:
-    """One verifiable source, its DAG and what it writes."""
+    """A verifiable source, its DAG and its topic."""
 
     def __init__(self, stack: RunningStack, name: str) -> None:
         self.stack = stack
@@ -63,7 +63,7 @@ class Job:
         return str(answer.json()["dag_runs"][0]["dag_run_id"])
 
     def judge(self, row: Row, faults: int = 1) -> None:
-        """Pause, so that the stored offset is that of the last record, and judge the topic; ``faults`` may repeat a batch."""
+        """Pause, so that the stored offset is the last record's, and check the topic; each of ``faults`` may repeat a batch."""
         self.stack.connect.pause(self.name)
         self.stack.await_states(self.name, "PAUSED", "PAUSED", within=60)
         eventually(lambda: not self.drivers(), within=40, what="the end of the driver")
@@ -82,7 +82,7 @@ class Job:
 
 
 def kill(stack: RunningStack, component: str) -> None:
-    """End one of Airflow's components with SIGKILL, its children not."""
+    """Kill one of Airflow's components with SIGKILL, but not its child processes."""
     pid = airflow_process(component, stack.home).status().pid
     assert pid is not None
     process = psutil.Process(pid)
@@ -91,7 +91,7 @@ def kill(stack: RunningStack, component: str) -> None:
 
 
 def gone(process: psutil.Process, within: float) -> float:
-    """Wait for a process to end, and return the seconds that it took."""
+    """Wait until a process ends, and return the seconds that this took."""
     started = time.monotonic()
     eventually(
         lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, within=within, what=f"the end of {process}"

@@ -1,4 +1,4 @@
-"""A broker of a test's own that clients reach through a proxy, and that can be stopped, killed and frozen."""
+"""A broker behind a TCP proxy that a test can stop, kill and freeze."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _HOST = "127.0.0.1"
 
 
 class FaultyBroker(EmbeddedBroker):
-    """Advertises the proxy's port, so that every client's connection goes through it; the broker's own do not.
+    """Advertises the proxy's port to clients; the broker's connections to itself bypass the proxy.
 
-    ``address`` is what clients are given. Data and ports stay the same over stops, kills and starts.
+    ``address`` is the clients' bootstrap server. Data and ports survive stops, kills and starts.
     """
 
     def __init__(self, state_dir: Path, properties: Mapping[str, str] | None = None) -> None:
@@ -32,7 +32,7 @@ class FaultyBroker(EmbeddedBroker):
         return f"{_HOST}:{self.proxy.port}"
 
     def kill(self) -> None:
-        """End the broker with SIGKILL and wait until it is gone; ``start`` brings it back on the same data."""
+        """Kill the broker with SIGKILL and wait until it has ended; ``start`` restarts it with the same data."""
         process = self._process_now()
         process.kill()
         process.wait(30)
@@ -44,7 +44,7 @@ class FaultyBroker(EmbeddedBroker):
         self._process_now().send_signal(signal.SIGCONT)
 
     def close(self) -> None:
-        """Stop the broker and the proxy for good."""
+        """Stop the broker and the proxy."""
         self.stop(5)
         self.proxy.close()
 

@@ -1,4 +1,4 @@
-"""A look at a broker's topics and groups from outside, and changes that somebody else makes to them."""
+"""Reads and changes a broker's topics and consumer groups, independently of the code under test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Bytes = bytes | str | None
 
 
 class StoredRecord(NamedTuple):
-    """A record as it stands in a topic; ``timestamp`` in milliseconds since the epoch, -1 for none."""
+    """A record in a topic; ``timestamp`` is in milliseconds since the epoch, -1 for none."""
 
     partition: int
     offset: int
@@ -39,7 +39,7 @@ class StoredRecord(NamedTuple):
 
     @property
     def content(self) -> tuple[object, ...]:
-        """All but where it stands."""
+        """All parts except partition and offset."""
         return self.key, self.value, self.headers, self.timestamp
 
     def header(self, name: str) -> str | None:
@@ -48,29 +48,29 @@ class StoredRecord(NamedTuple):
 
 
 def _stored(message: Message) -> StoredRecord:
-    """Return a consumed message, one without an error, as a value."""
+    """Convert a consumed message without an error."""
     kind, timestamp = message.timestamp()
-    headers: Any = message.headers() or ()  # a dictionary only where a caller made the message of one
+    headers: Any = message.headers() or ()  # a consumed message's headers are a list, never a dictionary
     return StoredRecord(
         message.partition() or 0, message.offset() or 0, message.key(), message.value(), tuple(headers), timestamp if kind else -1
     )
 
 
 class Cluster:
-    """Blocks until the broker has done what it is told."""
+    """A client of one broker. Every method blocks until the broker has completed the request."""
 
     def __init__(self, address: str) -> None:
         self._address = address
         self._admin = AdminClient({"bootstrap.servers": address})
 
     def create(self, topic: str, partitions: int = 1, **settings: str) -> str:
-        """Create a topic and return its name; ``cleanup_policy`` is a setting's name in Python."""
+        """Create a topic and return its name; settings have underscores for dots."""
         config = {name.replace("_", "."): value for name, value in settings.items()}
         self._admin.create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result(_REQUEST_SECONDS)
         return topic
 
     def delete(self, topic: str) -> None:
-        """Delete a topic and wait until it is gone."""
+        """Delete a topic and wait until metadata does not list it."""
         self._admin.delete_topics([topic])[topic].result(_REQUEST_SECONDS)
         eventually(lambda: topic not in self.topics(), what=f"{topic} gone")
 
@@ -78,7 +78,7 @@ class Cluster:
         return set(self._admin.list_topics(timeout=_REQUEST_SECONDS).topics)
 
     def set(self, topic: str, **settings: str) -> None:
-        """Change settings of a topic."""
+        """Change settings of a topic; their names have underscores for dots."""
         entries = [
             ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
             for name, value in settings.items()
@@ -92,7 +92,7 @@ class Cluster:
         self._admin.delete_records([place])[place].result(_REQUEST_SECONDS)
 
     def send(self, topic: str, records: Iterable[tuple[Bytes, Bytes]], partition: int | None = None) -> None:
-        """Write keys and values, partitioned by key as Java clients do unless a partition is named."""
+        """Produce keys and values to a partition; by default, keys are partitioned like Java clients do."""
         producer = Producer({"bootstrap.servers": self._address, "partitioner": "murmur2_random", "enable.idempotence": True})
         for key, value in records:
             while True:
@@ -104,7 +104,7 @@ class Cluster:
         assert producer.flush(_REQUEST_SECONDS) == 0, f"{topic} did not take all records"
 
     def messages(self, topic: str) -> list[StoredRecord]:
-        """Return a topic's committed records, partition by partition, up to the ends that it has now."""
+        """Return a topic's committed records up to its current end offsets, in the order of partition and offset."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self._address,
@@ -132,36 +132,36 @@ class Cluster:
         return sorted(found, key=lambda told: (told.partition, told.offset))
 
     def end(self, topic: str) -> int:
-        """Return the offset behind the last record of a topic of one partition."""
+        """Return the end offset of a topic with one partition."""
         place = TopicPartition(topic, 0)
         return int(self._admin.list_offsets({place: OffsetSpec.latest()})[place].result(_REQUEST_SECONDS).offset)
 
     def grown(self, topic: str, records: int, driver: BackgroundProcess, within: float = 120.0) -> None:
-        """Wait until a topic of one partition has so many more records than now; ``driver`` is to live on meanwhile."""
+        """Wait until a topic with one partition has ``records`` more records; fail if ``driver`` ends."""
         before = self.end(topic)
 
         def longer() -> bool:
             assert driver.is_running(), f"{driver.name} has ended\n{driver.log_tail(30)}"
-            time.sleep(0.2)  # asking again and again takes the processor from what is to be tested
+            time.sleep(0.2)  # a tight loop would take CPU time from the processes under test
             return self.end(topic) >= before + records
 
         eventually(longer, within=within, what=f"{records} more records of {driver.log}")
 
     def committed(self, connector: str, topic: str) -> int:
-        """Return the offset that a sink has committed of a topic of one partition, 0 if none."""
+        """Return a sink's committed offset in a topic with one partition, 0 if none."""
         asked = ConsumerGroupTopicPartitions(f"connect-{connector}")
         found = next(iter(self._admin.list_consumer_group_offsets([asked]).values())).result(_REQUEST_SECONDS)
         return max([0, *(each.offset for each in found.topic_partitions or () if each.topic == topic)])
 
     def commit(self, connector: str, topic: str, offset: int) -> None:
-        """Set a sink's offset of a topic of one partition, while it does not run."""
+        """Commit an offset for a sink in a topic with one partition, while the sink does not run."""
         asked = ConsumerGroupTopicPartitions(f"connect-{connector}", [TopicPartition(topic, 0, offset)])
         next(iter(self._admin.alter_consumer_group_offsets([asked]).values())).result(_REQUEST_SECONDS)
 
     def compact(self, topic: str, done: Callable[[Sequence[StoredRecord]], bool], within: float = 60.0) -> list[StoredRecord]:
-        """Have a topic compacted until what is left of it is as wanted, and return that.
+        """Compact a topic until ``done`` returns True for its records, and return them.
 
-        Records of no meaning are appended, since only segments that are closed are compacted.
+        Appends filler records, because only closed segments are compacted.
         """
         self.set(
             topic, segment_ms="100", min_cleanable_dirty_ratio="0.001", delete_retention_ms="0", max_compaction_lag_ms="1000"
@@ -171,7 +171,7 @@ class Cluster:
         def compacted() -> list[StoredRecord]:
             for partition in places:
                 self.send(topic, [(f"filler-{partition}", None)], partition)
-            time.sleep(1)  # for the cleaner
+            time.sleep(1)  # time for the log cleaner
             left = self.messages(topic)
             return left if done(left) else []
 

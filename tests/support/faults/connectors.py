@@ -1,4 +1,4 @@
-"""Connectors of the fault matrix's own. Drivers find them with tests/ on PYTHONPATH (the fixture ``own_connectors``)."""
+"""Connectors of the fault matrix. Drivers find them with tests/ on PYTHONPATH (the fixture ``own_connectors``)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _text(name: str, type_: Type = Type.STRING) -> ConfigKey:
 
 
 class TcpSinkTask(SinkTask):
-    """Sends each batch to a ``Target``; what goes wrong on the way is retriable."""
+    """Sends each batch to a ``Target``; all connection errors are retriable."""
 
     _connection: socket.socket | None = None
 
@@ -58,7 +58,7 @@ class TcpSinkTask(SinkTask):
             raise RetriableError("The target went away before it took the batch.")
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """All that was put is taken."""
+        """Return the offsets: ``put`` returns only after the target has acknowledged."""
 
     def stop(self) -> None:
         self._hang_up()
@@ -84,7 +84,7 @@ class TcpSinkConnector(SinkConnector):
 
 
 class FolderSourceTask(VerifiableSourceTask):
-    """Says in the file ``starts`` beside the folder that it was started."""
+    """Appends its number to the file ``starts`` beside the folder when it starts."""
 
     def start(self, config: Mapping[str, str]) -> None:
         super().start(config)
@@ -93,7 +93,7 @@ class FolderSourceTask(VerifiableSourceTask):
 
 
 class FolderSourceConnector(VerifiableSourceConnector):
-    """Has an input, and a task, for each file in a folder; a file's name is its task's number, in the order of arrival."""
+    """Has a task for each file in a folder; the files' names are task numbers, in the order of creation."""
 
     task_class = FolderSourceTask
 
@@ -125,7 +125,7 @@ class FolderSourceConnector(VerifiableSourceConnector):
 
 
 class Kept(NamedTuple):
-    """What a sink was given of a record."""
+    """A record as a sink received it."""
 
     key: Any
     value: Any
@@ -134,14 +134,14 @@ class Kept(NamedTuple):
 
 
 def kept(path: Path) -> Iterator[Kept]:
-    """Return what a ``KeepingSinkTask`` kept in a file."""
+    """Return the records that a ``KeepingSinkTask`` wrote to a file."""
     with path.open("rb") as file, contextlib.suppress(EOFError):
         while True:
             yield pickle.load(file)  # noqa: S301 (our own)
 
 
 class KeepingSinkTask(SinkTask):
-    """Keeps records as they were converted in a file, for ``KeptSourceTask``."""
+    """Writes converted records to a file for ``KeptSourceTask``."""
 
     def start(self, config: Mapping[str, str]) -> None:
         self._path = Path(config[_FILE])
@@ -172,7 +172,7 @@ class KeepingSinkConnector(SinkConnector):
 
 
 class KeptSourceTask(SourceTask):
-    """Gives what a ``KeepingSinkTask`` kept, once."""
+    """Returns the records of a ``KeepingSinkTask``'s file once."""
 
     def start(self, config: Mapping[str, str]) -> None:
         self._topic, self._path = config[_TOPIC], Path(config[_FILE])

@@ -1,4 +1,4 @@
-"""Verifiable connectors whose machine dies at a named point. Drivers find them by the fixture ``own_connectors``."""
+"""Verifiable connectors whose processes are killed at a named point. Drivers find them by the fixture ``own_connectors``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEATH_FILE = ConfigKey(name=DEATH_FILE, type=Type.STRING, importance=Importance
 
 
 class Point(enum.Enum):
-    """Where a batch is when its machine dies."""
+    """The point in the processing of a batch at which all processes are killed."""
 
     POLLED = "polled, nothing of it written"
     SENT = "sent, its offset not"
@@ -34,7 +34,7 @@ class Point(enum.Enum):
 
 
 class Death:
-    """Comes to all processes of this one's driver, once, at the point whose name the test writes to a file."""
+    """Kills all processes of this process's driver once, at the point whose name the test writes to a file."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
         self._file = Path(config[DEATH_FILE])
@@ -47,7 +47,7 @@ class Death:
 
 
 def _kill_all() -> None:
-    """End the JVM, the Python driver and the workers with SIGKILL, this process last."""
+    """Kill the JVM, the Python driver and the workers with SIGKILL, this process last."""
     own = psutil.Process()
     jvm = next(each for each in own.parents() if each.name() == "java")
     for process in [jvm, *(each for each in jvm.children(recursive=True) if each != own), own]:

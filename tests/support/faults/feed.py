@@ -1,4 +1,4 @@
-"""Writes numbered records to a topic for sinks, at a steady rate, from this process."""
+"""Produces numbered records to a topic at a steady rate, for sinks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 
 class Feed:
-    """A thread that produces; each partition has a task's number of its own. Use it as a context manager."""
+    """A thread that produces; each partition has its own task number. Use it as a context manager."""
 
     def __init__(self, address: str, topic: str, *, rate: int, partitions: int = 1, filling: int = 0) -> None:
         self.topic = topic
         self._rate = rate
         self._partitions = partitions
         self._filling = "x" * filling
-        self._next = 0  # the next number, of every partition
+        self._next = 0  # the next number in every partition
         admin = AdminClient({"bootstrap.servers": address})
         admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
         self._producer = Producer({"bootstrap.servers": address, "enable.idempotence": True})
@@ -30,7 +30,7 @@ class Feed:
         return dict.fromkeys(range(self._partitions), self._next - 1)
 
     def send(self, count: int) -> None:
-        """Send so many records to each partition now."""
+        """Send ``count`` records to each partition now."""
         for number in range(self._next, self._next + count):
             for task in range(self._partitions):
                 value = f'{{"task":{task},"seqno":{number},"payload":"{self._filling}"}}'

@@ -1,4 +1,4 @@
-"""What is promised of a source, and whether a verdict keeps it."""
+"""Delivery guarantees of sources, and their checks."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ _SUPPORT = "exactly.once.source.support"
 
 
 class Guarantee(enum.Enum):
-    """Named in the tests' ids; the value is what the table says is expected."""
+    """A delivery guarantee. Test ids contain the name, the table the value."""
 
     AT_LEAST_ONCE = "0 lost, at most one batch repeated"
     EXACTLY_ONCE = "0 lost, 0 duplicated"
 
     @property
     def worker(self) -> dict[str, str]:
-        """The worker's properties for it."""
+        """The worker's properties for the guarantee."""
         return {_SUPPORT: "enabled"} if self is Guarantee.EXACTLY_ONCE else {}
 
     def check(self, verdict: Verdict, *, faults: int, batch: int) -> None:
-        """Fail if the verdict breaks the promise; ``batch`` is the most records that one fault may repeat."""
+        """Fail if the verdict violates the guarantee; ``batch`` is the maximum of records that one fault may repeat."""
         assert verdict.total > 0, verdict
         assert verdict.lost == 0, verdict
         assert verdict.reordered == 0, verdict

@@ -14,7 +14,7 @@ from support.faults.world import BATCH, RATE, Progress, World
 
 
 def at_a_random_point(progress: Progress, chance: random.Random) -> None:
-    """Return at some point of an interval between two commits, so late that what is not committed is more than a batch."""
+    """Return at a random time between two commits, when more than a batch is uncommitted."""
     progress.more(2 * BATCH)
     time.sleep(chance.uniform(0, 1.2))
 
@@ -24,7 +24,7 @@ def end_of(driver: BackgroundProcess) -> None:
 
 
 def kill(place: World, role: Role, progress: Progress, row: Row) -> None:
-    """Kill processes, start a new driver if that ends the old one, and wait for its records."""
+    """Kill processes, start a new driver if the old one ends, and wait for its records."""
     driver = place.drivers[-1]
     send(driver, role, signal.SIGKILL)
     killed = time.monotonic()

@@ -1,4 +1,4 @@
-"""How long faults last: shortened, so that the matrix runs in minutes, or in full."""
+"""The duration of faults: short by default, so that the matrix runs in minutes."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _FULL = "SLUICEWAY_FAULT_FULL"
 
 
 def lasting(shortened: float, full: float) -> float:
-    """Return how many seconds a fault is to last: ``full`` only with SLUICEWAY_FAULT_FULL=1 in the environment."""
+    """Return the duration of a fault in seconds: ``full`` only with SLUICEWAY_FAULT_FULL=1 in the environment."""
     return full if os.environ.get(_FULL) == "1" else shortened

@@ -1,4 +1,4 @@
-"""What the Python processes of a driver take in memory, over a while."""
+"""Measures the memory of a driver's Python processes over time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _EVERY_SECONDS = 0.5
 
 
 class Memory:
-    """Samples the resident bytes of a driver and its Python workers, where all records are; the JVM has a limit of its own.
+    """Samples the resident memory of a driver and its Python workers; the JVM has its own limit.
 
-    Use it as a context manager, once the tasks run. ``peak`` is the most that was seen since ``peak_since``.
+    Use it as a context manager once the tasks run. ``peak`` is the maximum in bytes since the last ``peak_since``.
     """
 
     def __init__(self, driver: BackgroundProcess) -> None:
@@ -29,7 +29,7 @@ class Memory:
         self.peak = self.start = self.sample()
 
     def sample(self) -> int:
-        """Return the bytes that are taken now."""
+        """Return the current resident memory in bytes."""
         total = 0
         for process in self._now():
             with contextlib.suppress(psutil.NoSuchProcess):
@@ -37,12 +37,12 @@ class Memory:
         return total
 
     def peak_since(self) -> int:
-        """Return the most that was seen until now, and begin anew."""
+        """Return the maximum in bytes until now, and reset it."""
         peak, self.peak = self.peak, self.sample()
         return peak
 
     def same_processes(self) -> bool:
-        """Whether all processes of the beginning still live: one that was replaced would have lost what it held."""
+        """True if all processes of the start are alive: a replaced one would have lost its memory."""
         return set(self._watched) <= set(self._now())
 
     def __enter__(self) -> Memory:

@@ -1,4 +1,4 @@
-"""The processes of a driver by role, and what can be done to them."""
+"""Finds a driver's processes by role, signals and freezes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.driver import command_of
 
 
 class Role(enum.Enum):
-    """Which process of a driver: Spark's JVM, the Python driver below it, the Python workers that run tasks."""
+    """A driver's process: Spark's JVM, its child, the Python driver, or the Python workers that run tasks."""
 
     JVM = "JVM"
     DRIVER = "Python driver"
@@ -21,7 +21,7 @@ class Role(enum.Enum):
 
 
 def processes(driver: BackgroundProcess, role: Role) -> list[psutil.Process]:
-    """Return a driver's living processes of a role; the workers' fork server counts as one of them."""
+    """Return a driver's processes of a role; the workers include their fork server."""
     pid = driver.status().pid
     if pid is None:
         return []
@@ -38,7 +38,7 @@ def processes(driver: BackgroundProcess, role: Role) -> list[psutil.Process]:
 
 
 def send(driver: BackgroundProcess, role: Role, number: signal.Signals) -> list[psutil.Process]:
-    """Send a signal to all processes of a role and return them. Fails if there is none."""
+    """Send a signal to all processes of a role and return them; fail if there is none."""
     chosen = processes(driver, role)
     assert chosen, f"{driver.name} has no {role.value}\n{driver.log_tail(20)}"
     for process in chosen:
@@ -48,12 +48,12 @@ def send(driver: BackgroundProcess, role: Role, number: signal.Signals) -> list[
 
 
 def family(driver: BackgroundProcess) -> list[psutil.Process]:
-    """Return all living processes of a driver."""
+    """Return all processes of a driver."""
     return [process for role in Role for process in processes(driver, role)]
 
 
 def freeze(driver: BackgroundProcess) -> list[psutil.Process]:
-    """Stop all processes of a driver (SIGSTOP), as a machine that hangs does; return them, for ``thaw``."""
+    """Stop all processes of a driver with SIGSTOP, as if its machine hung; return them for ``thaw``."""
     frozen = family(driver)
     for process in frozen:
         process.send_signal(signal.SIGSTOP)
@@ -61,12 +61,12 @@ def freeze(driver: BackgroundProcess) -> list[psutil.Process]:
 
 
 def thaw(frozen: list[psutil.Process]) -> None:
-    """Let frozen processes go on (SIGCONT), if they still live."""
+    """Continue frozen processes with SIGCONT, if they still exist."""
     for process in frozen:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGCONT)
 
 
 def resident(driver: BackgroundProcess) -> int:
-    """Return the bytes that a driver's Python workers take."""
+    """Return the resident memory of a driver's Python workers in bytes."""
     return sum(process.memory_info().rss for process in processes(driver, Role.WORKERS))

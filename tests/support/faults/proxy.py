@@ -15,7 +15,7 @@ _HOST = "127.0.0.1"
 
 
 class TcpProxy:
-    """Passes connections to ``port`` on to ``target``; a thread for each direction of each. Use it as a context manager.
+    """Forwards connections from ``port`` to ``target``, with a thread per direction. Use it as a context manager.
 
     ``cut`` is a network that swallows: connections stay open, new ones are accepted, nothing passes until ``restore``, and then
     what was sent meanwhile does, as TCP would send it again. ``drop`` is a peer that is gone: connections are reset and new
@@ -40,12 +40,12 @@ class TcpProxy:
 
     @property
     def connections(self) -> int:
-        """How many sockets are open now, two for each connection."""
+        """The number of open sockets, two for each connection."""
         with self._lock:
             return len(self._sockets)
 
     def cut(self) -> None:
-        """Let nothing pass any more, in silence."""
+        """Stop forwarding, without closing connections."""
         self._flowing.clear()
 
     def drop(self) -> None:
@@ -55,12 +55,12 @@ class TcpProxy:
         self._reset_all()
 
     def restore(self) -> None:
-        """Let everything pass again."""
+        """Forward again."""
         self._refusing = False
         self._flowing.set()
 
     def close(self) -> None:
-        """End for good."""
+        """Close the proxy."""
         self._closed = True
         self._server.close()
         self._flowing.set()
@@ -112,7 +112,7 @@ class TcpProxy:
                 with self._lock:
                     self.passed += len(chunk)
                 target.sendall(chunk)
-            self._flowing.wait()  # nor does the end of a connection pass a cut
+            self._flowing.wait()  # the end of a connection is not forwarded during a cut either
         self._end(source, target)
 
     def _end(self, *sockets: socket.socket) -> None:
@@ -128,7 +128,7 @@ class TcpProxy:
             sockets, self._sockets = self._sockets, set()
         for one in sockets:
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)  # wakes the threads that read from it, which close does not
+                one.shutdown(socket.SHUT_RDWR)  # wakes threads that read from it, unlike close
             _reset(one)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""``sluiceway rest`` as a process of its own."""
+"""Runs ``sluiceway rest`` as a process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sluiceway.stack.process import BackgroundProcess
 
 
 class RestServer:
-    """Serves one worker group's connectors. Use it as a context manager."""
+    """A REST server for one worker group. Use it as a context manager."""
 
     def __init__(self, worker_file: Path, folder: Path) -> None:
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""The fault matrix's results: a line for each fault that was injected, printed as a table at the end of a run."""
+"""The fault matrix's results: a table row for each injected fault, printed at the end of a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sluiceway.connectors.verifiable.checker import Verdict
 
-#: The rows of the fault matrix that must hold.
+#: The required rows of the fault matrix.
 REQUIRED = frozenset({*range(1, 6), *range(7, 17), *range(19, 23), 24, *range(28, 32), *range(33, 36), *range(38, 41)})
 
 _HEADINGS = ("row", "fault", "expected", "seen", "lost", "duplicated", "s to recover")
@@ -15,7 +15,7 @@ _HEADINGS = ("row", "fault", "expected", "seen", "lost", "duplicated", "s to rec
 
 @dataclass(slots=True)
 class Row:
-    """One fault: what was expected and what was seen. ``numbers`` are the matrix's rows that it shows.
+    """One fault with expected and actual results. ``numbers`` are the matrix rows that it covers.
 
     ``seconds`` is the longest time to recover, None if not measured.
     """
@@ -30,7 +30,7 @@ class Row:
     holds: bool = False
 
     def judge(self, verdict: Verdict) -> None:
-        """Take the counts of a verdict, and its repeats for what was seen."""
+        """Add the counts of a verdict."""
         self.lost, self.duplicated = verdict.lost, verdict.duplicated
         self.seen = f"{verdict.total} records"
         if verdict.duplicated:
@@ -39,11 +39,11 @@ class Row:
             self.seen += f", {verdict.reordered} reordered"
 
     def recovered(self, seconds: float) -> None:
-        """Note a time to recover; the longest is kept."""
+        """Add a recovery time in seconds; the longest is kept."""
         self.seconds = max(seconds, self.seconds or 0.0)
 
     def cells(self) -> list[str]:
-        """Return the line's cells; what was seen by a test that failed says so."""
+        """Return the row's cells; those of a failed test say so."""
         seen = self.seen if self.holds else f"FAILED: {self.seen}"
         return [ranges(self.numbers), self.fault, self.expected, seen, *map(_cell, (self.lost, self.duplicated, self.seconds))]
 
@@ -53,7 +53,7 @@ NewRow = Callable[[str, str], Row]
 
 
 def table(rows: Iterable[Row]) -> list[str]:
-    """Return the lines of a table with a header, in the order of the matrix."""
+    """Return the table with a header, in the order of the matrix."""
     lines = [list(_HEADINGS), *(row.cells() for row in sorted(rows, key=lambda row: row.numbers))]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
@@ -61,17 +61,17 @@ def table(rows: Iterable[Row]) -> list[str]:
 
 
 def without_a_test(tested: Iterable[Sequence[int]]) -> str:
-    """Say which rows that must hold no test shows; "none" if each has one."""
+    """Return the required rows without a test, "none" if there is no such row."""
     return ranges(REQUIRED.difference(*tested)) or "none"
 
 
 def without_a_line(rows: Iterable[Row]) -> str:
-    """Say which rows that must hold no line of the table has shown to hold; "none" if each has one."""
+    """Return the required rows that no table row has confirmed, "none" if there is no such row."""
     return without_a_test(row.numbers for row in rows if row.holds)
 
 
 def ranges(numbers: Collection[int]) -> str:
-    """Return numbers as people write them: ``1-3, 5``."""
+    """Format numbers as ranges: ``1-3, 5``."""
     ordered = sorted(set(numbers))
     starts = [each for each in ordered if each - 1 not in ordered]
     ends = [each for each in ordered if each + 1 not in ordered]

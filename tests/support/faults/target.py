@@ -1,4 +1,4 @@
-"""A system that a sink writes to, over TCP; it can be away."""
+"""A TCP server as a sink's target, which a test can make unavailable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TAKEN = b"taken\n"
 
 
 class Target:
-    """Takes batches of numbered records, each all or nothing, and says so. Use it as a context manager.
+    """Accepts batches of numbered records atomically and acknowledges them. Use it as a context manager.
 
     A batch is a line of JSON: a list of ``[task, seqno, topic, partition]``.
     """
@@ -24,23 +24,23 @@ class Target:
     def __init__(self) -> None:
         self.port = free_port()
         self.rows: list[Seen] = []
-        self._lock = threading.Lock()  # so that what is taken is also acknowledged, whenever the target goes away
+        self._lock = threading.Lock()  # so that every accepted batch is acknowledged before the target becomes unavailable
         self._connections: set[socket.socket] = set()
         self._away = True
 
     def up(self) -> None:
-        """Listen, again on the same port."""
+        """Listen on the same port as before."""
         self._away = False
         self._server = socket.create_server((_HOST, self.port))
         threading.Thread(target=self._accept, args=(self._server,), name="target", daemon=True).start()
 
     def down(self) -> None:
-        """Reset all connections and refuse new ones; what was taken is kept."""
+        """Reset all connections and refuse new ones; accepted batches are kept."""
         with self._lock:
             self._away = True
             for each in (self._server, *self._connections):
                 with contextlib.suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for it
+                    each.shutdown(socket.SHUT_RDWR)  # wakes the accepting thread
                 each.close()
             self._connections.clear()
 

@@ -1,4 +1,4 @@
-"""A connector on drivers, beside a broker that faults can be done to; and what came out of it."""
+"""A worker group with drivers and connectors on a faulty broker, and the verdict about their records."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ SOURCE = "sluiceway.connectors.verifiable.source.VerifiableSourceConnector"
 SINK = "sluiceway.connectors.verifiable.sink.VerifiableSinkConnector"
 
 RATE = 500  # records per second
-POLL = 50  # records of one poll
+POLL = 50  # records per poll
 FLUSH_SECONDS = 1.0
-#: The most records that one fault may repeat: those of one interval between commits, with what the pace makes up for in a
-#: second, and the time that a commit takes on a busy machine.
+#: The maximum of records that one fault may repeat: one commit interval's, a second's that the throttle catches up with, and
+#: those of a slow commit on a busy machine.
 BATCH = int(RATE * (FLUSH_SECONDS + 1.5))
 
 _READ_SECONDS = 60.0
 _numbers = itertools.count(1)
-_quiet = logging.getLogger("faults.progress")  # its broker goes away on purpose
+_quiet = logging.getLogger("faults.progress")  # the test makes its broker unavailable
 _quiet.setLevel(logging.CRITICAL)
 
 
@@ -48,9 +48,9 @@ NumberOf = Callable[["bytes | None", "bytes | None"], int]
 
 
 class Progress:
-    """Follows the numbers of the one task that writes to a topic, in a thread, so that a test can wait for higher ones.
+    """Follows the numbers of the only task that writes to a topic, in a thread, so that a test can wait for higher ones.
 
-    ``number_of`` is by default what finds a verifiable source's.
+    ``number_of`` extracts a record's number, by default a verifiable source's.
     """
 
     def __init__(self, address: str, topic: str, number_of: NumberOf = lambda key, value: numbered(key, value)[1]) -> None:
@@ -79,9 +79,9 @@ class Progress:
         self._consumer.close()
 
     def more(self, records: int, within: float = 60.0, driver: BackgroundProcess | None = None) -> float:
-        """Wait until so many more records have arrived, repeated ones not counted; return the seconds that it took.
+        """Wait for ``records`` more records, not counting repeated ones; return the seconds that this took.
 
-        ``driver`` is to live on meanwhile.
+        Fails if ``driver`` ends.
         """
         started, before = time.monotonic(), self.highest
         told = "" if driver is None else f" of {driver.log}"
@@ -100,7 +100,7 @@ class Progress:
 
 @dataclass(slots=True)
 class World:
-    """One worker group, its herder, and the drivers that were started for its connectors."""
+    """A worker group, its herder, and its connectors' drivers."""
 
     address: str
     folder: Path
@@ -111,7 +111,7 @@ class World:
     drivers: list[BackgroundProcess]
 
     def source(self, **config: str) -> str:
-        """Create a verifiable source to a topic of its own, and return the topic; ``throughput`` becomes its key."""
+        """Create a verifiable source with a topic of its own, and return the topic; keyword arguments are config keys."""
         topic = f"{self.name}-numbers"
         admin = AdminClient({"bootstrap.servers": self.address})
         admin.create_topics([NewTopic(topic, 1, 1, config={"message.timestamp.type": "LogAppendTime"})])[topic].result(30)
@@ -128,7 +128,7 @@ class World:
         return name
 
     def driver(self, connector: str | None = None, mode: str = "long-running", master: str = "local[2]") -> BackgroundProcess:
-        """Start one more driver of a connector (the source, if none is named), in a folder of its own."""
+        """Start another driver of a connector (by default the source) in a folder of its own."""
         folder = self.folder / f"driver-{len(self.drivers)}"
         folder.mkdir()
         driver = submitted_driver(connector or self.name, self.worker_file, folder, master=master, mode=mode)
@@ -137,13 +137,13 @@ class World:
         return driver
 
     def batch(self, connector: str) -> BackgroundProcess:
-        """Run a micro-batch of a connector to its end, and return the driver that it ran on."""
+        """Run a micro-batch of a connector, and return its driver."""
         driver = self.driver(connector, mode="micro-batch")
         self.ended(driver, within=120)
         return driver
 
     def drain(self, driver: BackgroundProcess) -> None:
-        """End a driver as Airflow does, so that its tasks commit; its JVM would not give them the time."""
+        """Drain a driver with SIGTERM to the Python driver, as Airflow does; the JVM would not let tasks commit."""
         if driver.is_running():
             send(driver, Role.DRIVER, signal.SIGTERM)
             self.ended(driver)
@@ -153,7 +153,7 @@ class World:
         eventually(lambda: not driver.is_running(), within=within, what=f"the end of {driver.log}")
 
     def failed(self, connector: str | None = None, within: float = 90.0) -> str:
-        """Wait until a task of a connector, or the connector itself, is FAILED, and return the traces."""
+        """Wait until a connector or one of its tasks is FAILED, and return the traces."""
 
         def traces() -> str:
             status = self.herder.status(connector or self.name)
@@ -175,12 +175,12 @@ class World:
         )
 
     def verdict(self, topic: str) -> Verdict:
-        """Judge everything that a reader of committed records finds in the topic, by what the source says it has sent."""
+        """Check the topic's committed records against the source's stored offset."""
         sent = {int(str(partition["id"])): int(str(offset["seqno"])) for partition, offset in self.stored_offsets()}
         return check(self.seen(topic), sent=sent)
 
     def verdict_so_far(self, topic: str) -> Verdict:
-        """Judge what is in the topic by itself, whatever offset is stored."""
+        """Check the topic's committed records without the stored offset."""
         return check(self.seen(topic))
 
     def seen(self, topic: str, isolation: str = "read_committed") -> Iterator[Seen]:
@@ -194,7 +194,7 @@ class World:
 
 @contextlib.contextmanager
 def world(address: str, folder: Path, worker: Mapping[str, str] | None = None) -> Iterator[World]:
-    """Make a worker group with topics of its own; its drivers are ended at the end, frozen ones too."""
+    """Yield a worker group with its own topics; at the end, stop its drivers, including frozen ones."""
     name = f"fault-{uuid.uuid4().hex[:6]}-{next(_numbers)}"
     folder = folder / name
     folder.mkdir(parents=True)
@@ -220,7 +220,7 @@ def world(address: str, folder: Path, worker: Mapping[str, str] | None = None) -
 
 @dataclass(frozen=True, slots=True)
 class TopicMessage:
-    """A record as a reader of committed records gets it; ``appended`` is in milliseconds since the epoch."""
+    """A committed record; ``appended`` is in milliseconds since the epoch."""
 
     key: bytes | None
     value: bytes | None
@@ -228,7 +228,7 @@ class TopicMessage:
 
 
 def read(address: str, topic: str, isolation: str = "read_committed") -> Iterator[TopicMessage]:
-    """Read a topic of one partition from its first record to its present end."""
+    """Read a topic with one partition from its first record to its current end."""
     consumer = Consumer(
         {
             "bootstrap.servers": address,
