@@ -58,21 +58,21 @@ def _as(role: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("method", "path", "body"), [*((*read, None) for read in READS), *WRITES])
-def test_nobody_gets_in_without_logging_in(client: TestClient, method: str, path: str, body: object) -> None:
+def test_requests_without_a_login_are_refused(client: TestClient, method: str, path: str, body: object) -> None:
     answer = client.request(method, path, json=body)
     assert answer.status_code == 401
     assert answer.json()["error_code"] == 401
 
 
 @pytest.mark.parametrize(("method", "path", "body"), WRITES)
-def test_who_may_only_look_may_not_change(client: TestClient, method: str, path: str, body: object) -> None:
+def test_a_viewer_may_not_change_connectors(client: TestClient, method: str, path: str, body: object) -> None:
     answer = client.request(method, path, json=body, headers=_as("viewer"))
     assert answer.status_code == 403
     assert answer.json()["error_code"] == 403
 
 
 @pytest.mark.parametrize(("method", "path", "body"), [*((*read, None) for read in READS[:3]), *WRITES])
-def test_an_administrator_gets_through_to_the_herder(client: TestClient, method: str, path: str, body: object) -> None:
+def test_an_administrators_request_reaches_the_herder(client: TestClient, method: str, path: str, body: object) -> None:
     answer = client.request(method, path, json=body, headers=_as("admin"))
     assert answer.status_code == 500
     # There is no worker file in this test's Airflow, and the message says what to do about it.
@@ -80,7 +80,7 @@ def test_an_administrator_gets_through_to_the_herder(client: TestClient, method:
 
 
 @pytest.mark.parametrize(("method", "path"), READS[:3])
-def test_a_viewer_may_look(client: TestClient, method: str, path: str) -> None:
+def test_a_viewer_may_read(client: TestClient, method: str, path: str) -> None:
     assert client.request(method, path, headers=_as("viewer")).status_code == 500
 
 
@@ -96,7 +96,7 @@ def test_a_viewer_may_look(client: TestClient, method: str, path: str) -> None:
         ("DELETE", "mine", ("DELETE", "hand_written")),
     ],
 )
-def test_what_is_asked_of_the_auth_manager(
+def test_requests_need_the_permissions_of_the_dag(
     monkeypatch: pytest.MonkeyPatch, method: str, name: str | None, asked: tuple[str, str | None]
 ) -> None:
     """Reading a connector needs read access to its DAG, changing it edit access, and creating one access to create DAGs."""
@@ -143,12 +143,12 @@ def guard(monkeypatch: pytest.MonkeyPatch) -> access.DagGuard:
     return access.DagGuard(SimpleNamespace())  # type: ignore[arg-type]
 
 
-def test_a_list_shows_only_the_connectors_whose_dags_the_user_may_see(guard: access.DagGuard) -> None:
+def test_a_list_has_only_connectors_whose_dags_the_user_may_read(guard: access.DagGuard) -> None:
     configs = {"a": {}, "b": {"airflow.dag": "mine"}, "mine": {}, "n" * 300: {}}
     assert guard.visible(configs) == ["b", "mine"]
 
 
-def test_nobody_takes_over_a_hand_written_dag_of_others(guard: access.DagGuard) -> None:
+def test_a_connector_cannot_take_over_another_users_hand_written_dag(guard: access.DagGuard) -> None:
     guard.check_config("a", {"airflow.dag": "mine"})
     guard.check_config("a", {})
     with pytest.raises(HTTPException) as caught:

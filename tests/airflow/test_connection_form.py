@@ -41,7 +41,7 @@ def button(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     return press
 
 
-def test_the_form_has_the_fields_and_hides_those_that_mean_nothing(client: TestClient) -> None:
+def test_the_form_has_the_connections_fields_and_hides_unused_ones(client: TestClient) -> None:
     [form] = [each for each in client.get("/ui/connections/hook_meta").json() if each["connection_type"] == "kafka_connect"]
     assert form["hook_name"] == "Kafka Connect"
     assert set(form["extra_fields"]) == set(FORM_FIELDS)
@@ -50,7 +50,7 @@ def test_the_form_has_the_fields_and_hides_those_that_mean_nothing(client: TestC
     assert form["standard_fields"]["port"]["hidden"]
 
 
-def test_the_button_asks_the_brokers_and_creates_nothing(
+def test_the_test_button_connects_to_the_brokers_and_creates_nothing(
     button: Callable[..., dict[str, Any]], kafka_bootstrap: str, unique: Callable[[str], str]
 ) -> None:
     topics = {f"{each}.storage.topic": unique(each) for each in ("config", "offset", "status")}
@@ -60,7 +60,7 @@ def test_the_button_asks_the_brokers_and_creates_nothing(
         assert button(extra=extra) == {"status": True, "message": said}
 
 
-def test_the_button_says_what_is_wrong_within_seconds(button: Callable[..., dict[str, Any]]) -> None:
+def test_the_test_button_reports_an_error_within_seconds(button: Callable[..., dict[str, Any]]) -> None:
     began = time.monotonic()
     answer = button(extra=json.dumps({"bootstrap.servers": "127.0.0.1:9"}))
     assert not answer["status"]

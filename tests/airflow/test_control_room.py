@@ -85,7 +85,7 @@ def _backfills(stack: RunningStack) -> list[str]:
     return [name for name in stack.connect.connectors() if ".backfill." in name]
 
 
-def test_a_run_says_what_it_moved_and_whoever_follows_it_is_started_with_that(stack: RunningStack, folder: Path) -> None:
+def test_a_run_reports_its_records_and_triggers_dags_that_depend_on_its_asset(stack: RunningStack, folder: Path) -> None:
     source = folder / "room.txt"
     source.write_text("one\ntwo\nthree\n")
     (stack.home / "airflow" / "dags" / "follower.py").write_text(_FOLLOWER)
@@ -104,7 +104,7 @@ def test_a_run_says_what_it_moved_and_whoever_follows_it_is_started_with_that(st
     assert any(uri.startswith("kafka://") and uri.endswith("/room") for uri in uris), "the topic is an asset too"
 
 
-def test_sensors_wait_in_the_triggerer_and_operators_control(stack: RunningStack, folder: Path) -> None:
+def test_sensors_defer_to_the_triggerer_and_operators_control_connectors(stack: RunningStack, folder: Path) -> None:
     copy = folder / "room.copy"
     stack.connect.create("room-out", {"connector.class": "FileStreamSink", "file": str(copy), "topics": "room"})
     (stack.home / "airflow" / "dags" / "waits_in.py").write_text(_SENSORS)
@@ -116,7 +116,7 @@ def test_sensors_wait_in_the_triggerer_and_operators_control(stack: RunningStack
     stack.connect.delete("room-out")
 
 
-def test_a_backfill_moves_its_window_with_offsets_of_its_own(stack: RunningStack, folder: Path) -> None:
+def test_a_backfill_copies_its_window_with_its_own_offsets(stack: RunningStack, folder: Path) -> None:
     copy = folder / "room.backfill"
     config = {**BATCH, "connector.class": "FileStreamSink", "file": str(copy), "topics": "room", "airflow.schedule": "@yearly"}
     _produce_old(stack, "room", "old")

@@ -13,7 +13,9 @@ from support.toggles import PAUSE_LIMIT, play
 pytestmark = pytest.mark.airflow
 
 
-def test_a_pause_by_the_page_and_a_resume_by_airflow_lose_and_repeat_no_line(stack: RunningStack, folder: Path) -> None:
+def test_a_pause_from_the_connectors_page_and_a_resume_from_airflow_lose_and_repeat_no_line(
+    stack: RunningStack, folder: Path
+) -> None:
     flow = Flow(stack.addresses.bootstrap, "toggled", folder)
     try:
         stack.connect.create(flow.name, flow.config)

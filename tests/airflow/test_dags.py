@@ -36,7 +36,7 @@ def _runs(stack: RunningStack, dag_id: str) -> list[dict[str, Any]]:
     return stack.airflow.get(f"/dags/{dag_id}/dagRuns").json().get("dag_runs", [])
 
 
-def test_a_config_that_cannot_be_a_dag_spoils_no_other(stack: RunningStack, folder: Path) -> None:
+def test_a_config_that_cannot_become_a_dag_does_not_affect_other_dags(stack: RunningStack, folder: Path) -> None:
     config = {"connector.class": "FileStreamSource", "file": str(folder / "none"), "topic": "none", "airflow.mode": "micro-batch"}
     stack.connect.create("wrong", {**config, "airflow.schedule": "every now and then"})
     stack.connect.create("right: of way", config)
@@ -55,7 +55,7 @@ def test_a_config_that_cannot_be_a_dag_spoils_no_other(stack: RunningStack, fold
         stack.connect.delete(name)
 
 
-def test_a_micro_batch_moves_what_is_there_and_ends_and_goes_on_from_there(stack: RunningStack, folder: Path) -> None:
+def test_a_micro_batch_copies_available_records_and_the_next_continues_after_them(stack: RunningStack, folder: Path) -> None:
     source, copy = folder / "batch.txt", folder / "batch.copy"
     stack.airflow.post("/variables", json={"key": "origin", "value": "not for the log"}).raise_for_status()
     config = {"tasks.max": "1", "airflow.mode": "micro-batch", "airflow.tags": "nightly"}
@@ -94,7 +94,7 @@ def test_a_micro_batch_moves_what_is_there_and_ends_and_goes_on_from_there(stack
         stack.connect.delete(name)
 
 
-def test_the_example_dag_copies_a_file_and_is_paused_and_resumed_as_one(stack: RunningStack, folder: Path) -> None:
+def test_the_example_dag_copies_a_file_and_pausing_it_pauses_both_connectors(stack: RunningStack, folder: Path) -> None:
     source, copy = folder / "example.txt", folder / "example.copy"
     source.write_text("one\ntwo\n")
     environment = {

@@ -70,7 +70,7 @@ def values(stack: RunningStack, topic: str) -> list[Any]:
         consumer.close()
 
 
-def test_each_night_the_new_rows_of_all_tables_are_in_their_topics(stack: RunningStack, folder: Path) -> None:
+def test_the_nightly_run_copies_new_rows_of_all_tables_to_their_topics(stack: RunningStack, folder: Path) -> None:
     file, name = folder / "shop.db", "example_database_to_topics"
     for table in ("people", "things"):
         sql(file, f"create table {table} (id integer primary key, name text)")
@@ -88,7 +88,7 @@ def test_each_night_the_new_rows_of_all_tables_are_in_their_topics(stack: Runnin
     stack.connect.delete("example-database-source")
 
 
-def test_a_table_is_kept_in_step_with_a_topic(stack: RunningStack, folder: Path) -> None:
+def test_a_table_follows_the_changes_of_a_topic(stack: RunningStack, folder: Path) -> None:
     file, name, topic = folder / "target.db", "example_topics_to_database", "example-people"
 
     def write(*records: SinkRecord) -> None:

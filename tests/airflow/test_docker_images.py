@@ -69,7 +69,7 @@ def same_python() -> None:
 
 
 @pytest.mark.usefixtures("same_python")
-def test_sparks_image_has_what_executors_import_and_nothing_of_airflow(build: Path) -> None:
+def test_sparks_image_has_the_executors_imports_and_no_airflow(build: Path) -> None:
     binaries = _install(build, "spark")
     assert "version 4.0.0" in _run(binaries, "spark-submit", "--version")
     _run(binaries, "python", "-c", "import sluiceway.worker.executor, sluiceway.kafka.clients, sluiceway.connectors.file, orjson")

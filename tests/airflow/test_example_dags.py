@@ -90,7 +90,7 @@ def examples(stack: RunningStack) -> Iterator[Examples]:
     found.close()
 
 
-def test_a_landed_file_is_delivered_by_schedule_and_a_repeated_run_delivers_what_was_added(
+def test_a_landed_file_is_delivered_on_schedule_and_a_second_run_delivers_appended_lines(
     examples: Examples, folder: Path
 ) -> None:
     dag, landing, delivered = "example_landing_to_files", folder / "landing", folder / "delivered"
@@ -112,7 +112,7 @@ def test_a_landed_file_is_delivered_by_schedule_and_a_repeated_run_delivers_what
     assert examples.links(dag, run_id, "publish")["Connector status (REST)"] == rest
 
 
-def test_the_gate_opens_when_the_topic_has_something_new_and_holds_no_slot_before(examples: Examples, folder: Path) -> None:
+def test_the_sensor_succeeds_when_the_topic_has_new_records_and_takes_no_slot_before(examples: Examples, folder: Path) -> None:
     dag, connect = "example_sensor_gate", examples.stack.connect
     source, collected = folder / "gated.txt", folder / "collected.txt"
     source.write_text("one\ntwo\nthree\n")
@@ -138,7 +138,7 @@ def test_the_gate_opens_when_the_topic_has_something_new_and_holds_no_slot_befor
     connect.delete("gated-source")
 
 
-def test_a_hand_written_dag_runs_a_generated_one_as_a_step(examples: Examples, folder: Path) -> None:
+def test_a_hand_written_dag_triggers_a_generated_one(examples: Examples, folder: Path) -> None:
     dag, export = "example_beside_generated", folder / "export.txt"
     source = folder / "unsorted.txt"
     source.write_text("pear\napple\nfig\n")

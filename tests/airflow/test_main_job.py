@@ -67,7 +67,7 @@ def running(job: Job) -> Job:
     return job
 
 
-def test_connectors_made_by_rest_become_dags_that_copy_the_file(job: Job) -> None:
+def test_connectors_created_by_rest_become_dags_that_copy_the_file(job: Job) -> None:
     for name in (SOURCE, SINK):
         eventually(lambda name=name: job.stack.dag(name), within=10, what=f"DAG {name}")
     job.await_equal(within=START)
@@ -78,7 +78,7 @@ def test_appended_lines_arrive_within_three_seconds(running: Job) -> None:
     running.await_equal(within=3)
 
 
-def test_pausing_the_dag_stops_the_connector_within_five_seconds_and_resuming_by_rest_makes_up_for_it(running: Job) -> None:
+def test_pausing_the_dag_stops_the_connector_within_five_seconds_and_resuming_by_rest_catches_up(running: Job) -> None:
     stack = running.stack
     stack.set_paused(SOURCE, True)
     stack.await_states(SOURCE, "PAUSED", "PAUSED", within=5)
@@ -117,7 +117,7 @@ def test_a_stopped_connector_is_resumed_by_unpausing_its_dag(running: Job) -> No
 
 
 @pytest.mark.parametrize("victim", ["JVM", "Python driver", "Airflow task"])
-def test_after_kill_9_the_connector_runs_again_by_itself_and_no_line_is_lost(running: Job, victim: str) -> None:
+def test_after_kill_9_the_connector_restarts_and_no_line_is_lost(running: Job, victim: str) -> None:
     stack = running.stack
     driver, jvm = stack.driver(SOURCE), stack.jvm(SOURCE)
     assert driver is not None
@@ -136,7 +136,7 @@ def test_after_kill_9_the_connector_runs_again_by_itself_and_no_line_is_lost(run
     running.await_all(within=30)
 
 
-def test_a_deleted_connectors_dag_goes_and_its_run_ends(stack: RunningStack, folder: Path) -> None:
+def test_deleting_a_connector_deletes_its_dag_and_ends_its_run(stack: RunningStack, folder: Path) -> None:
     (folder / "gone.txt").write_text("a\n")
     config = {"connector.class": "FileStreamSource", "file": str(folder / "gone.txt"), "topic": "gone"}
     stack.connect.create("to be deleted", config)

@@ -57,7 +57,7 @@ def _alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_down_ends_every_process_and_up_goes_on_where_it_was(stack: RunningStack, files: tuple[Path, Path]) -> None:
+def test_down_stops_every_process_and_up_continues_at_the_same_offsets(stack: RunningStack, files: tuple[Path, Path]) -> None:
     source, copy = files
     family = _family(stack)
     assert any("driver_app.py" in " ".join(process.cmdline()) for process in family)
@@ -94,14 +94,14 @@ def test_up_takes_over_from_an_airflow_that_was_killed(stack: RunningStack, file
         stack.connect.delete(name)
 
 
-def test_up_of_what_runs_already_changes_nothing(stack: RunningStack) -> None:
+def test_up_on_a_running_stack_changes_nothing(stack: RunningStack) -> None:
     pids = [airflow_process(component, stack.home).status().pid for component in COMPONENTS]
     assert stack.up() == stack.addresses
     assert [airflow_process(component, stack.home).status().pid for component in COMPONENTS] == pids
     assert up.ps(lambda _line: None, home=stack.home) == 0
 
 
-def test_a_write_that_takes_the_database_for_seconds_fails_no_request(stack: RunningStack) -> None:
+def test_a_database_lock_of_some_seconds_fails_no_request(stack: RunningStack) -> None:
     answers: list[int] = []
     asked = threading.Thread(target=_ask_for_a_variable, args=(stack, answers))
     with closing(sqlite3.connect(stack.home / "airflow" / "airflow.db", isolation_level=None, timeout=30)) as database:

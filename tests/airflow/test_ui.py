@@ -168,7 +168,7 @@ def open_ui(browser: Browser, server: Server, connectors: MemoryConnectors) -> I
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_the_page_looks_at_home_in_airflow(team: MemoryConnectors, open_ui: OpenUi, dark: bool) -> None:
+def test_the_page_has_airflows_style(team: MemoryConnectors, open_ui: OpenUi, dark: bool) -> None:
     theme = "dark" if dark else "light"
     ui = open_ui(dark=dark)
     expect(ui.row("clicks-archive")).to_contain_text("1 failed")
@@ -184,21 +184,21 @@ def test_the_page_looks_at_home_in_airflow(team: MemoryConnectors, open_ui: Open
     shoot(ui.page, f"connector-{theme}")
 
 
-def test_the_page_follows_when_airflow_is_switched_to_dark(team: MemoryConnectors, open_ui: OpenUi) -> None:
+def test_the_page_follows_airflows_dark_mode(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui()
     expect(ui.frame.locator("html")).to_have_attribute("data-theme", "light")
     ui.page.evaluate("document.documentElement.className = 'dark'")
     expect(ui.frame.locator("html")).to_have_attribute("data-theme", "dark")
 
 
-def test_a_narrow_window_shows_the_same_as_cards(team: MemoryConnectors, open_ui: OpenUi) -> None:
+def test_a_narrow_window_shows_connectors_as_cards(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui(width=560)
     expect(ui.row("orders-jdbc-in")).to_be_visible()
     shoot(ui.page, "connectors-narrow")
     assert ui.frame.locator("html").evaluate("element => element.scrollWidth <= element.clientWidth"), "nothing is cut off"
 
 
-def test_pausing_and_resuming_by_button_changes_the_connector_and_shows(team: MemoryConnectors, open_ui: OpenUi) -> None:
+def test_the_pause_and_resume_buttons_change_the_connector_and_its_row(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui()
     for action, state, target in (("pause", "Paused", TargetState.PAUSED), ("resume", "Running", TargetState.STARTED)):
         ui.button("orders-jdbc-in", action).click()
@@ -208,7 +208,7 @@ def test_pausing_and_resuming_by_button_changes_the_connector_and_shows(team: Me
     expect(ui.button("orders-jdbc-in", "pause")).to_be_enabled()
 
 
-def test_a_connector_is_stopped_only_after_a_question(team: MemoryConnectors, open_ui: OpenUi) -> None:
+def test_a_connector_is_stopped_only_after_a_confirmation(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui()
     ui.button("orders-jdbc-in", "stop").click()
     shoot(ui.page, "connector-stop")
@@ -220,7 +220,7 @@ def test_a_connector_is_stopped_only_after_a_question(team: MemoryConnectors, op
     eventually(lambda: team.target("orders-jdbc-in") is TargetState.STOPPED, what="the stop")
 
 
-def test_restarting_asks_for_the_connector_and_its_tasks(team: MemoryConnectors, open_ui: OpenUi) -> None:
+def test_the_restart_button_restarts_the_connector_and_its_tasks(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui()
     ui.button("clicks-archive", "restart").click()
     expect(ui.frame.get_by_role("status")).to_contain_text("clicks-archive: restart requested")
@@ -228,7 +228,7 @@ def test_restarting_asks_for_the_connector_and_its_tasks(team: MemoryConnectors,
     assert (request.connector, request.include_tasks, request.only_failed) == ("clicks-archive", True, False)
 
 
-def test_a_viewer_sees_all_and_changes_nothing(team: MemoryConnectors, open_ui: OpenUi) -> None:
+def test_a_viewer_reads_everything_and_changes_nothing(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui("viewer")
     expect(ui.row("orders-jdbc-in").locator(".badge")).to_have_text("Running")
     for action in ("pause", "restart", "stop"):
@@ -239,7 +239,7 @@ def test_a_viewer_sees_all_and_changes_nothing(team: MemoryConnectors, open_ui: 
     assert team.target("orders-jdbc-in") is TargetState.STARTED
 
 
-def test_nobody_gets_data_without_logging_in(server: Server, team: MemoryConnectors) -> None:
+def test_data_is_refused_without_a_login(server: Server, team: MemoryConnectors) -> None:
     for path in ("overview", "history?name=a", "connectors/orders-jdbc-in", "connectors/clicks-archive/dead-letters"):
         assert httpx.get(f"{server.url}/sluiceway/ui/api/{path}").status_code == 401
     page = httpx.get(f"{server.url}/sluiceway/ui/index.html")
@@ -247,7 +247,7 @@ def test_nobody_gets_data_without_logging_in(server: Server, team: MemoryConnect
     assert "default-src 'none'" in page.headers["content-security-policy"]
 
 
-def test_what_others_have_written_stays_text(connectors: MemoryConnectors, open_ui: OpenUi) -> None:
+def test_markup_in_traces_and_configs_is_escaped(connectors: MemoryConnectors, open_ui: OpenUi) -> None:
     connectors.add(HOSTILE, state=State.FAILED, trace=HOSTILE, note=HOSTILE)
     ui = open_ui()
     expect(ui.frame.get_by_role("link", name=HOSTILE)).to_be_visible()
@@ -284,7 +284,7 @@ def test_a_thousand_connectors_are_filtered_sorted_and_paged_quickly(connectors:
     assert time.monotonic() - began < 3
 
 
-def test_the_keyboard_suffices_and_keeps_its_place(team: MemoryConnectors, open_ui: OpenUi) -> None:
+def test_the_page_works_with_the_keyboard_and_keeps_the_focus(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui()
     ui.frame.get_by_role("searchbox").focus()
     ui.page.keyboard.type("warehouse")
@@ -300,14 +300,14 @@ def test_the_keyboard_suffices_and_keeps_its_place(team: MemoryConnectors, open_
     expect(ui.frame.get_by_role("heading", level=1)).to_have_text("orders-warehouse")
 
 
-def test_without_connectors_the_page_says_what_to_do(open_ui: OpenUi) -> None:
+def test_an_empty_page_explains_how_to_create_a_connector(open_ui: OpenUi) -> None:
     ui = open_ui()
     expect(ui.frame.get_by_role("heading", name="There are no connectors yet")).to_be_visible()
     expect(ui.frame.get_by_text("/sluiceway/connectors")).to_be_visible()
     shoot(ui.page, "connectors-none")
 
 
-def test_an_outage_of_kafka_is_told_and_what_is_known_stays(team: MemoryConnectors, open_ui: OpenUi) -> None:
+def test_an_outage_of_kafka_is_reported_and_known_data_stays(team: MemoryConnectors, open_ui: OpenUi) -> None:
     team.probe.failure = ConnectError("The brokers are away.")
     ui = open_ui()
     expect(ui.frame.get_by_role("alert")).to_contain_text("The brokers are away.")

@@ -90,13 +90,13 @@ def test_airflow_loads_the_plugin(installed: Installed) -> None:
     assert "/sluiceway" in str(plugin["fastapi_apps"])
 
 
-def test_airflows_command_line_has_the_verbs(installed: Installed) -> None:
+def test_airflows_command_line_has_the_subcommands(installed: Installed) -> None:
     printed = installed.airflow("sluiceway", "--help")
     assert "restart connectors, their tasks, or what failed of them" in printed
     assert "--only-failed" in installed.airflow("sluiceway", "restart", "--help")
 
 
-def test_the_printed_settings_make_a_dag_of_each_connector(
+def test_the_printed_settings_generate_a_dag_for_each_connector(
     installed: Installed, kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
     properties = {

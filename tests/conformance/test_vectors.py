@@ -44,7 +44,7 @@ def answers() -> Mapping[str, dict[str, Any]]:
     return {answer["id"]: answer for answer in lines(done.stdout.decode())}
 
 
-def test_there_is_one_answer_for_each_vector(answers: Mapping[str, dict[str, Any]]) -> None:
+def test_each_vector_has_one_answer(answers: Mapping[str, dict[str, Any]]) -> None:
     assert set(answers) == {vector["id"] for vector in (*VECTORS, *MORE)}
     assert not [answer for answer in answers.values() if "not answered" in str(answer.get("error", {}).get("message"))]
 
@@ -58,18 +58,18 @@ def test_answers_are_those_of_kafka_connect(level: str, answers: Mapping[str, di
     assert 1 - len(misses) / len(same) >= LEVELS[level], f"{len(misses)} of {len(same)} differ: {sorted(misses)}"
 
 
-def test_what_only_a_distributed_worker_refuses_is_refused(answers: Mapping[str, dict[str, Any]]) -> None:
+def test_errors_of_distributed_workers_only_are_reported(answers: Mapping[str, dict[str, Any]]) -> None:
     for id_, key in REFUSED_HERE.items():
         assert [each["name"] for each in answers[id_]["result"]["configs"] if each["errors"]] == [key]
 
 
-def test_answers_to_more_questions_are_those_of_kafka_connect_to_the_word(answers: Mapping[str, dict[str, Any]]) -> None:
+def test_answers_to_more_questions_have_kafka_connects_messages(answers: Mapping[str, dict[str, Any]]) -> None:
     misses = {vector["id"]: differences for vector in MORE if (differences := check(vector, answers[vector["id"]], "message"))}
     assert len(MORE) > 300
     assert not misses
 
 
-def test_a_vector_that_makes_no_sense_is_answered_with_an_error_and_the_others_all_the_same() -> None:
+def test_an_invalid_vector_gets_an_error_and_does_not_affect_others() -> None:
     good = VECTORS[0]
     questions = "\n".join(json.dumps(vector) for vector in ({"id": "x", "kind": "riddle"}, good, {"id": "y"}))
     command = [sys.executable, str(HERE / "answer.py")]

@@ -41,7 +41,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
 
 
 @pytest.mark.matrix(11)
-def test_a_killed_scheduler_stops_no_data_and_its_successor_runs_no_second_driver(job: Job, row: NewRow) -> None:
+def test_a_killed_scheduler_stops_no_data_and_the_next_one_starts_no_second_driver(job: Job, row: NewRow) -> None:
     made = row("scheduler killed (-9) and started again", f"data flows on; {AT_LEAST_ONCE}, one driver")
     kill(job.stack, "scheduler")
     job.more(10, within=20)
@@ -75,7 +75,7 @@ def test_after_the_airflow_task_is_killed_its_retry_runs_the_only_driver(job: Jo
 
 
 @pytest.mark.matrix(13)
-def test_a_killed_triggerer_does_no_harm(job: Job, row: NewRow) -> None:
+def test_a_killed_triggerer_does_not_affect_the_connector(job: Job, row: NewRow) -> None:
     """No task of ours is deferred to it."""
     made = row("triggerer killed (-9) and started again; paused and resumed meanwhile", f"{GENTLE}, one driver before the pause")
     driver = job.driver()
@@ -96,7 +96,7 @@ def test_a_killed_triggerer_does_no_harm(job: Job, row: NewRow) -> None:
 
 
 @pytest.mark.matrix(14)
-def test_a_paused_dag_rests_whatever_is_restarted_and_goes_on_without_a_gap(job: Job, row: NewRow) -> None:
+def test_a_paused_dag_stays_paused_over_restarts_and_resumes_without_a_gap(job: Job, row: NewRow) -> None:
     made = row("DAG paused, scheduler and API server killed and started, resumed", f"{GENTLE}; nothing written while paused")
     paused = time.monotonic()
     job.stack.set_paused(job.name, True)
@@ -123,7 +123,7 @@ def test_a_paused_dag_rests_whatever_is_restarted_and_goes_on_without_a_gap(job:
 
 @pytest.mark.matrix(15)
 @pytest.mark.parametrize("how", ["broken import", "deleted"])
-def test_a_hand_written_dag_that_goes_keeps_its_connector(new_job: Job, row: NewRow, how: str) -> None:
+def test_deleting_a_hand_written_dag_keeps_its_connector(new_job: Job, row: NewRow, how: str) -> None:
     made = row(f"hand-written DAG's file: {how}; put back", f"{AT_LEAST_ONCE}; config and offsets kept, one driver")
     job, stack = new_job, new_job.stack
     file = stack.home / "airflow" / "dags" / f"{job.name}.py"
@@ -156,7 +156,7 @@ def test_a_hand_written_dag_that_goes_keeps_its_connector(new_job: Job, row: New
 
 @pytest.mark.matrix(16)
 @pytest.mark.parametrize("button", ["clear", "mark success", "mark failed"])
-def test_a_task_that_is_cleared_or_marked_ends_its_driver_within_30_seconds(job: Job, row: NewRow, button: str) -> None:
+def test_clearing_or_marking_a_task_ends_its_driver_within_30_seconds(job: Job, row: NewRow, button: str) -> None:
     made = row(f"{button} in Airflow", f"{AT_LEAST_ONCE}, the old driver gone within 30 s, then one again")
     driver, run = job.driver(), job.run_id()
     press(job, run, button)

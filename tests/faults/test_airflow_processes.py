@@ -66,7 +66,7 @@ _VICTIMS: Mapping[str, tuple[Callable[[Job], psutil.Process], bool]] = {
 
 
 @pytest.mark.parametrize("victim", _VICTIMS)
-def test_whichever_process_is_killed_the_connector_runs_again_by_itself(job: Job, row: NewRow, victim: str) -> None:
+def test_the_connector_recovers_from_the_kill_of_any_process(job: Job, row: NewRow, victim: str) -> None:
     find, outlived = _VICTIMS[victim]
     made = row(f"{victim} killed (-9)", f"RUNNING without a hand; {AT_LEAST_ONCE}, never two drivers")
     first, process = job.driver(), find(job)
@@ -124,7 +124,7 @@ def test_one_of_four_processes_runs_the_pause_sync_and_another_takes_over(job: J
     job.judge(made, faults=0)
 
 
-def test_a_restart_by_rest_runs_again_what_died(new_job: Job, row: NewRow) -> None:
+def test_a_restart_by_rest_starts_failed_connectors_and_tasks(new_job: Job, row: NewRow) -> None:
     made = row("driver killed (-9), task without retries, restarted by REST", f"RUNNING again; {AT_LEAST_ONCE}")
     job, stack = new_job, new_job.stack
     file = stack.home / "airflow" / "dags" / f"{job.name}.py"

@@ -47,7 +47,7 @@ def good(numbers: range) -> Iterator[tuple[None, bytes]]:
 
 
 @pytest.mark.matrix(21)
-def test_one_bad_record_of_ten_thousand_is_a_dead_letter_and_the_rest_arrives_in_order(
+def test_one_bad_record_of_ten_thousand_goes_to_the_dead_letter_queue_and_the_rest_arrives_in_order(
     place: World, cluster: Cluster, row: NewRow, tmp_path: Path
 ) -> None:
     made = row("1 bad record of 10,000 at converter, transform and put", "0 lost, 0 duplicated, 3 dead letters that say why")
@@ -71,7 +71,7 @@ def test_one_bad_record_of_ten_thousand_is_a_dead_letter_and_the_rest_arrives_in
 
 
 @pytest.mark.matrix(21)
-def test_nothing_but_bad_records_neither_grows_nor_stalls_another_connector(
+def test_only_bad_records_neither_use_more_memory_nor_stall_another_connector(
     place: World, cluster: Cluster, row: NewRow, tmp_path: Path
 ) -> None:
     bad, filling = 90_000, "x" * 2000  # 180 MB
@@ -116,7 +116,7 @@ def test_nothing_but_bad_records_neither_grows_nor_stalls_another_connector(
 
 @pytest.mark.matrix(21)
 @STAGES
-def test_without_tolerance_a_sink_stops_at_the_bad_record_and_goes_on_there(
+def test_without_tolerance_a_sink_stops_at_the_bad_record_and_continues_there(
     place: World, cluster: Cluster, row: NewRow, tmp_path: Path, stage: str
 ) -> None:
     made = row(f"bad record, errors.tolerance=none ({stage})", "FAILED at its offset; then 0 lost, 0 duplicated")
@@ -142,7 +142,9 @@ def test_without_tolerance_a_sink_stops_at_the_bad_record_and_goes_on_there(
 
 @pytest.mark.matrix(21)
 @pytest.mark.parametrize("guarantee", list(Guarantee), ids=lambda guarantee: guarantee.name.lower())
-def test_bad_records_of_a_source_are_dead_letters_too(place: World, cluster: Cluster, row: NewRow, guarantee: Guarantee) -> None:
+def test_bad_records_of_a_source_go_to_the_dead_letter_queue(
+    place: World, cluster: Cluster, row: NewRow, guarantee: Guarantee
+) -> None:
     made = row(f"source, 1 bad record of 100 ({guarantee.name.lower()})", "0 lost, 0 duplicated, letters included")
     topic, letters = f"{place.name}-numbers", f"{place.name}-dead"
     bad = {"bad.records.share": "0.01", "records.max": "2000", "batch.size": "50"}

@@ -68,9 +68,7 @@ def connect(place: World) -> peer.PeerDistributed:
 
 @pytest.mark.matrix(43)
 @pytest.mark.parametrize("first", ["Kafka Connect", "Sluiceway"])
-def test_beside_a_real_kafka_connect_our_driver_ends_and_nothing_is_lost(
-    place: World, growing: Growing, row: NewRow, first: str
-) -> None:
+def test_a_driver_beside_kafka_connect_ends_and_loses_nothing(place: World, growing: Growing, row: NewRow, first: str) -> None:
     made = row(
         f"real Kafka Connect on the same topics, {first} first",
         "ours ends; 0 lost, at most one batch repeated",

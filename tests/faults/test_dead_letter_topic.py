@@ -35,7 +35,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyBroker]:
 
 @pytest.mark.matrix(22)
 @pytest.mark.parametrize("how", ["deleted", "too small"])
-def test_a_dead_letter_topic_that_takes_nothing_holds_offsets_back(
+def test_an_unwritable_dead_letter_queue_topic_holds_offsets_back(
     place: World, cluster: Cluster, row: NewRow, tmp_path: Path, how: str
 ) -> None:
     made = row(f"dead letter topic {how}", "no offset behind it, no letter lost; 0 lost, one batch repeated")

@@ -79,7 +79,7 @@ def own_key(place: World) -> bytes:
 
 
 @pytest.mark.matrix(29)
-def test_rubbish_in_all_three_topics_is_passed_by(place: World, topic: str, cluster: Cluster, row: NewRow) -> None:
+def test_invalid_records_in_all_internal_topics_are_skipped(place: World, topic: str, cluster: Cluster, row: NewRow) -> None:
     made = row("garbage, tombstones and empty records in all three topics", f"{CONTINUED}, RUNNING")
     run(place, cluster, topic)
     for internal in (place.worker.offset_topic, place.worker.config_topic, place.worker.status_topic):
@@ -91,7 +91,7 @@ def test_rubbish_in_all_three_topics_is_passed_by(place: World, topic: str, clus
 
 @pytest.mark.matrix(29)
 @pytest.mark.parametrize("value", [b"\xff{no", b""], ids=["garbage", "0 bytes"])
-def test_an_offset_that_cannot_be_read_stops_the_source_and_is_not_taken_for_none(
+def test_an_unreadable_offset_fails_the_source_and_does_not_count_as_missing(
     place: World, topic: str, cluster: Cluster, row: NewRow, value: bytes
 ) -> None:
     made = row(f"the source's own offset is {value!r}", f"FAILED, nothing written; once it is mended {CONTINUED}")
@@ -111,7 +111,7 @@ def test_an_offset_that_cannot_be_read_stops_the_source_and_is_not_taken_for_non
 
 
 @pytest.mark.matrix(29)
-def test_a_tombstone_of_the_own_offset_is_a_reset(place: World, topic: str, cluster: Cluster, row: NewRow) -> None:
+def test_a_tombstone_resets_the_sources_offset(place: World, topic: str, cluster: Cluster, row: NewRow) -> None:
     made = row("the source's own offset is a tombstone", "read again from 0, as after DELETE /offsets; 0 lost")
     run(place, cluster, topic)
     first = cluster.end(topic)
@@ -125,7 +125,9 @@ def test_a_tombstone_of_the_own_offset_is_a_reset(place: World, topic: str, clus
 
 
 @pytest.mark.matrix(29)
-def test_compaction_of_the_offsets_topic_leaves_what_counts(place: World, topic: str, cluster: Cluster, row: NewRow) -> None:
+def test_compaction_of_the_offsets_topic_keeps_the_latest_offsets(
+    place: World, topic: str, cluster: Cluster, row: NewRow
+) -> None:
     made = row("offsets topic compacted between two runs", CONTINUED)
     run(place, cluster, topic)
     key = own_key(place)
@@ -163,7 +165,7 @@ def test_an_internal_topic_that_is_not_compacted_is_refused(
 
 @pytest.mark.matrix(29)
 @pytest.mark.parametrize("running", [True, False], ids=["while it runs", "between two runs"])
-def test_a_deleted_offsets_topic_stops_the_source_and_is_not_taken_for_a_new_one(
+def test_a_deleted_offsets_topic_fails_the_source_and_does_not_count_as_empty(
     place: World, topic: str, cluster: Cluster, row: NewRow, running: bool
 ) -> None:
     when = "while it runs" if running else "between two runs"
@@ -197,7 +199,7 @@ def test_a_deleted_offsets_topic_stops_the_source_and_is_not_taken_for_a_new_one
 
 
 @pytest.mark.matrix(30)
-def test_task_configs_of_a_deleted_connector_do_not_come_back(place: World, cluster: Cluster, row: NewRow) -> None:
+def test_task_configs_of_a_deleted_connector_are_not_used_again(place: World, cluster: Cluster, row: NewRow) -> None:
     made = row("connector of 3 tasks deleted, compacted, made anew with 1", f"{CONTINUED}, one task, the new one's")
     old, new = cluster.create(f"{place.name}-old"), cluster.create(f"{place.name}-new")
     config = {"connector.class": "sluiceway.connectors.verifiable.source.VerifiableSourceConnector", "throughput": str(RATE)}

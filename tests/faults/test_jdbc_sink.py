@@ -120,7 +120,7 @@ def test_killed_twenty_times_each_record_is_inserted_once(
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
-def test_killed_twenty_times_the_table_is_what_the_topic_says(
+def test_killed_twenty_times_the_table_matches_the_topic(
     request: pytest.FixtureRequest, kafka_bootstrap: str, topic: str, kind: str, row: NewRow, chance: random.Random
 ) -> None:
     made = row(f"2: JDBC sink into {kind}, upserts and deletes, kill -9 of the task, {KILLS} times", "the table equals the topic")
@@ -141,7 +141,7 @@ def test_killed_twenty_times_the_table_is_what_the_topic_says(
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
-def test_a_database_that_is_away_is_waited_for(
+def test_the_sink_waits_for_an_unavailable_database(
     request: pytest.FixtureRequest, kafka_bootstrap: str, topic: str, kind: str, row: NewRow
 ) -> None:
     seconds = lasting(20, full=300)

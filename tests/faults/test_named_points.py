@@ -35,7 +35,7 @@ CASES = [
         for number, point, guarantee in CASES
     ],
 )
-def test_a_source_that_dies_at_a_point_goes_on_behind_what_is_committed(
+def test_a_source_killed_at_a_named_point_continues_after_its_last_commit(
     place: World, guarantee: Guarantee, row: NewRow, tmp_path: Path, own_connectors: None, point: Point
 ) -> None:
     made = row(f"kill -9 of all processes; the batch is {point.value}", guarantee.value)

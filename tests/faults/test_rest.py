@@ -81,7 +81,7 @@ def test_twenty_clients_that_put_configs_at_once_leave_one_whole_config(
 
 
 @pytest.mark.matrix(35)
-def test_twenty_clients_that_create_one_connector_make_it_once(place: World, servers: list[RestServer], row: NewRow) -> None:
+def test_twenty_clients_that_create_one_connector_create_it_once(place: World, servers: list[RestServer], row: NewRow) -> None:
     made = row(f"{CLIENTS} clients POST at once, two REST servers", "one 201, the others 409; its config stands")
     answers = at_once(servers, "POST", "/connectors", 0, place.name)
     codes = Counter(each.status_code for each in answers)

@@ -51,7 +51,7 @@ def compare(row: Row, before: Sequence[StoredRecord], after: Sequence[StoredReco
 
 
 @pytest.mark.matrix(40)
-def test_odd_records_arrive_byte_for_byte(
+def test_unusual_records_arrive_byte_for_byte(
     place: World, cluster: Cluster, row: NewRow, tmp_path: Path, own_connectors: None
 ) -> None:
     made = row(", ".join(RECORDS), "each equal in key, value, headers and timestamp")
@@ -75,7 +75,9 @@ def test_odd_records_arrive_byte_for_byte(
 
 
 @pytest.mark.matrix(40)
-def test_odd_records_that_are_refused_are_equal_dead_letters(place: World, cluster: Cluster, row: NewRow, tmp_path: Path) -> None:
+def test_unusual_records_reach_the_dead_letter_queue_unchanged(
+    place: World, cluster: Cluster, row: NewRow, tmp_path: Path
+) -> None:
     """The verifiable sink rejects all of them: they have no number."""
     made = row("the same, refused", "each a dead letter, equal in key, value, headers and timestamp")
     size = str(2 * MEBIBYTE)

@@ -21,7 +21,7 @@ ABORTED = 9  # the task number of records in aborted transactions
 
 
 @pytest.mark.matrix(39)
-def test_aborted_transactions_are_not_read_and_markers_are_no_records(place: World, row: NewRow, tmp_path: Path) -> None:
+def test_aborted_transactions_and_markers_are_not_delivered(place: World, row: NewRow, tmp_path: Path) -> None:
     """Each bounded run ends at a transaction marker, and the next continues after it."""
     made = row("transactions aborted and committed, read in three runs", "0 lost, 0 duplicated, none of the aborted")
     topic, file = f"{place.name}-transactions", tmp_path / "results"
@@ -45,7 +45,7 @@ def test_aborted_transactions_are_not_read_and_markers_are_no_records(place: Wor
 
 
 @pytest.mark.matrix(38)
-def test_partitions_that_are_added_are_read_from_their_start(place: World, row: NewRow, tmp_path: Path) -> None:
+def test_added_partitions_are_read_from_their_start(place: World, row: NewRow, tmp_path: Path) -> None:
     made = row("partitions grow from 1 to 3", "0 lost, 0 duplicated, RUNNING")
     topic, file = f"{place.name}-growing", tmp_path / "results"
     admin = AdminClient({"bootstrap.servers": place.address})

@@ -104,7 +104,7 @@ def test_a_killed_sink_loses_nothing(writing: Writing, row: NewRow, chance: rand
 
 
 @pytest.mark.matrix(2)
-def test_a_killed_sink_that_keeps_its_offsets_with_the_data_writes_each_record_once(
+def test_a_killed_sink_with_offsets_in_its_target_writes_each_record_once(
     place: World, feed: Feed, row: NewRow, chance: random.Random, rounds: int, tmp_path: Path
 ) -> None:
     made = row(f"sink with offsets in its file, kill -9 of the JVM, {rounds} times", "0 lost, 0 duplicated")
@@ -123,7 +123,7 @@ def test_a_killed_sink_that_keeps_its_offsets_with_the_data_writes_each_record_o
         pytest.param(Point.FLUSHED, True, marks=pytest.mark.matrix(2)),
     ],
 )
-def test_a_sink_that_dies_at_a_point_loses_nothing(
+def test_a_sink_killed_at_a_named_point_loses_nothing(
     place: World, feed: Feed, row: NewRow, tmp_path: Path, own_connectors: None, point: Point, keeps_offsets: bool
 ) -> None:
     where = " (offsets in its file)" if keeps_offsets else ""
@@ -144,7 +144,7 @@ def test_a_sink_that_dies_at_a_point_loses_nothing(
 
 
 @pytest.mark.matrix(4)
-def test_a_sink_that_is_told_to_end_repeats_nothing(writing: Writing, row: NewRow, chance: random.Random, rounds: int) -> None:
+def test_a_terminated_sink_repeats_nothing(writing: Writing, row: NewRow, chance: random.Random, rounds: int) -> None:
     made = row(f"sink, SIGTERM, {rounds} times", "0 lost, 0 duplicated")
     for _ in range(rounds):
         time.sleep(chance.uniform(1, 2.2))

@@ -39,7 +39,7 @@ def behind(feed: Feed) -> int:
 
 @pytest.mark.matrix(19)
 @pytest.mark.timeout(900)
-def test_a_target_that_is_away_is_waited_for(
+def test_a_sink_waits_for_an_unavailable_target(
     place: World, feed: Feed, cluster: Cluster, row: NewRow, own_connectors: None
 ) -> None:
     seconds = lasting(30, full=300)
@@ -72,7 +72,7 @@ def test_a_target_that_is_away_is_waited_for(
 
 
 @pytest.mark.matrix(20)
-def test_a_batch_that_meets_deadlocks_is_put_again_as_a_whole(place: World, feed: Feed, row: NewRow, tmp_path: Path) -> None:
+def test_a_batch_with_deadlocks_is_put_again_as_a_whole(place: World, feed: Feed, row: NewRow, tmp_path: Path) -> None:
     made = row("5 deadlocks (RetriableError) in a row", "0 lost, 0 duplicated, RUNNING")
     name, file = f"{place.name}-deadlocked", tmp_path / "results"
     failing = {"failure.in": "put", "failure.kind": "retriable", "failure.after.records": "1000", "failure.times": "5"}
@@ -93,7 +93,7 @@ def test_a_batch_that_meets_deadlocks_is_put_again_as_a_whole(place: World, feed
 
 
 @pytest.mark.matrix(27)
-def test_a_disk_that_is_full_for_a_while_costs_nothing(place: World, feed: Feed, row: NewRow, tmp_path: Path) -> None:
+def test_a_temporarily_full_disk_loses_nothing(place: World, feed: Feed, row: NewRow, tmp_path: Path) -> None:
     """A file size limit at the file's current size makes the sink's next write fail."""
     made = row("the sink's file can grow no further for 10 s", "0 lost, 0 duplicated, RUNNING by itself")
     file = tmp_path / "results"

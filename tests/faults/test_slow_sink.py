@@ -51,7 +51,7 @@ def written(file: Path) -> int:
 
 
 @pytest.mark.matrix(34)
-def test_a_slow_sink_neither_grows_nor_repeats_nor_stalls_another_connector(
+def test_a_slow_sink_neither_grows_nor_repeats_records_nor_stalls_another_connector(
     place: World, feed: Feed, row: NewRow, tmp_path: Path
 ) -> None:
     made = row("sink at 1 record/s, 200 MB waiting", "RUNNING, no growth, no repeats; a source beside it at full rate")
@@ -83,7 +83,7 @@ def test_a_slow_sink_neither_grows_nor_repeats_nor_stalls_another_connector(
 
 
 @pytest.mark.matrix(34)
-def test_neither_a_slow_sink_nor_a_refusing_one_stalls_a_source_of_the_same_process(
+def test_a_slow_or_failing_sink_does_not_stall_a_source_of_the_same_process(
     place: World, feed: Feed, cluster: Cluster, row: NewRow, tmp_path: Path
 ) -> None:
     made = row("standalone: a source beside a slow sink and one whose records are all bad", "0 lost, 0 duplicated, at full rate")

@@ -55,32 +55,32 @@ def recovers(place: World, guarantee: Guarantee, row: NewRow) -> Recovers:
 
 
 @pytest.mark.matrix(7)
-def test_a_broker_that_is_restarted(recovers: Recovers, broker: FaultyBroker) -> None:
+def test_a_restarted_broker(recovers: Recovers, broker: FaultyBroker) -> None:
     recovers("broker stopped and started", broker.stop, broker.start, 0)
 
 
 @pytest.mark.matrix(7)
-def test_a_broker_that_is_killed(recovers: Recovers, broker: FaultyBroker) -> None:
+def test_a_killed_broker(recovers: Recovers, broker: FaultyBroker) -> None:
     recovers("broker killed (-9) and started", broker.kill, broker.start, 0)
 
 
 @pytest.mark.matrix(8)
 @pytest.mark.timeout(1200)
-def test_a_broker_that_is_away_for_a_while(recovers: Recovers, broker: FaultyBroker) -> None:
+def test_a_temporarily_stopped_broker(recovers: Recovers, broker: FaultyBroker) -> None:
     seconds = lasting(90, full=600)
     recovers(f"broker away for {seconds:g} s", broker.kill, broker.start, seconds)
 
 
 @pytest.mark.matrix(9)
-def test_a_broker_that_hangs(recovers: Recovers, broker: FaultyBroker) -> None:
+def test_a_frozen_broker(recovers: Recovers, broker: FaultyBroker) -> None:
     recovers("broker frozen for 20 s", broker.freeze, broker.thaw, 20)
 
 
 @pytest.mark.matrix(33)
-def test_a_network_that_swallows(recovers: Recovers, broker: FaultyBroker) -> None:
+def test_a_network_that_drops_all_packets(recovers: Recovers, broker: FaultyBroker) -> None:
     recovers("network cut for 20 s", broker.proxy.cut, broker.proxy.restore, 20)
 
 
 @pytest.mark.matrix(33)
-def test_connections_that_are_reset(recovers: Recovers, broker: FaultyBroker) -> None:
+def test_reset_connections(recovers: Recovers, broker: FaultyBroker) -> None:
     recovers("connections reset, 5 s refused", broker.proxy.drop, broker.proxy.restore, 5)

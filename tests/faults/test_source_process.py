@@ -66,7 +66,7 @@ def test_killed_processes_are_replaced_and_nothing_is_lost(
 @pytest.mark.matrix(1, 2, 3, 5)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("guarantee", [Guarantee.EXACTLY_ONCE], ids=["exactly_once"])
-def test_twenty_random_kills_break_no_promise(
+def test_twenty_random_kills_keep_the_guarantee(
     driven: tuple[World, str], guarantee: Guarantee, row: NewRow, chance: random.Random
 ) -> None:
     place, topic = driven
@@ -81,7 +81,7 @@ def test_twenty_random_kills_break_no_promise(
 
 @pytest.mark.matrix(2)
 @pytest.mark.parametrize("guarantee", [Guarantee.EXACTLY_ONCE], ids=["exactly_once"])
-def test_transactions_that_the_source_aborts_are_not_read(
+def test_transactions_aborted_by_the_source_are_not_read(
     place: World, guarantee: Guarantee, row: NewRow, chance: random.Random, rounds: int
 ) -> None:
     made = row(f"boundaries of the connector's own, each third aborted, {rounds} kills", guarantee.value)
@@ -102,7 +102,7 @@ def test_transactions_that_the_source_aborts_are_not_read(
 
 @pytest.mark.matrix(4)
 @pytest.mark.parametrize("role", [Role.DRIVER, Role.JVM])
-def test_a_driver_that_is_told_to_end_repeats_nothing(
+def test_a_terminated_driver_repeats_nothing(
     driven: tuple[World, str], guarantee: Guarantee, row: NewRow, chance: random.Random, rounds: int, role: Role
 ) -> None:
     place, topic = driven
@@ -122,9 +122,7 @@ def test_a_driver_that_is_told_to_end_repeats_nothing(
 
 
 @pytest.mark.matrix(9)
-def test_a_driver_that_was_frozen_while_another_took_over_is_fenced(
-    driven: tuple[World, str], guarantee: Guarantee, row: NewRow
-) -> None:
+def test_a_driver_frozen_during_a_takeover_is_fenced(driven: tuple[World, str], guarantee: Guarantee, row: NewRow) -> None:
     place, topic = driven
     # Without transactions, Kafka accepts the records that a frozen task had buffered.
     most = POLL * 2 if guarantee is Guarantee.AT_LEAST_ONCE else 0

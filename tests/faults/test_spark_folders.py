@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 @pytest.mark.matrix(28)
 @pytest.mark.parametrize("guarantee", list(Guarantee), ids=lambda guarantee: guarantee.name.lower())
-def test_a_source_goes_on_without_what_spark_left_behind(
+def test_a_source_continues_without_sparks_folders(
     place: World, row: NewRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guarantee: Guarantee
 ) -> None:
     made = row(f"kill -9, then Spark's and the driver's folders removed ({guarantee.name.lower()})", guarantee.value)

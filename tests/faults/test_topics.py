@@ -70,7 +70,7 @@ def inputs(place: World, cluster: Cluster, tmp_path: Path) -> Inputs:
 
 
 @pytest.mark.matrix(24)
-def test_a_topic_that_is_deleted_disturbs_no_other_and_a_new_one_is_read(
+def test_a_deleted_topic_does_not_affect_others_and_a_new_one_is_read(
     place: World, cluster: Cluster, inputs: Inputs, row: NewRow, tmp_path: Path
 ) -> None:
     made = row("of topics.regex, one topic deleted and one added", UNDISTURBED)
@@ -100,7 +100,7 @@ def test_a_topic_that_is_deleted_disturbs_no_other_and_a_new_one_is_read(
 
 
 @pytest.mark.matrix(24)
-def test_a_topic_that_a_new_config_adds_is_read_from_its_start(place: World, inputs: Inputs, row: NewRow, tmp_path: Path) -> None:
+def test_a_topic_added_to_the_config_is_read_from_its_start(place: World, inputs: Inputs, row: NewRow, tmp_path: Path) -> None:
     made = row("a topic added by a new config", UNDISTURBED)
     inputs.send(0)
     inputs.send(1)
@@ -119,7 +119,7 @@ def test_a_topic_that_a_new_config_adds_is_read_from_its_start(place: World, inp
 
 
 @pytest.mark.matrix(24)
-def test_a_source_writes_on_once_its_deleted_topic_is_there_again(place: World, cluster: Cluster, row: NewRow) -> None:
+def test_a_source_continues_once_its_deleted_topic_is_created_again(place: World, cluster: Cluster, row: NewRow) -> None:
     made = row("a source's topic deleted, made anew 5 s later", "0 lost since, 0 duplicated, RUNNING by itself")
     topic = place.source()
     driver = place.driver()
@@ -143,7 +143,7 @@ def test_a_source_writes_on_once_its_deleted_topic_is_there_again(place: World, 
 
 
 @pytest.mark.matrix(24)
-def test_an_input_that_appears_gets_a_task_and_the_others_are_not_restarted(
+def test_a_new_input_gets_a_task_and_other_tasks_are_not_restarted(
     place: World, cluster: Cluster, row: NewRow, tmp_path: Path, own_connectors: None
 ) -> None:
     made = row("a source finds a new input (request_task_reconfiguration)", f"{UNDISTURBED}, the first task not restarted")

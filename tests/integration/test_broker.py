@@ -97,7 +97,7 @@ def test_given_port_and_properties_reach_kafka(tmp_path: Path) -> None:
         broker.stop()
 
 
-def test_a_port_that_is_taken_is_an_error_that_names_who_has_it(tmp_path: Path) -> None:
+def test_a_port_in_use_is_an_error_that_names_the_process(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(MissingToolError, match=rf"port {port}: it is in use by .*\(pid {os.getpid()}\)"):
@@ -105,7 +105,7 @@ def test_a_port_that_is_taken_is_an_error_that_names_who_has_it(tmp_path: Path) 
     assert not EmbeddedBroker(tmp_path).status().running
 
 
-def test_a_broker_that_ends_at_start_shows_its_log_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_broker_that_exits_at_start_shows_its_log_and_leaves_no_process(tmp_path: Path) -> None:
     broker = EmbeddedBroker(tmp_path, properties={"log.retention.ms": "soon"})
     with pytest.raises(ConnectError, match="soon"):
         broker.start()
@@ -123,7 +123,7 @@ def test_a_killed_broker_starts_again_with_its_records(broker: EmbeddedBroker) -
     assert consume(bootstrap, "kept", 1) == [b"one"]
 
 
-def test_processes_that_start_the_broker_at_once_share_one(broker: EmbeddedBroker, tmp_path: Path) -> None:
+def test_processes_that_start_the_broker_concurrently_share_it(broker: EmbeddedBroker, tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from sluiceway.stack.broker import EmbeddedBroker; "
         "b = EmbeddedBroker(Path(sys.argv[1])); print(b.start(), b.status().pid)"
@@ -143,7 +143,7 @@ def test_without_java_nothing_is_started(tmp_path: Path, monkeypatch: pytest.Mon
     assert not EmbeddedBroker(tmp_path / "kafka").status().running
 
 
-def test_a_failed_download_says_why_and_where_the_log_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_download_names_the_cause_and_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository = f"http://127.0.0.1:{free_port()}/maven"
     monkeypatch.setenv(maven.REPOSITORY_VARIABLE, repository)
     said: list[str] = []

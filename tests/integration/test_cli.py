@@ -54,7 +54,7 @@ def shell(kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path) ->
         process.wait(20)
 
 
-def test_a_connector_is_led_through_its_life(shell: Shell, tmp_path: Path) -> None:
+def test_a_connectors_lifecycle(shell: Shell, tmp_path: Path) -> None:
     folder = tmp_path / "connectors"
     folder.mkdir()
     (folder / "a.properties").write_text("name=a\n" + "".join(f"{key}={value}\n" for key, value in SOURCE.items()))
@@ -116,7 +116,7 @@ def test_a_sinks_offsets_and_its_lag_are_shown(
     assert shell("top", "-n", "1", "--worker", worker_file).splitlines()[1].split()[-1] == "6"
 
 
-def test_findings_plugins_and_log_levels(shell: Shell, tmp_path: Path) -> None:
+def test_validation_plugins_and_log_levels(shell: Shell, tmp_path: Path) -> None:
     bad = {"name": "a", "connector.class": "FileStreamSource", "tasks.max": "none", "topcis": "t"}
     (tmp_path / "a.json").write_text(json.dumps(bad))
     printed = shell("validate", "-f", str(tmp_path / "a.json"), code=3)
@@ -129,7 +129,7 @@ def test_findings_plugins_and_log_levels(shell: Shell, tmp_path: Path) -> None:
     assert shell("loggers", "get", "sluiceway.test").splitlines()[1].split() == ["sluiceway.test", "DEBUG"]
 
 
-def test_a_server_that_is_away_and_a_name_that_is_not_there_have_their_own_exit_codes(shell: Shell) -> None:
+def test_an_unreachable_server_and_an_unknown_connector_have_different_exit_codes(shell: Shell) -> None:
     assert "Cannot reach" in shell("get", "connectors", "--server", "http://127.0.0.1:1", code=5)
     shell("get", "status", "nope", code=4)
     shell("get", "connectors", "--server", "http://127.0.0.1:1,http://127.0.0.1:2", code=5)

@@ -56,7 +56,7 @@ def shell(kafka: Kafka, tmp_path: Path, unique: Names, capsys: pytest.CaptureFix
     return Shell(kafka, tmp_path, unique, capsys)
 
 
-def test_dead_letters_are_listed_shown_and_replayed_once(kafka: Kafka, topic: str, name: str, dlq: str, shell: Shell) -> None:
+def test_records_are_listed_shown_and_replayed_once(kafka: Kafka, topic: str, name: str, dlq: str, shell: Shell) -> None:
     config = sink(name, topic, JSON, tolerant(dlq))
     shell.put(config)
     assert shell.run("list").split()[-4:] == [name, dlq, "0", "0"]
@@ -91,7 +91,7 @@ def test_dead_letters_are_listed_shown_and_replayed_once(kafka: Kafka, topic: st
     assert headers(last)[f"{PREFIX}stage"] == "VALUE_CONVERTER"
 
 
-def test_letters_of_other_connectors_in_a_shared_topic_are_passed_by(kafka: Kafka, unique: Names, dlq: str, shell: Shell) -> None:
+def test_records_of_other_connectors_in_a_shared_topic_are_skipped(kafka: Kafka, unique: Names, dlq: str, shell: Shell) -> None:
     configs = []
     for _ in range(2):
         name, topic = unique("connector"), kafka.create(unique("errors"))
@@ -108,7 +108,7 @@ def test_letters_of_other_connectors_in_a_shared_topic_are_passed_by(kafka: Kafk
     assert kafka.end(configs[0]["topics"]) == 1
 
 
-def test_letters_that_do_not_say_their_topic_wait_for_one_to_be_named(
+def test_records_without_their_topic_need_a_topic_option(
     kafka: Kafka, topic: str, name: str, dlq: str, unique: Names, shell: Shell
 ) -> None:
     config = sink(name, topic, JSON, tolerant(dlq), {"errors.deadletterqueue.context.headers.enable": "false"})
@@ -123,7 +123,7 @@ def test_letters_that_do_not_say_their_topic_wait_for_one_to_be_named(
     assert kafka.values(other, 1) == ["bad"]
 
 
-def test_a_connector_without_dead_letters_is_told_so(kafka: Kafka, topic: str, name: str, shell: Shell) -> None:
+def test_a_connector_without_a_dead_letter_queue_is_an_error(kafka: Kafka, topic: str, name: str, shell: Shell) -> None:
     assert f"Connector {name} not found" in shell.fail("show", name)
     shell.put(sink(name, topic))
     assert "does not set errors.deadletterqueue.topic.name" in shell.fail("show", name)

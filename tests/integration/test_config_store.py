@@ -21,7 +21,7 @@ pytestmark = pytest.mark.kafka
 Open = Callable[[Any], Any]
 
 
-def test_configs_are_there_after_a_restart(worker: WorkerConfig, opened: Open) -> None:
+def test_configs_survive_a_restart(worker: WorkerConfig, opened: Open) -> None:
     first = opened(KafkaConfigStore(worker))
     first.put_connector("a", {"k": "ü😀"}, TargetState.PAUSED)
     first.put_task_configs("a", [{"x": "0"}])
@@ -30,7 +30,7 @@ def test_configs_are_there_after_a_restart(worker: WorkerConfig, opened: Open) -
     assert opened(KafkaConfigStore(worker)).snapshot() == before
 
 
-def test_a_put_is_seen_by_snapshot_when_it_returns(worker: WorkerConfig, opened: Open) -> None:
+def test_a_snapshot_includes_a_put_that_has_returned(worker: WorkerConfig, opened: Open) -> None:
     store = opened(KafkaConfigStore(worker))
     store.put_connector("a", {})
     for number in range(10):
@@ -38,7 +38,7 @@ def test_a_put_is_seen_by_snapshot_when_it_returns(worker: WorkerConfig, opened:
         assert store.snapshot().connectors["a"].config == {"n": str(number), "name": "a"}
 
 
-def test_starting_writing_and_hearing_are_fast(worker: WorkerConfig, opened: Open) -> None:
+def test_starts_writes_and_notifications_are_fast(worker: WorkerConfig, opened: Open) -> None:
     writer = opened(KafkaConfigStore(worker))
     writer.put_connector("a", {})
     reader = KafkaConfigStore(worker)
@@ -58,7 +58,7 @@ def test_starting_writing_and_hearing_are_fast(worker: WorkerConfig, opened: Ope
     assert statistics.median(seen) < 0.05
 
 
-def test_changes_by_another_writer_are_heard_by_kind(worker: WorkerConfig, opened: Open) -> None:
+def test_listeners_get_other_writers_changes_by_kind(worker: WorkerConfig, opened: Open) -> None:
     reader, writer = opened(KafkaConfigStore(worker)), opened(KafkaConfigStore(worker))
     heard: list[tuple[str, str]] = []
 
@@ -85,7 +85,7 @@ def test_restart_requests_from_before_the_start_are_ignored(worker: WorkerConfig
     assert late.take_restart_requests() == []
 
 
-def test_a_connector_that_another_writer_made_is_found_at_once(worker: WorkerConfig, opened: Open) -> None:
+def test_another_writers_connector_is_found_at_once(worker: WorkerConfig, opened: Open) -> None:
     one, other = opened(KafkaConfigStore(worker)), opened(KafkaConfigStore(worker))
     for number in range(3):
         one.put_connector(f"a{number}", {})
@@ -105,7 +105,7 @@ def create_many(worker: WorkerConfig, who: int) -> None:
     store.stop()
 
 
-def test_writers_in_several_processes_leave_nothing_half_written(worker: WorkerConfig, opened: Open) -> None:
+def test_concurrent_writers_in_several_processes_leave_complete_configs(worker: WorkerConfig, opened: Open) -> None:
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=create_many, args=(worker, who)) for who in range(2)]
     for process in processes:
@@ -120,7 +120,7 @@ def test_writers_in_several_processes_leave_nothing_half_written(worker: WorkerC
         assert entry.task_configs == ({"x": "0"}, {"x": "1"})
 
 
-def test_of_two_who_create_the_same_connector_one_is_refused(worker: WorkerConfig, opened: Open) -> None:
+def test_of_two_concurrent_creations_of_a_connector_one_is_refused(worker: WorkerConfig, opened: Open) -> None:
     stores = [opened(KafkaConfigStore(worker)) for _ in range(2)]
     outcomes: list[tuple[str, str]] = []
     together = threading.Barrier(2)
@@ -146,7 +146,7 @@ def test_of_two_who_create_the_same_connector_one_is_refused(worker: WorkerConfi
     assert sorted(outcomes) == sorted((name, outcome) for name in names for outcome in ("created", "refused"))
 
 
-def test_a_writer_that_has_just_fenced_reads_on_before_it_decides(worker: WorkerConfig, opened: Open) -> None:
+def test_a_writer_reads_to_the_end_after_fencing_before_it_checks(worker: WorkerConfig, opened: Open) -> None:
     one, late = opened(KafkaConfigStore(worker)), opened(KafkaConfigStore(worker))
     reading = threading.Event()
     record = late._log._on_record

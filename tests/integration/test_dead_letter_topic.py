@@ -20,7 +20,7 @@ pytestmark = pytest.mark.kafka
 Names = Callable[[str], str]
 
 
-def test_dead_letters_that_kafka_refuses_fail_the_task_and_nothing_is_committed(
+def test_rejected_dead_letter_queue_records_fail_the_task_and_nothing_is_committed(
     kafka: Kafka, topic: str, name: str, dlq: str
 ) -> None:
     kafka.admin.create_topics([NewTopic(dlq, 1, 1, config={"max.message.bytes": "100"})])[dlq].result(30)
@@ -46,7 +46,7 @@ def by(way: TcpProxy, **more: str) -> dict[str, str]:
     return {f"producer.override.{key}": value for key, value in settings.items()}
 
 
-def test_a_dead_letter_topic_that_is_away_is_waited_for_and_offsets_with_it(
+def test_offsets_wait_for_an_unavailable_dead_letter_queue_topic(
     kafka: Kafka, topic: str, name: str, dlq: str, way: TcpProxy, caplog: pytest.LogCaptureFixture
 ) -> None:
     kafka.produce(topic, "1", "bad", "3")
@@ -62,7 +62,7 @@ def test_a_dead_letter_topic_that_is_away_is_waited_for_and_offsets_with_it(
     assert kafka.values(dlq, 1) == ["bad"]
 
 
-def test_a_dead_letter_topic_that_stays_away_fails_the_task_in_the_end(
+def test_an_unavailable_dead_letter_queue_topic_fails_the_task_after_the_delivery_timeout(
     kafka: Kafka, topic: str, name: str, dlq: str, way: TcpProxy
 ) -> None:
     kafka.produce(topic, "bad")
@@ -73,7 +73,7 @@ def test_a_dead_letter_topic_that_stays_away_fails_the_task_in_the_end(
     assert committed(kafka, name, topic) is None
 
 
-def test_only_bad_records_and_a_slow_dead_letter_topic_do_not_fill_the_memory(
+def test_only_bad_records_and_a_slow_dead_letter_queue_topic_do_not_exhaust_memory(
     kafka: Kafka, topic: str, name: str, dlq: str
 ) -> None:
     count, size = 60_000, 2000

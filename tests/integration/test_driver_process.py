@@ -103,7 +103,7 @@ def running(start: Start, tmp_path: Path, unique: Callable[[str], str]) -> Runni
     return start({"connector.class": "FileStreamSource", "file": str(source), "topic": unique("lines")})
 
 
-def test_sigterm_to_the_driver_drains_it_and_says_unassigned(running: Running) -> None:
+def test_sigterm_to_the_driver_drains_it_and_sets_the_status_to_unassigned(running: Running) -> None:
     _, python = running.processes()
     python.terminate()
     eventually(lambda: not running.driver.is_running(), within=20, what="the driver's end")
@@ -122,14 +122,14 @@ def test_sigterm_to_sparks_jvm_drains_the_driver_before_spark_ends_its_tasks(run
     assert "was lost" not in said, "the task was drained, not taken away"
 
 
-def test_a_driver_whose_submitter_is_gone_drains_and_ends(running: Running, parent: subprocess.Popen[bytes]) -> None:
+def test_a_driver_without_its_submitter_drains_and_ends(running: Running, parent: subprocess.Popen[bytes]) -> None:
     parent.kill()
     parent.wait()
     eventually(lambda: not running.driver.is_running(), within=20, what="the driver's end")
     running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]))
 
 
-def test_a_killed_jvm_takes_the_driver_with_it_and_the_status_says_so(running: Running) -> None:
+def test_a_killed_jvm_ends_the_driver_and_the_status_is_updated(running: Running) -> None:
     jvm, python = running.processes()
     jvm.kill()
     running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]), within=20)
@@ -163,7 +163,7 @@ class Mine(FileStreamSourceConnector):
 """
 
 
-def test_a_driver_and_its_tasks_know_the_plugin_path_and_hear_of_log_levels(
+def test_a_driver_and_its_tasks_have_the_plugin_path_and_log_levels(
     start: Start, tmp_path: Path, unique: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = unique("plugin").replace("-", "_")
@@ -201,7 +201,7 @@ def told_by(worker: WorkerConfig, name: str) -> list[tuple[int, str]]:
     return words
 
 
-def test_a_driver_that_was_suspended_while_another_took_over_ends_and_writes_nothing_more(running: Running) -> None:
+def test_a_driver_suspended_during_a_takeover_ends_and_writes_nothing_more(running: Running) -> None:
     jvm, python = running.processes()
     suspended = [jvm, *jvm.children(recursive=True)]
     try:
@@ -241,7 +241,7 @@ def workers_of(running: Running) -> list[psutil.Process]:
     return [p for p in jvm.children(recursive=True) if "pyspark" in command_of(p) and p.pid != python.pid]
 
 
-def test_a_task_whose_poll_never_returns_is_given_up_and_its_slot_is_free(start: Start) -> None:
+def test_a_task_whose_poll_never_returns_is_abandoned_and_its_slot_is_freed(start: Start) -> None:
     running = start({**MOCK, "failure.in": "poll"}, master="local[1]", **{"task.shutdown.graceful.timeout.ms": "1000"})
     before = workers_of(running)
     running.herder.restart_task(TaskId(running.name, 0))
@@ -255,7 +255,7 @@ def test_a_task_whose_poll_never_returns_is_given_up_and_its_slot_is_free(start:
     assert "task.shutdown.graceful.timeout.ms (1 s)" in (running.herder.status(running.name).tasks[0].trace or "")
 
 
-def test_a_task_whose_stop_never_returns_does_not_keep_its_driver(start: Start) -> None:
+def test_a_task_whose_stop_never_returns_does_not_block_its_driver(start: Start) -> None:
     running = start({**MOCK, "failure.in": "stop"}, **{"task.shutdown.graceful.timeout.ms": "1000"})
     running.herder.stop(running.name)
     eventually(lambda: not running.driver.is_running(), within=30, what=f"the driver's end\n{running.driver.log_tail(40)}")

@@ -51,7 +51,7 @@ class Closed(Converter):
         Closed.closed += 1
 
 
-def test_bad_records_are_skipped_and_are_dead_letters_with_all_headers(
+def test_bad_records_go_to_the_dead_letter_queue_with_all_headers(
     kafka: Kafka, topic: str, name: str, dlq: str, counts: list[ErrorCounts]
 ) -> None:
     kafka.produce(topic, "1", "bad", "3", key=b"\x00k", headers=[("own", b"\xff")], timestamp=1_700_000_000_000)
@@ -104,7 +104,7 @@ def test_bad_records_are_skipped_and_are_dead_letters_with_all_headers(
         ),
     ],
 )
-def test_the_dead_letter_says_the_stage(
+def test_a_dead_letter_queue_record_has_the_stage(
     kafka: Kafka, topic: str, name: str, dlq: str, stage: str, settings: dict[str, str]
 ) -> None:
     kafka.produce(topic, "bad", key=b"bad", headers=[("h", b"bad")])
@@ -116,7 +116,7 @@ def test_the_dead_letter_says_the_stage(
     assert (letter.key(), letter.value(), letter.headers()[0]) == (b"bad", b"bad", ("h", b"bad"))
 
 
-def test_without_tolerance_the_bad_record_is_a_dead_letter_and_the_task_fails_at_it(
+def test_without_tolerance_the_bad_record_goes_to_the_dead_letter_queue_and_fails_the_task(
     kafka: Kafka, topic: str, name: str, dlq: str
 ) -> None:
     kafka.produce(topic, "1", "bad", "3")
@@ -128,7 +128,7 @@ def test_without_tolerance_the_bad_record_is_a_dead_letter_and_the_task_fails_at
     assert kafka.values(dlq, 1) == ["bad"]
 
 
-def test_what_fails_for_a_while_is_tried_again_and_nothing_is_skipped_or_reordered(
+def test_retriable_errors_are_retried_and_nothing_is_skipped_or_reordered(
     kafka: Kafka, topic: str, name: str, counts: list[ErrorCounts]
 ) -> None:
     kafka.produce(topic, "a", "b", "c")
@@ -169,9 +169,7 @@ def test_infinite_retries_end_with_the_task_and_commit_nothing_of_the_batch(kafk
     assert committed(kafka, name, topic) == 1
 
 
-def test_a_task_reports_what_it_cannot_write_and_the_original_is_the_dead_letter(
-    kafka: Kafka, topic: str, name: str, dlq: str
-) -> None:
+def test_a_reported_record_goes_to_the_dead_letter_queue_as_consumed(kafka: Kafka, topic: str, name: str, dlq: str) -> None:
     kafka.produce(topic, b'"good"', b' "bad"', b'"fine"')
     sent: list[Future[None]] = []
     there: list[int] = []
@@ -207,7 +205,7 @@ def test_a_task_reports_what_it_cannot_write_and_the_original_is_the_dead_letter
         ({"errors.log.enable": "true"}, True),
     ],
 )
-def test_there_is_a_reporter_only_where_reports_go_somewhere(
+def test_the_errant_record_reporter_exists_only_with_tolerance_and_a_destination(
     kafka: Kafka, topic: str, name: str, settings: dict[str, str], present: bool
 ) -> None:
     seen: list[bool] = []
@@ -218,7 +216,7 @@ def test_there_is_a_reporter_only_where_reports_go_somewhere(
     assert set(seen) == {present}
 
 
-def test_a_report_beyond_tolerance_fails_the_task_even_if_it_swallows_the_error(kafka: Kafka, topic: str, name: str) -> None:
+def test_a_report_without_tolerance_fails_the_task_even_if_it_ignores_the_error(kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "a", "b")
 
     def write(task: Any, records: Any) -> None:

@@ -41,7 +41,7 @@ def stores(worker: Worker) -> Iterator[Callable[[dict[str, str]], Any]]:
         yield opened
 
 
-def test_each_poll_is_a_transaction_of_its_own(worker: Worker, stores: Any, unique: Names) -> None:
+def test_each_poll_is_one_transaction(worker: Worker, stores: Any, unique: Names) -> None:
     name = unique("poll")
     made = script(name, records(name, 1), records(name, 2, 3), None)
     with RunningTask(config_of(name), worker, offsets=stores({})) as task:
@@ -52,7 +52,7 @@ def test_each_poll_is_a_transaction_of_its_own(worker: Worker, stores: Any, uniq
         assert task.reports.states == [State.RUNNING]
 
 
-def test_an_interval_takes_polls_together_until_it_is_over(worker: Worker, stores: Any, unique: Names) -> None:
+def test_an_interval_combines_polls_in_one_transaction(worker: Worker, stores: Any, unique: Names) -> None:
     name = unique("interval")
     made = script(name, records(name, 1), records(name, 2), None, records(name, 3))
     config = config_of(
@@ -68,7 +68,7 @@ def test_an_interval_takes_polls_together_until_it_is_over(worker: Worker, store
     assert stored(stores({}), name) == {"position": 3}
 
 
-def test_an_interval_that_is_over_commits_while_nothing_is_polled(worker: Worker, stores: Any, unique: Names) -> None:
+def test_an_elapsed_interval_commits_even_without_new_records(worker: Worker, stores: Any, unique: Names) -> None:
     name = unique("interval")
     script(name, records(name, 1))
     config = config_of(name, transaction_boundary="interval", transaction_boundary_interval_ms="50")
@@ -78,7 +78,7 @@ def test_an_interval_that_is_over_commits_while_nothing_is_polled(worker: Worker
 
 
 @pytest.mark.parametrize("by_batch", ["false", "true"])
-def test_a_connector_says_itself_what_its_transactions_are(worker: Worker, stores: Any, unique: Names, by_batch: str) -> None:
+def test_a_connector_defines_its_transaction_boundaries(worker: Worker, stores: Any, unique: Names, by_batch: str) -> None:
     name, end = unique("fibonacci"), 200
     config = config_of(
         name,
@@ -98,7 +98,7 @@ def test_a_connector_says_itself_what_its_transactions_are(worker: Worker, store
     assert stores({}).get(name, [{"id": 0}]) == [{"seqno": complete - 1}], "aborted records are not read again"
 
 
-def test_records_that_a_transform_drops_move_the_offset_in_a_transaction_without_records(
+def test_offsets_of_dropped_records_are_committed_in_a_transaction_without_records(
     worker: Worker, stores: Any, unique: Names
 ) -> None:
     name = unique("dropped")
@@ -110,7 +110,7 @@ def test_records_that_a_transform_drops_move_the_offset_in_a_transaction_without
     assert task.reports.topics == []
 
 
-def test_a_task_hears_of_its_records_once_they_are_committed(worker: Worker, stores: Any, unique: Names) -> None:
+def test_commit_record_is_called_after_the_transaction_is_committed(worker: Worker, stores: Any, unique: Names) -> None:
     name = unique("heard")
     made = script(name, records(name, 1, 2))
     with RunningTask(config_of(name, ACKNOWLEDGED_SOURCE), worker, offsets=stores({}), bounded=True) as task:
@@ -118,7 +118,7 @@ def test_a_task_hears_of_its_records_once_they_are_committed(worker: Worker, sto
     assert made.calls == [("start",), ("commit_record", "1", 0, 0), ("commit_record", "2", 0, 1), ("commit",), ("stop",)]
 
 
-def test_a_batch_that_fails_is_rolled_back_in_full_and_those_before_it_stand(worker: Worker, stores: Any, unique: Names) -> None:
+def test_a_failed_batch_is_rolled_back_and_earlier_batches_stay_committed(worker: Worker, stores: Any, unique: Names) -> None:
     name = unique("failing")
     bad = SourceRecord(PARTITION, {"position": 4}, name, object(), STRING_SCHEMA)
     made = script(name, records(name, 1, 2), [*records(name, 3), bad])
@@ -132,7 +132,7 @@ def test_a_batch_that_fails_is_rolled_back_in_full_and_those_before_it_stand(wor
     assert made.names().count("commit") == 1
 
 
-def test_topics_are_made_by_the_group_that_takes_them(worker: Worker, stores: Any, unique: Names) -> None:
+def test_topics_are_created_with_the_settings_of_their_group(worker: Worker, stores: Any, unique: Names) -> None:
     name, compacted = unique("made"), unique("compact")
     made = config_of(
         name,
@@ -157,7 +157,7 @@ def test_topics_are_made_by_the_group_that_takes_them(worker: Worker, stores: An
     assert policies == ["delete", "compact"]
 
 
-def test_a_topic_that_cannot_be_made_fails_the_task_and_says_what_to_do(worker: Worker, stores: Any, unique: Names) -> None:
+def test_a_topic_that_cannot_be_created_fails_the_task_with_advice(worker: Worker, stores: Any, unique: Names) -> None:
     name = unique("unmade")
     config = config_of(name, topic_creation_default_partitions="1", topic_creation_default_replication_factor="9")
     script(name, records(name, 1))

@@ -69,7 +69,7 @@ class KilledBeforeOffsets:
         raise AssertionError("nothing was committed")
 
 
-def test_a_task_killed_between_records_and_offsets_leaves_nothing_and_the_next_repeats_nothing(
+def test_a_task_killed_between_records_and_offsets_commits_nothing_and_the_next_repeats_nothing(
     worker: Worker, stores: Any, unique: Names
 ) -> None:
     name = unique("killed")
@@ -88,7 +88,7 @@ def test_a_task_killed_between_records_and_offsets_leaves_nothing_and_the_next_r
 
 
 @pytest.mark.parametrize("boundary", ["poll", "interval"])
-def test_of_two_tasks_with_one_id_the_older_ends_and_writes_nothing_more(
+def test_an_older_task_with_the_same_id_is_fenced_and_writes_nothing_more(
     worker: Worker, stores: Any, unique: Names, boundary: str
 ) -> None:
     name = unique("twins")
@@ -158,7 +158,7 @@ def moves_on(worker: Worker, topic: str, by: int = 1) -> int:
     return committed_end(worker, topic)
 
 
-def test_a_frozen_task_writes_nothing_after_it_was_replaced(worker: Worker, unique: Names) -> None:
+def test_a_frozen_task_writes_nothing_after_its_replacement_starts(worker: Worker, unique: Names) -> None:
     name = unique("zombie")
     config = verifiable(
         name, throughput="1000", topic_creation_default_partitions="1", topic_creation_default_replication_factor="1"

@@ -46,7 +46,7 @@ def stores(worker: Worker) -> Iterator[Callable[[dict[str, str]], Any]]:
         yield opened
 
 
-def test_a_connectors_own_offsets_topic_is_the_truth_and_backed_up(worker: Worker, stores: Any, unique: Names) -> None:
+def test_a_connectors_own_offsets_topic_takes_precedence_and_is_backed_up(worker: Worker, stores: Any, unique: Names) -> None:
     name, own = unique("separate"), {"offsets.storage.topic": unique("own-offsets")}
     script(name, records(name, 1))
     with RunningTask({**config_of(name), **own}, worker, offsets=stores(own), bounded=True) as task:
@@ -64,9 +64,7 @@ def test_a_connectors_own_offsets_topic_is_the_truth_and_backed_up(worker: Worke
     assert stored(stores(own), name) == {"position": 1}, "its own topic wins, as in Connect"
 
 
-def test_a_tombstone_in_a_connectors_own_topic_does_not_bring_the_backup_to_life(
-    worker: Worker, stores: Any, unique: Names
-) -> None:
+def test_a_tombstone_in_a_connectors_own_topic_hides_the_backup(worker: Worker, stores: Any, unique: Names) -> None:
     name, own = unique("tombstone"), {"offsets.storage.topic": unique("own-offsets")}
     gone = [SourceRecord(PARTITION, None, name, "2", STRING_SCHEMA)]
     script(name, records(name, 1), gone)
@@ -94,7 +92,7 @@ def config_store(worker: Worker) -> Iterator[KafkaConfigStore]:
     store.stop()
 
 
-def test_all_tasks_of_the_earlier_generation_are_fenced_before_a_new_one_may_start(
+def test_all_tasks_of_the_earlier_generation_are_fenced_before_a_new_one_starts(
     worker: Worker, config_store: KafkaConfigStore, unique: Names
 ) -> None:
     name, settings = unique("generations"), WorkerConfig.of(worker)

@@ -46,14 +46,14 @@ def values(broker: FaultyBroker, topic: str) -> list[bytes | None]:
     return [message.value for message in read(broker.address, topic)]
 
 
-def test_clients_are_led_through_the_proxy_by_what_the_broker_advertises(broker: FaultyBroker) -> None:
+def test_advertised_listeners_send_clients_through_the_proxy(broker: FaultyBroker) -> None:
     # Metadata requested from the broker directly names the proxy as well.
     direct = AdminClient({"bootstrap.servers": f"127.0.0.1:{broker.port}"}).list_topics(timeout=20)
     assert [node.port for node in direct.brokers.values()] == [broker.proxy.port]
 
 
 @pytest.mark.parametrize("fault", ["cut", "drop", "freeze"])
-def test_a_producer_stalls_while_the_fault_lasts_and_goes_on_after_it(broker: FaultyBroker, fault: str) -> None:
+def test_a_producer_stalls_during_a_fault_and_continues_after_it(broker: FaultyBroker, fault: str) -> None:
     sending = Sending(broker, f"stalls-{fault}")
     sending.send("before")
     assert sending.left_after(30) == 0
@@ -68,7 +68,7 @@ def test_a_producer_stalls_while_the_fault_lasts_and_goes_on_after_it(broker: Fa
     assert values(broker, sending.topic) == [b"before", b"during"]
 
 
-def test_a_killed_broker_comes_back_with_its_data_at_the_same_address(broker: FaultyBroker) -> None:
+def test_a_killed_broker_restarts_with_its_data_and_address(broker: FaultyBroker) -> None:
     sending = Sending(broker, "killed")
     sending.send("before")
     assert sending.left_after(30) == 0
@@ -81,7 +81,7 @@ def test_a_killed_broker_comes_back_with_its_data_at_the_same_address(broker: Fa
     assert values(broker, sending.topic) == [b"before", b"during"]
 
 
-def test_a_transaction_is_fenced_by_the_next_producer_of_its_id(broker: FaultyBroker) -> None:
+def test_the_next_producer_with_a_transactional_id_fences_a_transaction(broker: FaultyBroker) -> None:
     config = {"bootstrap.servers": broker.address, "transactional.id": "fenced"}
     old, new = Producer(config), Producer(config)
     old.init_transactions(30)

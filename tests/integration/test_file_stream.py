@@ -16,7 +16,9 @@ pytestmark = pytest.mark.kafka
 Names = Callable[[str], str]
 
 
-def test_lines_go_from_file_to_file_and_appended_ones_soon_after(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:
+def test_lines_are_copied_from_file_to_file_and_appended_lines_soon_after(
+    kafka: Kafka, topic: str, name: str, tmp_path: Path
+) -> None:
     source, copy = tmp_path / "in", tmp_path / "out"
     source.write_text("foo\nbar\n")
     with (
@@ -44,7 +46,7 @@ def test_each_connector_can_have_its_own_converters(kafka: Kafka, topic: str, na
     assert lines(copy) == ['"foo"']
 
 
-def test_topics_regex_takes_whole_names_and_several_topics(kafka: Kafka, unique: Names, name: str, tmp_path: Path) -> None:
+def test_topics_regex_matches_whole_names_of_several_topics(kafka: Kafka, unique: Names, name: str, tmp_path: Path) -> None:
     base = unique("regex")
     for suffix in ("a", "b", "bc"):
         kafka.produce(kafka.create(f"{base}-{suffix}"), suffix)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.kafka
 Open = Callable[[Any], Any]
 
 
-def test_a_fenced_writer_leaves_nothing_that_a_reader_sees(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
+def test_readers_see_nothing_of_a_fenced_writers_records(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
     topic = unique("fenced")
     admin = admin_client(worker)
     create_topic(admin, topic, 2, 1)
@@ -47,7 +47,7 @@ def test_a_fenced_writer_leaves_nothing_that_a_reader_sees(worker: WorkerConfig,
     new.close()
 
 
-def test_a_tail_starts_where_it_is_told_and_follows_several_topics(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
+def test_a_tail_starts_at_given_offsets_and_follows_several_topics(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
     admin = admin_client(worker)
     topics = [unique("tail") for _ in range(2)]
     writer = RecordWriter(worker, "w")
@@ -68,7 +68,7 @@ def test_a_tail_starts_where_it_is_told_and_follows_several_topics(worker: Worke
     tail.close()
 
 
-def test_a_tail_of_an_offset_that_is_not_there_is_an_error(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
+def test_a_tail_from_an_offset_out_of_range_is_an_error(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
     topic = unique("tail")
     create_topic(admin_client(worker), topic, 1, 1)
     tail = TopicTail(worker, "tail", {TopicPartition(topic, 0): 1000})
@@ -77,7 +77,7 @@ def test_a_tail_of_an_offset_that_is_not_there_is_an_error(worker: WorkerConfig,
     tail.close()
 
 
-def test_a_groups_offsets_are_what_it_committed(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
+def test_group_offsets_are_the_committed_ones(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
     admin, topic, group = admin_client(worker), unique("groups"), unique("connect-sink")
     create_topic(admin, topic, 3, 1)
     assert group_offsets(admin, group) == {}

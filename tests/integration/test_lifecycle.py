@@ -73,7 +73,7 @@ def records(worker: WorkerConfig, topic: str, partitions: int = 1) -> list[LogRe
 # Restarts and changes of tasks.
 
 
-def test_a_restart_request_reaches_the_tasks_that_it_is_for_and_no_others(bench: Bench, unique: Callable[[str], str]) -> None:
+def test_a_restart_request_restarts_only_its_tasks(bench: Bench, unique: Callable[[str], str]) -> None:
     name = unique("source")
     script = begin(bench, name, "a", "b")
     bench.driver(name, "one:1")
@@ -87,7 +87,7 @@ def test_a_restart_request_reaches_the_tasks_that_it_is_for_and_no_others(bench:
     running(bench, name, 2)
 
 
-def test_requests_from_before_a_driver_began_are_not_carried_out_by_it(bench: Bench, unique: Callable[[str], str]) -> None:
+def test_a_driver_ignores_restart_requests_from_before_its_start(bench: Bench, unique: Callable[[str], str]) -> None:
     name = unique("source")
     script = begin(bench, name, "a")
     driver, outcome = bench.driver(name, "one:1")
@@ -101,7 +101,7 @@ def test_requests_from_before_a_driver_began_are_not_carried_out_by_it(bench: Be
     assert any(b"\x1f" in (record.key or b"") for record in records(bench.worker, bench.worker.config_topic))
 
 
-def test_new_inputs_become_tasks_while_the_others_go_on(bench: Bench, unique: Callable[[str], str]) -> None:
+def test_new_inputs_get_tasks_while_other_tasks_continue(bench: Bench, unique: Callable[[str], str]) -> None:
     name = unique("source")
     script = begin(bench, name, "a", "b")
     bench.driver(name, "one:1")
@@ -124,7 +124,7 @@ def test_new_inputs_become_tasks_while_the_others_go_on(bench: Bench, unique: Ca
     assert started(script)["a"] == 1
 
 
-def test_what_compaction_leaves_of_an_earlier_connector_is_not_started(bench: Bench, unique: Callable[[str], str]) -> None:
+def test_task_configs_left_by_compaction_are_not_started(bench: Bench, unique: Callable[[str], str]) -> None:
     """Three tasks were deleted with their connector; after it was created again, one task was committed."""
     name = unique("source")
     Script.current = script = Script(tasks=[{"n": "new"}])
@@ -145,7 +145,7 @@ def test_what_compaction_leaves_of_an_earlier_connector_is_not_started(bench: Be
 # Fencing.
 
 
-def test_of_two_drivers_that_start_at_once_one_is_fenced(bench: Bench, unique: Callable[[str], str]) -> None:
+def test_of_two_drivers_started_at_once_one_is_fenced(bench: Bench, unique: Callable[[str], str]) -> None:
     name = unique("source")
     script = begin(bench, name, "a")
     outcomes = [bench.driver(name, worker_id)[1] for worker_id in ("one:1", "two:2")]
@@ -155,7 +155,7 @@ def test_of_two_drivers_that_start_at_once_one_is_fenced(bench: Bench, unique: C
     assert 1 <= started(script)["a"] <= 2
 
 
-def test_two_drivers_of_an_exactly_once_source_leave_each_number_once(
+def test_two_drivers_of_an_exactly_once_source_write_each_number_once(
     tmp_path: Path, kafka_bootstrap: str, group: str, unique: Callable[[str], str]
 ) -> None:
     """The tasks are threads that nothing kills: only Kafka's fencing stops the older driver's writes."""
@@ -215,7 +215,7 @@ def test_a_fenced_driver_can_write_nothing_at_all(bench: Bench, unique: Callable
     }
 
 
-def test_a_driver_whose_lease_was_lost_to_nobody_takes_it_back(bench: Bench, unique: Callable[[str], str]) -> None:
+def test_a_driver_renews_a_lease_that_no_other_driver_has_taken(bench: Bench, unique: Callable[[str], str]) -> None:
     name = unique("source")
     channel = KafkaControlChannel(name, bench.worker, "one:1", bench.stores)
     channel.acquire()
@@ -268,7 +268,7 @@ def test_a_driver_does_not_run_beside_kafka_connect(
             assert set(told) <= {"INFO"}
 
 
-def test_a_status_topic_made_here_is_compacted_soon_unless_the_worker_says_otherwise(
+def test_a_created_status_topic_is_compacted_soon_unless_the_worker_overrides_it(
     bench: Bench, kafka_bootstrap: str, unique: Callable[[str], str]
 ) -> None:
     assert topic_settings(admin_client(bench.worker), bench.worker.status_topic)["segment.ms"] == "600000"

@@ -29,7 +29,7 @@ def delete(worker: WorkerConfig, topic: str) -> None:
     eventually(lambda: partition_count(admin, topic) is None)
 
 
-def test_a_deleted_topic_is_an_error_and_not_an_empty_one(worker: WorkerConfig, opened: Open) -> None:
+def test_a_deleted_topic_is_an_error_and_does_not_count_as_empty(worker: WorkerConfig, opened: Open) -> None:
     offsets, configs = opened(KafkaOffsetStore(worker)), opened(KafkaConfigStore(worker))
     offsets.put("a", [({"p": 1}, {"o": 1})])
     configs.put_connector("a", {})
@@ -41,7 +41,7 @@ def test_a_deleted_topic_is_an_error_and_not_an_empty_one(worker: WorkerConfig, 
         configs.refresh()
 
 
-def test_a_deleted_offsets_topic_is_noticed_without_being_read_and_not_made_anew(worker: WorkerConfig, opened: Open) -> None:
+def test_writing_to_a_deleted_offsets_topic_is_an_error_and_does_not_create_it(worker: WorkerConfig, opened: Open) -> None:
     offsets = opened(KafkaOffsetStore(worker))
     offsets.put("a", [({"p": 1}, {"o": 1})])
     delete(worker, worker.offset_topic)
@@ -52,7 +52,7 @@ def test_a_deleted_offsets_topic_is_noticed_without_being_read_and_not_made_anew
     assert partition_count(admin_client(worker), worker.offset_topic) is None
 
 
-def test_an_offsets_topic_that_was_made_anew_by_others_takes_no_offsets(worker: WorkerConfig, opened: Open) -> None:
+def test_writing_to_a_recreated_offsets_topic_is_an_error(worker: WorkerConfig, opened: Open) -> None:
     offsets = opened(KafkaOffsetStore(worker))
     offsets.put("a", [({"p": 1}, {"o": 1})])
     delete(worker, worker.offset_topic)
@@ -68,7 +68,7 @@ def test_an_offsets_topic_that_was_made_anew_by_others_takes_no_offsets(worker: 
     eventually(refused)
 
 
-def test_a_lost_offsets_topic_is_not_made_anew_where_sources_have_run(worker: WorkerConfig, opened: Open) -> None:
+def test_a_lost_offsets_topic_is_not_created_again_after_sources_have_run(worker: WorkerConfig, opened: Open) -> None:
     configs, offsets = opened(KafkaConfigStore(worker)), opened(KafkaOffsetStore(worker))
     configs.put_connector("a", {"connector.class": "FileStreamSource", "file": "f", "topic": "t"})
     delete(worker, worker.offset_topic)
@@ -83,7 +83,7 @@ def test_a_lost_offsets_topic_is_not_made_anew_where_sources_have_run(worker: Wo
     opened(KafkaOffsetStore(worker))
 
 
-def test_a_lost_config_topic_is_not_taken_for_what_it_said(worker: WorkerConfig, opened: Open) -> None:
+def test_a_lost_config_topic_is_an_error_and_not_the_last_snapshot(worker: WorkerConfig, opened: Open) -> None:
     configs = opened(KafkaConfigStore(worker))
     configs.put_connector("a", {})
     delete(worker, worker.config_topic)
@@ -98,7 +98,7 @@ def test_a_lost_config_topic_is_not_taken_for_what_it_said(worker: WorkerConfig,
     eventually(refused, within=60)
 
 
-def test_a_topic_made_anew_is_an_error_and_not_an_empty_one(worker: WorkerConfig, opened: Open) -> None:
+def test_a_recreated_topic_is_an_error_and_does_not_count_as_empty(worker: WorkerConfig, opened: Open) -> None:
     offsets = opened(KafkaOffsetStore(worker))
     offsets.put("a", [({"p": 1}, {"o": 1})])
     offsets.get("a", [])
@@ -109,7 +109,7 @@ def test_a_topic_made_anew_is_an_error_and_not_an_empty_one(worker: WorkerConfig
             offsets.get("a", [{"p": 1}])
 
 
-def test_the_stores_go_on_after_a_restart_of_the_broker(tmp_path: Path, unique: Callable[[str], str], opened: Open) -> None:
+def test_stores_continue_after_a_broker_restart(tmp_path: Path, unique: Callable[[str], str], opened: Open) -> None:
     broker = EmbeddedBroker(tmp_path)
     worker = worker_for(broker.start(), unique)
     try:

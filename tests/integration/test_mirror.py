@@ -218,7 +218,7 @@ def test_records_are_copied_byte_for_byte_to_the_same_partitions(bench: Bench, u
     assert bench.stores.offsets.get(name, places) == [{"offset": 0}] * 3
 
 
-def test_a_stopped_mirror_goes_on_behind_the_last_record(bench: Bench, unique: Names) -> None:
+def test_a_restarted_connector_continues_after_the_last_record(bench: Bench, unique: Names) -> None:
     topic = bench.source.create(unique("orders"))
     bench.source.produce(topic, b"1", b"2")
     name = bench.mirror(unique("m"), topic)
@@ -252,7 +252,7 @@ def test_the_identity_policy_keeps_names(bench: Bench, unique: Names) -> None:
     assert bench.target.values(topic, 1) == [b"1"]
 
 
-def test_what_came_from_the_target_or_is_excluded_is_not_copied(bench: Bench, unique: Names) -> None:
+def test_topics_from_the_target_cluster_and_excluded_ones_are_not_copied(bench: Bench, unique: Names) -> None:
     prefix = unique("orders")
     topic, circle, excluded = bench.source.create(prefix), bench.source.create(f"B.{prefix}"), bench.source.create(f"{prefix}.no")
     for each in (topic, circle, excluded):
@@ -263,7 +263,7 @@ def test_what_came_from_the_target_or_is_excluded_is_not_copied(bench: Bench, un
     assert not bench.target.partitions(f"A.{excluded}")
 
 
-def test_remote_topics_have_the_settings_of_their_sources(bench: Bench, unique: Names) -> None:
+def test_remote_topics_have_their_source_topics_settings(bench: Bench, unique: Names) -> None:
     topic = bench.source.create(unique("orders"), retention_ms="1234567", cleanup_policy="compact", min_insync_replicas="2")
     bench.mirror(unique("m"), topic)
     eventually(lambda: bench.target.partitions(f"A.{topic}"), what="the remote topic")
@@ -276,9 +276,7 @@ def test_remote_topics_have_the_settings_of_their_sources(bench: Bench, unique: 
     eventually(lambda: bench.target.settings(f"A.{topic}")["retention.ms"] == "604800000", what="the default again")
 
 
-def test_readers_of_a_topic_may_read_its_copy_and_nobody_may_write_to_it(
-    kafka_bootstrap: str, source: Kafka, unique: Names
-) -> None:
+def test_read_acls_are_copied_to_remote_topics_and_write_acls_are_not(kafka_bootstrap: str, source: Kafka, unique: Names) -> None:
     """Source and target are the broker with ACLs: the shared broker has none."""
     properties = worker_properties(source.bootstrap, unique("mirror"))
     topic = source.create(unique("orders"))
@@ -295,7 +293,7 @@ def test_readers_of_a_topic_may_read_its_copy_and_nobody_may_write_to_it(
     assert source.acls(f"A.{topic}") == {("User:reader", "READ", "ALLOW"), ("User:all", "READ", "ALLOW")}
 
 
-def test_offset_syncs_say_which_offsets_belong_together(bench: Bench, unique: Names) -> None:
+def test_offset_syncs_map_source_offsets_to_target_offsets(bench: Bench, unique: Names) -> None:
     topic, alias = bench.source.create(unique("orders"), 2), unique("B")
     bench.target.create(f"A.{topic}", 2)
     bench.target.produce(f"A.{topic}", b"there already", partition=1)
@@ -309,7 +307,7 @@ def test_offset_syncs_say_which_offsets_belong_together(bench: Bench, unique: Na
     assert bench.source.settings(f"mm2-offset-syncs.{alias}.internal")["cleanup.policy"] == "compact"
 
 
-def test_a_replication_factor_that_the_target_cannot_have_is_explained(bench: Bench, unique: Names) -> None:
+def test_an_impossible_replication_factor_is_explained(bench: Bench, unique: Names) -> None:
     topic = bench.source.create(unique("orders"))
     name = bench.mirror(unique("m"), topic, replication_factor="2")
     eventually(lambda: bench.status(name).state.value == "FAILED", what="FAILED")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.kafka
 Open = Callable[[Any], Any]
 
 
-def test_offsets_are_there_after_a_restart_and_deleted_ones_are_not(worker: WorkerConfig, opened: Open) -> None:
+def test_offsets_survive_a_restart_and_deleted_ones_do_not(worker: WorkerConfig, opened: Open) -> None:
     store = opened(KafkaOffsetStore(worker))
     partitions = [{"file": str(number)} for number in range(10)]
     store.put("a", [(partition, {"position": number}) for number, partition in enumerate(partitions)])
@@ -31,7 +31,7 @@ def test_offsets_are_there_after_a_restart_and_deleted_ones_are_not(worker: Work
     assert sorted(offset["position"] for _, offset in stored) == list(range(9))
 
 
-def test_offsets_of_a_tasks_transaction_count_once_it_is_committed(worker: WorkerConfig, opened: Open) -> None:
+def test_offsets_of_a_transaction_are_visible_once_it_is_committed(worker: WorkerConfig, opened: Open) -> None:
     store = opened(KafkaOffsetStore(worker))
     partition = {"file": "x"}
     key, value = codec.encode_offset("a", partition, {"position": 1})

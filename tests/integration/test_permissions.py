@@ -118,7 +118,7 @@ def first_line(result: TaskResult) -> str:
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["nowhere", "elsewhere"])
 @pytest.mark.parametrize("tolerance", ["none", "all"])
-def test_a_source_that_may_not_write_fails_and_names_topic_and_permission(
+def test_a_source_without_write_access_fails_and_names_topic_and_permission(
     guarded: Guarded, unique: Names, tolerance: str, elsewhere: bool
 ) -> None:
     """``elsewhere``: write access to any topic implies, in Kafka, permission for an idempotent producer."""
@@ -153,7 +153,9 @@ def exactly_once(guarded: Guarded, unique: Names, config: dict[str, str], group:
         guarded.forbid(offsets)
 
 
-def test_an_exactly_once_source_without_its_transactional_id_fails_and_names_it(guarded: Guarded, unique: Names) -> None:
+def test_an_exactly_once_source_without_access_to_its_transactional_id_fails_and_names_it(
+    guarded: Guarded, unique: Names
+) -> None:
     topic, name, group = guarded.topic(unique("topic")), unique("connector"), unique("group")
     guarded.allow(ResourceType.TOPIC, topic, AclOperation.WRITE)
     said = exactly_once(guarded, unique, source(name, topic), group)
@@ -162,7 +164,9 @@ def test_an_exactly_once_source_without_its_transactional_id_fails_and_names_it(
     assert "needs WRITE and DESCRIBE on the transactional id" in said
 
 
-def test_an_exactly_once_source_that_may_not_write_fails_and_names_topic_and_permission(guarded: Guarded, unique: Names) -> None:
+def test_an_exactly_once_source_without_write_access_fails_and_names_topic_and_permission(
+    guarded: Guarded, unique: Names
+) -> None:
     topic, name, group = guarded.topic(unique("topic")), unique("connector"), unique("group")
     guarded.allow(ResourceType.TOPIC, topic, AclOperation.DESCRIBE)
     guarded.allow(ResourceType.TRANSACTIONAL_ID, f"{group}-{name}-0", AclOperation.WRITE, AclOperation.DESCRIBE)

@@ -94,7 +94,7 @@ def state(rest: RestProcess, name: str) -> str:
     return str(rest.client.status(name)["connector"]["state"])
 
 
-def test_what_rest_writes_is_in_the_topics_and_what_others_write_is_in_rest(
+def test_rest_writes_to_the_topics_and_serves_other_writers_changes(
     start_rest: Callable[[], RestProcess], stores: Stores
 ) -> None:
     rest = start_rest()
@@ -113,9 +113,7 @@ def test_what_rest_writes_is_in_the_topics_and_what_others_write_is_in_rest(
     eventually(lambda: len(rest.client.tasks("b")) == 1, within=5)
 
 
-def test_a_connector_that_another_process_made_just_now_can_be_paused_at_once(
-    start_rest: Callable[[], RestProcess], stores: Stores
-) -> None:
+def test_a_connector_just_created_by_another_process_can_be_paused(start_rest: Callable[[], RestProcess], stores: Stores) -> None:
     rest = start_rest()
     for number in range(5):
         stores.config.put_connector(f"c{number}", SOURCE)
@@ -123,7 +121,7 @@ def test_a_connector_that_another_process_made_just_now_can_be_paused_at_once(
         assert state(rest, f"c{number}") == "PAUSED"
 
 
-def test_a_running_connector_is_unassigned_once_its_driver_is_silent_and_running_again_with_the_next_heartbeat(
+def test_a_connector_is_unassigned_without_heartbeats_and_running_again_with_the_next(
     start_rest: Callable[[], RestProcess], stores: Stores
 ) -> None:
     rest = start_rest()
@@ -142,7 +140,7 @@ def test_a_running_connector_is_unassigned_once_its_driver_is_silent_and_running
     eventually(lambda: state(rest, "a") == "RUNNING", within=HEARTBEAT_TIMEOUT)
 
 
-def test_two_servers_of_one_cluster_agree_on_who_made_a_connector(start_rest: Callable[[], RestProcess]) -> None:
+def test_two_servers_of_a_cluster_create_a_connector_once(start_rest: Callable[[], RestProcess]) -> None:
     rests = [start_rest(), start_rest()]
 
     def create(number: int) -> int:
@@ -156,7 +154,7 @@ def test_two_servers_of_one_cluster_agree_on_who_made_a_connector(start_rest: Ca
         eventually(lambda rest=rest: rest.client.connectors() == [f"n{number}" for number in range(6)], within=5)
 
 
-def test_connectors_outlive_the_server_which_ends_quietly_on_sigterm(start_rest: Callable[[], RestProcess]) -> None:
+def test_connectors_outlive_the_server_and_sigterm_ends_it_without_errors(start_rest: Callable[[], RestProcess]) -> None:
     first = start_rest()
     first.client.create("a b", SOURCE)
     first.client.create("gone", SOURCE)
@@ -171,12 +169,12 @@ def test_connectors_outlive_the_server_which_ends_quietly_on_sigterm(start_rest:
         second.client.status("gone")
 
 
-def test_the_root_tells_the_id_of_the_cluster(start_rest: Callable[[], RestProcess], worker_file: Path) -> None:
+def test_the_root_resource_has_the_cluster_id(start_rest: Callable[[], RestProcess], worker_file: Path) -> None:
     expected = admin_client(WorkerConfig.of(read_properties(worker_file))).list_topics(timeout=10).cluster_id
     assert start_rest().client.root()["kafka_cluster_id"] == expected
 
 
-def test_a_server_that_cannot_use_its_topics_says_so_and_ends(worker_file: Path, kafka_bootstrap: str) -> None:
+def test_a_server_that_cannot_use_its_topics_exits_with_an_error(worker_file: Path, kafka_bootstrap: str) -> None:
     with worker_file.open("a") as file:
         file.write("config.storage.replication.factor=3\n")
     command = [sys.executable, "-m", "sluiceway.cli.main", "rest", str(worker_file)]

@@ -154,12 +154,12 @@ def answered(address: str, request: Request) -> tuple[int, str | None, Any]:
 
 
 @pytest.mark.parametrize("request_", ALONE, ids=lambda each: f"{each[0]} {each[1]} {json.dumps(each[2])}"[:120])
-def test_a_request_that_stands_alone_is_answered_as_kafka_connect_does(both: tuple[str, str], request_: Request) -> None:
+def test_requests_without_connectors_get_kafka_connects_responses(both: tuple[str, str], request_: Request) -> None:
     ours, theirs = both
     assert answered(ours, request_) == answered(theirs, request_)
 
 
-def test_a_connectors_life_is_told_as_kafka_connect_does(both: tuple[str, str]) -> None:
+def test_requests_over_a_connectors_lifecycle_get_kafka_connects_responses(both: tuple[str, str]) -> None:
     ours, theirs = both
     for number, step in enumerate(STEPS):
         assert (number, step[:3], answered(ours, step)) == (number, step[:3], answered(theirs, step))

@@ -118,7 +118,7 @@ def test_offsets_can_be_set_right_after_a_stop_by_another_server(worker: WorkerC
         assert patch(other, "s", {"partition": {"filename": "/f"}, "offset": {"position": 1}}) == (200, ALTERED)
 
 
-def test_a_sinks_offsets_are_set_and_forgotten_one_by_one_and_all_at_once(
+def test_a_sinks_offsets_are_altered_and_deleted_one_by_one_and_all_at_once(
     http: TestClient, worker: WorkerConfig, topic: str
 ) -> None:
     make_sink(http, topic)
@@ -136,9 +136,7 @@ def test_a_sinks_offsets_are_set_and_forgotten_one_by_one_and_all_at_once(
     assert groups.offsets("connect-k") == {}
 
 
-def test_a_group_of_another_name_and_the_connectors_own_admin_settings_count(
-    http: TestClient, worker: WorkerConfig, topic: str
-) -> None:
+def test_group_id_and_admin_overrides_of_the_connector_are_used(http: TestClient, worker: WorkerConfig, topic: str) -> None:
     make_sink(http, topic, **{"consumer.override.group.id": "own", "admin.override.client.id": "mine"})
     assert patch(http, "k", edit(topic, 0, 5)) == (200, ALTERED)
     groups = ConsumerGroups(worker)
@@ -146,14 +144,14 @@ def test_a_group_of_another_name_and_the_connectors_own_admin_settings_count(
 
 
 @pytest.mark.parametrize("place", [("nosuch-topic", 0), (None, 3), (None, 99)])
-def test_a_partition_that_does_not_exist_is_refused_and_nothing_set(http: TestClient, topic: str, place: tuple[Any, int]) -> None:
+def test_an_unknown_partition_is_refused_and_no_offset_is_altered(http: TestClient, topic: str, place: tuple[Any, int]) -> None:
     make_sink(http, topic)
     refused = (500, "Failed to alter consumer group offsets for connector k")
     assert patch(http, "k", edit(topic, 0, 1), edit(place[0] or topic, place[1], 1)) == refused
     assert offsets(http, "k") == []
 
 
-def test_offsets_stay_as_they_are_while_a_zombie_reads_on(http: TestClient, worker: WorkerConfig, topic: str) -> None:
+def test_offsets_are_not_altered_while_a_zombie_task_consumes(http: TestClient, worker: WorkerConfig, topic: str) -> None:
     make_sink(http, topic)
     patch(http, "k", edit(topic, 0, 0), edit(topic, 1, 0), edit(topic, 2, 0))
     producer = Producer({"bootstrap.servers": worker.bootstrap_servers})

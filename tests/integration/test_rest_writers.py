@@ -54,7 +54,7 @@ def agreed(servers: list[Server], path: str) -> object:
     return answers[0]
 
 
-def test_twenty_clients_of_two_servers_leave_whole_configs(servers: list[Server]) -> None:
+def test_twenty_clients_of_two_servers_leave_complete_configs(servers: list[Server]) -> None:
     """All values of a client's config name the client, so a mixture is detected."""
     httpx.post(f"{servers[0].url}/connectors", json={"name": "c", "config": SOURCE}).raise_for_status()
 

@@ -28,7 +28,7 @@ def source_config(bench: Bench, topic: str) -> dict[str, str]:
     return {"connector.class": "FileStreamSource", "file": str(bench.source), "topic": topic}
 
 
-def test_two_connectors_carry_lines_from_file_to_file(bench: Bench, unique: Callable[[str], str]) -> None:
+def test_two_connectors_copy_lines_from_file_to_file(bench: Bench, unique: Callable[[str], str]) -> None:
     topic, source, sink = unique("lines"), unique("source"), unique("sink")
     bench.source.write_text("".join(f"line {n}\n" for n in range(5000)))
     bench.herder.create(source, source_config(bench, topic))
@@ -42,7 +42,7 @@ def test_two_connectors_carry_lines_from_file_to_file(bench: Bench, unique: Call
     assert bench.states(sink) == ("RUNNING", ["RUNNING"])
 
 
-def test_pause_drains_the_driver_and_a_new_one_goes_on(bench: Bench, unique: Callable[[str], str]) -> None:
+def test_a_pause_drains_the_driver_and_a_new_one_continues(bench: Bench, unique: Callable[[str], str]) -> None:
     topic, source, sink = unique("lines"), unique("source"), unique("sink")
     bench.source.write_text("a\n")
     bench.herder.create(source, source_config(bench, topic))
@@ -72,7 +72,7 @@ def test_a_second_driver_fences_the_first(bench: Bench, unique: Callable[[str], 
     eventually(lambda: bench.stores.status.connector(source).worker_id == "two:2", what="the second driver's word")  # type: ignore[union-attr]
 
 
-def test_delete_ends_the_driver_and_leaves_no_status(bench: Bench, unique: Callable[[str], str]) -> None:
+def test_a_deletion_ends_the_driver_and_leaves_no_status(bench: Bench, unique: Callable[[str], str]) -> None:
     source = unique("source")
     bench.source.write_text("a\n")
     bench.herder.create(source, source_config(bench, unique("lines")))
@@ -99,7 +99,7 @@ def test_a_changed_config_takes_effect_without_a_new_driver(bench: Bench, unique
     eventually(lambda: bench.sink.read_text() == "a\nfrom the other file\n", what="the other file's line")
 
 
-def test_a_connector_that_cannot_start_is_failed_with_its_reason_and_starts_once_mended(
+def test_a_connector_that_cannot_start_is_failed_and_starts_after_a_config_change(
     bench: Bench, unique: Callable[[str], str]
 ) -> None:
     source = unique("source")
@@ -128,7 +128,7 @@ class LosingLauncher(ThreadLauncher):
         return super().launch(assignment)
 
 
-def test_a_task_whose_process_is_lost_is_placed_anew(bench: Bench, unique: Callable[[str], str]) -> None:
+def test_a_task_whose_process_is_lost_is_started_again(bench: Bench, unique: Callable[[str], str]) -> None:
     source = unique("source")
     bench.source.write_text("a\n")
     bench.herder.create(source, source_config(bench, unique("lines")))
@@ -138,7 +138,7 @@ def test_a_task_whose_process_is_lost_is_placed_anew(bench: Bench, unique: Calla
     assert launcher.launched == 2
 
 
-def test_a_failed_task_stays_failed_and_the_connector_goes_on(bench: Bench, unique: Callable[[str], str]) -> None:
+def test_a_failed_task_stays_failed_and_the_connector_continues(bench: Bench, unique: Callable[[str], str]) -> None:
     source = unique("source")
     bench.source.write_text("x" * 2_000_000 + "\n")  # larger than a record may be
     bench.herder.create(source, source_config(bench, unique("lines")))
@@ -149,7 +149,7 @@ def test_a_failed_task_stays_failed_and_the_connector_goes_on(bench: Bench, uniq
     assert bench.stores.offsets.all(source) == []
 
 
-def test_a_micro_batch_moves_what_is_there_and_ends(bench: Bench, unique: Callable[[str], str]) -> None:
+def test_a_micro_batch_copies_the_available_records_and_ends(bench: Bench, unique: Callable[[str], str]) -> None:
     topic, source, sink = unique("lines"), unique("source"), unique("sink")
     bench.herder.create(source, source_config(bench, topic))
     bench.herder.create(sink, {"connector.class": "FileStreamSink", "file": str(bench.sink), "topics": topic})

@@ -64,7 +64,7 @@ def test_a_record_is_registered_written_and_read(cls: type[Converter], registry:
 
 
 @pytest.mark.parametrize("cls", CONVERTERS)
-def test_many_records_cost_one_request_each_way(cls: type[Converter], registry: Registry) -> None:
+def test_many_records_need_one_request_per_direction(cls: type[Converter], registry: Registry) -> None:
     made = converter(cls, registry)
     encode, decode = made.encoder("users", USER), made.decoder("users")
     records = [encode(Struct(USER, {"name": "n" * size, "age": size})) for size in range(20)]
@@ -75,7 +75,7 @@ def test_many_records_cost_one_request_each_way(cls: type[Converter], registry: 
 
 
 @pytest.mark.parametrize("cls", CONVERTERS)
-def test_later_records_are_the_bytes_of_the_librarys_serializer(cls: type[Converter], registry: Registry) -> None:
+def test_later_records_equal_the_librarys_serialization(cls: type[Converter], registry: Registry) -> None:
     short_way, own_way = converter(cls, registry).encoder("t", USER), converter(cls, registry)
     short_way(ANN)
     for age in (0, -5, 10**6):
@@ -107,7 +107,7 @@ def test_only_the_first_record_goes_through_the_librarys_serializer(
 
 
 @pytest.mark.parametrize("cls", CONVERTERS)
-def test_null_is_null_both_ways_without_a_registry(cls: type[Converter]) -> None:
+def test_null_stays_null_without_a_request(cls: type[Converter]) -> None:
     made = cls()
     made.configure({"schema.registry.url": "http://nowhere.invalid"}, is_key=False)
     optional = Schema.struct({"a": INT32_SCHEMA}, name="A", optional=True)
@@ -115,7 +115,7 @@ def test_null_is_null_both_ways_without_a_registry(cls: type[Converter]) -> None
     assert made.to_connect_data("t", None) == NULL
 
 
-def test_avro_made_elsewhere_is_read_and_ours_is_read_elsewhere(registry: Registry) -> None:
+def test_avro_is_compatible_with_other_implementations(registry: Registry) -> None:
     node = {
         "type": "record",
         "name": "User",
@@ -167,7 +167,7 @@ def test_a_schema_without_a_name_has_no_record_subject(registry: Registry) -> No
         made.from_connect_data("t", STRING_SCHEMA, "x")
 
 
-def test_without_registering_the_schema_must_be_there(registry: Registry) -> None:
+def test_without_auto_register_the_schema_must_exist(registry: Registry) -> None:
     made = converter(AvroConverter, registry, {"auto.register.schemas": "false"})
     with pytest.raises(DataError, match=r"users.*40401"):
         made.from_connect_data("users", USER, ANN)
@@ -175,7 +175,7 @@ def test_without_registering_the_schema_must_be_there(registry: Registry) -> Non
     assert made.from_connect_data("users", USER, ANN)[:5] == b"\x00\x00\x00\x00\x01"
 
 
-def test_the_latest_version_is_what_records_are_written_with(registry: Registry) -> None:
+def test_use_latest_version_writes_with_the_latest_schema(registry: Registry) -> None:
     node = {
         "type": "record",
         "name": "User",
@@ -195,7 +195,7 @@ def test_the_latest_version_is_what_records_are_written_with(registry: Registry)
         made.from_connect_data("other", USER, ANN)
 
 
-def test_each_record_is_written_by_the_latest_version_though_the_first_would_look_the_same(registry: Registry) -> None:
+def test_each_record_is_serialized_with_the_latest_version(registry: Registry) -> None:
     schema = Schema.struct({"a": INT32_SCHEMA, "b": INT32_SCHEMA}, name="n.P")
     fields = [{"name": name, "type": "int"} for name in ("b", "a")]
     registry.register("t-value", {"type": "record", "name": "P", "namespace": "n", "fields": fields})
@@ -228,7 +228,7 @@ def test_an_incompatible_schema_is_refused_with_the_registrys_reason(registry: R
 
 
 @pytest.mark.parametrize("cls", CONVERTERS)
-def test_a_busy_registry_is_tried_again_later(cls: type[Converter], registry: Registry) -> None:
+def test_an_error_of_a_busy_registry_is_retriable(cls: type[Converter], registry: Registry) -> None:
     made = converter(cls, registry)
     registry.fail(503)
     with pytest.raises(RetriableError, match="users"):
@@ -240,13 +240,13 @@ def test_a_busy_registry_is_tried_again_later(cls: type[Converter], registry: Re
     assert dict(made.to_connect_data("users", data).value) == dict(ANN)
 
 
-def test_the_client_tries_again_by_itself(registry: Registry) -> None:
+def test_the_client_retries(registry: Registry) -> None:
     registry.fail(503, times=2)
     made = converter(AvroConverter, registry, {"max.retries": "2"})
     assert made.from_connect_data("users", USER, ANN)
 
 
-def test_a_registry_out_of_reach_is_retriable_and_the_next_url_is_asked(registry: Registry) -> None:
+def test_an_unreachable_registry_is_retriable_and_the_next_url_is_tried(registry: Registry) -> None:
     lost = "http://127.0.0.1:9"  # the discard port: nothing listens
     made = converter(AvroConverter, registry, {"schema.registry.url": lost})
     with pytest.raises(RetriableError, match=r"network connection error.*schema\.registry\.url"):
@@ -255,7 +255,7 @@ def test_a_registry_out_of_reach_is_retriable_and_the_next_url_is_asked(registry
     assert made.from_connect_data("users", USER, ANN)
 
 
-def test_credentials_are_sent_and_wrong_ones_are_not_shown() -> None:
+def test_credentials_are_sent_and_not_shown_in_errors() -> None:
     with schema_registry(user_info="me:s3cret") as registry:
         source = {"basic.auth.credentials.source": "USER_INFO"}
         made = converter(AvroConverter, registry, {**source, "basic.auth.user.info": "me:s3cret"})
@@ -316,7 +316,7 @@ def test_bytes_without_the_frame_are_refused(cls: type[Converter], registry: Reg
 
 
 @pytest.mark.parametrize("cls", CONVERTERS)
-def test_bytes_that_do_not_fit_their_schema_are_refused_with_topic_and_id(cls: type[Converter], registry: Registry) -> None:
+def test_bytes_that_do_not_match_their_schema_are_refused_with_topic_and_id(cls: type[Converter], registry: Registry) -> None:
     made = converter(cls, registry)
     data = made.from_connect_data("t", USER, ANN)
     with pytest.raises(DataError, match=r"topic t to .* with schema 1"):
@@ -329,7 +329,7 @@ def test_a_schema_of_another_type_is_refused(registry: Registry) -> None:
         converter(AvroConverter, registry).to_connect_data("t", data)
 
 
-def test_a_topic_copied_under_another_name_is_read_without_a_version(registry: Registry) -> None:
+def test_a_topic_copied_to_another_name_is_read_without_a_version(registry: Registry) -> None:
     made = converter(AvroConverter, registry)
     data = made.from_connect_data("users", USER, ANN)
     assert made.to_connect_data("copy-of-users", data) == (USER, ANN)
@@ -355,7 +355,7 @@ def test_records_of_several_schemas_are_read_in_turn(registry: Registry) -> None
         assert [made.to_connect_data("t", record).value[f"f{n}"] for n, record in enumerate(data)] == [0, 1, 2, 3]
 
 
-def test_primitive_keys_travel_as_avro(registry: Registry) -> None:
+def test_primitive_keys_are_avro(registry: Registry) -> None:
     made = converter(AvroConverter, registry, is_key=True)
     for schema, value, data in (
         (STRING_SCHEMA, "k", b"\x02k"),
@@ -369,7 +369,7 @@ def test_primitive_keys_travel_as_avro(registry: Registry) -> None:
     assert list(registry.subjects) == ["t-key"]
 
 
-def test_schemaless_values_travel_as_avros_anything(registry: Registry) -> None:
+def test_schemaless_values_use_connects_avro_any_schema(registry: Registry) -> None:
     made = converter(AvroConverter, registry)
     data = made.from_connect_data("t", None, {"a": [1, None, "x"]})
     assert made.to_connect_data("t", data) == (None, {"a": [1, None, "x"]})

@@ -157,7 +157,7 @@ def cluster_of(worker: WorkerConfig) -> object:
 
 
 @pytest.mark.parametrize("mechanism", [*MECHANISMS, "OAUTHBEARER"])
-def test_a_worker_logs_in_with_its_jaas_line_over_tls(secured: Secured, mechanism: str) -> None:
+def test_a_worker_logs_in_with_its_jaas_config_over_tls(secured: Secured, mechanism: str) -> None:
     round_trip(
         WorkerConfig.of(
             {
@@ -172,7 +172,7 @@ def test_a_worker_logs_in_with_its_jaas_line_over_tls(secured: Secured, mechanis
     )
 
 
-def test_each_client_of_a_worker_file_may_log_in_in_its_own_way(secured: Secured) -> None:
+def test_each_client_of_a_worker_file_may_have_its_own_login(secured: Secured) -> None:
     trust = f"ssl.truststore.location={secured.store('trust.p12')}\nssl.truststore.password={STORE_PASSWORD}\n"
     lines = [f"bootstrap.servers={secured.sasl_ssl}\nsecurity.protocol=SASL_SSL\n{trust}"]
     for client, mechanism in (("producer", "PLAIN"), ("consumer", "SCRAM-SHA-512"), ("admin", "SCRAM-SHA-256")):
@@ -193,7 +193,7 @@ def test_a_connectors_overrides_log_in_where_the_worker_has_no_login(secured: Se
 
 
 @pytest.mark.parametrize("store", ["client.p12", "client.pem", "inline"])
-def test_a_client_shows_its_certificate(secured: Secured, store: str) -> None:
+def test_a_client_sends_its_certificate(secured: Secured, store: str) -> None:
     properties = {
         "bootstrap.servers": secured.ssl,
         "security.protocol": "SSL",
@@ -210,7 +210,7 @@ def test_a_client_shows_its_certificate(secured: Secured, store: str) -> None:
 
 @pytest.mark.skipif(shutil.which("keytool") is None, reason="needs a JDK's keytool")
 @pytest.mark.parametrize("store_type", ["JKS", "PKCS12"])
-def test_a_trust_store_that_keytool_made_is_read(secured: Secured, tmp_path: Path, store_type: str) -> None:
+def test_a_trust_store_made_by_keytool_is_read(secured: Secured, tmp_path: Path, store_type: str) -> None:
     store = tmp_path / "trust.jks"
     command = ["keytool", "-importcert", "-noprompt", "-alias", "ca", "-file", secured.store("ca.pem"), "-keystore", str(store)]
     subprocess.run([*command, "-storetype", store_type, "-storepass", STORE_PASSWORD], check=True, capture_output=True)
@@ -226,7 +226,7 @@ def test_a_trust_store_that_keytool_made_is_read(secured: Secured, tmp_path: Pat
 
 
 @pytest.mark.parametrize("wrong", ["password", "authority"])
-def test_a_wrong_password_and_a_strange_authority_are_refused_and_nothing_secret_is_said(
+def test_a_wrong_password_and_an_unknown_authority_are_refused_without_secrets_in_errors(
     secured: Secured, wrong: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     properties = {
@@ -269,7 +269,7 @@ def test_a_login_without_tls_needs_no_certificates(secured: Secured) -> None:
     )
 
 
-def test_a_rest_server_with_a_secured_worker_file_works_and_says_nothing_secret(secured: Secured, tmp_path: Path) -> None:
+def test_a_rest_server_with_a_secured_worker_file_works_and_logs_no_secret(secured: Secured, tmp_path: Path) -> None:
     escaped = jaas("SCRAM-SHA-512").replace("\\", "\\\\")
     properties = {
         "bootstrap.servers": secured.sasl_ssl,
@@ -321,7 +321,7 @@ def _command_lines() -> str:
     return " ".join(lines)
 
 
-def test_an_operators_connection_logs_its_driver_and_its_tasks_in_and_shows_its_secrets_nowhere(
+def test_an_operators_connection_authenticates_driver_and_tasks_without_showing_secrets(
     secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The worker file alone cannot connect: all security settings come from the Airflow connection."""

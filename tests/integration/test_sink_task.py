@@ -23,7 +23,7 @@ pytestmark = pytest.mark.kafka
 Names = Callable[[str], str]
 
 
-def test_a_restarted_sink_goes_on_at_its_committed_offset(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:
+def test_a_restarted_sink_continues_at_its_committed_offset(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:
     copy = tmp_path / "out"
     for number in range(3):
         kafka.produce(topic, str(number))
@@ -90,7 +90,7 @@ def test_a_bounded_sink_without_any_topic_ends(kafka: Kafka, unique: Names, name
         assert not task.join().failed
 
 
-def test_a_paused_sink_takes_nothing_keeps_its_membership_and_goes_on(
+def test_a_paused_sink_consumes_nothing_stays_in_its_group_and_resumes(
     kafka: Kafka, topic: str, name: str, tmp_path: Path
 ) -> None:
     copy = tmp_path / "out"
@@ -112,7 +112,7 @@ def test_a_paused_sink_takes_nothing_keeps_its_membership_and_goes_on(
     assert task.reports.states == [State.RUNNING, State.PAUSED, State.RUNNING]
 
 
-def test_a_sink_that_asks_for_patience_gets_the_same_records_again(kafka: Kafka, topic: str, name: str) -> None:
+def test_a_sink_with_a_retriable_error_gets_the_same_records_again(kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "a", "b")
     made = script(name, RetriableError("not now"), RetriableError("not yet"))
     with RunningTask(scripted_sink(name, topic), kafka.worker()) as task:
@@ -126,7 +126,7 @@ def test_a_sink_that_asks_for_patience_gets_the_same_records_again(kafka: Kafka,
     assert kafka.committed(f"connect-{name}") == {(topic, 0): 3}
 
 
-def test_a_stop_while_a_sink_asks_for_patience_commits_only_what_it_took(kafka: Kafka, topic: str, name: str) -> None:
+def test_a_stop_during_retries_commits_only_accepted_records(kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "a")
     made = script(name)
     with RunningTask(scripted_sink(name, topic), kafka.worker()) as task:
@@ -138,7 +138,7 @@ def test_a_stop_while_a_sink_asks_for_patience_commits_only_what_it_took(kafka: 
     assert kafka.committed(f"connect-{name}") == {(topic, 0): 1}
 
 
-def test_records_that_were_not_taken_before_a_pause_come_again_after_it(kafka: Kafka, topic: str, name: str) -> None:
+def test_records_not_accepted_before_a_pause_are_put_again_after_it(kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "a")
     made = script(name, *[RetriableError("not now")] * 1000)
     with RunningTask(scripted_sink(name, topic), kafka.worker()) as task:
@@ -150,7 +150,7 @@ def test_records_that_were_not_taken_before_a_pause_come_again_after_it(kafka: K
         eventually(lambda: [record.value for record in made.taken] == ["a"])
 
 
-def test_a_record_that_cannot_be_read_fails_the_task_at_its_offset(kafka: Kafka, topic: str, name: str) -> None:
+def test_an_unreadable_record_fails_the_task_at_its_offset(kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "1", "2", "not json", "4")
     made = script(name)
     worker = kafka.worker(value_converter="JsonConverter", value_converter_schemas_enable="false")
@@ -164,7 +164,7 @@ def test_a_record_that_cannot_be_read_fails_the_task_at_its_offset(kafka: Kafka,
     assert [record.value for record in made.taken] == [1, 2]
 
 
-def test_a_sink_that_fails_commits_what_it_took_before(kafka: Kafka, topic: str, name: str) -> None:
+def test_a_failed_sink_commits_the_records_accepted_before(kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "a")
     made = script(name)
     with RunningTask(scripted_sink(name, topic), kafka.worker()) as task:
@@ -187,7 +187,7 @@ def test_an_abandoned_sink_commits_nothing(kafka: Kafka, topic: str, name: str) 
     assert kafka.committed(f"connect-{name}") == {}
 
 
-def test_a_sink_can_choose_where_to_start_and_go_back(kafka: Kafka, topic: str, name: str) -> None:
+def test_a_sink_can_choose_its_start_offset_and_rewind(kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, *"abcdef")
     went_back: list[bool] = []
 
@@ -206,7 +206,7 @@ def test_a_sink_can_choose_where_to_start_and_go_back(kafka: Kafka, topic: str, 
     assert kafka.committed(f"connect-{name}") == {(topic, 0): 6}
 
 
-def test_a_sink_can_hold_a_partition_and_let_it_go(kafka: Kafka, unique: Names, name: str) -> None:
+def test_a_sink_can_pause_and_resume_a_partition(kafka: Kafka, unique: Names, name: str) -> None:
     topic = kafka.create(unique("engine"), partitions=2)
     made = script(name)
     with RunningTask(scripted_sink(name, topic), kafka.worker()):
@@ -230,7 +230,7 @@ def test_a_sink_can_hold_a_partition_and_let_it_go(kafka: Kafka, unique: Names, 
         eventually(lambda: [record.value for record in made.taken] == ["b", "a"])
 
 
-def test_a_bounded_sink_ends_at_the_offsets_seen_at_its_start(kafka: Kafka, unique: Names, name: str) -> None:
+def test_a_bounded_sink_ends_at_the_end_offsets_of_its_start(kafka: Kafka, unique: Names, name: str) -> None:
     topic = kafka.create(unique("engine"), partitions=3)
     kafka.produce(topic, "a", "b", partition=0)
     kafka.produce(topic, "c", partition=1)
@@ -242,9 +242,7 @@ def test_a_bounded_sink_ends_at_the_offsets_seen_at_its_start(kafka: Kafka, uniq
         assert task.join().records == 0
 
 
-def test_a_bounded_sink_of_a_transactional_topic_ends_although_the_last_offset_is_a_marker(
-    kafka: Kafka, topic: str, name: str
-) -> None:
+def test_a_bounded_sink_ends_at_a_transaction_marker(kafka: Kafka, topic: str, name: str) -> None:
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "transactional.id": name})
     producer.init_transactions(30)
     producer.begin_transaction()

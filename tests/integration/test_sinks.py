@@ -45,7 +45,7 @@ def commit(kafka: Kafka, name: str, topic: str, offset: int) -> None:
     consumer.close()
 
 
-def test_a_sink_of_five_records_a_second_stays_in_its_group_and_takes_each_record_once(
+def test_a_sink_of_five_records_a_second_stays_in_its_group_and_gets_each_record_once(
     kafka: Kafka, topic: str, name: str
 ) -> None:
     """One batch of all records would take twice max.poll.interval.ms."""
@@ -60,7 +60,7 @@ def test_a_sink_of_five_records_a_second_stays_in_its_group_and_takes_each_recor
     assert kafka.committed(f"connect-{name}") == {(topic, 0): count}
 
 
-def test_a_target_that_is_away_for_longer_than_the_group_waits_costs_neither_membership_nor_records(
+def test_an_outage_of_the_target_beyond_max_poll_interval_loses_neither_membership_nor_records(
     kafka: Kafka, topic: str, name: str
 ) -> None:
     kafka.produce(topic, "a", "b")
@@ -88,7 +88,7 @@ def test_a_target_that_is_away_for_longer_than_the_group_waits_costs_neither_mem
 
 
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "cooperative-sticky"])
-def test_tasks_that_come_and_go_lose_and_repeat_nothing(kafka: Kafka, unique: Names, name: str, strategy: str) -> None:
+def test_starting_and_stopping_tasks_lose_and_repeat_nothing(kafka: Kafka, unique: Names, name: str, strategy: str) -> None:
     topic = kafka.create(unique("sinks"), partitions=4)
     made = script(name)
     config = sink(name, topic, {"consumer.override.partition.assignment.strategy": strategy})
@@ -139,7 +139,7 @@ while True:
 """
 
 
-def test_a_task_takes_over_soon_from_one_that_was_killed(kafka: Kafka, topic: str, name: str) -> None:
+def test_a_task_takes_over_soon_from_a_killed_one(kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "a", "b")
     made = script(name)
     settings, _ = sink_consumer(spec_of(sink(name, topic), kafka.worker()))
@@ -165,13 +165,13 @@ def test_a_task_takes_over_soon_from_one_that_was_killed(kafka: Kafka, topic: st
         ({"consumer.override.group.protocol": "consumer"}, None),
     ],
 )
-def test_how_long_the_group_waits_for_a_killed_task(own: Mapping[str, str], session: str | None) -> None:
+def test_the_session_timeout_decides_when_a_killed_task_is_replaced(own: Mapping[str, str], session: str | None) -> None:
     settings, _ = sink_consumer(spec_of({**sink("c", "t"), **own}, {"bootstrap.servers": "b:9092"}))
     assert settings.get("session.timeout.ms") == session
     clients.consumer(settings).close()
 
 
-def test_a_sink_that_keeps_its_offsets_with_its_data_takes_each_record_once_whatever_kafka_knows(
+def test_a_sink_with_offsets_in_its_target_gets_each_record_once_whatever_kafka_has_stored(
     kafka: Kafka, topic: str, name: str
 ) -> None:
     store: dict[tuple[str, int], int] = {}
@@ -216,7 +216,7 @@ def transaction(kafka: Kafka, topic: str, values: list[str], *, abort: bool) -> 
         ("read_uncommitted", ["a", "b", "c", "d", "e"]),
     ],
 )
-def test_aborted_transactions_and_markers_are_gone_over_and_the_end_is_reached(
+def test_aborted_transactions_and_markers_are_skipped_up_to_the_end(
     kafka: Kafka, topic: str, name: str, isolation: str, seen: list[str]
 ) -> None:
     transaction(kafka, topic, ["a"], abort=False)
@@ -232,7 +232,7 @@ def test_aborted_transactions_and_markers_are_gone_over_and_the_end_is_reached(
     assert kafka.committed(f"connect-{name}")[topic, 0] >= 7, "the last record's offset is 6"
 
 
-def test_partitions_added_while_it_runs_are_read_from_their_beginning(kafka: Kafka, topic: str, name: str) -> None:
+def test_partitions_added_to_a_running_sinks_topic_are_read_from_their_beginning(kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "a")
     made = script(name)
     soon = {"consumer.override.metadata.max.age.ms": "500"}
@@ -244,7 +244,7 @@ def test_partitions_added_while_it_runs_are_read_from_their_beginning(kafka: Kaf
         eventually(lambda: sorted(values(made)) == ["a", "b"])
 
 
-def test_a_position_beyond_the_end_is_told_with_the_records_that_come_again(
+def test_an_offset_beyond_the_end_is_logged_with_the_number_of_repeated_records(
     kafka: Kafka, topic: str, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     kafka.produce(topic, "a", "b")
@@ -256,7 +256,7 @@ def test_a_position_beyond_the_end_is_told_with_the_records_that_come_again(
     assert "up to 50 records may come again" in caplog.text
 
 
-def test_records_deleted_before_they_were_read_are_told_and_counted(
+def test_records_deleted_before_they_were_read_are_logged_and_counted(
     kafka: Kafka, topic: str, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     kafka.produce(topic, *"abcdefgh")
@@ -269,7 +269,7 @@ def test_records_deleted_before_they_were_read_are_told_and_counted(
     assert "3 offsets were deleted before they were read" in caplog.text
 
 
-def test_where_nothing_may_be_skipped_a_position_that_is_gone_fails_the_task(kafka: Kafka, topic: str, name: str) -> None:
+def test_an_offset_out_of_range_fails_the_task_with_auto_offset_reset_none(kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "a")
     commit(kafka, name, topic, 50)
     made = script(name)
@@ -279,7 +279,7 @@ def test_where_nothing_may_be_skipped_a_position_that_is_gone_fails_the_task(kaf
     assert kafka.committed(f"connect-{name}") == {(topic, 0): 50}
 
 
-def test_a_task_can_hold_one_partition_back_while_it_takes_the_others(kafka: Kafka, unique: Names, name: str) -> None:
+def test_a_task_can_pause_one_partition_and_consume_the_others(kafka: Kafka, unique: Names, name: str) -> None:
     topic = kafka.create(unique("sinks"), partitions=2)
     held = (topic, 1)
     go = threading.Event()
@@ -312,7 +312,7 @@ def test_a_task_can_hold_one_partition_back_while_it_takes_the_others(kafka: Kaf
         assert not task.stop().failed
 
 
-def test_a_task_can_ask_for_a_commit_ahead_of_the_interval(kafka: Kafka, topic: str, name: str) -> None:
+def test_a_task_can_request_a_commit_before_the_interval_ends(kafka: Kafka, topic: str, name: str) -> None:
     kafka.produce(topic, "a")
     script(name, on_put=lambda task, records: task.context.request_commit() if records else None)
     with RunningTask(sink(name, topic), kafka.worker(offset_flush_interval_ms="600000")):

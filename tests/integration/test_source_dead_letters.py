@@ -26,7 +26,7 @@ def record(topic: str, value: object, offset: int, **more: object) -> SourceReco
     return SourceRecord(PARTITION, {"position": offset}, topic, value, STRING_SCHEMA, **more)  # type: ignore[arg-type]
 
 
-def test_bad_source_records_are_dead_letters_that_say_where_they_were_read(kafka: Kafka, unique: Names) -> None:
+def test_dead_letter_queue_records_of_sources_have_the_source_offset(kafka: Kafka, unique: Names) -> None:
     topic, dlq, name = kafka.create(unique("errors")), unique("dlq"), unique("connector")
     bad = SourceRecord(PARTITION, {"position": 2}, topic, {"no": "string"}, INT32_SCHEMA, key="k", key_schema=STRING_SCHEMA)
     script(name, [record(topic, "a", 1), bad, record(topic, "c", 3)])
@@ -43,7 +43,7 @@ def test_bad_source_records_are_dead_letters_that_say_where_they_were_read(kafka
     assert told["__sluiceway.errors.source.offset"] == '{"position":2}'
 
 
-def test_a_source_record_is_tried_again_in_its_place(kafka: Kafka, unique: Names) -> None:
+def test_a_source_record_is_retried_in_order(kafka: Kafka, unique: Names) -> None:
     topic, name = kafka.create(unique("errors")), unique("connector")
     Flaky.failures = {"b": 6}
     script(name, [record(topic, "a", 1), record(topic, "b", 2), record(topic, "c", 3)])
@@ -53,7 +53,9 @@ def test_a_source_record_is_tried_again_in_its_place(kafka: Kafka, unique: Names
     assert kafka.values(topic, 3) == ["a!", "b!", "c!"]
 
 
-def test_offsets_wait_for_the_dead_letters_before_them(kafka: Kafka, unique: Names, caplog: pytest.LogCaptureFixture) -> None:
+def test_offsets_wait_for_earlier_dead_letter_queue_records(
+    kafka: Kafka, unique: Names, caplog: pytest.LogCaptureFixture
+) -> None:
     topic, dlq, name = kafka.create(unique("errors")), unique("dlq"), unique("connector")
     Flaky.failures = {"b": 1_000_000}
     script(name, [record(topic, "b", 2)])  # wait for a dead letter queue record only
@@ -70,7 +72,7 @@ def test_offsets_wait_for_the_dead_letters_before_them(kafka: Kafka, unique: Nam
     assert kafka.values(dlq, 1) == ['"b"']
 
 
-def test_only_what_kafka_refuses_is_left_out_of_a_request_that_it_refuses(kafka: Kafka, unique: Names) -> None:
+def test_only_rejected_records_of_a_rejected_batch_are_dropped(kafka: Kafka, unique: Names) -> None:
     topic, dlq, name = unique("errors"), unique("dlq"), unique("connector")
     small = NewTopic(topic, 1, 1, config={"max.message.bytes": "2000"})
     kafka.admin.create_topics([small])[topic].result(30)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.kafka
 Names = Callable[[str], str]
 
 
-def test_a_restarted_source_goes_on_at_its_stored_offset(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:
+def test_a_restarted_source_continues_at_its_stored_offset(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:
     source, offsets = tmp_path / "in", Offsets()
     for number in range(3):
         with source.open("a") as out:
@@ -44,7 +44,7 @@ def _run_source_until_killed(config: dict[str, str], worker: dict[str, str], log
         task.join(within=600)
 
 
-def test_a_killed_source_loses_nothing_and_repeats_only_what_followed_its_last_commit(
+def test_a_killed_source_loses_nothing_and_repeats_only_records_after_its_last_commit(
     kafka: Kafka, topic: str, name: str, tmp_path: Path
 ) -> None:
     source, log = tmp_path / "in", tmp_path / "commits"
@@ -72,7 +72,7 @@ def test_a_killed_source_loses_nothing_and_repeats_only_what_followed_its_last_c
     assert all(line >= written[position // len("line 0000000\n")] for line in repeated)
 
 
-def test_a_paused_source_stops_and_goes_on_without_a_gap(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:
+def test_a_paused_source_stops_and_resumes_without_a_gap(kafka: Kafka, topic: str, name: str, tmp_path: Path) -> None:
     source = tmp_path / "in"
     source.write_text("a\n")
     with RunningTask(file_source(name, topic, source), kafka.worker()) as task:
@@ -101,7 +101,7 @@ def test_a_record_over_the_producers_limit_fails_the_task(kafka: Kafka, topic: s
     assert again.offsets.get(name, [{"filename": str(source)}]) == [{"position": 6}]
 
 
-def test_a_source_tells_which_offsets_it_found(kafka: Kafka, topic: str, name: str) -> None:
+def test_a_source_reads_its_stored_offsets(kafka: Kafka, topic: str, name: str) -> None:
     offsets, found = Offsets(), []
     offsets.put(name, [({"file": "p"}, {"position": 7})])
     script(name, on_start=lambda task: found.append(task.context.offset_storage_reader.offsets([{"file": "p"}, {"file": "q"}])))

@@ -74,7 +74,7 @@ def test_two_connectors_run_on_the_clusters_executors_and_drain(
                 driver.stop()
 
 
-def test_too_few_slots_are_an_error_that_says_so(
+def test_too_few_slots_are_an_error(
     cluster: SparkCluster, kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
     properties = worker_properties(kafka_bootstrap, unique("slots"), **{"sluiceway.slots.timeout.ms": "3000"})

@@ -91,7 +91,7 @@ def quickstart(tmp_path: Path, kafka_bootstrap: str, unique: Callable[[str], str
     made.process.stop()
 
 
-def test_the_quickstart_runs_and_goes_on_where_it_stopped(quickstart: Quickstart) -> None:
+def test_the_quickstart_runs_and_continues_after_a_restart(quickstart: Quickstart) -> None:
     quickstart.source.write_text("foo\nbar\n")
     quickstart.start()
     quickstart.lines_arrive("foo\nbar\n")
@@ -114,7 +114,7 @@ def test_the_quickstart_runs_and_goes_on_where_it_stopped(quickstart: Quickstart
     quickstart.lines_arrive("foo\nbar\nAnother line\nafter the restart\n")
 
 
-def test_pause_and_resume_by_rest_stop_and_start_the_records(quickstart: Quickstart) -> None:
+def test_pause_and_resume_by_rest_stop_and_continue_the_records(quickstart: Quickstart) -> None:
     quickstart.source.write_text("before\n")
     quickstart.start()
     quickstart.lines_arrive("before\n")
@@ -129,7 +129,7 @@ def test_pause_and_resume_by_rest_stop_and_start_the_records(quickstart: Quickst
     quickstart.lines_arrive("before\nwhile paused\n", within=10)
 
 
-def test_transforms_and_references_work_on_both_ways(
+def test_transforms_and_config_references_work_in_sources_and_sinks(
     tmp_path: Path, kafka_bootstrap: str, unique: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORIGIN", "a secret place")

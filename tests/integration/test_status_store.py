@@ -21,7 +21,7 @@ RUNNING = Status(State.RUNNING, "w:1", 1, version="4.3.0")
 Open = Callable[[Any], Any]
 
 
-def test_statuses_are_seen_at_once_by_who_wrote_them_and_soon_by_others(worker: WorkerConfig, opened: Open) -> None:
+def test_a_writer_reads_its_own_statuses_at_once_and_others_do_soon(worker: WorkerConfig, opened: Open) -> None:
     mine, other = opened(KafkaStatusStore(worker)), opened(KafkaStatusStore(worker))
     before = int(time.time() * 1000)
     mine.put_connector("a", RUNNING)
@@ -46,7 +46,7 @@ def test_removing_a_connector_leaves_only_tombstones(worker: WorkerConfig, opene
     assert again.connector("b") == RUNNING
 
 
-def test_a_store_that_only_writes_cannot_be_asked(worker: WorkerConfig, opened: Open) -> None:
+def test_a_write_only_store_cannot_be_read(worker: WorkerConfig, opened: Open) -> None:
     store = opened(KafkaStatusStore(worker, reading=False))
     with pytest.raises(ConnectError, match="for reading"):
         store.connector("a")

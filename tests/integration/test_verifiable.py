@@ -47,7 +47,7 @@ def judged(bootstrap: str, topic: str, sent: int) -> Verdict:
     ids=["number", "complete", "filled"],
 )
 @pytest.mark.parametrize("schemas", ["true", "false"])
-def test_numbers_go_from_source_to_file_each_once(
+def test_each_number_is_copied_from_source_to_file_once(
     worker: dict[str, str], unique: Names, tmp_path: Path, form: dict[str, str], schemas: str
 ) -> None:
     topic = new_topic(worker["bootstrap.servers"], unique("numbers"))
@@ -68,7 +68,7 @@ def test_numbers_go_from_source_to_file_each_once(
     assert verdict.exactly_once, verdict
 
 
-def test_a_task_that_fails_and_is_started_again_leaves_no_gap(worker: dict[str, str], unique: Names) -> None:
+def test_a_failed_and_restarted_task_leaves_no_gap(worker: dict[str, str], unique: Names) -> None:
     topic = new_topic(worker["bootstrap.servers"], unique("numbers"))
     config = {
         "name": unique("source"),
@@ -90,7 +90,7 @@ def test_a_task_that_fails_and_is_started_again_leaves_no_gap(worker: dict[str, 
     assert judged(worker["bootstrap.servers"], topic, 999).exactly_once
 
 
-def test_bad_records_that_are_tolerated_are_the_only_ones_missing(worker: dict[str, str], unique: Names) -> None:
+def test_only_tolerated_bad_records_are_missing(worker: dict[str, str], unique: Names) -> None:
     topic = new_topic(worker["bootstrap.servers"], unique("numbers"))
     config = {
         "name": unique("source"),
@@ -106,9 +106,7 @@ def test_bad_records_that_are_tolerated_are_the_only_ones_missing(worker: dict[s
     assert (verdict.lost, verdict.duplicated, verdict.reordered) == (100, 0, 0)
 
 
-def test_a_sink_that_fails_to_commit_writes_each_record_all_the_same(
-    worker: dict[str, str], unique: Names, tmp_path: Path
-) -> None:
+def test_a_sink_with_failing_commits_writes_each_record(worker: dict[str, str], unique: Names, tmp_path: Path) -> None:
     topic = new_topic(worker["bootstrap.servers"], unique("numbers"))
     source = {"name": unique("source"), "connector.class": SOURCE, "topic": topic, "records.max": "500"}
     with RunningTask(source, worker, bounded=True) as task:
