@@ -22,7 +22,7 @@ from sluiceway.errors import RetriableError
 from sluiceway.runtime.errors import error_handling
 from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, Tolerance
 from sluiceway.runtime.task import Order
-from sluiceway.storage.config_backing_store import KafkaConfigStore
+from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 from sluiceway.storage.model import State
 from support.engine import RunningTask
 from support.engine_connectors import script
@@ -415,7 +415,7 @@ class Shell:
         self._capsys = capsys
 
     def put(self, config: Mapping[str, str]) -> None:
-        store = KafkaConfigStore(WorkerConfig.of(self.properties))
+        store = KafkaConfigBackingStore(WorkerConfig.of(self.properties))
         store.start()
         store.put_connector(config["name"], config)
         store.stop()

@@ -119,7 +119,7 @@ class _Ends:
     def of(self, sinks: Sequence[tuple[Sequence[str], Offsets]]) -> tuple[Offsets, Offsets]:
         """Return the first offsets of partitions without a commit and the ends of all, given each sink's topics and commits."""
         from sluiceway.errors import InternalTopicError, KafkaClientError
-        from sluiceway.kafka.admin import begin_offsets, end_offsets, partition_counts
+        from sluiceway.kafka.admin import beginning_offsets, end_offsets, partition_counts
         from sluiceway.kafka.lag import existing, partitions_of
 
         if self._file is None or not any(topics or committed for topics, committed in sinks):
@@ -129,7 +129,7 @@ class _Ends:
             counts = partition_counts(admin)
             fresh = {each for topics, committed in sinks for each in partitions_of(topics, counts) if each not in committed}
             read = existing({each for _, committed in sinks for each in committed}, counts)
-            return begin_offsets(admin, fresh), end_offsets(admin, fresh | read)
+            return beginning_offsets(admin, fresh), end_offsets(admin, fresh | read)
         except (KafkaClientError, InternalTopicError):
             return {}, {}
 

@@ -22,7 +22,7 @@ from sluiceway.herder.offsets import ConnectorOffsets, OpenGroups, await_rest, k
 from sluiceway.herder.patch import patched
 from sluiceway.herder.restart_plan import plan_restart
 from sluiceway.herder.topics import TopicTracking
-from sluiceway.storage.interfaces import ConfigStore, OffsetStore, StatusStore
+from sluiceway.storage.interfaces import ConfigBackingStore, OffsetBackingStore, StatusBackingStore
 from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, State, Status, TargetState, TaskId
 
 log = logging.getLogger(__name__)
@@ -44,9 +44,9 @@ class Herder:
     def __init__(
         self,
         worker: WorkerConfig,
-        config: ConfigStore,
-        status: StatusStore,
-        offsets: OffsetStore | None = None,
+        config: ConfigBackingStore,
+        status: StatusBackingStore,
+        offsets: OffsetBackingStore | None = None,
         *,
         clock: Callable[[], float] = time.time,
         open_groups: OpenGroups = kafka_groups,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sluiceway.errors import NotFoundError
-from sluiceway.storage.interfaces import ConfigStore
+from sluiceway.storage.interfaces import ConfigBackingStore
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class Loggers:
         return logging.getLogger(_OURS if whole_driver else name)
 
 
-def follow(config: ConfigStore, loggers: Loggers) -> None:
+def follow(config: ConfigBackingStore, loggers: Loggers) -> None:
     """Set the levels that are set for the whole cluster from now on, here too."""
 
     def changed(kind: str, name: str) -> None:

@@ -18,7 +18,7 @@ from sluiceway.discovery import connector_class
 from sluiceway.errors import BadRequestError, ConflictError, ConnectError, NotFoundError
 from sluiceway.herder import offset_edits
 from sluiceway.herder.offset_edits import Edit
-from sluiceway.storage.interfaces import OffsetStore, TransactionalOffsets
+from sluiceway.storage.interfaces import OffsetBackingStore, TransactionalOffsets
 from sluiceway.storage.model import ConnectorEntry
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,9 @@ def kafka_groups(worker: WorkerConfig, admin_overrides: Mapping[str, str]) -> Gr
 class ConnectorOffsets:
     """The offsets of one connector, as the entry has it. Blocks on Kafka; raises KafkaClientError where that is away."""
 
-    def __init__(self, entry: ConnectorEntry, worker: WorkerConfig, store: OffsetStore | None, open_groups: OpenGroups) -> None:
+    def __init__(
+        self, entry: ConnectorEntry, worker: WorkerConfig, store: OffsetBackingStore | None, open_groups: OpenGroups
+    ) -> None:
         self._entry = entry
         self._worker = worker
         self._store = store
@@ -124,7 +126,7 @@ class ConnectorOffsets:
         return self._open_groups(self._worker, overrides(self._config, "admin"))
 
     @contextlib.contextmanager
-    def _source_store(self) -> Iterator[OffsetStore]:
+    def _source_store(self) -> Iterator[OffsetBackingStore]:
         """Give the store with the connector's offsets: one that is opened for this where it has a topic of its own."""
         if self._store is None:
             raise ConnectError("Source offsets are not known here: no offset store is open.")

@@ -142,7 +142,7 @@ def topic_settings(admin: AdminClient, topic: str) -> dict[str, str]:
     return {name: entry.value for name, entry in entries.items() if entry.value is not None}
 
 
-def begin_offsets(admin: AdminClient, places: Collection[Place]) -> dict[Place, int]:
+def beginning_offsets(admin: AdminClient, places: Collection[Place]) -> dict[Place, int]:
     """Return the offset of the first record still there, by partition. Raises as ``end_offsets`` does."""
     return _offsets(admin, places, OffsetSpec.earliest(), read_committed=False)
 

@@ -45,7 +45,7 @@ def ensure_dead_letter_topic(
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class DeadLetterRecord:
     """A dead letter as it was read; ``timestamp`` in milliseconds since the epoch, None if it has none."""
 
     topic: str
@@ -57,7 +57,7 @@ class Letter:
     headers: list[tuple[str, bytes | None]]
 
     @classmethod
-    def of(cls, message: Message) -> Letter:
+    def of(cls, message: Message) -> DeadLetterRecord:
         kind, timestamp = message.timestamp()
         return cls(
             message.topic(),

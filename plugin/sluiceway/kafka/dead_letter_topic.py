@@ -13,9 +13,9 @@ from confluent_kafka import TopicPartition as KafkaPlace
 from sluiceway.api.task import TopicPartition as Place
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, KafkaClientError, NotFoundError
-from sluiceway.kafka.admin import begin_offsets, end_offsets, group_offsets, partition_count
+from sluiceway.kafka.admin import beginning_offsets, end_offsets, group_offsets, partition_count
 from sluiceway.kafka.clients import admin_client, consumer, consumer_config, producer, producer_config
-from sluiceway.kafka.dead_letter_headers import Letter
+from sluiceway.kafka.dead_letter_headers import DeadLetterRecord
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 
 _BATCH = 500
@@ -25,11 +25,11 @@ _FLUSH_SECONDS = 60.0
 
 
 @dataclass(slots=True)
-class Replayed:
+class ReplayResult:
     """What a replay did: letters sent again, by topic, and left where they are, by reason."""
 
     sent: dict[str, int] = field(default_factory=dict)
-    left: dict[str, int] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -52,36 +52,38 @@ class DeadLetterTopic:
         if count is None:
             raise NotFoundError(f"There is no topic {topic}: no dead letter has been written yet, or it was deleted.")
         places = [Place(topic, partition) for partition in range(count)]
-        self._begins = begin_offsets(self._admin, places)
+        self._begins = beginning_offsets(self._admin, places)
         self._ends = end_offsets(self._admin, places)
 
     def count(self) -> int:
         """Return how many letters there are, whosever they are (compaction and transactions apart)."""
         return sum(self._ends[place] - begin for place, begin in self._begins.items())
 
-    def waiting(self, group: str) -> int:
+    def not_replayed(self, group: str) -> int:
         """Return how many letters a group has not gone past yet."""
         return sum(self._ends[place] - start for place, start in self._starts(group).items())
 
-    def letters(self, group: str | None = None) -> Iterator[Letter]:
+    def records(self, group: str | None = None) -> Iterator[DeadLetterRecord]:
         """Yield letters in order within a partition, from where ``group`` stopped last, else from the first one."""
         with closing(self._consumer(group)) as reader:
             for message in self._messages(reader, self._begins if group is None else self._starts(group)):
-                letter = Letter.of(message)
+                letter = DeadLetterRecord.of(message)
                 if self._wanted(letter):
                     yield letter
 
-    def newest(self, count: int) -> list[Letter]:
+    def newest(self, count: int) -> list[DeadLetterRecord]:
         """Return the newest letters, newest first: those of the connector among the last ``count`` records of each partition."""
         starts = {place: max(begin, self._ends[place] - count) for place, begin in self._begins.items()}
         with closing(self._consumer(None)) as reader:
-            letters = [letter for message in self._messages(reader, starts) if self._wanted(letter := Letter.of(message))]
+            letters = [
+                letter for message in self._messages(reader, starts) if self._wanted(letter := DeadLetterRecord.of(message))
+            ]
         letters.sort(key=lambda letter: (letter.timestamp or 0, letter.partition, letter.offset), reverse=True)
         return letters[:count]
 
     def replay(
         self, group: str, *, to: str | None = None, keep_headers: bool = False, limit: int | None = None, dry_run: bool = False
-    ) -> Replayed:
+    ) -> ReplayResult:
         """Send letters to the topic they came from, or to ``to``, from where ``group`` stopped last.
 
         The group's offsets are committed once Kafka has the records sent, so a replay that is broken off may send up to a
@@ -93,7 +95,7 @@ class DeadLetterTopic:
                 was sent before is committed.
             KafkaClientError: a record was not acknowledged, and nothing after the last commit counts as sent.
         """
-        done = Replayed()
+        done = ReplayResult()
         with closing(self._consumer(group)) as reader:
             sender = _Sender(self._worker, group)
             ends: dict[Place, int] = {}
@@ -101,9 +103,9 @@ class DeadLetterTopic:
                 for message in self._messages(reader, self._starts(group)):
                     if limit is not None and done.total >= limit:
                         break
-                    letter = Letter.of(message)
+                    letter = DeadLetterRecord.of(message)
                     if not self._wanted(letter):
-                        done.left["of other connectors"] = done.left.get("of other connectors", 0) + 1
+                        done.skipped["of other connectors"] = done.skipped.get("of other connectors", 0) + 1
                     else:
                         target = to or _origin(letter)
                         if not dry_run:
@@ -117,7 +119,7 @@ class DeadLetterTopic:
                     _commit(reader, sender, ends)
         return done
 
-    def _wanted(self, letter: Letter) -> bool:
+    def _wanted(self, letter: DeadLetterRecord) -> bool:
         return self._connector is None or letter.context("connector.name") in (None, self._connector)
 
     def _starts(self, group: str) -> dict[Place, int]:
@@ -168,7 +170,7 @@ class _Sender:
         self._failure: ConnectError | None = None
         self.unconfirmed = 0
 
-    def send(self, letter: Letter, topic: str, *, keep_headers: bool, original: bool) -> None:
+    def send(self, letter: DeadLetterRecord, topic: str, *, keep_headers: bool, original: bool) -> None:
         options: dict[str, int] = {} if letter.timestamp is None else {"timestamp": letter.timestamp}
         partition = letter.context("partition")
         if original and partition is not None:
@@ -206,7 +208,7 @@ def _commit(reader: Consumer, sender: _Sender, ends: dict[Place, int]) -> None:
         ends.clear()
 
 
-def _origin(letter: Letter) -> str:
+def _origin(letter: DeadLetterRecord) -> str:
     topic = letter.context("topic")
     if letter.of_source:
         raise ConnectError(

@@ -18,7 +18,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError, KafkaClientError
 from sluiceway.kafka.clients import internal_producer_config, producer
 from sluiceway.kafka.errors import to_connect_error
-from sluiceway.kafka.topic_writer import Deliveries, Write
+from sluiceway.kafka.topic_writer import DeliveryReports, Write
 
 log = logging.getLogger(__name__)
 _TRANSACTION_SECONDS = 10  # how long a dead writer's open transaction can hide later records from readers
@@ -27,7 +27,7 @@ _ATTEMPTS = 5
 _CONNECT_SECONDS = 0.06
 
 
-class TransactionalWriter:
+class FencedWriter:
     """Writes each batch of records in a transaction of its own, or not at all. Driver or API server; one thread at a time."""
 
     def __init__(self, worker: WorkerConfig, transactional_id: str, client_id: str) -> None:
@@ -97,9 +97,9 @@ class TransactionalWriter:
                 client.purge()
                 client.flush(0)
 
-    def _transaction(self, client: Producer, records: Sequence[Write]) -> Deliveries | None:
+    def _transaction(self, client: Producer, records: Sequence[Write]) -> DeliveryReports | None:
         """Write records, or return None if the cluster had the transaction aborted."""
-        deliveries = Deliveries()
+        deliveries = DeliveryReports()
         try:
             self._retrying(client.begin_transaction, "begin a transaction")
             deliveries.send(client, records)

@@ -1,6 +1,6 @@
 """Reads internal topics from the beginning, or from given offsets, and follows them.
 
-``CompactedTopic`` (Connect's ``KafkaBasedLog``) reads in a thread of its own, for stores. ``TopicTail`` has no thread: a
+``KafkaBasedLog`` (Connect's ``KafkaBasedLog``) reads in a thread of its own, for stores. ``TopicTail`` has no thread: a
 task's loop on an executor polls it between batches. Neither belongs to a consumer group, and neither ever skips.
 """
 
@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient
 from sluiceway.api.task import TopicPartition as Place
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, InternalTopicError, KafkaClientError
-from sluiceway.kafka.admin import begin_offsets, end_offsets, topic_id
+from sluiceway.kafka.admin import beginning_offsets, end_offsets, topic_id
 from sluiceway.kafka.clients import admin_client, consumer, internal_consumer_config
 from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors
 
@@ -41,7 +41,7 @@ class LogRecord(NamedTuple):
     value: bytes | None
 
 
-class CompactedTopic:
+class KafkaBasedLog:
     """Calls back with every record of a topic, in order within a partition, from the first one on. Driver or API server.
 
     ``on_record`` is called on the reader's thread and must not wait for this object. A topic that is lost while it is
@@ -84,7 +84,7 @@ class CompactedTopic:
             ConnectError: the end was not reached in time, or the cluster cannot be asked.
         """
         self._id = topic_id(self._admin, self._topic)
-        self._positions = begin_offsets(self._admin, self._places)
+        self._positions = beginning_offsets(self._admin, self._places)
         reader = consumer({**self._config, "error_cb": self._client_error})
         with mapped_errors(f"read topic '{self._topic}'"):
             # Numbers, not "from the beginning": librdkafka takes 0.5 s longer to resolve that by itself.

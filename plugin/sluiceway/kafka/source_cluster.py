@@ -72,7 +72,7 @@ class PartitionReader:
         return False
 
 
-class NoteWriter:
+class BestEffortWriter:
     """Writes small records to one partition of a topic without waiting for them; one that is lost is only logged."""
 
     def __init__(self, properties: Mapping[str, str], topic: str) -> None:
@@ -89,7 +89,7 @@ class NoteWriter:
         except KafkaException as exception:
             self._complain(exception.args[0].str())
 
-    def serve(self) -> None:
+    def poll(self) -> None:
         """Take note of what has been answered by now."""
         self._producer.poll(0)
 

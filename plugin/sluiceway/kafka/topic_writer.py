@@ -17,7 +17,7 @@ Write = tuple[str, "bytes | None", "bytes | None"]
 """Topic, key, value; a value of None is a tombstone."""
 
 
-class Deliveries:
+class DeliveryReports:
     """Collects what became of one batch of records; ``failure`` is the first error."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Deliveries:
             self.ends[place] = max(self.ends.get(place, 0), message.offset() + 1)
 
 
-class RecordWriter:
+class TopicWriter:
     """Writes without transactions, acknowledged by all in-sync replicas. Thread-safe. Driver, executor or API server."""
 
     def __init__(self, worker: WorkerConfig, client_id: str) -> None:
@@ -54,7 +54,7 @@ class RecordWriter:
         Raises:
             KafkaClientError: a record was not acknowledged within 30 s; it may or may not have been written.
         """
-        deliveries = Deliveries()
+        deliveries = DeliveryReports()
         with self._lock:
             try:
                 deliveries.send(self._producer, records)

@@ -31,7 +31,7 @@ from sluiceway.spark.parent_watch import stop_with_parent
 from sluiceway.spark.session import spark_context
 from sluiceway.spark.unpacked import without_archives
 from sluiceway.storage.factory import open_stores
-from sluiceway.storage.interfaces import ConfigStore
+from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
@@ -113,7 +113,7 @@ def _shares(entry: ConnectorEntry | None, application: str) -> bool:
     return entry is not None and (entry.config or {}).get(APPLICATION) == application
 
 
-def _stop_when_unused(driver: Driver, store: ConfigStore, application: str) -> None:
+def _stop_when_unused(driver: Driver, store: ConfigBackingStore, application: str) -> None:
     """End with the last connector: the application's DAG goes then, but Airflow would let its run go on."""
 
     def look(kind: str = "connector", _name: str = "") -> None:

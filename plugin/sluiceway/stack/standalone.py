@@ -15,8 +15,8 @@ from sluiceway.rest.server import RestServer
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_jvm
 from sluiceway.spark.session import local_context
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
-from sluiceway.storage.offsets_file import FileOffsetStore
+from sluiceway.storage.file_offset_backing_store import FileOffsetBackingStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.worker.connector_runner import ConnectorRunner
 from sluiceway.worker.control_channel import HostPort
 from sluiceway.worker.driver import Driver, stop_on_signals
@@ -33,7 +33,7 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
     filename = worker.values["offset.storage.file.filename"]
     if not filename:
         raise ConfigError('Missing required configuration "offset.storage.file.filename" which has no default value.')
-    config, status, offsets = MemoryConfigStore(), MemoryStatusStore(), FileOffsetStore(Path(str(filename)))
+    config, status, offsets = MemoryConfigBackingStore(), MemoryStatusBackingStore(), FileOffsetBackingStore(Path(str(filename)))
     offsets.start()
     herder = Herder(worker, config, status, offsets)
     host = TaskHost(status, offsets)

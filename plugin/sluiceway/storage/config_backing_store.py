@@ -12,8 +12,8 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, ConnectError, FencedError
 from sluiceway.kafka.admin import ensure_internal_topic
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.fenced_writer import TransactionalWriter
-from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
+from sluiceway.kafka.fenced_writer import FencedWriter
+from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
 from sluiceway.storage.codec import KeyValue
 from sluiceway.storage.config_state import ConfigState
 from sluiceway.storage.config_writes import ConfigWrites, Decision
@@ -27,8 +27,8 @@ _ATTEMPTS = 10
 _JITTER_SECONDS = 0.1
 
 
-class KafkaConfigStore(ConfigWrites):
-    """See ``ConfigStore``. Driver or API server; thread-safe.
+class KafkaConfigBackingStore(ConfigWrites):
+    """See ``ConfigBackingStore``. Driver or API server; thread-safe.
 
     Every change is one transaction under the transactional id ``connect-cluster-<group.id>``. A process that fences keeps
     its place until another one fences, and until then nobody else's change can have come in between; so only a writer
@@ -39,21 +39,21 @@ class KafkaConfigStore(ConfigWrites):
         self._worker = worker
         self._topic = config_topic(worker)
         self._client_id = f"{worker.group_id}-configs"
-        self._writer = TransactionalWriter(worker, f"connect-cluster-{worker.group_id}", self._client_id)
+        self._writer = FencedWriter(worker, f"connect-cluster-{worker.group_id}", self._client_id)
         self._writing = threading.Lock()
         self._state = ConfigState()
         self._reading = threading.Lock()
         self._callbacks: list[ConfigChange] = []
         self._restarts: list[RestartRequest] = []
         self._started = False
-        self._log: CompactedTopic | None = None
+        self._log: KafkaBasedLog | None = None
 
     def start(self) -> None:
         """Check or create the topic, read it to its end, and go on reading. Raises InternalTopicError, KafkaClientError."""
         admin = admin_client(self._worker)
         partitions = ensure_internal_topic(admin, self._topic)
         # Fetches are short here: after a transaction's marker the end is only known once the next fetch has returned.
-        self._log = CompactedTopic(
+        self._log = KafkaBasedLog(
             self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin, fetch_wait_ms=100
         )
         self._log.start()
@@ -85,7 +85,7 @@ class KafkaConfigStore(ConfigWrites):
             taken, self._restarts = self._restarts, []
         return taken
 
-    def _reader(self) -> CompactedTopic:
+    def _reader(self) -> KafkaBasedLog:
         if self._log is None:
             raise ConnectError(f"The store on topic {self._topic.name} has not been started.")
         return self._log

@@ -23,7 +23,7 @@ Decision = Callable[[ClusterState], Sequence[KeyValue]]
 
 
 class ConfigWrites(abc.ABC):
-    """The writing half of a ConfigStore: each method is one decision on the newest state, written all or nothing."""
+    """The writing half of a ConfigBackingStore: each method is one decision on the newest state, written all or nothing."""
 
     @abc.abstractmethod
     def _write(self, decide: Decision) -> None:
@@ -37,7 +37,7 @@ class ConfigWrites(abc.ABC):
         *,
         check: Callable[[ClusterState], None] | None = None,
     ) -> None:
-        """Store a config, and before it a target state if given; see ``ConfigStore``."""
+        """Store a config, and before it a target state if given; see ``ConfigBackingStore``."""
 
         def decide(state: ClusterState) -> Sequence[KeyValue]:
             if check is not None:
@@ -79,7 +79,7 @@ class ConfigWrites(abc.ABC):
         self._write(decide)
 
     def put_task_count(self, name: str, tasks: int) -> None:
-        """Store that all earlier tasks were fenced and ``tasks`` may start; see ``ConfigStore``."""
+        """Store that all earlier tasks were fenced and ``tasks`` may start; see ``ConfigBackingStore``."""
 
         def decide(known: ClusterState) -> Sequence[KeyValue]:
             newest = len(_existing(known, name).task_configs)

@@ -15,7 +15,7 @@ ConfigChange = Callable[[str, str], None]
 """
 
 
-class ConfigStore(Protocol):
+class ConfigBackingStore(Protocol):
     """Connector configs, target states, task configs and restart requests (the config topic).
 
     Every ``put`` is seen by ``snapshot`` when it returns. A writer that another one overtook raises ConflictError after
@@ -70,7 +70,7 @@ class ConfigStore(Protocol):
         """Return the restart requests read since the last call (those from before ``start`` are ignored)."""
 
 
-class StatusStore(Protocol):
+class StatusBackingStore(Protocol):
     """States of connectors and tasks, and the topics they use (the status topic)."""
 
     def start(self) -> None: ...
@@ -106,7 +106,7 @@ class StatusStore(Protocol):
     def remove_topics(self, connector: str) -> None: ...
 
 
-class OffsetStore(Protocol):
+class OffsetBackingStore(Protocol):
     """Source offsets (the offsets topic, or standalone mode's file).
 
     Keys are ``[connector, partition]`` as compact JSON, compared byte by byte, so a partition is written the same way

@@ -10,7 +10,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, InternalTopicError
 from sluiceway.kafka.admin import partition_count
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
+from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
 from sluiceway.storage.config_state import ConfigState
 from sluiceway.storage.model import ClusterState
 
@@ -58,7 +58,7 @@ def _config_topic(worker: WorkerConfig) -> ClusterState:
     def take(record: LogRecord) -> None:
         state.apply(record.offset, record.key, record.value)
 
-    reader = CompactedTopic(worker, worker.config_topic, partitions, f"{worker.group_id}-configs", take, admin=admin)
+    reader = KafkaBasedLog(worker, worker.config_topic, partitions, f"{worker.group_id}-configs", take, admin=admin)
     try:
         reader.start()
         return state.snapshot()

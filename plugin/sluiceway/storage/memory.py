@@ -20,8 +20,8 @@ from sluiceway.storage.model import ClusterState, RestartRequest, Status, TaskId
 log = logging.getLogger(__name__)
 
 
-class MemoryConfigStore(ConfigWrites):
-    """See ``ConfigStore``. Thread-safe. Goes through the same records as the store on Kafka, so the two cannot differ."""
+class MemoryConfigBackingStore(ConfigWrites):
+    """See ``ConfigBackingStore``. Thread-safe. Goes through the same records as the store on Kafka, so the two cannot differ."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -68,8 +68,8 @@ class MemoryConfigStore(ConfigWrites):
                     log.exception("[%s] A listener failed on a change of %s", change.connector, change.kind)
 
 
-class MemoryStatusStore:
-    """See ``StatusStore``. Thread-safe. Timestamps are this machine's clock."""
+class MemoryStatusBackingStore:
+    """See ``StatusBackingStore``. Thread-safe. Timestamps are this machine's clock."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

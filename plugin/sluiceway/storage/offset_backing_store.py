@@ -11,8 +11,8 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, DataError, KafkaClientError
 from sluiceway.kafka.admin import ensure_internal_topic
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
-from sluiceway.kafka.topic_writer import RecordWriter
+from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
+from sluiceway.kafka.topic_writer import TopicWriter
 from sluiceway.storage.codec import decode_offset, decode_offset_key, encode_offset, encode_offset_key
 from sluiceway.storage.lost_offsets import refuse_if_sources_have_run
 from sluiceway.storage.topics import offset_topic
@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 _READ_SECONDS = 90.0
 
 
-class KafkaOffsetStore:
-    """See ``OffsetStore``. Thread-safe. Executor, driver or API server.
+class KafkaOffsetBackingStore:
+    """See ``OffsetBackingStore``. Thread-safe. Executor, driver or API server.
 
     Writes are at least once. An exactly-once task writes what ``for_transaction`` returns in its own transactions, and
     reads it here. ``topic`` is a connector's own ``offsets.storage.topic``; the worker's topic if None.
@@ -37,15 +37,15 @@ class KafkaOffsetStore:
         self._client_id = f"{worker.group_id}-offsets"
         self._stored: dict[bytes, bytes] = {}
         self._lock = threading.Lock()
-        self._log: CompactedTopic | None = None
-        self._writer: RecordWriter | None = None
+        self._log: KafkaBasedLog | None = None
+        self._writer: TopicWriter | None = None
 
     def start(self) -> None:
         """Check or create the topic and read it to its end. Raises InternalTopicError, KafkaClientError."""
         admin = admin_client(self._worker)
         partitions = ensure_internal_topic(admin, self._topic, may_create=self._refuse_if_lost)
-        self._writer = RecordWriter(self._worker, self._client_id)
-        self._log = CompactedTopic(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
+        self._writer = TopicWriter(self._worker, self._client_id)
+        self._log = KafkaBasedLog(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
         self._log.start(_READ_SECONDS)
 
     def stop(self) -> None:
@@ -94,7 +94,7 @@ class KafkaOffsetStore:
             stored = dict(self._stored)
         return offsets_of(connector, stored, f"topic {self._topic.name}")
 
-    def _reader(self) -> CompactedTopic:
+    def _reader(self) -> KafkaBasedLog:
         if self._log is None:
             raise ConnectError(f"The store on topic {self._topic.name} has not been started.")
         return self._log

@@ -14,8 +14,8 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.kafka.admin import ensure_internal_topic
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
-from sluiceway.kafka.topic_writer import RecordWriter
+from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
+from sluiceway.kafka.topic_writer import TopicWriter
 from sluiceway.storage.codec import (
     KeyValue,
     decode_status_record,
@@ -37,8 +37,8 @@ Write = Callable[[Sequence[tuple[str, bytes | None, bytes | None]]], Mapping[Top
 _SOON_COMPACTED = {"segment.ms": "600000"}
 
 
-class KafkaStatusStore:
-    """See ``StatusStore``. Thread-safe. Driver, executor or API server.
+class KafkaStatusBackingStore:
+    """See ``StatusBackingStore``. Thread-safe. Driver, executor or API server.
 
     With ``reading`` False it only writes: that is all a task needs, and costs no consumer. A reading one shows what it
     wrote itself as soon as the call returns.
@@ -53,19 +53,19 @@ class KafkaStatusStore:
         self._state = StatusState()
         self._lock = threading.Lock()
         self._backlog: dict[bytes | None, LogRecord] | None = {}
-        self._log: CompactedTopic | None = None
-        self._producer: RecordWriter | None = None
+        self._log: KafkaBasedLog | None = None
+        self._producer: TopicWriter | None = None
         self._writer: Write | None = None
 
     def start(self) -> None:
         """Check or create the topic and, if reading, read it to its end. Raises InternalTopicError, KafkaClientError."""
         admin = admin_client(self._worker)
         partitions = ensure_internal_topic(admin, self._topic)
-        self._producer = RecordWriter(self._worker, self._client_id)
+        self._producer = TopicWriter(self._worker, self._client_id)
         self._writer = self._producer.write
         if not self._reading:
             return
-        self._log = CompactedTopic(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
+        self._log = KafkaBasedLog(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
         self._log.start()
         with self._lock:
             # Heartbeats make a long topic before it is compacted: only the last record of each key is worth decoding.
@@ -79,7 +79,7 @@ class KafkaStatusStore:
         if self._producer is not None:
             self._producer.close()
 
-    def written_by(self, write: Write) -> KafkaStatusStore:
+    def written_by(self, write: Write) -> KafkaStatusBackingStore:
         """Return this store with another way of writing: through a connector's lease. It starts and stops with this one."""
         other = copy.copy(self)
         other._writer = write
@@ -139,7 +139,7 @@ class KafkaStatusStore:
         if self._log is not None:
             self._log.wait_for(ends)
 
-    def _reader(self) -> CompactedTopic:
+    def _reader(self) -> KafkaBasedLog:
         if self._log is None:
             raise ConnectError(f"The store on topic {self._topic.name} has not been started for reading.")
         return self._log

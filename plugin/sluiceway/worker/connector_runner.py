@@ -20,7 +20,7 @@ from sluiceway.herder.restart_plan import plan_restart
 from sluiceway.herder.restart_policy import RestartPolicy
 from sluiceway.herder.task_plan import plan_tasks
 from sluiceway.runtime.task import TaskSpec
-from sluiceway.storage.interfaces import ConfigStore
+from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry, RestartRequest, State, TargetState, TaskId
 from sluiceway.worker.control_channel import ConnectorPort
 from sluiceway.worker.status_heartbeat import Announcer
@@ -50,7 +50,7 @@ class ConnectorRunner(threading.Thread):
         name: str,
         *,
         worker: WorkerConfig,
-        config_store: ConfigStore,
+        config_store: ConfigBackingStore,
         port: ConnectorPort,
         launcher: TaskLauncher,
         worker_id: str,

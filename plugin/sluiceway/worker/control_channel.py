@@ -9,7 +9,7 @@ from typing import Protocol
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, InternalTopicError
 from sluiceway.runtime.task import Order
-from sluiceway.storage.interfaces import StatusStore
+from sluiceway.storage.interfaces import StatusBackingStore
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.worker.executor import ServicesFactory
 from sluiceway.worker.standalone_channel import HostServices, TaskHost
@@ -60,11 +60,11 @@ class ConnectorPort(Protocol):
 
 
 class StatusPublisher:
-    """The part of a port that writes through a StatusStore."""
+    """The part of a port that writes through a StatusBackingStore."""
 
     generation = 0
 
-    def __init__(self, connector: str, worker_id: str, status: StatusStore) -> None:
+    def __init__(self, connector: str, worker_id: str, status: StatusBackingStore) -> None:
         self._connector = connector
         self._worker_id = worker_id
         self._status = status
@@ -101,7 +101,9 @@ class StatusPublisher:
 class HostPort(StatusPublisher):
     """Standalone mode's port: one driver by construction, so no lease; orders go through the TaskHost."""
 
-    def __init__(self, connector: str, worker: WorkerConfig, status: StatusStore, host: TaskHost, services: HostServices) -> None:
+    def __init__(
+        self, connector: str, worker: WorkerConfig, status: StatusBackingStore, host: TaskHost, services: HostServices
+    ) -> None:
         super().__init__(connector, worker_id=worker.advertised_address, status=status)
         self._host = host
         self._services = services

@@ -18,7 +18,7 @@ from sluiceway.errors import ConnectError, FencedError, InternalTopicError
 from sluiceway.herder.loggers import Loggers
 from sluiceway.kafka.admin import end_offsets, partition_count
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.fenced_writer import TransactionalWriter
+from sluiceway.kafka.fenced_writer import FencedWriter
 from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
 from sluiceway.kafka.topic_writer import Write
 from sluiceway.kafka.worker_group import connect_workers
@@ -34,7 +34,7 @@ from sluiceway.storage.codec import (
 )
 from sluiceway.storage.factory import Stores, open_source_offsets
 from sluiceway.storage.model import State, Status, TargetState, TaskId
-from sluiceway.storage.status_backing_store import KafkaStatusStore
+from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker.control_channel import StatusPublisher
 from sluiceway.worker.executor import ServicesFactory
 
@@ -54,13 +54,13 @@ class KafkaPort(StatusPublisher):
     """
 
     def __init__(self, connector: str, worker: WorkerConfig, worker_id: str, stores: Stores) -> None:
-        assert isinstance(stores.status, KafkaStatusStore)  # noqa: S101 (distributed mode's is)
+        assert isinstance(stores.status, KafkaStatusBackingStore)  # noqa: S101 (distributed mode's is)
         super().__init__(connector, worker_id, stores.status.written_by(self._write))
         self._worker = worker
         self._stores = stores
         # With the worker's own rights: it asks about the group and its topics only, as Connect's workers do.
         self._admin = admin_client(worker)
-        self._lease = TransactionalWriter(worker, f"{worker.group_id}-{connector}-driver", f"{worker.group_id}-statuses")
+        self._lease = FencedWriter(worker, f"{worker.group_id}-{connector}-driver", f"{worker.group_id}-statuses")
         self._hurry = threading.Event()
 
     def acquire(self) -> None:
@@ -84,7 +84,7 @@ class KafkaPort(StatusPublisher):
         super().publish_connector(state, trace, version=version)
 
     def _write(self, records: Sequence[Write]) -> Mapping[TopicPartition, int]:
-        """Write through the lease, waiting for a cluster that is away; see ``TransactionalWriter.write``."""
+        """Write through the lease, waiting for a cluster that is away; see ``FencedWriter.write``."""
         deadline = time.monotonic() + _CLUSTER_AWAY
         delay = _RETRY[0]
         while True:
@@ -154,7 +154,7 @@ class KafkaServices:
     paused: bool
 
     def open(self, spec: TaskSpec) -> TaskServices:
-        status = KafkaStatusStore(spec.worker, reading=False)
+        status = KafkaStatusBackingStore(spec.worker, reading=False)
         status.start()
         offsets = None
         if not spec.sink:
@@ -242,7 +242,7 @@ def _is_newer(status: Status, generation: int, worker_id: str) -> bool:
 class KafkaReporter:
     """Writes a task's state to the status topic. Runs on an executor."""
 
-    def __init__(self, spec: TaskSpec, store: KafkaStatusStore) -> None:
+    def __init__(self, spec: TaskSpec, store: KafkaStatusBackingStore) -> None:
         self._spec = spec
         self._store = store
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from sluiceway.api.records import Offset, Partition
 from sluiceway.runtime.task import Order, TaskServices, TaskSpec
-from sluiceway.storage.interfaces import OffsetStore, StatusStore
+from sluiceway.storage.interfaces import OffsetBackingStore, StatusBackingStore
 from sluiceway.storage.model import State, Status, TaskId
 
 _POLL = 0.05  # seconds between two looks at a task's order
@@ -24,7 +24,7 @@ _POLL = 0.05  # seconds between two looks at a task's order
 class TaskHost:
     """What the driver answers to its tasks. Called from the manager's threads."""
 
-    def __init__(self, status: StatusStore, offsets: OffsetStore) -> None:
+    def __init__(self, status: StatusBackingStore, offsets: OffsetBackingStore) -> None:
         self._status = status
         self._offsets = offsets
         self._orders: dict[TaskId, Order] = {}

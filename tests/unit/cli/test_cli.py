@@ -20,7 +20,7 @@ from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.herder import Herder
 from sluiceway.rest import cluster
 from sluiceway.rest.server import RestServer
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TaskId
 
 SOURCE = {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"}
@@ -31,8 +31,8 @@ class Api:
 
     def __init__(self) -> None:
         self.worker = WorkerConfig.of({"listeners": "http://127.0.0.1:0"})
-        self.status = MemoryStatusStore()
-        self.config = MemoryConfigStore()
+        self.status = MemoryStatusBackingStore()
+        self.config = MemoryConfigBackingStore()
         self.herder = Herder(self.worker, self.config, self.status)
         self.server = RestServer(self.worker, lambda: self.herder)
 

@@ -10,7 +10,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import AlreadyExistsError, BadRequestError, InvalidConfigError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.storage.codec import encode_commit
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 
 CONFIG = {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"}
@@ -21,8 +21,8 @@ class Cluster:
     """A herder, its stores, and a driver's part played by hand."""
 
     def __init__(self) -> None:
-        self.config = MemoryConfigStore()
-        self.status = MemoryStatusStore()
+        self.config = MemoryConfigBackingStore()
+        self.status = MemoryStatusBackingStore()
         self.ahead = 0.0
         self.herder = Herder(WORKER, self.config, self.status, None, clock=self.clock)
 

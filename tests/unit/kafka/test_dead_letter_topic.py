@@ -34,7 +34,7 @@ def test_a_replay_commits_in_the_group_that_it_asks_for_offsets_whatever_the_wor
 
     monkeypatch.setattr(dead_letter_topic, "admin_client", lambda _worker: object())
     monkeypatch.setattr(dead_letter_topic, "partition_count", lambda _admin, _topic: 1)
-    monkeypatch.setattr(dead_letter_topic, "begin_offsets", lambda _admin, places: dict.fromkeys(places, 0))
+    monkeypatch.setattr(dead_letter_topic, "beginning_offsets", lambda _admin, places: dict.fromkeys(places, 0))
     monkeypatch.setattr(dead_letter_topic, "end_offsets", lambda _admin, places: dict.fromkeys(places, 0))
     monkeypatch.setattr(dead_letter_topic, "group_offsets", offsets)
     monkeypatch.setattr(dead_letter_topic, "consumer", reader)

@@ -23,7 +23,11 @@ def test_what_an_attempt_has_opened_is_closed_before_the_next_one(monkeypatch: p
 
     def open_stores(worker: object) -> Any:
         stores = SimpleNamespace(
-            config=memory.MemoryConfigStore(), status=memory.MemoryStatusStore(), offsets=None, stops=0, start=lambda: None
+            config=memory.MemoryConfigBackingStore(),
+            status=memory.MemoryStatusBackingStore(),
+            offsets=None,
+            stops=0,
+            start=lambda: None,
         )
         stores.stop = lambda: setattr(stores, "stops", stores.stops + 1)
         opened.append(stores)

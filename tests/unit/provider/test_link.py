@@ -11,7 +11,7 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.internal_topics import KafkaLink, write_dead
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 
 
@@ -20,7 +20,7 @@ def _status(state: State) -> Status:
 
 
 def test_a_dead_drivers_running_tasks_are_unassigned_and_failed_ones_stay_failed() -> None:
-    store = MemoryStatusStore()
+    store = MemoryStatusBackingStore()
     store.put_connector("c", _status(State.RUNNING))
     for number, state in enumerate((State.RUNNING, State.FAILED, State.RESTARTING, State.PAUSED)):
         store.put_task(TaskId("c", number), _status(state))
@@ -37,7 +37,7 @@ def test_a_dead_drivers_running_tasks_are_unassigned_and_failed_ones_stay_failed
 
 
 def test_a_connector_that_said_good_bye_is_left_as_it_said() -> None:
-    store = MemoryStatusStore()
+    store = MemoryStatusBackingStore()
     store.put_connector("c", _status(State.STOPPED))
     write_dead(store, "c")
     write_dead(store, "never heard of")
@@ -45,7 +45,7 @@ def test_a_connector_that_said_good_bye_is_left_as_it_said() -> None:
     assert store.connector("never heard of") is None
 
 
-class _Topic(MemoryConfigStore):
+class _Topic(MemoryConfigBackingStore):
     """A config topic that many may open; reaching it takes a while."""
 
     def stop(self) -> None: ...
@@ -64,7 +64,7 @@ def test_a_pause_is_asked_for_only_if_it_is_still_wanted_once_kafka_is_reached(
 ) -> None:
     topic = _Topic()
     topic.put_connector("c", {"topic": "t"}, target)
-    monkeypatch.setattr("sluiceway.storage.config_backing_store.KafkaConfigStore", lambda worker: topic)
+    monkeypatch.setattr("sluiceway.storage.config_backing_store.KafkaConfigBackingStore", lambda worker: topic)
     done = KafkaLink(WorkerConfig.of({})).ensure_paused("c", lambda: still_wanted)
     entry = topic.snapshot().entry("c")
     assert entry is not None

@@ -49,7 +49,7 @@ def groups(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[TopicPartition, in
     monkeypatch.setattr("sluiceway.kafka.clients.admin_client", lambda _worker, _own: object())
     monkeypatch.setattr(f"{admin}.group_offsets", lambda _admin, group: dict(known.get(group, {})))
     monkeypatch.setattr(f"{admin}.partition_count", lambda _admin, topic: {"a": 2}.get(topic))
-    monkeypatch.setattr(f"{admin}.begin_offsets", lambda _admin, places: asked(BEGINS, places))
+    monkeypatch.setattr(f"{admin}.beginning_offsets", lambda _admin, places: asked(BEGINS, places))
     monkeypatch.setattr(f"{admin}.end_offsets", lambda _admin, places: asked(ENDS, places))
     return known
 

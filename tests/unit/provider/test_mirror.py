@@ -14,7 +14,7 @@ from sluiceway.herder import Herder
 from sluiceway.provider.pause_sync.airflow_db import DagFlag
 from sluiceway.provider.pause_sync.pause_sync import Mirror
 from sluiceway.provider.pause_sync.rules import Toggle
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import TargetState
 from support.eventually import eventually
 
@@ -71,10 +71,10 @@ class Lead:
 
 class World:
     def __init__(self, airflow: Airflow) -> None:
-        self.config = MemoryConfigStore()
+        self.config = MemoryConfigBackingStore()
         self.airflow = airflow
         self.lead = Lead()
-        self.herder = Herder(WorkerConfig.of({}), self.config, MemoryStatusStore())
+        self.herder = Herder(WorkerConfig.of({}), self.config, MemoryStatusBackingStore())
 
     def mirror(self, lead: Lead | None = None) -> Mirror:
         return Mirror(self.config, self.herder, self.airflow, lead or self.lead, bundle=BUNDLE, interval=0.01)
@@ -269,7 +269,7 @@ def test_a_connector_that_cannot_be_changed_does_not_hold_up_the_others(world: W
                 raise ConnectError("deleted in this very moment")
             super().pause(name)
 
-    world.herder = Stubborn(WorkerConfig.of({}), world.config, MemoryStatusStore())
+    world.herder = Stubborn(WorkerConfig.of({}), world.config, MemoryStatusBackingStore())
     mirror = world.mirror()
     mirror.step()
     world.airflow.toggle("c", True)
@@ -285,7 +285,7 @@ def test_a_person_who_changes_their_mind_while_the_mirror_acts_gets_their_last_w
             super().pause(name)
             world.airflow.toggle(name, False)  # resumed in the UI in the meantime
 
-    world.herder = Slow(WorkerConfig.of({}), world.config, MemoryStatusStore())
+    world.herder = Slow(WorkerConfig.of({}), world.config, MemoryStatusBackingStore())
     mirror = world.mirror()
     mirror.step()
     world.airflow.toggle("c", True)

@@ -25,7 +25,7 @@ from sluiceway.rest.credentials import Authenticator, jaas_users_file
 from sluiceway.rest.server import RestServer
 from sluiceway.rest.settings import HeaderRule, RestSettings
 from sluiceway.rest.tls import server_context
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from support.certificates import Authority
 
 EXTENSION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
@@ -42,7 +42,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
     def start(**properties: str) -> RestServer:
         worker = WorkerConfig.of({"listeners": HERE} | {key.replace("__", "."): value for key, value in properties.items()})
-        herder = Herder(worker, MemoryConfigStore(), MemoryStatusStore())
+        herder = Herder(worker, MemoryConfigBackingStore(), MemoryStatusBackingStore())
         server = RestServer(worker, lambda: herder)
         servers.append(server)
         server.start()

@@ -18,7 +18,7 @@ from sluiceway.rest.client import ConnectClient, RestError
 from sluiceway.rest.cluster import ClusterId
 from sluiceway.rest.server import RestServer
 from sluiceway.rest.settings import Listener, parse_listener
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 
 SOURCE = {"connector.class": "FileStreamSource", "topic": "t"}
 
@@ -30,7 +30,7 @@ def no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def new_server(listeners: str = "http://127.0.0.1:0", herder: Herder | None = None) -> RestServer:
     worker = WorkerConfig.of({"listeners": listeners})
-    herder = herder or Herder(worker, MemoryConfigStore(), MemoryStatusStore())
+    herder = herder or Herder(worker, MemoryConfigBackingStore(), MemoryStatusBackingStore())
     return RestServer(worker, lambda: herder)
 
 
@@ -152,7 +152,7 @@ def test_stop_lets_a_running_request_finish() -> None:
             return {"late": {}}
 
     worker = WorkerConfig.of({})
-    server = new_server(herder=SlowHerder(worker, MemoryConfigStore(), MemoryStatusStore()))
+    server = new_server(herder=SlowHerder(worker, MemoryConfigBackingStore(), MemoryStatusBackingStore()))
     server.start()
     address, answers = server.addresses[0], []
     request = threading.Thread(target=lambda: answers.append(httpx.get(f"{address}/connectors", timeout=20).json()))

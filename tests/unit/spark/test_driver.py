@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from sluiceway.spark.driver_app import _shares, _stop_when_unused
-from sluiceway.storage.memory import MemoryConfigStore
+from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import RestartRequest
 from sluiceway.worker.connector_runner import Outcome
 from sluiceway.worker.driver import Driver
@@ -18,7 +18,7 @@ SHARED = {"connector.class": "X", "sluiceway.application": "small"}
 class Runner:
     """A connector's runner that lives until it is told to leave or its connector is deleted."""
 
-    def __init__(self, name: str, store: MemoryConfigStore) -> None:
+    def __init__(self, name: str, store: MemoryConfigBackingStore) -> None:
         self.name = name
         self.outcome: Outcome | None = None
         self._store = store
@@ -40,7 +40,7 @@ class Runner:
 
 
 def test_an_application_hosts_those_that_name_it_and_ends_with_the_last_one() -> None:
-    store = MemoryConfigStore()
+    store = MemoryConfigBackingStore()
     store.put_connector("a", SHARED)
     store.put_connector("other", {"connector.class": "X"})
     runners: dict[str, Runner] = {}

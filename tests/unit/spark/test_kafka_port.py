@@ -14,9 +14,9 @@ from sluiceway.kafka.kafka_based_log import LogRecord
 from sluiceway.runtime.task import Order, TaskSpec
 from sluiceway.storage.codec import encode_logger_level
 from sluiceway.storage.factory import Stores
-from sluiceway.storage.memory import MemoryConfigStore
+from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import State, Status, TaskId
-from sluiceway.storage.status_backing_store import KafkaStatusStore
+from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker import kafka_channel as kafka_port
 from sluiceway.worker.kafka_channel import KafkaControl, KafkaPort
 
@@ -59,12 +59,12 @@ class Cluster:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.connect: list[list[str]] = []
         monkeypatch.setattr(kafka_port, "_RETRY", (0.01, 0.02))
-        monkeypatch.setattr(kafka_port, "TransactionalWriter", Lease)
+        monkeypatch.setattr(kafka_port, "FencedWriter", Lease)
         monkeypatch.setattr(kafka_port, "admin_client", lambda _worker: None)
         monkeypatch.setattr(kafka_port, "connect_workers", lambda *_: self.connect.pop(0) if self.connect else [])
-        self.status = KafkaStatusStore(WORKER)
+        self.status = KafkaStatusBackingStore(WORKER)
         self.status._log = Topic()  # type: ignore[assignment]
-        self.port = KafkaPort("c", WORKER, "me:1", Stores(MemoryConfigStore(), self.status, None))  # type: ignore[arg-type]
+        self.port = KafkaPort("c", WORKER, "me:1", Stores(MemoryConfigBackingStore(), self.status, None))  # type: ignore[arg-type]
         self.lease: Lease = self.port._lease  # type: ignore[assignment]
         self.status._state.connectors["c"] = Status(State.RUNNING, "before:1", 4)
         self.port.acquire()

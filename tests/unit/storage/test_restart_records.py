@@ -7,7 +7,7 @@ import pytest
 from sluiceway.config.validators import NonEmptyStringWithoutControlChars
 from sluiceway.errors import ConfigError
 from sluiceway.storage.codec import decode_config_record, encode_restart
-from sluiceway.storage.memory import MemoryConfigStore
+from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import RestartRequest
 
 PREFIX = b"restart-connector-"
@@ -32,7 +32,7 @@ def test_a_plain_restart_is_the_record_that_connect_itself_would_read() -> None:
 
 
 def test_a_request_for_one_task_reaches_whoever_runs_the_connector() -> None:
-    store = MemoryConfigStore()
+    store = MemoryConfigBackingStore()
     heard: list[tuple[str, str]] = []
     store.on_change(lambda kind, connector: heard.append((kind, connector)))
     store.put_restart_request(RestartRequest("a", task=1))

@@ -101,13 +101,13 @@ class ConnectorDagBundle(BaseDagBundle):
     def _read(self, patience: float) -> dict[str, str]:
         from sluiceway.kafka.clients import admin_client
         from sluiceway.kafka.errors import mapped_errors
-        from sluiceway.storage.config_backing_store import KafkaConfigStore
+        from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 
         worker = read_settings().worker(self._worker_properties)
         with mapped_errors(f"reach Kafka at {worker.bootstrap_servers}"):
             admin_client(worker).list_topics(timeout=patience)
         # Opened for each refresh: a Kafka client does not live through a fork.
-        store = KafkaConfigStore(worker)
+        store = KafkaConfigBackingStore(worker)
         store.start()
         try:
             return stubs(store.snapshot())

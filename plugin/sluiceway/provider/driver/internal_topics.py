@@ -18,7 +18,7 @@ from sluiceway.provider.driver.backfill import Backfill, has_own_group
 from sluiceway.provider.progress.cluster_view import DriverSeen, open_view
 from sluiceway.provider.progress.meter import Meter
 from sluiceway.provider.progress.position import Position
-from sluiceway.storage.interfaces import ConfigStore, StatusStore
+from sluiceway.storage.interfaces import ConfigBackingStore, StatusBackingStore
 from sluiceway.storage.model import ConnectorEntry, State, Status, TargetState, TaskId
 
 log = logging.getLogger(__name__)
@@ -115,9 +115,9 @@ class KafkaLink:
             return None if view.entry(name) is None else view.position(name)
 
     def topics(self, name: str) -> list[str]:
-        from sluiceway.storage.status_backing_store import KafkaStatusStore
+        from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 
-        store = KafkaStatusStore(self._worker)
+        store = KafkaStatusBackingStore(self._worker)
         store.start()
         try:
             return store.topics(name)
@@ -183,7 +183,7 @@ class KafkaLink:
             herder.delete(name)
 
 
-def write_dead(store: StatusStore, name: str) -> None:
+def write_dead(store: StatusBackingStore, name: str) -> None:
     """Turn a connector's and its tasks' RUNNING and RESTARTING into UNASSIGNED, as Connect does when a worker is lost."""
     status = store.connector(name)
     if status is not None and status.state in _ALIVE:
@@ -198,10 +198,10 @@ def _unassigned(status: Status) -> Status:
 
 
 @contextmanager
-def _config_store(worker: WorkerConfig) -> Iterator[ConfigStore]:
-    from sluiceway.storage.config_backing_store import KafkaConfigStore
+def _config_store(worker: WorkerConfig) -> Iterator[ConfigBackingStore]:
+    from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 
-    store = KafkaConfigStore(worker)
+    store = KafkaConfigBackingStore(worker)
     store.start()
     try:
         yield store

@@ -23,7 +23,7 @@ from sluiceway.provider.pause_sync.rules import (
     is_newer,
     targets_by_dag,
 )
-from sluiceway.storage.interfaces import ConfigStore
+from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import TargetState
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class Mirror:
 
     def __init__(
         self,
-        config: ConfigStore,
+        config: ConfigBackingStore,
         herder: Herd,
         database: Database,
         leadership: Leadership,

@@ -65,14 +65,14 @@ class Meter:
         return {place: found[place] if found[place] >= 0 else ends[place] for place in places}
 
     def _sink(self, seen: Collection[str]) -> Position:
-        from sluiceway.kafka.admin import begin_offsets, end_offsets, group_offsets
+        from sluiceway.kafka.admin import beginning_offsets, end_offsets, group_offsets
 
         offsets = group_offsets(self._admin, self._group)
         topics = sink_topics(self._config, seen)
         places = self._places({*topics, *(place.topic for place in offsets)})
         committed = {place: offset for place, offset in offsets.items() if place in places}  # a topic may have been deleted
         places = {place for place in places if place.topic in topics or place in committed}
-        begins = begin_offsets(self._admin, places - committed.keys())
+        begins = beginning_offsets(self._admin, places - committed.keys())
         lag = group_lag(topics, committed, begins, end_offsets(self._admin, places))
         return Position(as_edits(offsets), sum({**begins, **committed}.values()), lag.total or 0)
 

@@ -30,7 +30,7 @@ class KafkaProbe:
 
     def read(self, subjects: Sequence[Subject]) -> Reading:
         """Ask about these connectors. Raises KafkaClientError, InternalTopicError (a topic went away meanwhile)."""
-        from sluiceway.kafka.admin import begin_offsets, end_offsets, partition_counts
+        from sluiceway.kafka.admin import beginning_offsets, end_offsets, partition_counts
 
         at = time.time()
         counts = partition_counts(self._admin)
@@ -48,7 +48,7 @@ class KafkaProbe:
             for place in partitions_of(each.topics, counts)
             if place not in committed[each.group]
         }
-        begins = self._ask(begin_offsets, letters | fresh)
+        begins = self._ask(beginning_offsets, letters | fresh)
         return Reading(at, committed, begins, self._ask(end_offsets, letters | named | read))
 
     def _ask(self, question: Callable[..., Offsets], places: set[TopicPartition]) -> Offsets:

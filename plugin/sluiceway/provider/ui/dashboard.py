@@ -17,7 +17,7 @@ from sluiceway.provider.progress.measures import Measure, Reading
 from sluiceway.provider.progress.subjects import Subject, subjects
 from sluiceway.provider.ui import views
 from sluiceway.provider.ui.sampler import Sampler
-from sluiceway.storage.interfaces import ConfigStore
+from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
 
 _LETTERS = 10
@@ -33,7 +33,7 @@ class Probe(Protocol):
 class Dashboard:
     """One for each API-server process. Thread-safe; every method raises ConnectError where Kafka does not answer."""
 
-    def __init__(self, worker: WorkerConfig, herder: Herder, config: ConfigStore, probe: Probe) -> None:
+    def __init__(self, worker: WorkerConfig, herder: Herder, config: ConfigBackingStore, probe: Probe) -> None:
         self._worker = worker
         self._herder = herder
         self._config = config

@@ -25,7 +25,7 @@ from sluiceway.runtime.source.topic_creation import TopicCreation
 from sluiceway.runtime.source.transaction_boundary import ConnectorBoundary
 from sluiceway.runtime.task import TaskServices, TaskSpec
 from sluiceway.runtime.task_converters import Converters
-from sluiceway.storage.interfaces import OffsetStore, TransactionalOffsets
+from sluiceway.storage.interfaces import OffsetBackingStore, TransactionalOffsets
 
 
 class SourceDelivery(NamedTuple):
@@ -37,7 +37,12 @@ class SourceDelivery(NamedTuple):
 
 
 def source_delivery(
-    spec: TaskSpec, services: TaskServices, store: OffsetStore, task: SourceTask, converters: Converters, tolerance: Tolerance
+    spec: TaskSpec,
+    services: TaskServices,
+    store: OffsetBackingStore,
+    task: SourceTask,
+    converters: Converters,
+    tolerance: Tolerance,
 ) -> SourceDelivery:
     """Return how a source task is to deliver. Raises ConfigError or KafkaClientError for settings that cannot be used."""
     making = _Making(spec, services, store, task, converters, tolerance)
@@ -54,7 +59,7 @@ class _Making:
         self,
         spec: TaskSpec,
         services: TaskServices,
-        store: OffsetStore,
+        store: OffsetBackingStore,
         task: SourceTask,
         converters: Converters,
         tolerance: Tolerance,

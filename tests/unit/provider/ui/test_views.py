@@ -7,7 +7,7 @@ import pytest
 
 from sluiceway.api import TopicPartition
 from sluiceway.errors import NotFoundError
-from sluiceway.kafka.dead_letter_headers import Letter
+from sluiceway.kafka.dead_letter_headers import DeadLetterRecord
 from sluiceway.provider.plugin import external_views
 from sluiceway.provider.ui import views
 from sluiceway.provider.ui.dashboard import password_keys
@@ -91,7 +91,7 @@ def test_a_java_trace_is_summed_up_by_its_first_line_and_a_huge_one_shortened(co
 
 def test_dead_letters_are_told_without_their_records() -> None:
     headers = [("__connect.errors.topic", b"a"), ("__connect.errors.exception.message", b"bad"), ("own", b"private")]
-    found = views.letters("dead", 7, [Letter("dead", 0, 3, 1000, b"private", b"private", headers)])
+    found = views.letters("dead", 7, [DeadLetterRecord("dead", 0, 3, 1000, b"private", b"private", headers)])
     [letter] = found["letters"]
     assert (found["count"], letter["place"], letter["topic"], letter["message"], letter["stage"]) == (7, "0:3", "a", "bad", None)
     assert b"private" not in orjson.dumps(found)

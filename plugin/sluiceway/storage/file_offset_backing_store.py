@@ -18,8 +18,8 @@ from sluiceway.storage.offset_backing_store import offsets_of, stored_offset
 log = logging.getLogger(__name__)
 
 
-class FileOffsetStore:
-    """See ``OffsetStore``. Driver; thread-safe within one process, and one process at a time may use a file.
+class FileOffsetBackingStore:
+    """See ``OffsetBackingStore``. Driver; thread-safe within one process, and one process at a time may use a file.
 
     ``path`` is ``offset.storage.file.filename``. Entries of other connectors are kept. A file is replaced by one that was
     written in full beside it, so that a crash leaves the old one; it is only written when something changed.

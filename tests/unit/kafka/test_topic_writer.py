@@ -10,7 +10,7 @@ from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import KafkaClientError
 from sluiceway.kafka import topic_writer as writer
-from sluiceway.kafka.topic_writer import RecordWriter
+from sluiceway.kafka.topic_writer import TopicWriter
 
 
 class Producer:
@@ -48,13 +48,13 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Producer]:
 
 
 def test_a_write_returns_where_each_partition_ends(made: list[Producer]) -> None:
-    records = RecordWriter(WorkerConfig.of({}), "c")
+    records = TopicWriter(WorkerConfig.of({}), "c")
     assert records.write([("t", b"a", b"1"), ("t", b"b", None)]) == {TopicPartition("t", 0): 2}
     assert records.write([]) == {}
 
 
 def test_a_record_that_is_not_acknowledged_is_an_error_and_the_next_write_may_work(made: list[Producer]) -> None:
-    records = RecordWriter(WorkerConfig.of({}), "c")
+    records = TopicWriter(WorkerConfig.of({}), "c")
     made[0].error = KafkaError(KafkaError._MSG_TIMED_OUT)
     with pytest.raises(KafkaClientError, match="write to t") as caught:
         records.write([("t", b"a", b"1")])
@@ -65,7 +65,7 @@ def test_a_record_that_is_not_acknowledged_is_an_error_and_the_next_write_may_wo
 
 
 def test_a_producer_that_is_dead_for_good_is_replaced(made: list[Producer]) -> None:
-    records = RecordWriter(WorkerConfig.of({}), "c")
+    records = TopicWriter(WorkerConfig.of({}), "c")
     made[0].error = KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, "test", True)
     with pytest.raises(KafkaClientError):
         records.write([("t", b"a", b"1")])

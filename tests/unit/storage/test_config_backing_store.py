@@ -9,7 +9,7 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, ConnectError, FencedError, KafkaClientError
 from sluiceway.storage import config_backing_store as config_store
-from sluiceway.storage.config_backing_store import KafkaConfigStore
+from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 
 
 class Writer:
@@ -39,8 +39,8 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config_store.time, "sleep", lambda _seconds: None)
 
 
-def store_with(writer: Writer) -> KafkaConfigStore:
-    store = KafkaConfigStore(WorkerConfig.of({}))
+def store_with(writer: Writer) -> KafkaConfigBackingStore:
+    store = KafkaConfigBackingStore(WorkerConfig.of({}))
     store._writer = writer  # type: ignore[assignment]
     store._log = SimpleNamespace(  # type: ignore[assignment]
         check=lambda: None, read_to_end=lambda _timeout: None, wait_for=lambda _ends: None
@@ -68,4 +68,4 @@ def test_a_write_of_unknown_outcome_is_not_repeated() -> None:
 
 def test_a_store_that_was_not_started_says_so() -> None:
     with pytest.raises(ConnectError, match="has not been started"):
-        KafkaConfigStore(WorkerConfig.of({})).put_connector("a", {})
+        KafkaConfigBackingStore(WorkerConfig.of({})).put_connector("a", {})

@@ -8,7 +8,7 @@ import pytest
 
 from sluiceway.errors import ConnectError, DataError
 from sluiceway.java import serialization as java_serialization
-from sluiceway.storage.offsets_file import FileOffsetStore
+from sluiceway.storage.file_offset_backing_store import FileOffsetBackingStore
 
 FILES = json.loads((Path(__file__).parent / "data" / "offsets_files.json").read_text())
 QUICKSTART = bytes.fromhex(FILES["quickstart"])
@@ -20,8 +20,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "connect.offsets"
 
 
-def opened(path: Path) -> FileOffsetStore:
-    store = FileOffsetStore(path)
+def opened(path: Path) -> FileOffsetBackingStore:
+    store = FileOffsetBackingStore(path)
     store.start()
     return store
 

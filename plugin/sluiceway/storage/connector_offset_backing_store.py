@@ -7,22 +7,22 @@ from collections.abc import Sequence
 
 from sluiceway.api.records import Offset, Partition
 from sluiceway.errors import ConnectError
-from sluiceway.storage.offset_backing_store import KafkaOffsetStore
+from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 
 log = logging.getLogger(__name__)
 
 _Offsets = Sequence[tuple[Partition, "Offset | None"]]
 
 
-class ConnectorOffsetStore:
-    """See ``OffsetStore`` and ``TransactionalOffsets``. Thread-safe. Executor, driver or API server.
+class ConnectorOffsetBackingStore:
+    """See ``OffsetBackingStore`` and ``TransactionalOffsets``. Thread-safe. Executor, driver or API server.
 
     ``own`` is the truth; ``shared``, the worker's topic, fills in what is not in there, so that a connector may be given a
     topic of its own, and lose it again, at any time. A backup that fails is logged and no more, but for tombstones: an
     offset that is gone from ``own`` alone would be found in ``shared`` and come back, so those are written there first.
     """
 
-    def __init__(self, own: KafkaOffsetStore, shared: KafkaOffsetStore) -> None:
+    def __init__(self, own: KafkaOffsetBackingStore, shared: KafkaOffsetBackingStore) -> None:
         self._own = own
         self._shared = shared
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Message
 
-from sluiceway.kafka.dead_letter_headers import Letter
+from sluiceway.kafka.dead_letter_headers import DeadLetterRecord
 
 
-def letter(*headers: tuple[str, bytes | None], **more: Any) -> Letter:
-    return Letter.of(
+def letter(*headers: tuple[str, bytes | None], **more: Any) -> DeadLetterRecord:
+    return DeadLetterRecord.of(
         Message(
             topic="dlq", partition=0, offset=3, key=b"k", value=b"v", headers=list(headers), **{"timestamp": (1, 1000), **more}
         )

@@ -11,7 +11,7 @@ from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, InternalTopicError
 from sluiceway.kafka import kafka_based_log as log_module
-from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord, TopicTail
+from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord, TopicTail
 
 
 class Message:
@@ -82,7 +82,7 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(log_module, "consumer", consumer)
     monkeypatch.setattr(log_module, "topic_id", lambda _admin, _topic: state.id)
     monkeypatch.setattr(log_module, "_MISSING_SECONDS", 0.01)
-    monkeypatch.setattr(log_module, "begin_offsets", lambda _admin, places: dict.fromkeys(places, 0))
+    monkeypatch.setattr(log_module, "beginning_offsets", lambda _admin, places: dict.fromkeys(places, 0))
     monkeypatch.setattr(
         log_module,
         "end_offsets",
@@ -98,12 +98,12 @@ def records() -> list[LogRecord]:
 
 @pytest.fixture
 def topic(kafka: Any, records: list[LogRecord]) -> Any:
-    topic = CompactedTopic(WorkerConfig.of({}), "t", 2, "id", records.append, admin=SimpleNamespace())  # type: ignore[arg-type]
+    topic = KafkaBasedLog(WorkerConfig.of({}), "t", 2, "id", records.append, admin=SimpleNamespace())  # type: ignore[arg-type]
     yield topic
     topic.stop()
 
 
-def test_starting_reads_every_partition_to_its_end(kafka: Any, topic: CompactedTopic, records: list[LogRecord]) -> None:
+def test_starting_reads_every_partition_to_its_end(kafka: Any, topic: KafkaBasedLog, records: list[LogRecord]) -> None:
     kafka.ends = {0: 2, 1: 1}
     kafka.reader.feed(Message(0, 0), Message(1, 0), Message(0, 1))
     topic.start()
@@ -111,13 +111,13 @@ def test_starting_reads_every_partition_to_its_end(kafka: Any, topic: CompactedT
     assert kafka.reader.assigned == {0: 0, 1: 0}
 
 
-def test_an_end_behind_transaction_markers_is_reached_by_the_end_of_partition(kafka: Any, topic: CompactedTopic) -> None:
+def test_an_end_behind_transaction_markers_is_reached_by_the_end_of_partition(kafka: Any, topic: KafkaBasedLog) -> None:
     kafka.ends = {0: 4, 1: 0}
     kafka.reader.feed(Message(0, 0), Message(0, 4, KafkaError._PARTITION_EOF))
     topic.start(timeout=5)
 
 
-def test_an_end_that_is_not_reached_is_an_error_saying_how_far_it_got(kafka: Any, topic: CompactedTopic) -> None:
+def test_an_end_that_is_not_reached_is_an_error_saying_how_far_it_got(kafka: Any, topic: KafkaBasedLog) -> None:
     kafka.ends = {0: 4, 1: 0}
     kafka.reader.feed(Message(0, 0))
     with pytest.raises(ConnectError, match=r"'t' could not be read to its end.*\{0: \(1, 4\)\}"):
@@ -125,7 +125,7 @@ def test_an_end_that_is_not_reached_is_an_error_saying_how_far_it_got(kafka: Any
 
 
 @pytest.mark.parametrize("code", [KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._AUTO_OFFSET_RESET])
-def test_a_lost_topic_is_remembered_and_raised_by_every_later_read(kafka: Any, topic: CompactedTopic, code: int) -> None:
+def test_a_lost_topic_is_remembered_and_raised_by_every_later_read(kafka: Any, topic: KafkaBasedLog, code: int) -> None:
     topic.start()
     kafka.reader.feed(Message(0, 0, code))
     kafka.ends = {0: 1, 1: 0}
@@ -135,7 +135,7 @@ def test_a_lost_topic_is_remembered_and_raised_by_every_later_read(kafka: Any, t
     assert kafka.reader.closed.is_set()
 
 
-def test_a_broker_that_is_away_is_waited_for(kafka: Any, topic: CompactedTopic, records: list[LogRecord]) -> None:
+def test_a_broker_that_is_away_is_waited_for(kafka: Any, topic: KafkaBasedLog, records: list[LogRecord]) -> None:
     topic.start()
     kafka.ends = {0: 1, 1: 0}
     kafka.reader.feed(Message(0, -1, KafkaError._TRANSPORT), Message(0, -1, KafkaError._ALL_BROKERS_DOWN), Message(0, 0))
@@ -143,7 +143,7 @@ def test_a_broker_that_is_away_is_waited_for(kafka: Any, topic: CompactedTopic, 
     assert len(records) == 1
 
 
-def test_a_topic_that_is_shorter_than_what_was_read_is_not_the_same_topic(kafka: Any, topic: CompactedTopic) -> None:
+def test_a_topic_that_is_shorter_than_what_was_read_is_not_the_same_topic(kafka: Any, topic: KafkaBasedLog) -> None:
     kafka.ends = {0: 1, 1: 0}
     kafka.reader.feed(Message(0, 0))
     topic.start()
@@ -153,7 +153,7 @@ def test_a_topic_that_is_shorter_than_what_was_read_is_not_the_same_topic(kafka:
 
 
 @pytest.mark.parametrize("now", [None, "second"], ids=["deleted", "made anew"])
-def test_a_hint_at_a_loss_is_looked_into(kafka: Any, topic: CompactedTopic, now: str | None) -> None:
+def test_a_hint_at_a_loss_is_looked_into(kafka: Any, topic: KafkaBasedLog, now: str | None) -> None:
     topic.start()
     kafka.id = now
     kafka.error_cb(KafkaError(KafkaError._UNKNOWN_PARTITION))
@@ -162,7 +162,7 @@ def test_a_hint_at_a_loss_is_looked_into(kafka: Any, topic: CompactedTopic, now:
         topic.check()
 
 
-def test_a_hint_at_a_loss_that_was_none_is_forgotten(kafka: Any, topic: CompactedTopic, records: list[LogRecord]) -> None:
+def test_a_hint_at_a_loss_that_was_none_is_forgotten(kafka: Any, topic: KafkaBasedLog, records: list[LogRecord]) -> None:
     topic.start()
     kafka.error_cb(KafkaError(KafkaError._UNKNOWN_PARTITION))
     kafka.ends = {0: 1, 1: 0}
@@ -172,7 +172,7 @@ def test_a_hint_at_a_loss_that_was_none_is_forgotten(kafka: Any, topic: Compacte
     assert len(records) == 1
 
 
-def test_a_topic_of_the_same_name_and_length_is_not_the_same_topic(kafka: Any, topic: CompactedTopic) -> None:
+def test_a_topic_of_the_same_name_and_length_is_not_the_same_topic(kafka: Any, topic: KafkaBasedLog) -> None:
     topic.start()
     kafka.id = "second"
     with pytest.raises(InternalTopicError, match="another one has its name"):
@@ -180,7 +180,7 @@ def test_a_topic_of_the_same_name_and_length_is_not_the_same_topic(kafka: Any, t
 
 
 def test_what_is_read_while_the_ends_are_asked_for_is_no_loss(
-    kafka: Any, topic: CompactedTopic, records: list[LogRecord], monkeypatch: pytest.MonkeyPatch
+    kafka: Any, topic: KafkaBasedLog, records: list[LogRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic.start()
 
@@ -201,7 +201,7 @@ def test_an_error_in_the_callback_ends_the_reading_and_is_raised(kafka: Any) -> 
     def fail(record: LogRecord) -> None:
         raise ValueError("bug")
 
-    topic = CompactedTopic(WorkerConfig.of({}), "t", 2, "id", fail, admin=SimpleNamespace())  # type: ignore[arg-type]
+    topic = KafkaBasedLog(WorkerConfig.of({}), "t", 2, "id", fail, admin=SimpleNamespace())  # type: ignore[arg-type]
     kafka.ends = {0: 1, 1: 0}
     kafka.reader.feed(Message(0, 0))
     with pytest.raises(ConnectError, match="ValueError: bug"):
@@ -217,7 +217,7 @@ def test_a_callback_may_not_wait_for_its_own_topic(kafka: Any) -> None:
         except ConnectError as error:
             errors.append(error)
 
-    topic = CompactedTopic(WorkerConfig.of({}), "t", 2, "id", wait, admin=SimpleNamespace())  # type: ignore[arg-type]
+    topic = KafkaBasedLog(WorkerConfig.of({}), "t", 2, "id", wait, admin=SimpleNamespace())  # type: ignore[arg-type]
     kafka.ends = {0: 1, 1: 0}
     kafka.reader.feed(Message(0, 0))
     topic.start(timeout=5)
@@ -225,7 +225,7 @@ def test_a_callback_may_not_wait_for_its_own_topic(kafka: Any) -> None:
     assert "may not wait" in str(errors)
 
 
-def test_stopping_closes_the_consumer_and_ends_whoever_waits(kafka: Any, topic: CompactedTopic) -> None:
+def test_stopping_closes_the_consumer_and_ends_whoever_waits(kafka: Any, topic: KafkaBasedLog) -> None:
     topic.start()
     kafka.ends = {0: 9, 1: 0}
     errors: list[ConnectError] = []
