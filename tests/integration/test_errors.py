@@ -497,7 +497,7 @@ def test_letters_that_do_not_say_their_topic_wait_for_one_to_be_named(
     script(name)
     with RunningTask(config, kafka.worker(), bounded=True) as task:
         task.join()
-    assert "Say with --topic where it is to go" in shell.fail("replay", name)
+    assert "Name the topic to send it to with --topic" in shell.fail("replay", name)
     other = kafka.create(unique("other"))
     assert shell.run("replay", name, "--topic", other) == f"1 dead letters sent to {other}\n"
     assert kafka.values(other, 1) == ["bad"]

@@ -20,7 +20,7 @@ from sluiceway.kafka.admin import end_offsets, partition_count
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.fenced_writer import FencedWriter
 from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
-from sluiceway.kafka.topic_writer import Write
+from sluiceway.kafka.topic_writer import ProducerRecord
 from sluiceway.kafka.worker_group import connect_workers
 from sluiceway.runtime.task import Order, TaskServices, TaskSpec
 from sluiceway.storage.codec import (
@@ -83,7 +83,7 @@ class KafkaPort(StatusPublisher):
         self._refuse_beside_connect()
         super().publish_connector(state, trace, version=version)
 
-    def _write(self, records: Sequence[Write]) -> Mapping[TopicPartition, int]:
+    def _write(self, records: Sequence[ProducerRecord]) -> Mapping[TopicPartition, int]:
         """Write through the lease, waiting for a cluster that is away; see ``FencedWriter.write``."""
         deadline = time.monotonic() + _CLUSTER_AWAY
         delay = _RETRY[0]

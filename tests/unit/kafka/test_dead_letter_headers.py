@@ -22,7 +22,7 @@ CONTEXT = [("__connect.errors.topic", b"t"), ("__sluiceway.errors.source.offset"
 def test_a_letter_tells_its_context_and_a_missing_one_is_none() -> None:
     made = letter(("own", b"1"), ("__connect.errors.topic", b"t"), ("__connect.errors.exception.message", None))
     assert (made.context("topic"), made.context("exception.message"), made.context("stage")) == ("t", None, None)
-    assert (made.timestamp, made.of_source) == (1000, False)
+    assert (made.timestamp, made.is_from_source) == (1000, False)
     assert letter(timestamp=(0, -1)).timestamp is None
 
 
@@ -35,5 +35,5 @@ def test_of_a_letter_that_failed_twice_the_newest_context_counts() -> None:
 )
 def test_replays_are_counted_in_one_header(before: Any, after: bytes) -> None:
     made = letter(("own", b"1"), *before, *CONTEXT)
-    assert made.kept_headers(keep=False) == [("own", b"1"), ("__sluiceway.replayed", after)]
-    assert made.kept_headers(keep=True) == [("own", b"1"), *CONTEXT, ("__sluiceway.replayed", after)]
+    assert made.replay_headers(keep_context=False) == [("own", b"1"), ("__sluiceway.replayed", after)]
+    assert made.replay_headers(keep_context=True) == [("own", b"1"), *CONTEXT, ("__sluiceway.replayed", after)]

@@ -81,12 +81,12 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(log_module, "consumer", consumer)
     monkeypatch.setattr(log_module, "topic_id", lambda _admin, _topic: state.id)
-    monkeypatch.setattr(log_module, "_MISSING_SECONDS", 0.01)
+    monkeypatch.setattr(log_module, "_RESTART_SECONDS", 0.01)
     monkeypatch.setattr(log_module, "beginning_offsets", lambda _admin, places: dict.fromkeys(places, 0))
     monkeypatch.setattr(
         log_module,
         "end_offsets",
-        lambda _admin, _places: {TopicPartition("t", partition): end for partition, end in state.ends.items()},
+        lambda _admin, _partitions: {TopicPartition("t", partition): end for partition, end in state.ends.items()},
     )
     return state
 
@@ -148,17 +148,17 @@ def test_a_topic_that_is_shorter_than_what_was_read_is_not_the_same_topic(kafka:
     kafka.reader.feed(Message(0, 0))
     topic.start()
     kafka.ends = {0: 0, 1: 0}
-    with pytest.raises(InternalTopicError, match="made anew"):
+    with pytest.raises(InternalTopicError, match="created again"):
         topic.read_to_end(timeout=5)
 
 
-@pytest.mark.parametrize("now", [None, "second"], ids=["deleted", "made anew"])
+@pytest.mark.parametrize("now", [None, "second"], ids=["deleted", "created again"])
 def test_a_hint_at_a_loss_is_looked_into(kafka: Any, topic: KafkaBasedLog, now: str | None) -> None:
     topic.start()
     kafka.id = now
     kafka.error_cb(KafkaError(KafkaError._UNKNOWN_PARTITION))
     assert kafka.reader.closed.wait(5)
-    with pytest.raises(InternalTopicError, match="'t' is not what it was"):
+    with pytest.raises(InternalTopicError, match="'t' was deleted, truncated or created again"):
         topic.check()
 
 
@@ -175,7 +175,7 @@ def test_a_hint_at_a_loss_that_was_none_is_forgotten(kafka: Any, topic: KafkaBas
 def test_a_topic_of_the_same_name_and_length_is_not_the_same_topic(kafka: Any, topic: KafkaBasedLog) -> None:
     topic.start()
     kafka.id = "second"
-    with pytest.raises(InternalTopicError, match="another one has its name"):
+    with pytest.raises(InternalTopicError, match="another topic has its name"):
         topic.read_to_end(timeout=5)
 
 
@@ -208,7 +208,7 @@ def test_an_error_in_the_callback_ends_the_reading_and_is_raised(kafka: Any) -> 
         topic.start(timeout=5)
 
 
-def test_a_callback_may_not_wait_for_its_own_topic(kafka: Any) -> None:
+def test_a_callback_must_not_wait_for_its_own_topic(kafka: Any) -> None:
     errors: list[ConnectError] = []
 
     def wait(_record: LogRecord) -> None:
@@ -222,7 +222,7 @@ def test_a_callback_may_not_wait_for_its_own_topic(kafka: Any) -> None:
     kafka.reader.feed(Message(0, 0))
     topic.start(timeout=5)
     topic.stop()
-    assert "may not wait" in str(errors)
+    assert "must not wait" in str(errors)
 
 
 def test_stopping_closes_the_consumer_and_ends_whoever_waits(kafka: Any, topic: KafkaBasedLog) -> None:
