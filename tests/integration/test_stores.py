@@ -17,8 +17,7 @@ from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import AlreadyExistsError, ConnectError, FencedError, InternalTopicError, NotFoundError
 from sluiceway.kafka.admin import create_topic, end_offsets, group_offsets, partition_count
-from sluiceway.kafka.clients import TopicPartition as ClientPartition
-from sluiceway.kafka.clients import admin_client, consumer, consumer_config, producer, producer_config
+from sluiceway.kafka.clients import TopicPartitionOffset, admin_client, consumer, consumer_config, producer, producer_config
 from sluiceway.kafka.fenced_writer import FencedWriter
 from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
 from sluiceway.kafka.topic_writer import TopicWriter
@@ -366,7 +365,7 @@ def test_a_groups_offsets_are_what_it_committed(worker: WorkerConfig, unique: Ca
     create_topic(admin, topic, 3, 1)
     assert group_offsets(admin, group) == {}
     member = consumer(consumer_config(worker, "c", group))
-    member.commit(offsets=[ClientPartition(topic, 0, 5), ClientPartition(topic, 2, 7)], asynchronous=False)
+    member.commit(offsets=[TopicPartitionOffset(topic, 0, 5), TopicPartitionOffset(topic, 2, 7)], asynchronous=False)
     member.close()
     assert group_offsets(admin, group) == {TopicPartition(topic, 0): 5, TopicPartition(topic, 2): 7}
 

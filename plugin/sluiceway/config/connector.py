@@ -18,6 +18,7 @@ from sluiceway.config.common_keys import (
     VALUE_CONVERTER,
 )
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
+from sluiceway.config.parsing import parse_list
 from sluiceway.config.restarts import RESTARTS
 from sluiceway.config.sink_keys import DLQ_TOPIC, SINK, TOPICS, TOPICS_REGEX
 from sluiceway.config.source_keys import SOURCE
@@ -115,5 +116,4 @@ def sink_topics(config: Mapping[str, str], seen: Iterable[str]) -> tuple[str, ..
 
     A topic that is still a reference (``${provider:path:key}``) is not known and left out.
     """
-    named = [topic.strip() for topic in config.get(TOPICS, "").split(",") if topic.strip()]
-    return tuple(topic for topic in named if not referring_keys({TOPICS: topic})) or tuple(seen)
+    return tuple(topic for topic in parse_list(config.get(TOPICS)) if not referring_keys({TOPICS: topic})) or tuple(seen)

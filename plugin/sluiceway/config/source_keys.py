@@ -5,12 +5,15 @@ from __future__ import annotations
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
 from sluiceway.config.validators import NonEmptyString, OneOf, OrNull, Range, aliases_once
 
+TOPIC_CREATION_PREFIX = "topic.creation."
+TOPIC_CREATION_GROUPS = f"{TOPIC_CREATION_PREFIX}groups"
+
 EXACTLY_ONCE = "Exactly Once Support"
 
 SOURCE = ConfigDef(
     [
         ConfigKey(
-            name="topic.creation.groups",
+            name=TOPIC_CREATION_GROUPS,
             type=Type.LIST,
             default=[],
             importance=Importance.LOW,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, NamedTuple
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.config.password import Password
 from sluiceway.config.providers.built_in import BUILT_IN, CONFIG_PROVIDERS
 from sluiceway.config.providers.provider import ConfigData, ConfigProvider
@@ -85,8 +86,7 @@ class Resolver:
         ``secrets`` are what an Airflow task handed over, by ``provider:path:key``; they go before what a provider says.
         Raises ConfigError for a provider that is not there or refuses its parameters.
         """
-        names = [name.strip() for name in properties.get(PROVIDERS, "").split(",") if name.strip()]
-        providers = {name: _provider(name, properties) for name in names}
+        providers = {name: _provider(name, properties) for name in parse_list(properties.get(PROVIDERS))}
         if not secrets:
             return cls(providers)
         return cls({name: _HandedOver(name, secrets, provider) for name, provider in providers.items()})

@@ -8,12 +8,11 @@ from sluiceway.config.client_keys import CLIENT_KEYS
 from sluiceway.config.connector import DLQ_TOPIC, NAME
 from sluiceway.config.consumer_group import GROUP, sink_group
 from sluiceway.config.definition import ConfigKey, ConfigValue, ValidatedValue, parse_value
+from sluiceway.config.source_keys import TOPIC_CREATION_PREFIX
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.config_infos import ConfigInfo, ConfigKeyInfo, ConfigValueInfo
 from sluiceway.herder.enrichment import Config
 from sluiceway.herder.override_policy import OverridePolicy
-
-_TOPIC_CREATION = "topic.creation."
 
 
 def override_infos(config: Config, policy: OverridePolicy, *, sink: bool) -> list[ConfigInfo]:
@@ -39,7 +38,7 @@ def check_group(config: Config, found: dict[str, ValidatedValue], worker: Worker
 
 def _clients(config: Config, *, sink: bool) -> list[str]:
     dead_letters = bool((config.get(DLQ_TOPIC) or "").strip())
-    creates_topics = any(key.startswith(_TOPIC_CREATION) for key in config)
+    creates_topics = any(key.startswith(TOPIC_CREATION_PREFIX) for key in config)
     uses = {
         "producer": dead_letters or not sink,
         "consumer": sink,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.errors import ConfigError
 
 POLICY = "connector.client.config.override.policy"
@@ -30,7 +31,7 @@ class OverridePolicy:
             "All": None,
             "None": frozenset[str](),
             "Principal": _PRINCIPAL,
-            "Allowlist": frozenset(each.strip() for each in raw.get(ALLOWLIST, "").split(",") if each.strip()),
+            "Allowlist": frozenset(parse_list(raw.get(ALLOWLIST))),
         }
         if name not in policies:
             raise ConfigError(POLICY, given, f"There are {', '.join(policies)}")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from sluiceway import discovery
+from sluiceway.config.parsing import parse_list
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +22,7 @@ def use_plugin_path(raw: Mapping[str, str]) -> list[Path]:
     As in Connect, a folder holds plugins itself or in folders of their own (``pip install --target FOLDER/NAME``). A folder
     that is not there is warned about; jar files are no concern here. What is installed wins over what is found there.
     """
-    folders = [Path(each.strip()).expanduser() for each in raw.get(PLUGIN_PATH, "").split(",") if each.strip()]
+    folders = [Path(each).expanduser() for each in parse_list(raw.get(PLUGIN_PATH))]
     for folder in folders:
         if not folder.is_dir():
             log.warning("plugin.path names %s, which is not a folder here", folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.errors import ConfigError
 from sluiceway.java.keystores import private_identity, read_store, store_type, trusted_certificates
 
@@ -28,7 +29,7 @@ def ssl_settings(properties: Mapping[str, str]) -> dict[str, str]:
 
 def _check_ciphers(names: str) -> None:
     """Refuse Java's cipher names: dropping them would allow ciphers that the user excluded."""
-    if any(name.strip().startswith(("TLS_", "SSL_")) for name in names.split(",")):
+    if any(name.startswith(("TLS_", "SSL_")) for name in parse_list(names)):
         why = "Here ciphers have OpenSSL's names, such as ECDHE-RSA-AES256-GCM-SHA384; see 'openssl ciphers -v -stdname'."
         raise ConfigError(CIPHERS, names, why)
 

@@ -15,9 +15,8 @@ from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo
 from sluiceway.herder.loggers import LoggerLevel
 from sluiceway.herder.offset_edits import Edit
 from sluiceway.herder.validation import InstalledPlugin
-from sluiceway.storage.model import Status, TargetState, TaskId
+from sluiceway.storage.model import INITIAL_STATES, Status, TargetState, TaskId
 
-_INITIAL_STATES = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED}
 _REQUEST_FIELDS = ("name", "config", "initial_state")
 
 
@@ -137,9 +136,9 @@ def read_create_request(body: bytes) -> tuple[str, dict[str, str | None], Target
 def _initial_state(state: object) -> TargetState | None:
     if state is None:
         return None
-    target = _INITIAL_STATES.get(str(state).upper())
+    target = INITIAL_STATES.get(str(state).upper())
     if target is None:
-        raise UnreadableBodyError(f"Unknown initial_state {state!r}; it is one of {', '.join(_INITIAL_STATES)}.")
+        raise UnreadableBodyError(f"Unknown initial_state {state!r}; it is one of {', '.join(INITIAL_STATES)}.")
     return target
 
 

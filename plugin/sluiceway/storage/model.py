@@ -15,6 +15,10 @@ class TargetState(enum.Enum):
     STOPPED = "STOPPED"
 
 
+INITIAL_STATES = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED}
+"""Target states by the names that ``initial_state`` of a new connector has (KIP-980)."""
+
+
 class State(enum.Enum):
     """What a connector or task is doing (``status-*``); tasks are never STOPPED."""
 

@@ -6,6 +6,7 @@ import logging
 import os
 from pathlib import Path
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -17,7 +18,7 @@ class AllowedPaths:
     """Files and folders, with all that is in them; without any, every path is allowed."""
 
     def __init__(self, text: str | None) -> None:
-        self._paths = None if not (text or "").strip() else [_checked(each.strip()) for each in str(text).split(",")]
+        self._paths = [_checked(each) for each in parse_list(text)] if (text or "").strip() else None
 
     def permitted(self, path: str) -> Path | None:
         """Return the path if it may be read, ``..`` resolved; None, said in the log, if not."""

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 
 from sluiceway.config.connector import APPLICATION, CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
 from sluiceway.config.masking import masked
+from sluiceway.config.parsing import parse_list
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
@@ -74,13 +75,13 @@ class DagKeys:
             schedule=None if text is not None and text.startswith((_ASSET, _LAG)) else text,
             retries=_count(RETRIES, config.get(RETRIES)),
             owner=config.get(OWNER) or "airflow",
-            tags=_list(config.get(TAGS)),
+            tags=tuple(parse_list(config.get(TAGS))),
             assets=assets,
             any_asset=any_asset,
             lag=_lag(text, config),
             catchup=_boolean(CATCHUP, config.get(CATCHUP)),
             start_date=_moment(START_DATE, config.get(START_DATE)),
-            callbacks={key: names for key in CALLBACKS if (names := _list(config.get(key)))},
+            callbacks={key: names for key in CALLBACKS if (names := tuple(parse_list(config.get(key))))},
             application=application,
         )
 
@@ -119,10 +120,6 @@ def _count(key: str, text: str | None) -> int | None:
     if not text.strip().isdigit():
         raise ConfigError(key, text, "Not a number of retries")
     return int(text)
-
-
-def _list(text: str | None) -> tuple[str, ...]:
-    return tuple(each.strip() for each in (text or "").split(",") if each.strip())
 
 
 def _assets(schedule: str | None) -> tuple[tuple[str, ...], bool]:

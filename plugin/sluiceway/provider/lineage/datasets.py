@@ -13,6 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from sluiceway.config.connector import TOPICS
+from sluiceway.config.parsing import parse_list
 
 # Keys of Kafka Connect's connectors, whatever class reads them.
 _TOPIC, _KAFKA_TOPIC, _FILE, _DIRECTORIES = "topic", "kafka.topic", "file", ("input.path", "output.path")
@@ -63,7 +64,7 @@ def first_server(bootstrap: str) -> str:
 
 def _topics(config: Mapping[str, str], *, sink: bool) -> list[str]:
     if sink:
-        return _list(config.get(TOPICS, ""))
+        return parse_list(config.get(TOPICS))
     if _MIRROR in config:
         alias = config.get("source.cluster.alias", "")
         return [f"{alias}{config.get('replication.policy.separator', '.')}{topic}" for topic in _mirrored(config)]
@@ -108,20 +109,16 @@ _OUTSIDE: tuple[Callable[[Mapping[str, str], bool], Iterator[DataSet]], ...] = (
 
 def _mirrored(config: Mapping[str, str]) -> list[str]:
     """Return the topics of a mirror that are names; each may be a pattern."""
-    return [topic for topic in _list(config.get(TOPICS, "")) if _PLAIN_TOPIC.fullmatch(topic)]
+    return [topic for topic in parse_list(config.get(TOPICS)) if _PLAIN_TOPIC.fullmatch(topic)]
 
 
 def _tables(config: Mapping[str, str]) -> list[str]:
-    return [table.replace('"', "") for key in _TABLES for table in _list(config.get(key, ""))]
+    return [table.replace('"', "") for key in _TABLES for table in parse_list(config.get(key))]
 
 
 def _sink_tables(config: Mapping[str, str]) -> list[str]:
     name = config.get(_TABLE_FORMAT, _TOPIC_IN_FORMAT)
-    return [name.replace(_TOPIC_IN_FORMAT, topic) for topic in _list(config.get(TOPICS, ""))]
-
-
-def _list(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",") if each.strip()]
+    return [name.replace(_TOPIC_IN_FORMAT, topic) for topic in parse_list(config.get(TOPICS))]
 
 
 def _refers(text: str) -> bool:

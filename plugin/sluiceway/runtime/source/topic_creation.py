@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from sluiceway.config.connector import overrides
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
+from sluiceway.config.source_keys import TOPIC_CREATION_GROUPS, TOPIC_CREATION_PREFIX
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.java.regex import RegexError, compile_java
@@ -18,8 +19,6 @@ from sluiceway.storage.model import TaskId
 log = logging.getLogger(__name__)
 
 WORKER_ENABLE = "topic.creation.enable"
-_PREFIX = "topic.creation."
-_GROUPS = "topic.creation.groups"
 _DEFAULT = "default"
 _BROKERS = -1
 
@@ -60,17 +59,17 @@ def topic_groups(config: Mapping[str, str]) -> list[TopicGroup]:
     Raises ConfigError for a group without ``topic.creation.default.*``, a count that is neither -1 nor at least 1, and a
     pattern that is none.
     """
-    given = {key: value for key, value in config.items() if key.startswith(_PREFIX)}
+    given = {key: value for key, value in config.items() if key.startswith(TOPIC_CREATION_PREFIX)}
     if not given:
         return []
-    names = ConfigDef([ConfigKey(name=_GROUPS, type=Type.LIST, default=[])]).parse(given)[_GROUPS]
+    names = ConfigDef([ConfigKey(name=TOPIC_CREATION_GROUPS, type=Type.LIST, default=[])]).parse(given)[TOPIC_CREATION_GROUPS]
     assert isinstance(names, list)  # noqa: S101 (the definition says so)
     default = _group(_DEFAULT, given, None)
     return [*(_group(str(name), given, default) for name in names if name != _DEFAULT), default]
 
 
 def _group(name: str, config: Mapping[str, str], default: TopicGroup | None) -> TopicGroup:
-    prefix = f"{_PREFIX}{name}."
+    prefix = f"{TOPIC_CREATION_PREFIX}{name}."
     definition = ConfigDef([_count(f"{prefix}partitions", Type.INT), _count(f"{prefix}replication.factor", Type.SHORT)])
     if default is not None:
         inherited = {
@@ -150,5 +149,5 @@ class TopicCreation:
         except ConnectError as error:
             raise ConnectError(
                 f"Task {self._task} could not create topic '{topic}' by its group '{group.name}': {error} Let the task create "
-                f"topics, correct {_PREFIX}{group.name}.*, or create the topic yourself; then restart the task."
+                f"topics, correct {TOPIC_CREATION_PREFIX}{group.name}.*, or create the topic yourself; then restart the task."
             ) from error
