@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import random
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -65,3 +66,11 @@ def unique() -> Callable[[str], str]:
         return f"{prefix}-{worker}-{run}-{next(numbers)}"
 
     return name
+
+
+@pytest.fixture
+def chance() -> random.Random:
+    """Return the generator of random kill times. The seed is printed; SLUICEWAY_FAULT_SEED repeats a run."""
+    seed = int(os.environ.get("SLUICEWAY_FAULT_SEED", random.SystemRandom().randrange(10**6)))
+    print(f"SLUICEWAY_FAULT_SEED={seed}")
+    return random.Random(seed)  # noqa: S311 (where to kill)

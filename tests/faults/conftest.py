@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -136,14 +135,6 @@ def own_connectors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let drivers that are started from now on find the connectors in tests/support/faults."""
     paths = [str(Path(support.__file__).parent.parent), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
-
-
-@pytest.fixture
-def chance() -> random.Random:
-    """The source of random fault points; SLUICEWAY_FAULT_SEED repeats a run."""
-    seed = int(os.environ.get("SLUICEWAY_FAULT_SEED", random.SystemRandom().randrange(10**6)))
-    print(f"SLUICEWAY_FAULT_SEED={seed}")
-    return random.Random(seed)  # noqa: S311 (where to kill)
 
 
 @pytest.fixture

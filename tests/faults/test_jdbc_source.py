@@ -16,10 +16,10 @@ from contextlib import closing, contextmanager
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from faults.test_source_process import at_a_random_point, kill
 from support.database import DatabaseForTest
 from support.eventually import eventually
 from support.faults.guarantee import Guarantee
+from support.faults.kills import at_a_random_point, kill
 from support.faults.processes import Role
 from support.faults.rows import NewRow
 from support.faults.world import Progress, World, read

@@ -10,9 +10,9 @@ import pytest
 
 from sluiceway.connectors.verifiable.checker import Verdict, check
 from sluiceway.connectors.verifiable.numbering import numbered
-from sluiceway.stack.process import BackgroundProcess
 from support.eventually import eventually
 from support.faults.guarantee import Guarantee
+from support.faults.kills import at_a_random_point, end_of, kill
 from support.faults.processes import Role, freeze, send, thaw
 from support.faults.rows import NewRow, Row
 from support.faults.world import BATCH, POLL, RATE, Progress, World, read
@@ -37,34 +37,12 @@ def driven(place: World) -> tuple[World, str]:
     return place, topic
 
 
-def at_a_random_point(progress: Progress, chance: random.Random) -> None:
-    """Return at some point of an interval between two commits, so late that what is not committed is more than a batch."""
-    progress.more(2 * BATCH)
-    time.sleep(chance.uniform(0, 1.2))
-
-
-def end_of(driver: BackgroundProcess) -> None:
-    eventually(lambda: not driver.is_running(), within=40, what=f"the end of {driver.name}")
-
-
 def stop_and_judge(place: World, topic: str, row: Row) -> Verdict:
     """End the driver gently, so that its stored offset says what it has sent, and judge the topic."""
     place.drivers[-1].stop(30)
     verdict = place.verdict(topic)
     row.judge(verdict)
     return verdict
-
-
-def kill(place: World, role: Role, progress: Progress, row: Row) -> None:
-    """Kill processes, start a new driver if that ends the old one, and wait for its records."""
-    driver = place.drivers[-1]
-    send(driver, role, signal.SIGKILL)
-    killed = time.monotonic()
-    if role is not Role.WORKERS:
-        end_of(driver)
-        place.driver()
-    progress.more(RATE, within=90, driver=place.drivers[-1])
-    row.recovered(time.monotonic() - killed)
 
 
 @pytest.mark.parametrize("role", [Role.JVM, Role.DRIVER, pytest.param(Role.WORKERS, marks=pytest.mark.matrix(5))])

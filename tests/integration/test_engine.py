@@ -6,100 +6,26 @@ import json
 import multiprocessing
 import os
 import signal
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Producer
 
 from sluiceway.errors import RetriableError
 from sluiceway.runtime.sink import subscription
 from sluiceway.runtime.task import Order
 from sluiceway.storage.model import State
 from support.engine import Offsets, RunningTask
-from support.engine_connectors import SINK, SOURCE, script
+from support.engine_connectors import SINK, SOURCE, dotted, script, scripted_sink
 from support.eventually import eventually
+from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
 
 Names = Callable[[str], str]
-
-
-class Kafka:
-    """What the tests ask of the broker directly."""
-
-    def __init__(self, bootstrap: str) -> None:
-        self.bootstrap = bootstrap
-        self.admin = AdminClient({"bootstrap.servers": bootstrap})
-
-    def worker(self, **more: str) -> dict[str, str]:
-        strings = {"key.converter": "StringConverter", "value.converter": "StringConverter"}
-        return {"bootstrap.servers": self.bootstrap, **strings, **{key.replace("_", "."): text for key, text in more.items()}}
-
-    def create(self, topic: str, partitions: int = 1) -> str:
-        self.admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
-        eventually(lambda: len(self.admin.list_topics(topic, timeout=10).topics[topic].partitions) == partitions)
-        return topic
-
-    def produce(self, topic: str, *values: str | bytes | None, partition: int = 0, **more: Any) -> None:
-        producer = Producer({"bootstrap.servers": self.bootstrap})
-        for value in values:
-            producer.produce(topic, value, partition=partition, **more)
-        assert producer.flush(30) == 0
-
-    def read(self, topic: str, count: int) -> list[Any]:
-        """Return the first ``count`` messages of a topic, and fail if there are more."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.bootstrap,
-                "group.id": uuid.uuid4().hex,
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": False,
-                "enable.partition.eof": False,
-            }
-        )
-        try:
-            partitions = list(self.admin.list_topics(topic, timeout=10).topics[topic].partitions)
-            consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
-            messages: list[Any] = []
-            eventually(lambda: messages.extend(consumer.consume(10000, 0.2)) or len(messages) >= count, what=f"{count} records")
-            assert len(messages) == count
-            return messages
-        finally:
-            consumer.close()
-
-    def values(self, topic: str, count: int) -> list[str]:
-        return [message.value().decode() for message in self.read(topic, count)]
-
-    def end(self, topic: str, partition: int = 0) -> int:
-        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "unused"})
-        try:
-            return consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1]
-        finally:
-            consumer.close()
-
-    def committed(self, group: str) -> dict[tuple[str, int], int]:
-        (future,) = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
-        return {(place.topic, place.partition): place.offset for place in future.result(30).topic_partitions}
-
-
-@pytest.fixture(scope="module")
-def kafka(kafka_bootstrap: str) -> Kafka:
-    return Kafka(kafka_bootstrap)
-
-
-@pytest.fixture
-def topic(kafka: Kafka, unique: Names) -> str:
-    return kafka.create(unique("engine"))
-
-
-@pytest.fixture
-def name(unique: Names) -> str:
-    return unique("connector")
 
 
 def file_source(name: str, topic: str, file: Path, **more: str) -> dict[str, str]:
@@ -108,14 +34,6 @@ def file_source(name: str, topic: str, file: Path, **more: str) -> dict[str, str
 
 def file_sink(name: str, topic: str, file: Path, **more: str) -> dict[str, str]:
     return {"name": name, "connector.class": "FileStreamSink", "file": str(file), "topics": topic, **dotted(more)}
-
-
-def scripted_sink(name: str, topic: str, **more: str) -> dict[str, str]:
-    return {"name": name, "connector.class": SINK, "topics": topic, **dotted(more)}
-
-
-def dotted(settings: dict[str, str]) -> dict[str, str]:
-    return {key.replace("_", "."): value for key, value in settings.items()}
 
 
 def lines(file: Path) -> list[str]:

@@ -14,41 +14,25 @@ import psutil
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from integration.test_engine import Kafka, dotted, scripted_sink
-from sluiceway.api import Converter, SchemaAndValue, Transform
+from sluiceway.api import Converter, SchemaAndValue
 from sluiceway.cli.main import main
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import RetriableError
 from sluiceway.runtime.errors import error_handling
 from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, Tolerance
 from sluiceway.runtime.task import Order
 from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 from sluiceway.storage.model import State
+from support.bad_records import FLAKY, PREFIX, Flaky, headers, tolerant
 from support.engine import RunningTask
-from support.engine_connectors import script
+from support.engine_connectors import dotted, script, scripted_sink
 from support.eventually import eventually
 from support.faults.proxy import TcpProxy
+from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
 
 Names = Callable[[str], str]
 JSON = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
-PREFIX = "__connect.errors."
-
-
-@pytest.fixture(scope="module")
-def kafka(kafka_bootstrap: str) -> Kafka:
-    return Kafka(kafka_bootstrap)
-
-
-@pytest.fixture
-def topic(kafka: Kafka, unique: Names) -> str:
-    return kafka.create(unique("errors"))
-
-
-@pytest.fixture
-def name(unique: Names) -> str:
-    return unique("connector")
 
 
 @pytest.fixture
@@ -70,15 +54,6 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[ErrorCounts]:
     return made
 
 
-def tolerant(dlq: str = "", **more: str) -> dict[str, str]:
-    letters = {
-        "errors.deadletterqueue.topic.name": dlq,
-        "errors.deadletterqueue.topic.replication.factor": "1",
-        "errors.deadletterqueue.context.headers.enable": "true",
-    }
-    return {"errors.tolerance": "all", **(letters if dlq else {}), **dotted(more)}
-
-
 def sink(name: str, topic: str, *settings: Mapping[str, str]) -> dict[str, str]:
     config = scripted_sink(name, topic)
     for each in settings:
@@ -88,24 +63,6 @@ def sink(name: str, topic: str, *settings: Mapping[str, str]) -> dict[str, str]:
 
 def committed(kafka: Kafka, name: str, topic: str) -> int | None:
     return kafka.committed(f"connect-{name}").get((topic, 0))
-
-
-def headers(message: Any) -> dict[str, str]:
-    return {key: value.decode() for key, value in message.headers() or ()}
-
-
-class Flaky(Transform):
-    """Fails with a RetriableError as often as it is told to for each value, and for good for the value "never"."""
-
-    failures: dict[str, int] = {}
-
-    def apply(self, record: Any) -> Any:
-        value = str(record.value)
-        left = Flaky.failures.get(value, 0)
-        if left:
-            Flaky.failures[value] = left - 1
-            raise RetriableError(f"{record.value} is not ready")
-        return record.new_record(value=f"{record.value}!")
 
 
 class Closed(Converter):
@@ -119,9 +76,6 @@ class Closed(Converter):
 
     def close(self) -> None:
         Closed.closed += 1
-
-
-FLAKY = {"transforms": "flaky", "transforms.flaky.type": f"{__name__}.Flaky"}
 
 
 def test_bad_records_are_skipped_and_are_dead_letters_with_all_headers(

@@ -265,7 +265,9 @@ def verifiable(name: str, **more: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("boundary", ["poll", "interval"])
-def test_random_kills_lose_and_repeat_nothing(worker: Worker, stores: Any, unique: Names, boundary: str) -> None:
+def test_random_kills_lose_and_repeat_nothing(
+    worker: Worker, stores: Any, unique: Names, boundary: str, chance: random.Random
+) -> None:
     """Each process is killed at a random moment of its work; the next one takes over at once."""
     name = unique("kills")
     config = verifiable(
@@ -277,7 +279,6 @@ def test_random_kills_lose_and_repeat_nothing(worker: Worker, stores: Any, uniqu
         topic_creation_default_partitions="1",
         topic_creation_default_replication_factor="1",
     )
-    chance = random.Random()  # noqa: S311 (no secret)
     for _ in range(KILLS if boundary == "poll" else KILLS // 2):
         with task_process(config, worker) as process:
             moves_on(worker, name)

@@ -8,7 +8,6 @@ from contextlib import closing
 
 import pytest
 
-from integration.test_engine import Kafka
 from integration.test_jdbc_sink import ALL_TYPES, as_read
 from sluiceway.api import TopicPartition
 from sluiceway.data import INT64_SCHEMA, Schema
@@ -18,21 +17,12 @@ from support.engine import RunningTask
 from support.eventually import eventually
 from support.faults.proxy import TcpProxy
 from support.jdbc_sink import JSON, UPSERT, fill, gone, person, record, sink
+from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
 
 Names = Callable[[str], str]
 PEOPLE = "select id, name from people order by id"
-
-
-@pytest.fixture(scope="module")
-def kafka(kafka_bootstrap: str) -> Kafka:
-    return Kafka(kafka_bootstrap)
-
-
-@pytest.fixture
-def topic(kafka: Kafka, unique: Names) -> str:
-    return kafka.create(unique("jdbc"))
 
 
 def config(database: DatabaseForTest, topic: str, **more: str) -> dict[str, str]:

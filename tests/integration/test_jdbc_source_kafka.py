@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from integration.test_engine import Kafka
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.runtime.task import TaskResult
 from sluiceway.testing.contexts import MemoryConnectorContext
@@ -19,6 +18,7 @@ from support.database import DatabaseForTest
 from support.driver_bench import open_bench
 from support.engine import Offsets, RunningTask
 from support.eventually import eventually
+from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
 

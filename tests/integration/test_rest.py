@@ -19,6 +19,7 @@ from sluiceway.kafka.clients import admin_client
 from sluiceway.rest.client import ConnectClient, RestError
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.model import State, Status, TargetState, TaskId
+from support.eventually import eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -50,7 +51,11 @@ class RestProcess:
         command = [sys.executable, "-m", "sluiceway.cli.main", "rest", str(worker_file)]
         with log.open("w") as output:
             self.process = subprocess.Popen(command, stderr=output, stdout=output)
-        eventually(lambda: "REST API on http" in log.read_text() or self.process.poll() is not None, 60, log.read_text)
+        eventually(
+            lambda: "REST API on http" in log.read_text() or self.process.poll() is not None,
+            within=60,
+            what=f"a listening REST server (log: {log})",
+        )
         assert self.process.poll() is None, log.read_text()
         self.url = log.read_text().split("REST API on ")[1].split()[0]
         self.client = ConnectClient(self.url)
@@ -85,13 +90,6 @@ def stores(worker_file: Path) -> Iterator[Stores]:
         yield stores
 
 
-def eventually(condition: Callable[[], bool], within: float, describe: Callable[[], object] = lambda: "") -> None:
-    deadline = time.monotonic() + within
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {within} s: {describe()}"
-        time.sleep(0.02)
-
-
 def state(rest: RestProcess, name: str) -> str:
     return str(rest.client.status(name)["connector"]["state"])
 
@@ -110,9 +108,9 @@ def test_what_rest_writes_is_in_the_topics_and_what_others_write_is_in_rest(
     assert written.state is State.STOPPED
 
     stores.config.put_connector("b", SOURCE | {"name": "b"})
-    eventually(lambda: rest.client.connectors() == ["a", "b"], 5, rest.client.connectors)
+    eventually(lambda: rest.client.connectors() == ["a", "b"], within=5)
     stores.config.put_task_configs("b", [{"task.class": "T"}])
-    eventually(lambda: len(rest.client.tasks("b")) == 1, 5)
+    eventually(lambda: len(rest.client.tasks("b")) == 1, within=5)
 
 
 def test_a_connector_that_another_process_made_just_now_can_be_paused_at_once(
@@ -135,13 +133,13 @@ def test_a_running_connector_is_unassigned_once_its_driver_is_silent_and_running
     stores.config.put_task_configs("a", [{"task.class": "T"}])
     stores.status.put_task(TaskId("a", 0), running)
     stores.status.put_connector("a", running)
-    eventually(lambda: state(rest, "a") == "RUNNING", HEARTBEAT_TIMEOUT)
+    eventually(lambda: state(rest, "a") == "RUNNING", within=HEARTBEAT_TIMEOUT)
     heard = time.monotonic()
-    eventually(lambda: state(rest, "a") == "UNASSIGNED", HEARTBEAT_TIMEOUT + 5)
+    eventually(lambda: state(rest, "a") == "UNASSIGNED", within=HEARTBEAT_TIMEOUT + 5)
     assert time.monotonic() - heard > HEARTBEAT_TIMEOUT / 2
     assert rest.client.status("a")["tasks"] == [{"id": 0, "state": "UNASSIGNED", "worker_id": "driver:1", "version": None}]
     stores.status.put_connector("a", running)
-    eventually(lambda: state(rest, "a") == "RUNNING", HEARTBEAT_TIMEOUT)
+    eventually(lambda: state(rest, "a") == "RUNNING", within=HEARTBEAT_TIMEOUT)
 
 
 def test_two_servers_of_one_cluster_agree_on_who_made_a_connector(start_rest: Callable[[], RestProcess]) -> None:
@@ -155,7 +153,7 @@ def test_two_servers_of_one_cluster_agree_on_who_made_a_connector(start_rest: Ca
         codes = list(pool.map(create, range(24)))
     assert [sorted(codes[first : first + 4]) for first in range(0, 24, 4)] == [[201, 409, 409, 409]] * 6
     for rest in rests:
-        eventually(lambda rest=rest: rest.client.connectors() == [f"n{number}" for number in range(6)], 5, rest.client.connectors)
+        eventually(lambda rest=rest: rest.client.connectors() == [f"n{number}" for number in range(6)], within=5)
 
 
 def test_connectors_outlive_the_server_which_ends_quietly_on_sigterm(start_rest: Callable[[], RestProcess]) -> None:

@@ -15,33 +15,18 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewPartitions
 
-from integration.test_engine import Kafka, scripted_sink
 from sluiceway.errors import RetriableError
 from sluiceway.kafka import clients
 from sluiceway.runtime.sink.task_consumer import sink_consumer
 from support.engine import RunningTask, spec_of
-from support.engine_connectors import Script, script
+from support.engine_connectors import Script, script, scripted_sink
 from support.eventually import eventually
+from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
 
 Names = Callable[[str], str]
 IMPATIENT = {"consumer.override.max.poll.interval.ms": "6000", "consumer.override.session.timeout.ms": "6000"}
-
-
-@pytest.fixture(scope="module")
-def kafka(kafka_bootstrap: str) -> Kafka:
-    return Kafka(kafka_bootstrap)
-
-
-@pytest.fixture
-def topic(kafka: Kafka, unique: Names) -> str:
-    return kafka.create(unique("sinks"))
-
-
-@pytest.fixture
-def name(unique: Names) -> str:
-    return unique("connector")
 
 
 def sink(name: str, topic: str, more: Mapping[str, str] | None = None) -> dict[str, str]:

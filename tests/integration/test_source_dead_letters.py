@@ -7,24 +7,19 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from integration.test_engine import Kafka
-from integration.test_errors import FLAKY, PREFIX, Flaky, headers, tolerant
 from sluiceway.api import SourceRecord
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA
+from support.bad_records import FLAKY, PREFIX, Flaky, headers, tolerant
 from support.engine import RunningTask
 from support.engine_connectors import SOURCE, script
 from support.eventually import eventually
 from support.faults.proxy import TcpProxy
+from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
 
 Names = Callable[[str], str]
 PARTITION = {"file": "f"}
-
-
-@pytest.fixture(scope="module")
-def kafka(kafka_bootstrap: str) -> Kafka:
-    return Kafka(kafka_bootstrap)
 
 
 def record(topic: str, value: object, offset: int, **more: object) -> SourceRecord:

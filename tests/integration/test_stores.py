@@ -27,6 +27,7 @@ from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 from sluiceway.storage.model import ClusterState, RestartRequest, State, Status, TargetState, TaskId
 from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
+from support.eventually import eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -57,15 +58,6 @@ def opened() -> Iterator[Open]:
             return store
 
         yield start
-
-
-def until(condition: Callable[[], Any], timeout: float = 20.0) -> Any:
-    """Wait for a condition; fail the test if it does not come true in time."""
-    deadline = time.monotonic() + timeout
-    while not (result := condition()):
-        assert time.monotonic() < deadline, "the condition did not come true"
-        time.sleep(0.002)
-    return result
 
 
 # Configs.
@@ -102,7 +94,7 @@ def test_starting_writing_and_hearing_are_fast(worker: WorkerConfig, opened: Ope
         began = time.perf_counter()
         writer.put_target_state("a", TargetState.PAUSED)
         put.append(time.perf_counter() - began)
-        until(lambda number=number: len(heard) > number)
+        eventually(lambda number=number: len(heard) > number)
         seen.append(heard[number] - began)
     assert statistics.median(put) < 0.1
     assert statistics.median(seen) < 0.05
@@ -121,7 +113,7 @@ def test_changes_by_another_writer_are_heard_by_kind(worker: WorkerConfig, opene
     writer.put_task_configs("a", [{"x": "0"}])
     writer.put_restart_request(RestartRequest("a", include_tasks=True))
     writer.remove_connector("a")
-    until(lambda: len(heard) == 6)
+    eventually(lambda: len(heard) == 6)
     kinds = ["target-state", "connector", "tasks", "restart", "connector", "target-state"]
     assert heard == [(kind, "a") for kind in kinds]
     assert reader.take_restart_requests() == [RestartRequest("a", include_tasks=True)]
@@ -264,7 +256,7 @@ def test_a_drivers_lease_writes_statuses_until_a_newer_driver_fences_it(worker: 
     with pytest.raises(FencedError, match=name):
         write(old, 99)
     write(new, 2)
-    until(lambda: statuses.connector("a") and statuses.connector("a").generation == 2)
+    eventually(lambda: statuses.connector("a") and statuses.connector("a").generation == 2)
     for lease in (old, new):
         lease.close()
 
@@ -297,7 +289,7 @@ def test_offsets_of_a_tasks_transaction_count_once_it_is_committed(worker: Worke
     task.flush(10)
     assert store.get("a", [partition]) == [None]
     task.commit_transaction(10)
-    until(lambda: store.get("a", [partition]) == [{"position": 1}])
+    eventually(lambda: store.get("a", [partition]) == [{"position": 1}])
     task.begin_transaction()
     task.produce(worker.offset_topic, key=key, value=codec.encode_offset("a", partition, {"position": 2})[1])
     task.abort_transaction(10)
@@ -321,7 +313,7 @@ def test_a_fenced_writer_leaves_nothing_that_a_reader_sees(worker: WorkerConfig,
     new.write([(topic, b"a", b"2"), (topic, b"b", None)])
     tail = TopicTail(worker, topic, {TopicPartition(topic, partition): 0 for partition in range(2)})
     records: list[LogRecord] = []
-    until(lambda: records.extend(tail.poll(1.0)) or len(records) >= 3)
+    eventually(lambda: records.extend(tail.poll(1.0)) or len(records) >= 3)
     assert {(record.key, record.value) for record in records} == {(b"a", b"1"), (b"a", b"2"), (b"b", None)}
     tail.close()
     old.fence()  # and it may take over again
@@ -344,7 +336,7 @@ def test_a_tail_starts_where_it_is_told_and_follows_several_topics(worker: Worke
         began = time.perf_counter()
         topic = topics[number % 2]
         writer.write([(topic, b"k", b"%d" % number)])
-        [record] = until(lambda: tail.poll(1.0))
+        [record] = eventually(lambda: tail.poll(1.0))
         delays.append(time.perf_counter() - began)
         assert (record.topic, record.key, record.value) == (topic, b"k", b"%d" % number)
     assert statistics.median(delays) < 0.05
@@ -356,7 +348,7 @@ def test_a_tail_of_an_offset_that_is_not_there_is_an_error(worker: WorkerConfig,
     create_topic(admin_client(worker), topic, 1, 1)
     tail = TopicTail(worker, "tail", {TopicPartition(topic, 0): 1000})
     with pytest.raises(InternalTopicError, match=topic):
-        until(lambda: tail.poll(1.0))
+        eventually(lambda: tail.poll(1.0))
     tail.close()
 
 
@@ -377,7 +369,7 @@ def delete(worker: WorkerConfig, topic: str) -> None:
     admin = admin_client(worker)
     for future in admin.delete_topics([topic]).values():
         future.result()
-    until(lambda: partition_count(admin, topic) is None)
+    eventually(lambda: partition_count(admin, topic) is None)
 
 
 def test_a_deleted_topic_is_an_error_and_not_an_empty_one(worker: WorkerConfig, opened: Open) -> None:
@@ -416,7 +408,7 @@ def test_an_offsets_topic_that_was_made_anew_by_others_takes_no_offsets(worker: 
             return True
         return False
 
-    until(refused)
+    eventually(refused)
 
 
 def test_a_lost_offsets_topic_is_not_made_anew_where_sources_have_run(worker: WorkerConfig, opened: Open) -> None:
@@ -446,7 +438,7 @@ def test_a_lost_config_topic_is_not_taken_for_what_it_said(worker: WorkerConfig,
             return True
         return False
 
-    until(refused, timeout=60)
+    eventually(refused, within=60)
 
 
 def test_a_topic_made_anew_is_an_error_and_not_an_empty_one(worker: WorkerConfig, opened: Open) -> None:

@@ -141,3 +141,11 @@ class ScriptedSinkConnector(SinkConnector):
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         return []
+
+
+def scripted_sink(name: str, topic: str, **more: str) -> dict[str, str]:
+    return {"name": name, "connector.class": SINK, "topics": topic, **dotted(more)}
+
+
+def dotted(settings: dict[str, str]) -> dict[str, str]:
+    return {key.replace("_", "."): value for key, value in settings.items()}

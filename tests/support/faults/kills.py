@@ -1,0 +1,35 @@
+"""Kills a driver's processes at random points and waits until records move again."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+
+from sluiceway.stack.process import BackgroundProcess
+from support.eventually import eventually
+from support.faults.processes import Role, send
+from support.faults.rows import Row
+from support.faults.world import BATCH, RATE, Progress, World
+
+
+def at_a_random_point(progress: Progress, chance: random.Random) -> None:
+    """Return at some point of an interval between two commits, so late that what is not committed is more than a batch."""
+    progress.more(2 * BATCH)
+    time.sleep(chance.uniform(0, 1.2))
+
+
+def end_of(driver: BackgroundProcess) -> None:
+    eventually(lambda: not driver.is_running(), within=40, what=f"the end of {driver.name}")
+
+
+def kill(place: World, role: Role, progress: Progress, row: Row) -> None:
+    """Kill processes, start a new driver if that ends the old one, and wait for its records."""
+    driver = place.drivers[-1]
+    send(driver, role, signal.SIGKILL)
+    killed = time.monotonic()
+    if role is not Role.WORKERS:
+        end_of(driver)
+        place.driver()
+    progress.more(RATE, within=90, driver=place.drivers[-1])
+    row.recovered(time.monotonic() - killed)
