@@ -1,4 +1,4 @@
-"""Opens the stores that a mode works with, together or one at a time."""
+"""Creates the stores of distributed and standalone mode."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ OFFSETS_TOPIC = "offsets.storage.topic"
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The three stores. A context manager: starts them on entry, stops them on exit."""
+    """The three stores of a mode. As a context manager, starts them on entry and stops them on exit."""
 
     config: ConfigBackingStore
     status: StatusBackingStore
     offsets: OffsetBackingStore
 
     def start(self) -> None:
-        """Start all three; if one refuses, those started before are stopped and its error leaves."""
+        """Start all three stores. If one fails, stop those already started and raise its error."""
         started: list[ConfigBackingStore | StatusBackingStore | OffsetBackingStore] = []
         try:
             for store in (self.config, self.status, self.offsets):
@@ -54,16 +54,16 @@ class Stores:
 
 
 def open_stores(worker: WorkerConfig, *, standalone: bool = False) -> Stores:
-    """Return the stores of a mode, not started yet: Kafka's three topics, or memory and a file for standalone mode."""
+    """Return the stores of a mode without starting them: on Kafka, or in memory and a file for standalone mode."""
     if standalone:
         return Stores(MemoryConfigBackingStore(), MemoryStatusBackingStore(), open_offsets_file(worker))
     return Stores(KafkaConfigBackingStore(worker), KafkaStatusBackingStore(worker), KafkaOffsetBackingStore(worker))
 
 
 def open_source_offsets(worker: WorkerConfig, config: Mapping[str, str]) -> KafkaOffsetBackingStore | ConnectorOffsetBackingStore:
-    """Return distributed mode's offset store for one source connector, not started yet: ``offsets.storage.topic`` counts.
+    """Return distributed mode's offset store of one source connector without starting it.
 
-    For executors (a task's offsets) and for whoever shows or changes a connector's offsets.
+    Follows the connector's ``offsets.storage.topic``. Tasks on executors and the offsets API use it.
     """
     topic = config.get(OFFSETS_TOPIC) or worker.offset_topic
     shared = KafkaOffsetBackingStore(worker)
@@ -71,7 +71,7 @@ def open_source_offsets(worker: WorkerConfig, config: Mapping[str, str]) -> Kafk
 
 
 def open_offsets_file(worker: WorkerConfig) -> FileOffsetBackingStore:
-    """Return standalone mode's offset store, not started yet. Raises ConfigError if the worker names no file."""
+    """Return standalone mode's offset store without starting it. Raises ConfigError if the worker names no file."""
     if not worker.values[OFFSETS_FILE]:
         raise ConfigError(f'Missing required configuration "{OFFSETS_FILE}" which has no default value.')
     return FileOffsetBackingStore(Path(worker.text(OFFSETS_FILE)))

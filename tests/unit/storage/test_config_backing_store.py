@@ -67,5 +67,5 @@ def test_a_write_of_unknown_outcome_is_not_repeated() -> None:
 
 
 def test_a_store_that_was_not_started_says_so() -> None:
-    with pytest.raises(ConnectError, match="has not been started"):
+    with pytest.raises(ConnectError, match="is not started"):
         KafkaConfigBackingStore(WorkerConfig.of({})).put_connector("a", {})
