@@ -23,7 +23,7 @@ from sluiceway.config.variables import worker_overrides
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.folders import write_atomically
-from sluiceway.herder.loggers import Loggers, follow
+from sluiceway.herder.loggers import Loggers, follow_cluster_levels
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.launcher import SparkLauncher
@@ -87,7 +87,7 @@ def _run(options: argparse.Namespace) -> int:
             runners.append(made)
             return made
 
-        follow(stores.config, Loggers(options.connector))
+        follow_cluster_levels(stores.config, Loggers(options.connector))
         if options.connector is not None:
             driver = Driver(stores.config, runner, only=[options.connector])
         else:

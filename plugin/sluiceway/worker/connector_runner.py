@@ -221,13 +221,13 @@ class ConnectorRunner(threading.Thread):
         self._announcer.say(State.FAILED, trace_of(error))
 
     def _apply(self, entry: ConnectorEntry, configs: list[dict[str, str]]) -> None:
-        """Make the tasks that are wanted: those that stay the same go on undisturbed."""
+        """Make the tasks that are wanted: those that stay the same go on keep_unchanged."""
         up_to_date = entry.applied_config == entry.config and not entry.inconsistent
         if not up_to_date or [dict(each) for each in entry.task_configs] != configs:
             self._config_store.put_task_configs(self.connector_name, configs)
         connector = dict(entry.config or {})
         wanted = [{**connector, **config} for config in configs]
-        plan = plan_tasks(self._tasks.configs, wanted, undisturbed=not self._must_fence())
+        plan = plan_tasks(self._tasks.configs, wanted, keep_unchanged=not self._must_fence())
         self._tasks.stop([*plan.gone, *plan.changed])
         for number in {*plan.gone, *self._port.known_tasks()}:
             if number >= len(wanted):

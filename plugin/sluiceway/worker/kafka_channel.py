@@ -201,7 +201,7 @@ class KafkaControl:
                 log.info("[%s|task-%d] is told to %s", self._spec.id.connector, self._spec.id.task, order.value)
                 self._order = order
             if (level := _level_in(record, self._spec)) is not None:
-                self._loggers.obey(level.namespace, level.level)
+                self._loggers.apply_cluster_level(level.namespace, level.level)
 
 
 def order_in(record: LogRecord, spec: TaskSpec) -> Order | None:

@@ -61,7 +61,7 @@ def test_a_refused_override_stores_nothing_and_is_told_with_all_else() -> None:
 
 
 def test_an_unknown_policy_is_an_error_that_names_those_there_are() -> None:
-    with pytest.raises(ConfigError, match="There are All, None, Principal, Allowlist"):
+    with pytest.raises(ConfigError, match="Must be one of All, None, Principal, Allowlist"):
         OverridePolicy.of({POLICY: "org.example.Mine"})
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
-from sluiceway.herder.restart_policy import LOST_PROCESSES, RestartPolicy, Restarts
+from sluiceway.herder.restart_policy import LOST_PROCESS_POLICY, RestartPolicy, Restarts
 
 POLICY = RestartPolicy(max_restarts=4, backoff_initial=1.0, backoff_max=5.0, reset_after=100.0)
 
@@ -55,4 +55,4 @@ def test_values_that_make_no_sense_are_refused(key: str, value: str) -> None:
 
 
 def test_a_lost_process_is_replaced_some_times_whatever_the_policy() -> None:
-    assert delays(LOST_PROCESSES, 0, 0, 0, 0, 0, 0) == [1.0, 2.0, 4.0, 8.0, 16.0, None]
+    assert delays(LOST_PROCESS_POLICY, 0, 0, 0, 0, 0, 0) == [1.0, 2.0, 4.0, 8.0, 16.0, None]

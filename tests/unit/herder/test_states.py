@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluiceway.herder.states import Clock, driver_lives, observe
+from sluiceway.herder.states import Clock, driver_is_alive, observe
 from sluiceway.storage.model import State, Status, TargetState
 
 NOW, TIMEOUT = 1_700_000_000_000, 15_000
@@ -77,6 +77,6 @@ def test_a_status_that_never_was_in_kafka_has_no_age() -> None:
 
 @pytest.mark.parametrize("state", list(State))
 def test_only_fresh_states_that_drivers_keep_rewriting_tell_of_a_living_driver(state: State) -> None:
-    assert driver_lives(status(state, FRESH), CLOCK) is (state in (State.RUNNING, State.RESTARTING, State.FAILED))
-    assert not driver_lives(status(state, OLD), CLOCK)
-    assert not driver_lives(None, CLOCK)
+    assert driver_is_alive(status(state, FRESH), CLOCK) is (state in (State.RUNNING, State.RESTARTING, State.FAILED))
+    assert not driver_is_alive(status(state, OLD), CLOCK)
+    assert not driver_is_alive(None, CLOCK)

@@ -24,4 +24,4 @@ def test_a_task_that_is_missing_among_those_there_are_is_new() -> None:
 
 
 def test_where_none_may_be_left_undisturbed_all_that_stay_are_started_anew() -> None:
-    assert plan_tasks({0: A, 1: B, 2: C}, [A, C], undisturbed=False) == TaskPlan(gone=(2,), changed=(0, 1), new=())
+    assert plan_tasks({0: A, 1: B, 2: C}, [A, C], keep_unchanged=False) == TaskPlan(gone=(2,), changed=(0, 1), new=())

@@ -359,7 +359,7 @@ def test_our_own_keys_are_told_of_only_when_they_are_set_and_checked_then() -> N
         "Invalid value sometimes for configuration airflow.mode: String must be one of: long-running, micro-batch"
     ]
     assert findings(SOURCE | {"airflow.schedule": "@daily"}) == [
-        "Invalid value @daily for configuration airflow.schedule: only connectors with airflow.mode=micro-batch run by a schedule"
+        "Invalid value @daily for configuration airflow.schedule: only connectors with airflow.mode=micro-batch run on a schedule"
     ]
     (unknown,) = findings(SOURCE | {"airflow.schedul": "@daily"})
     assert unknown.startswith("Unknown configuration 'airflow.schedul'")

@@ -189,7 +189,7 @@ def test_a_failed_task_that_is_restarted_by_hand_has_its_whole_budget_again(make
 @pytest.mark.parametrize("result", [{"failed": True, "lost": True}, {}], ids=["transactional id taken over", "ended by itself"])
 def test_a_task_that_was_lost_is_placed_anew(make: Make, monkeypatch: pytest.MonkeyPatch, result: dict[str, bool]) -> None:
     quick = task_table.RestartPolicy(max_restarts=5, backoff_initial=0.01, backoff_max=1.0, reset_after=300.0)
-    monkeypatch.setattr(task_table, "LOST_PROCESSES", quick)
+    monkeypatch.setattr(task_table, "LOST_PROCESS_POLICY", quick)
     bench = make().start()
     bench.eventually_running()
     bench.tasks.end(0, **result)
