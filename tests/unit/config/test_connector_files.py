@@ -83,9 +83,9 @@ def test_stdin_is_read_as_yaml_and_so_as_json(monkeypatch: pytest.MonkeyPatch) -
         ("f.yaml", "a: [1", r"is not YAML in line"),
         ("f.yaml", "!!python/object:os.system x", "is not YAML"),
         ("f.json", "[1]", "expected a JSON object"),
-        ("f.json", "{}", "does not say the connector's name"),
-        ("f.properties", "x=1", "does not say the connector's name"),
-        ("f.json", [A, {"x": "1"}], r"f\.json, connector 2 does not say"),
+        ("f.json", "{}", "the connector has no name"),
+        ("f.properties", "x=1", "the connector has no name"),
+        ("f.json", [A, {"x": "1"}], r"f\.json, connector 2: the connector has no name"),
         ("f.json", {"name": "a", "config": {"name": "b"}}, "named 'a', but 'b' in its config"),
         ("f.json", {"name": "a", "config": {}, "intial_state": "PAUSED"}, "unknown field 'intial_state'"),
         ("f.json", {"name": "a", "config": []}, '"config" must be a JSON object'),
@@ -114,5 +114,5 @@ def test_standalone_mode_takes_a_yaml_file_of_one_connector(tmp_path: Path) -> N
     file.write_text("name: a\nx: 1\n")
     assert read_connector_file(file) == {"name": "a", "x": "1"}
     file.write_text("name: a\n---\nname: b\n")
-    with pytest.raises(ConfigError, match="holds 2 connectors"):
+    with pytest.raises(ConfigError, match="contains 2 connectors"):
         read_connector_file(file)

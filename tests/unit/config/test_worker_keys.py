@@ -102,13 +102,13 @@ def test_a_mistyped_key_is_told_with_the_one_that_was_meant(key: str, meant: str
 def test_unknown_keys_are_logged_once_and_without_their_values(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_keys, "_told", set())
+    monkeypatch.setattr(worker_keys, "_checked", set())
     for _ in range(2):
         with caplog.at_level(logging.WARNING):
             WorkerConfig.of({"sasl.jaas.conf": "hunter2", "zzz": "hunter2", "group.id": "g"})
     assert [record.getMessage() for record in caplog.records] == [
-        "The worker's key sasl.jaas.conf is not known and has no effect; did you mean sasl.jaas.config?",
-        "The worker's key zzz is not known and has no effect",
+        "Unknown key sasl.jaas.conf in the worker's properties has no effect. Did you mean sasl.jaas.config?",
+        "Unknown key zzz in the worker's properties has no effect.",
     ]
 
 
