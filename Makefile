@@ -29,8 +29,9 @@ format: $(VENV)/.ready  ## let ruff sort imports and format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.ready  ## write docs/reference from the plugins' own definitions
+docs: $(VENV)/.ready  ## write the generated pages of docs/reference, and build the site into build/site
 	$(BIN)/python tools/make_docs.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 test: $(VENV)/.ready lint  ## everything that must hold on each change: lint, unit, broker, Spark and Airflow tests
 	@tools/run-tests $(BIN)

@@ -40,12 +40,12 @@ SERVER = """
 import sys
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
-from sluiceway.rest import cluster
+from sluiceway.rest import cluster_id
 from sluiceway.rest.server import RestServer
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TaskId
 
-cluster._ask = lambda worker: "benchmark"
+cluster_id._lookup = lambda worker: "benchmark"
 worker = WorkerConfig.of({"listeners": "http://127.0.0.1:0"})
 config, status = MemoryConfigBackingStore(), MemoryStatusBackingStore()
 for number in range(int(sys.argv[1])):

@@ -407,11 +407,11 @@ def test_dead_letters_are_listed_shown_and_replayed_once(kafka: Kafka, topic: st
     assert "VALUE_CONVERTER  sluiceway.errors." in text
     assert "worse" not in text
 
-    assert shell.run("replay", name, "--dry-run") == f"2 dead letters would be sent to {topic}\n"
+    assert shell.run("replay", name, "--dry-run") == f"2 records would be sent to {topic}\n"
     assert kafka.end(topic) == 3
-    assert shell.run("replay", name, "-n", "1") == f"1 dead letters sent to {topic}\n"
-    assert shell.run("replay", name) == f"1 dead letters sent to {topic}\n"
-    assert shell.run("replay", name) == f"No dead letters to replay in {dlq}\n"
+    assert shell.run("replay", name, "-n", "1") == f"1 records sent to {topic}\n"
+    assert shell.run("replay", name) == f"1 records sent to {topic}\n"
+    assert shell.run("replay", name) == f"No records to replay in {dlq}\n"
     assert json.loads(shell.run("list", "-o", "json"))[0]["new"] == 0
     again = kafka.read(topic, 5)[3:]
     assert [(message.key(), message.value()) for message in again] == [(b"k", b"bad"), (b"k", b"worse")]
@@ -419,7 +419,7 @@ def test_dead_letters_are_listed_shown_and_replayed_once(kafka: Kafka, topic: st
 
     with RunningTask(config, kafka.worker(), bounded=True) as task:
         task.join()
-    assert shell.run("replay", name, "--keep-headers", "-n", "1") == f"1 dead letters sent to {topic}\n"
+    assert shell.run("replay", name, "--keep-headers", "-n", "1") == f"1 records sent to {topic}\n"
     last = kafka.read(topic, 6)[5]
     assert headers(last)["__sluiceway.replayed"] == "2"
     assert headers(last)[f"{PREFIX}stage"] == "VALUE_CONVERTER"
@@ -453,7 +453,7 @@ def test_letters_that_do_not_say_their_topic_wait_for_one_to_be_named(
         task.join()
     assert "Name the topic to send it to with --topic" in shell.fail("replay", name)
     other = kafka.create(unique("other"))
-    assert shell.run("replay", name, "--topic", other) == f"1 dead letters sent to {other}\n"
+    assert shell.run("replay", name, "--topic", other) == f"1 records sent to {other}\n"
     assert kafka.values(other, 1) == ["bad"]
 
 

@@ -1,1 +1,1 @@
-"""The ``sluiceway`` command. Each subcommand is a module that imports what it needs only when it runs."""
+"""The ``sluiceway`` command. Each subcommand is a module and imports its dependencies only when it runs."""

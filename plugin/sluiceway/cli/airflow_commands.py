@@ -1,7 +1,7 @@
-"""``airflow sluiceway ...``: this command's verbs on connectors inside Airflow's own command line.
+"""``airflow sluiceway ...``: the ``sluiceway`` verbs on connectors, inside Airflow's command line.
 
-Airflow asks for the commands at each of its calls, so this module imports nothing but their declarations; what a verb does is
-imported when it runs. Each verb declares its options itself, on the parser that Airflow makes for it.
+Airflow loads the commands at every call of its command line, so this module imports only their declarations. A verb imports
+its code when it runs, and adds its options to the parser that Airflow creates for it.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _MOUNTED = "/sluiceway"
 
 
 def get_cli_commands() -> list[CLICommand]:
-    """Return the group of commands, as Airflow's provider info names it under ``cli``."""
+    """Return the command group. Airflow's provider info names this function under ``cli``."""
     from airflow.cli.cli_config import ActionCommand, GroupCommand, lazy_load_command
 
-    # Airflow's Arg is asked for no more than its flags and to add itself to a parser, which is what _Declared does too.
+    # Airflow only reads the flags of an Arg and calls add_to_parser, so _VerbArguments can stand in for it.
     actions = [
-        ActionCommand(name=name, help=text, func=lazy_load_command(_RUN), args=(_Declared(module, name),))
+        ActionCommand(name=name, help=text, func=lazy_load_command(_RUN), args=(_VerbArguments(module, name),))  # type: ignore[arg-type]
         for module in _verbs()
         for name, text in _declared_by(module).items()
     ]
-    text = "Look at and control connectors through the REST API"
-    description = f"{text}: by default the one under this Airflow's API server, where option base_url of section api says."
+    text = "View and control connectors through the REST API"
+    description = f"{text}. Default: the API mounted in this Airflow's API server (option base_url in section [api])."
     return [GroupCommand(name=GROUP, help=text, description=description, subcommands=actions)]
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run a verb and end the process with its exit code; ``exit_codes`` has what they say."""
+    """Run a verb and exit with its code (see ``sluiceway.exit_codes``)."""
     from sluiceway.cli.main import run_verb
 
     if getattr(options, "server", "") is None and options.context is None:
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _server() -> str | None:
-    """Return the API server's address; None where the environment or a context in use names another REST API."""
+    """Return the address of the API server, or None if the environment or the current context names another REST API."""
     from airflow.configuration import conf
 
     from sluiceway.cli import context_file
@@ -58,7 +58,7 @@ def _server() -> str | None:
 
 
 def _verbs() -> tuple[ModuleType, ...]:
-    """Return the modules of the verbs that make sense on an Airflow that runs already."""
+    """Return the modules of the verbs that work with a running Airflow."""
     from sluiceway.cli import (
         apply,
         config,
@@ -79,7 +79,7 @@ def _verbs() -> tuple[ModuleType, ...]:
 
 
 class _Subparsers:
-    """Stands in for argparse's subparsers: one verb gets Airflow's parser, its neighbours in the module one that is forgotten."""
+    """Replaces argparse's subparsers: the requested verb gets Airflow's parser, other verbs of its module a throwaway parser."""
 
     def __init__(self, name: str = "", parser: argparse.ArgumentParser | None = None) -> None:
         self.found: dict[str, str] = {}
@@ -91,8 +91,8 @@ class _Subparsers:
         return self._parser if self._parser is not None and name == self._name else argparse.ArgumentParser(add_help=False)
 
 
-class _Declared:
-    """All arguments of one verb."""
+class _VerbArguments:
+    """All arguments of one verb, in the form of Airflow's ``Arg``."""
 
     def __init__(self, module: ModuleType, name: str) -> None:
         self.flags = (name,)

@@ -1,4 +1,4 @@
-"""``sluiceway apply`` and ``diff``: brings connectors to what files say."""
+"""``sluiceway apply`` and ``diff``: creates, updates and deletes connectors to match files."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from sluiceway import exit_codes
 from sluiceway.cli.common import Subparsers, add_server, client, say
 
 if TYPE_CHECKING:
-    from sluiceway.cli.diff import Step
+    from sluiceway.cli.diff import ConnectorChange
     from sluiceway.rest.client import ConnectClient
 
 _DONE = {"create": "created", "change": "configured", "keep": "unchanged", "delete": "deleted"}
 
 
 def register(subparsers: Subparsers) -> None:
-    apply = subparsers.add_parser("apply", help="make connectors from files, or change their config; shows what changes")
+    apply = subparsers.add_parser("apply", help="create connectors from files or change their configs; print the changes")
     add_files(apply)
-    apply.add_argument("--prune", action="store_true", help="delete the connectors that are in none of the files")
-    apply.add_argument("--dry-run", action="store_true", help="only show what would change, and check it")
+    apply.add_argument("--prune", action="store_true", help="delete connectors that none of the files contains")
+    apply.add_argument("--dry-run", action="store_true", help="print and validate the changes without making them")
     add_server(apply)
     apply.set_defaults(run=run)
-    diff = subparsers.add_parser("diff", help="show what apply would change; exit code 8 if it would change anything")
+    diff = subparsers.add_parser("diff", help="show the changes that apply would make; exit code 8 if there are any")
     add_files(diff)
     diff.add_argument("--prune", action="store_true", help="as for apply")
     add_server(diff)
@@ -31,7 +31,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names files of connectors."""
+    """Add the option for connector files."""
     parser.add_argument(
         "-f",
         "--file",
@@ -41,14 +41,15 @@ def add_files(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="FILE",
         dest="files",
-        help=".properties, JSON as for the REST API, YAML, folders of such files, or - for stdin; may be repeated",
+        help=".properties, JSON (as for the REST API) or YAML files, folders of them, or - for stdin; repeatable",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show what changes, then change it; all files are read, and with ``--dry-run`` all configs checked, before anything is done.
+    """Print the changes, then make them. Return the exit code.
 
-    The first refusal ends the command. Applying the same files again changes nothing.
+    Reads all files before it makes the first change; ``--dry-run`` validates all configs and changes nothing. Stops at the first
+    request that the server refuses. Applying the same files again changes nothing.
     """
     from sluiceway.cli.diff import summary
 
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
             say(f"Dry run: {summary(steps)}")
             return code
         for step in steps:
-            _carry_out(api, step)
+            _apply_change(api, step)
             say(f"Connector {step.name} {_DONE[step.action]}")
     return exit_codes.DONE
 
@@ -72,21 +73,21 @@ def run_diff(options: argparse.Namespace) -> int:
     return exit_codes.DIFFERENT if any(step.action != "keep" for step in steps) else exit_codes.DONE
 
 
-def _plan(options: argparse.Namespace, api: ConnectClient) -> list[Step]:
-    from sluiceway.cli.diff import steps
+def _plan(options: argparse.Namespace, api: ConnectClient) -> list[ConnectorChange]:
+    from sluiceway.cli.diff import changes
     from sluiceway.config.connector_files import read_connectors
 
     files = [connector for file in options.files for connector in read_connectors(file)]
-    return steps(files, {name: info["config"] for name, info in api.infos().items()}, prune=options.prune)
+    return changes(files, {name: info["config"] for name, info in api.infos().items()}, prune=options.prune)
 
 
-def _show(steps: list[Step]) -> None:
+def _show(steps: list[ConnectorChange]) -> None:
     for step in steps:
         if step.action != "keep":
             say("\n".join(step.lines()))
 
 
-def _carry_out(api: ConnectClient, step: Step) -> None:
+def _apply_change(api: ConnectClient, step: ConnectorChange) -> None:
     if step.action == "delete":
         api.delete(step.name)
     elif step.action == "create" and step.initial_state:
@@ -95,7 +96,7 @@ def _carry_out(api: ConnectClient, step: Step) -> None:
         api.put_config(step.name, step.after or {})
 
 
-def _check(api: ConnectClient, steps: list[Step]) -> int:
+def _check(api: ConnectClient, steps: list[ConnectorChange]) -> int:
     from sluiceway.cli.findings import checked
 
     found = [checked(api, step.name, step.after) for step in steps if step.action in ("create", "change") and step.after]

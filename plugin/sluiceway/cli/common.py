@@ -1,4 +1,4 @@
-"""What several subcommands share."""
+"""Options, clients and output that several subcommands share."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from sluiceway.config.worker import WorkerConfig
     from sluiceway.rest.client import ConnectClient
 
-Subparsers = argparse._SubParsersAction
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 SERVER_VARIABLE = "SLUICEWAY_SERVER"
 CONTEXT_VARIABLE = "SLUICEWAY_CONTEXT"
@@ -24,32 +24,33 @@ _COMPLETION_SECONDS = 1.0
 
 
 def add_server(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which REST API to call."""
+    """Add the options that select the REST API."""
     parser.add_argument(
         "--server",
         metavar="URL",
-        help=f"the REST API, or several of one cluster separated by commas (default: ${SERVER_VARIABLE}, the context in use, "
-        f"or {DEFAULT_SERVER}); under Airflow, put an access token into ${TOKEN_VARIABLE}",
+        help=f"REST API; separate several servers of one cluster by commas (default: ${SERVER_VARIABLE}, the current context, "
+        f"or {DEFAULT_SERVER}). For the API under Airflow, set ${TOKEN_VARIABLE} to an access token",
     )
-    parser.add_argument("--context", metavar="NAME", help=f"a context of 'sluiceway contexts' (default: ${CONTEXT_VARIABLE})")
+    parser.add_argument("--context", metavar="NAME", help=f"context of 'sluiceway contexts' (default: ${CONTEXT_VARIABLE})")
 
 
 def add_names(parser: argparse.ArgumentParser, nargs: str | None = "+") -> None:
-    """Add connectors' names, as ``names`` (or ``name`` if there is one only), completed by what the server knows."""
+    """Add the argument ``names`` (or ``name``, if ``nargs`` is None); the shell completes it with the server's connectors."""
     action = parser.add_argument("name" if nargs is None else "names", nargs=nargs, metavar="NAME")
     action.completer = _complete_connector  # type: ignore[attr-defined]
 
 
 def names_of(options: argparse.Namespace) -> list[str]:
-    """Return the connectors named; ``pause connector NAME`` reads like ``pause NAME``, as other tools have it."""
+    """Return the connector names. Accepts ``pause connector NAME`` for ``pause NAME``, as kcctl does."""
     names: list[str] = options.names
     return names[1:] if len(names) > 1 and names[0] in ("connector", "connectors") else names
 
 
 def client(options: argparse.Namespace, *, timeout: float = 60.0) -> ConnectClient:
-    """Return a client for the chosen server: that of an option, of the environment, of the context in use, or this machine's.
+    """Return a client for the server of the option, the environment, the current context, or this machine, in this order.
 
-    Credentials come from the context and the environment, never from the command line, where ``ps`` shows them.
+    Credentials come from the context and the environment, never from the command line, where ``ps`` would show them.
+    ``timeout`` is in seconds. Raises ConfigError.
     """
     from sluiceway.cli import context_file
     from sluiceway.rest.client import ConnectClient
@@ -73,7 +74,7 @@ def client(options: argparse.Namespace, *, timeout: float = 60.0) -> ConnectClie
 
 
 def worker(file: Path | None) -> WorkerConfig:
-    """Read a worker's properties file; without one, that of ``up``, else Kafka Connect's defaults. Raises ConfigError."""
+    """Read a worker file. Default: that of ``sluiceway up``, else Kafka Connect's defaults. Raises ConfigError."""
     from sluiceway.config.properties import read_properties
     from sluiceway.config.worker import WorkerConfig
     from sluiceway.folders import state_home
@@ -84,7 +85,7 @@ def worker(file: Path | None) -> WorkerConfig:
 
 
 def say(line: str) -> None:
-    """Print progress at once, also into a pipe."""
+    """Print a line and flush it, so that progress also appears in a pipe."""
     print(line, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""``sluiceway completion``: what makes a shell complete the command's words, and connectors' names."""
+"""``sluiceway completion``: shell completion of commands, options and connector names."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import os
 from sluiceway.cli.common import Subparsers
 from sluiceway.errors import MissingToolError
 
-_ASKED = "_ARGCOMPLETE"  # argcomplete's way of calling a program
+_COMPLETING = "_ARGCOMPLETE"  # set by argcomplete when a shell asks for completions
 
 
 def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "completion",
-        help="print the shell's part of completion",
+        help="print the completion script of a shell",
         description='In ~/.bashrc or ~/.zshrc: eval "$(sluiceway completion bash)"; in fish: sluiceway completion fish | source',
     )
     parser.add_argument("shell", choices=("bash", "zsh", "fish"))
@@ -22,22 +22,22 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print shell code."""
+    """Print the shell code that turns completion on."""
     try:
         from argcomplete.shell_integration import shellcode
     except ImportError as error:
-        raise MissingToolError("Completion needs the Python package argcomplete: pip install argcomplete") from error
+        raise MissingToolError("Completion needs the Python package argcomplete. Install it: pip install argcomplete") from error
     print(shellcode(["sluiceway"], shell=options.shell))
     return 0
 
 
-def asked_for() -> bool:
-    """Whether this process was started by a shell that completes a line."""
-    return _ASKED in os.environ
+def is_requested() -> bool:
+    """Return whether a shell started this process to complete a command line."""
+    return _COMPLETING in os.environ
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
-    """Tell the shell what may come next, and end the process."""
+    """Print the completions for the shell and exit."""
     import argcomplete
 
     argcomplete.autocomplete(parser, always_complete_options="long")

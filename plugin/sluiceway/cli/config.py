@@ -1,4 +1,4 @@
-"""``sluiceway config``: prints settings for other programs."""
+"""``sluiceway config``: prints the settings that an Airflow installation needs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from sluiceway.cli.common import Subparsers
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser("config", help="print the settings that an Airflow of your own needs")
+    parser = subparsers.add_parser("config", help="print the settings for your own Airflow")
     parser.add_argument("system", choices=("airflow",))
     parser.add_argument(
-        "worker", type=Path, nargs="?", metavar="WORKER.properties", help="the worker's file, as Airflow's machines see it"
+        "worker", type=Path, nargs="?", metavar="WORKER.properties", help="path of the worker file on Airflow's machines"
     )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print environment variables, ready for a shell or an environment file."""
+    """Print environment variables in the syntax of shells and environment files."""
     import shlex
 
     from sluiceway.provider.settings import airflow_settings

@@ -1,4 +1,7 @@
-"""Named REST APIs in one file of the user's. Credentials are not in it, but the files and variables that they are read from."""
+"""The user's file of contexts: named REST APIs.
+
+The file holds no credentials, only the names of the files and environment variables to read them from.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from sluiceway.folders import write_atomically
 
 @dataclass(frozen=True)
 class Context:
-    """Where a REST API is, and where to find what it asks for. Paths are files', ``*_env`` are variables' names."""
+    """The servers of a REST API and the sources of its credentials: ``*_file`` are paths, ``*_env`` are variable names."""
 
     servers: tuple[str, ...] = ()
     username: str | None = None
@@ -27,37 +30,37 @@ class Context:
     key: str | None = None
 
     def password(self) -> str | None:
-        """Return the password, read now; raises ConfigError."""
+        """Read the password. Raises ConfigError."""
         return _secret(self.password_file, self.password_env)
 
     def token(self) -> str | None:
-        """Return the bearer token, read now; raises ConfigError."""
+        """Read the bearer token. Raises ConfigError."""
         return _secret(self.token_file, self.token_env)
 
 
 @dataclass(frozen=True)
 class Contexts:
-    """All contexts, and the name of the one in use."""
+    """All contexts and the name of the current one."""
 
     by_name: dict[str, Context] = field(default_factory=dict)
     current: str | None = None
 
     def get(self, name: str) -> Context:
-        """Return a context; raises ConfigError."""
+        """Return a context by name. Raises ConfigError."""
         if name not in self.by_name:
             known = ", ".join(sorted(self.by_name)) or "none"
-            raise ConfigError(f"There is no context {name!r} in {context_path()}; there are: {known}.")
+            raise ConfigError(f"Context {name!r} is not in {context_path()}. Known contexts: {known}.")
         return self.by_name[name]
 
 
 def context_path() -> Path:
-    """Return ``$XDG_CONFIG_HOME/sluiceway/contexts.json``, by default under ``~/.config``."""
+    """Return ``$XDG_CONFIG_HOME/sluiceway/contexts.json``; ``$XDG_CONFIG_HOME`` defaults to ``~/.config``."""
     base = os.environ.get("XDG_CONFIG_HOME", "")
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".config") / "sluiceway" / "contexts.json"
 
 
 def load() -> Contexts:
-    """Read the file; without one there are no contexts. Raises ConfigError."""
+    """Read the file; a missing file means no contexts. Raises ConfigError."""
     path = context_path()
     try:
         document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -66,11 +69,11 @@ def load() -> Contexts:
     except FileNotFoundError:
         return Contexts()
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(f"The file of contexts {path} cannot be used: {error}. Mend it, or remove it.") from error
+        raise ConfigError(f"Cannot read contexts from {path}: {error}. Correct the file or delete it.") from error
 
 
 def save(contexts: Contexts) -> None:
-    """Write the file, readable for its owner only. Raises ConfigError."""
+    """Write the file with permissions for its owner only. Raises ConfigError."""
     path = context_path()
     named = {name: {k: v for k, v in asdict(each).items() if v} for name, each in sorted(contexts.by_name.items())}
     try:
@@ -83,11 +86,11 @@ def _secret(file: str | None, variable: str | None) -> str | None:
     if variable:
         value = os.environ.get(variable)
         if not value:
-            raise ConfigError(f"The context takes a secret from the variable {variable}, which is not set.")
+            raise ConfigError(f"The context reads a secret from the environment variable {variable}, which is not set. Set it.")
         return value
     if not file:
         return None
     try:
         return Path(file).expanduser().read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise ConfigError(f"The context takes a secret from the file {file}, which cannot be read: {error.strerror}.") from error
+        raise ConfigError(f"The context reads a secret from the file {file}, which cannot be read: {error.strerror}.") from error

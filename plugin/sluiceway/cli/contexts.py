@@ -1,4 +1,4 @@
-"""``sluiceway contexts``: names REST APIs, with the ways to log in, and chooses among them."""
+"""``sluiceway contexts``: manages named REST APIs and their login settings."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from sluiceway.cli.output import Rows, add_output, show
 from sluiceway.errors import ConfigError
 
 _CREDENTIALS = {
-    "username": "a user's name, for basic authentication",
-    "password_file": "the file that the password is read from",
-    "password_env": "the environment variable that the password is read from",
-    "token_file": "the file that a bearer token is read from",
-    "token_env": "the environment variable that a bearer token is read from",
-    "ca": "a PEM file of the authorities to trust",
-    "certificate": "a PEM file with a certificate to show, and its key unless --key names it",
-    "key": "a PEM file with the certificate's key",
+    "username": "user name for basic authentication",
+    "password_file": "file with the password",
+    "password_env": "environment variable with the password",
+    "token_file": "file with a bearer token",
+    "token_env": "environment variable with a bearer token",
+    "ca": "PEM file of trusted certificate authorities",
+    "certificate": "PEM file with a client certificate, and its key unless --key is given",
+    "key": "PEM file with the key of the client certificate",
 }
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser("contexts", help="name REST APIs and choose among them; credentials stay where they are")
+    parser = subparsers.add_parser("contexts", help="manage named REST APIs; stores no credentials")
     actions = parser.add_subparsers(title="what to do", metavar="ACTION", required=True)
     list_ = actions.add_parser("list", help="show all contexts")
     add_output(list_)
     list_.set_defaults(run=run_list)
-    set_ = actions.add_parser("set", help="make a context, or change what is given of it; the first is used from then on")
+    set_ = actions.add_parser("set", help="create a context or change the given options; the first one becomes the current one")
     set_.add_argument("name", metavar="NAME")
-    set_.add_argument("--server", action="append", metavar="URL", help="repeat it for the other addresses of the same cluster")
+    set_.add_argument("--server", action="append", metavar="URL", help="repeat for further servers of the same cluster")
     for key, text in _CREDENTIALS.items():
         set_.add_argument(
             f"--{key.replace('_', '-')}", help=text, metavar="FILE" if key in ("ca", "certificate", "key") else None
         )
     set_.set_defaults(run=run_set)
-    for action, run, text in (("use", run_use, "use a context from now on"), ("remove", run_remove, "forget a context")):
+    for action, run, text in (("use", run_use, "make a context the current one"), ("remove", run_remove, "remove a context")):
         each = actions.add_parser(action, help=text)
         each.add_argument("name", metavar="NAME")
         each.set_defaults(run=run)
-    actions.add_parser("current", help="show the name of the context in use").set_defaults(run=run_current)
+    actions.add_parser("current", help="print the name of the current context").set_defaults(run=run_current)
 
 
 def run_list(options: argparse.Namespace) -> int:
@@ -51,10 +51,10 @@ def run_list(options: argparse.Namespace) -> int:
     for name, context in sorted(contexts.by_name.items()):
         login = "token" if context.token_env or context.token_file else context.username or "-"
         rows.append(("*" if name == contexts.current else "", name, ",".join(context.servers) or "-", login))
-    told = {name: {key: value for key, value in asdict(each).items() if value} for name, each in contexts.by_name.items()}
-    for each in told.values():
+    documents = {name: {key: value for key, value in asdict(each).items() if value} for name, each in contexts.by_name.items()}
+    for each in documents.values():
         each["servers"] = list(each.get("servers", ()))
-    _show({"current": contexts.current, "contexts": told}, rows, options)
+    _show({"current": contexts.current, "contexts": documents}, rows, options)
     return 0
 
 
@@ -69,9 +69,9 @@ def run_set(options: argparse.Namespace) -> int:
     before = contexts.by_name.get(options.name, context_file.Context())
     context = replace(before, **given, servers=servers or before.servers)
     if not context.servers:
-        raise ConfigError(f"Context {options.name} needs an address: --server http://host:8083")
+        raise ConfigError(f"Context {options.name} has no server. Add --server http://host:8083")
     context_file.save(context_file.Contexts({**contexts.by_name, options.name: context}, contexts.current or options.name))
-    say(f"Context {options.name} {'changed' if options.name in contexts.by_name else 'made'}")
+    say(f"Context {options.name} {'changed' if options.name in contexts.by_name else 'created'}")
     return 0
 
 
@@ -81,7 +81,7 @@ def run_use(options: argparse.Namespace) -> int:
     contexts = context_file.load()
     contexts.get(options.name)
     context_file.save(replace(contexts, current=options.name))
-    say(f"Context {options.name} in use")
+    say(f"Context {options.name} is now the current one")
     return 0
 
 
@@ -101,7 +101,7 @@ def run_current(_options: argparse.Namespace) -> int:
 
     current = context_file.load().current
     if current is None:
-        raise ConfigError("No context is in use; 'sluiceway contexts use NAME' chooses one.")
+        raise ConfigError("No context is selected. Select one with 'sluiceway contexts use NAME'.")
     say(current)
     return 0
 
@@ -113,4 +113,4 @@ def _show(document: object, rows: Rows, options: argparse.Namespace) -> None:
 def _refuse_passwords(servers: tuple[str, ...]) -> None:
     for server in servers:
         if "@" in server.partition("://")[2].partition("/")[0]:
-            raise ConfigError("An address is kept without a login; use --username with --password-file or --password-env.")
+            raise ConfigError("A server address must not hold a login. Use --username with --password-file or --password-env.")

@@ -1,4 +1,4 @@
-"""``sluiceway pause``, ``resume``, ``stop`` and ``delete``: asks something of connectors through the REST API."""
+"""``sluiceway pause``, ``resume``, ``stop`` and ``delete``: changes the state of connectors through the REST API."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import argparse
 from sluiceway.cli.common import Subparsers, add_names, add_server, client, names_of, say
 
 _VERBS = {
-    "pause": ("paused", "pause connectors: their tasks keep their place"),
-    "resume": ("resumed", "resume connectors that are paused or stopped"),
-    "stop": ("stopped", "stop connectors: they have no tasks until they are resumed"),
-    "delete": ("deleted", "delete connectors; their offsets stay"),
+    "pause": ("paused", "pause connectors; their tasks stay assigned"),
+    "resume": ("resumed", "resume paused or stopped connectors"),
+    "stop": ("stopped", "stop connectors; they have no tasks until resumed"),
+    "delete": ("deleted", "delete connectors; their offsets are kept"),
 }
 
 
@@ -23,7 +23,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask it of each connector in turn; the first refusal ends the command."""
+    """Send the request for each connector in turn; stop at the first that the server refuses."""
     with client(options) as api:
         for name in names_of(options):
             getattr(api, options.verb)(name)

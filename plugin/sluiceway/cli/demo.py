@@ -1,4 +1,4 @@
-"""``sluiceway demo``: the whole stack with a file going through Kafka into another file; what ``make demo`` runs."""
+"""``sluiceway demo``: starts the whole stack and copies a file through Kafka to another file. ``make demo`` runs it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from sluiceway.cli.common import Subparsers, say
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser("demo", help="start everything and copy a log file through Kafka, as two DAGs on Spark")
+    parser = subparsers.add_parser("demo", help="start the stack and copy a log file through Kafka with two DAGs on Spark")
     parser.set_defaults(run=run)
 
 
 def run(_options: argparse.Namespace) -> int:
-    """Start the stack, wait until the copy equals the original, print both, and leave the stack running."""
+    """Start the stack, wait until the copy equals the original, and print both. The stack keeps running."""
     from sluiceway.folders import state_home
     from sluiceway.rest.client import ConnectClient
     from sluiceway.stack import demo
@@ -24,5 +24,5 @@ def run(_options: argparse.Namespace) -> int:
     with ConnectClient(addresses.rest) as client:
         demo.run_main_job(client, folder, say)
         say(demo.report(client, folder))
-    say(f"REST API   {addresses.rest}\nAirflow    {addresses.airflow}\nEverything is left running; `sluiceway down` ends it.")
+    say(f"REST API   {addresses.rest}\nAirflow    {addresses.airflow}\nEverything keeps running. Stop it with `sluiceway down`.")
     return 0

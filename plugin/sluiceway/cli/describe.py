@@ -1,4 +1,4 @@
-"""``sluiceway describe``: everything about a connector or a plugin, for reading."""
+"""``sluiceway describe``: prints all details of a connector or a plugin."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sluiceway.cli.output import Rows, add_output, table, text
 if TYPE_CHECKING:
     from sluiceway.rest.client import ConnectClient
 
-Answer = TypeVar("Answer")
+Response = TypeVar("Response")
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser("describe", help="show everything about a connector or a plugin")
+    parser = subparsers.add_parser("describe", help="show all details of a connector or a plugin")
     kinds = parser.add_subparsers(title="what to describe", metavar="WHAT", required=True)
     connector = kinds.add_parser("connector", help="config, state, tasks, topics and offsets")
     add_names(connector, nargs=None)
-    plugin = kinds.add_parser("plugin", help="the keys of its config, with what they mean")
+    plugin = kinds.add_parser("plugin", help="config keys with their documentation")
     plugin.add_argument("name", metavar="CLASS")
     for each, run in ((connector, run_connector), (plugin, run_plugin)):
         add_output(each)
@@ -67,17 +67,17 @@ def run_plugin(options: argparse.Namespace) -> int:
 def _described(api: ConnectClient, name: str) -> dict[str, Any]:
     return {
         "status": api.status(name),
-        "topics": _if_told(lambda: api.topics(name)),
-        "offsets": _if_told(lambda: api.offsets(name)),
+        "topics": _if_available(lambda: api.topics(name)),
+        "offsets": _if_available(lambda: api.offsets(name)),
     }
 
 
-def _if_told(ask: Callable[[], Answer]) -> Answer | None:
-    """Return the answer, or None from a server that cannot tell: topics may be off, offsets not there yet."""
+def _if_available(request: Callable[[], Response]) -> Response | None:
+    """Return the response, or None if the server has none: topic tracking may be off, offsets may not exist yet."""
     from sluiceway.rest.client import RestError
 
     try:
-        return ask()
+        return request()
     except RestError as error:
         if error.status in (400, 403, 404, 500):
             return None

@@ -1,4 +1,4 @@
-"""What applying connectors' files would change. Pure."""
+"""Computes the changes that make connectors match files. No I/O."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SIGNS = {"create": "+", "change": "~", "keep": "=", "delete": "-"}
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What is to be done with one connector; ``before`` and ``after`` are its configs, None where there is none."""
+class ConnectorChange:
+    """The change of one connector. ``before`` is None for a new connector, ``after`` for one to delete."""
 
     action: Action
     name: str
@@ -26,7 +26,7 @@ class Step:
     initial_state: str | None = None
 
     def lines(self) -> Iterator[str]:
-        """Yield the step as a diff, without secrets; a connector that stays as it is has one line."""
+        """Yield the change as a diff with secrets masked; an unchanged connector has one line."""
         yield f"{_SIGNS[self.action]} {self.name}"
         if self.action in ("create", "change"):
             before, after = self.before or {}, self.after or {}
@@ -34,37 +34,37 @@ class Step:
                 yield from _key_lines(key, before.get(key), after.get(key))
 
 
-def steps(files: Sequence[ConnectorFile], configs: Mapping[str, Mapping[str, str]], *, prune: bool) -> list[Step]:
-    """Return what leads from the connectors that there are, by their configs, to those of the files.
+def changes(files: Sequence[ConnectorFile], configs: Mapping[str, Mapping[str, str]], *, prune: bool) -> list[ConnectorChange]:
+    """Return the changes that turn the existing connectors (``configs`` by name) into those of the files.
 
-    ``prune``: connectors in none of the files are deleted. Raises ConfigError for a name that is there twice, for a secret that
-    was copied from masked output, and for ``prune`` without any connector.
+    With ``prune``, connectors that no file contains are deleted. Raises ConfigError for a name that occurs twice, for a secret
+    copied from masked output, and for ``prune`` with no connector in the files.
     """
     _check(files)
     if prune and not files:
-        raise ConfigError("The files hold no connector: with --prune every connector would be deleted.")
-    found = [_step(file, configs.get(file.name)) for file in files]
+        raise ConfigError("The files contain no connector, so --prune would delete every connector. Check the files.")
+    found = [_change(file, configs.get(file.name)) for file in files]
     gone = sorted(set(configs) - {file.name for file in files}) if prune else []
-    return [*found, *(Step("delete", name, configs[name], None) for name in gone)]
+    return [*found, *(ConnectorChange("delete", name, configs[name], None) for name in gone)]
 
 
-def config_lines(before: Mapping[str, str], changes: Mapping[str, str | None], name: str) -> list[str]:
-    """Return the diff of changing some keys of a connector, None removing one; empty if nothing changes."""
-    after = {key: value for key, value in {**before, **changes}.items() if value is not None}
-    return [] if after == dict(before) else list(Step("change", name, before, after).lines())
+def config_lines(before: Mapping[str, str], edits: Mapping[str, str | None], name: str) -> list[str]:
+    """Return the diff of setting keys of a connector's config (None removes a key); empty if nothing changes."""
+    after = {key: value for key, value in {**before, **edits}.items() if value is not None}
+    return [] if after == dict(before) else list(ConnectorChange("change", name, before, after).lines())
 
 
-def summary(found: Collection[Step]) -> str:
+def summary(found: Collection[ConnectorChange]) -> str:
     """Return ``1 to create, 2 unchanged``."""
     words = {"create": "to create", "change": "to change", "delete": "to delete", "keep": "unchanged"}
-    counts = {action: sum(step.action == action for step in found) for action in words}
+    counts = {action: sum(change.action == action for change in found) for action in words}
     return ", ".join(f"{count} {words[action]}" for action, count in counts.items() if count) or "nothing to do"
 
 
-def _step(file: ConnectorFile, before: Mapping[str, str] | None) -> Step:
+def _change(file: ConnectorFile, before: Mapping[str, str] | None) -> ConnectorChange:
     if before is None:
-        return Step("create", file.name, None, file.config, file.initial_state)
-    return Step("keep" if dict(before) == file.config else "change", file.name, before, file.config)
+        return ConnectorChange("create", file.name, None, file.config, file.initial_state)
+    return ConnectorChange("keep" if dict(before) == file.config else "change", file.name, before, file.config)
 
 
 def _key_lines(key: str, before: str | None, after: str | None) -> Iterator[str]:
@@ -77,14 +77,14 @@ def _key_lines(key: str, before: str | None, after: str | None) -> Iterator[str]
 
 
 def _check(files: Sequence[ConnectorFile]) -> None:
-    places: dict[str, str] = {}
+    files_by_name: dict[str, str] = {}
     for file in files:
-        if file.name in places:
-            raise ConfigError(f"Connector {file.name} is in {places[file.name]} and again in {file.where}; keep one of them.")
-        places[file.name] = file.where
+        if file.name in files_by_name:
+            raise ConfigError(f"Connector {file.name} is in {files_by_name[file.name]} and in {file.where}. Remove one of them.")
+        files_by_name[file.name] = file.where
         for key, value in file.config.items():
             if value == HIDDEN:
                 raise ConfigError(
-                    f"{file.where}: {key} is {HIDDEN}, as the secret was shown instead of its value. Put the value there, "
+                    f"{file.where}: {key} is {HIDDEN}, the mask that output shows for secrets. Replace it with the value "
                     "or a reference such as ${file:/path:key}."
                 )

@@ -1,4 +1,4 @@
-"""``sluiceway dlq``: shows dead letters, and sends them through again."""
+"""``sluiceway dlq``: lists, shows and replays dead letter queue records."""
 
 from __future__ import annotations
 
@@ -19,26 +19,24 @@ if TYPE_CHECKING:
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser("dlq", help="list, show or replay dead letters: records that connectors could not handle")
+    parser = subparsers.add_parser("dlq", help="list, show or replay dead letter queue records")
     verbs = parser.add_subparsers(title="what to do", metavar="VERB", required=True)
-    _add(verbs, "list", "the connectors that have a dead letter topic, and how many letters are in it", run_list)
-    show = _add(verbs, "show", "a connector's dead letters, with what went wrong", run_show)
+    _add(verbs, "list", "the connectors with a dead letter queue, and how many records it holds", run_list)
+    show = _add(verbs, "show", "a connector's dead letter queue records with their errors", run_show)
     _add_name(show)
-    show.add_argument("-n", "--limit", type=_count, metavar="N", help="the first N letters only")
-    show.add_argument("--new", action="store_true", help="only those that were not replayed yet")
-    replay = _add(verbs, "replay", "send a connector's dead letters to their topics again, each once", run_replay)
+    show.add_argument("-n", "--limit", type=_count, metavar="N", help="only the first N records")
+    show.add_argument("--new", action="store_true", help="only records that have not been replayed")
+    replay = _add(verbs, "replay", "send a connector's dead letter queue records back to their topics, each once", run_replay)
     _add_name(replay)
-    replay.add_argument("--topic", metavar="TOPIC", help="send all of them here instead of to the topic that each came from")
-    replay.add_argument("-n", "--limit", type=_count, metavar="N", help="the next N letters only")
-    replay.add_argument("--dry-run", action="store_true", help="only say what would be sent")
-    replay.add_argument("--keep-headers", action="store_true", help="send the __connect.errors.* headers along")
+    replay.add_argument("--topic", metavar="TOPIC", help="send all records to this topic instead of their original topics")
+    replay.add_argument("-n", "--limit", type=_count, metavar="N", help="only the next N records")
+    replay.add_argument("--dry-run", action="store_true", help="print what would be sent, and send nothing")
+    replay.add_argument("--keep-headers", action="store_true", help="keep the __connect.errors.* headers")
 
 
 def _add(verbs: Subparsers, name: str, text: str, run: Any) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = verbs.add_parser(name, help=text)
-    parser.add_argument(
-        "--worker", type=Path, metavar="WORKER.properties", help="as for connect-distributed.sh; default: that of up"
-    )
+    parser.add_argument("--worker", type=Path, metavar="WORKER.properties", help="worker file (default: that of 'sluiceway up')")
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text")
     parser.set_defaults(run=run)
     return parser
@@ -46,11 +44,11 @@ def _add(verbs: Subparsers, name: str, text: str, run: Any) -> argparse.Argument
 
 def _add_name(parser: argparse.ArgumentParser) -> None:
     add_names(parser, nargs=None)
-    parser.add_argument("--dlq", metavar="TOPIC", help="its dead letter topic, should its config no longer name it")
+    parser.add_argument("--dlq", metavar="TOPIC", help="dead letter queue topic, if the config no longer names it")
 
 
 def run_list(options: argparse.Namespace) -> int:
-    """List every connector that has a dead letter topic; several may share one, whose count is then that of all."""
+    """List every connector with a dead letter queue. Connectors that share a queue all show its total count."""
     from sluiceway.errors import NotFoundError
     from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
 
@@ -68,12 +66,12 @@ def run_list(options: argparse.Namespace) -> int:
     if options.output == "json":
         return _print_json(found)
     rows = [(each["connector"], each["topic"], str(each["letters"]), str(each["new"])) for each in found]
-    print(table([("CONNECTOR", "TOPIC", "LETTERS", "NOT REPLAYED"), *rows]))
+    print(table([("CONNECTOR", "TOPIC", "RECORDS", "NOT REPLAYED"), *rows]))
     return 0
 
 
 def run_show(options: argparse.Namespace) -> int:
-    """Print letters as they are read, so that many of them cost no memory."""
+    """Print the records while reading them, so that memory use does not grow with their number."""
     import itertools
 
     topic = _open(options)
@@ -84,12 +82,12 @@ def run_show(options: argparse.Namespace) -> int:
     for letter in letters:
         say(_text(letter))
         count += 1
-    say(f"{count} dead letters in {topic.topic}")
+    say(f"{count} records in {topic.topic}")
     return 0
 
 
 def run_replay(options: argparse.Namespace) -> int:
-    """Send letters through again, and say how many went where."""
+    """Replay the records and print how many were sent to each topic."""
     topic = _open(options)
     done = topic.replay(
         _group(options.name), to=options.topic, keep_headers=options.keep_headers, limit=options.limit, dry_run=options.dry_run
@@ -98,11 +96,11 @@ def run_replay(options: argparse.Namespace) -> int:
         return _print_json({"dryRun": options.dry_run, "sent": done.sent, "left": done.skipped})
     verb = "would be sent" if options.dry_run else "sent"
     for target, count in done.sent.items():
-        say(f"{count} dead letters {verb} to {target}")
+        say(f"{count} records {verb} to {target}")
     for reason, count in done.skipped.items():
-        say(f"{count} dead letters passed by: {reason}")
+        say(f"{count} records skipped: {reason}")
     if not done.sent:
-        say(f"No dead letters to replay in {topic.topic}")
+        say(f"No records to replay in {topic.topic}")
     return 0
 
 
@@ -115,11 +113,11 @@ def _open(options: argparse.Namespace) -> DeadLetterTopic:
     if topic is None:
         settings = _configs(config).get(options.name)
         if settings is None:
-            raise NotFoundError(f"Connector {options.name} not found. If it was deleted, name its dead letter topic with --dlq.")
+            raise NotFoundError(f"Connector {options.name} not found. If it was deleted, name its queue's topic with --dlq.")
         topic = _topic_in(settings)
     if not topic:
         raise ConfigError(
-            f"Connector {options.name} has no dead letter topic: its config does not set errors.deadletterqueue.topic.name."
+            f"Connector {options.name} has no dead letter queue: its config does not set errors.deadletterqueue.topic.name."
         )
     return DeadLetterTopic(config, topic, options.name)
 
@@ -144,7 +142,7 @@ def _topic_in(settings: Mapping[str, str]) -> str:
 
 
 def _group(name: str) -> str:
-    """The consumer group that remembers how far a connector's letters were replayed."""
+    """Return the consumer group whose offsets mark which records have been replayed."""
     return f"sluiceway-dlq-{name}"
 
 
@@ -161,7 +159,7 @@ def _document(letter: DeadLetterRecord) -> dict[str, Any]:
 
 
 def _readable(data: bytes | None) -> Any:
-    """Return bytes as text where they are UTF-8, else as ``{"base64": ...}``."""
+    """Return bytes as text if they are UTF-8, else as ``{"base64": ...}``."""
     import base64
 
     if data is None:
@@ -173,19 +171,21 @@ def _readable(data: bytes | None) -> Any:
 
 
 def _text(letter: DeadLetterRecord) -> str:
-    place = ", ".join(f"{name} {text}" for name in ("topic", "partition", "offset") if (text := letter.context(name)) is not None)
-    lines = [f"{letter.partition}:{letter.offset}  from {place or 'an unknown place'}"]
+    origin = ", ".join(
+        f"{name} {text}" for name in ("topic", "partition", "offset") if (text := letter.context(name)) is not None
+    )
+    lines = [f"{letter.partition}:{letter.offset}  from {origin or 'an unknown topic'}"]
     if stage := letter.context("stage"):
         lines.append(f"  {stage}  {letter.context('exception.class.name')}: {letter.context('exception.message')}")
     if letter.replayed:
-        lines.append(f"  replayed {letter.replayed} times before")
+        lines.append(f"  replayed {letter.replayed} times")
     lines.append(f"  key    {_shown(letter.key)}")
     lines.append(f"  value  {_shown(letter.value)}")
     return "\n".join(lines)
 
 
 def _shown(data: bytes | None) -> str:
-    """Return bytes as one line that no terminal takes for commands."""
+    """Return bytes as one line without control characters, which a terminal might execute."""
     return json.dumps(_readable(data), ensure_ascii=True)
 
 

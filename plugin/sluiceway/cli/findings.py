@@ -1,4 +1,4 @@
-"""What the server finds in a config, in readable form."""
+"""Formats the errors and warnings of a config validation."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from sluiceway.rest.client import ConnectClient
 
 _CLASS = "connector.class"
-# What others than the connector read; the server does not tell of all of these keys.
+# Keys that the runtime reads instead of the connector; the server does not list all of them.
 _OPEN = ("airflow.", "spark.", "sluiceway.", "producer.override.", "consumer.override.", "admin.override.", "topic.creation.")
 _PREFIXED = ("key.converter.", "value.converter.", "header.converter.", "transforms.", "predicates.")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What is to be said about one key."""
+    """An error or warning about one key."""
 
     key: str
     value: str | None
@@ -30,14 +30,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Findings:
-    """What is wrong with a connector's config (``errors``), and what nobody will read (``warnings``)."""
+    """The errors of a connector's config, and warnings about keys that nothing reads."""
 
     name: str
     errors: list[Finding]
     warnings: list[Finding]
 
     def lines(self) -> Iterator[str]:
-        """Yield a line for each, after one that sums them up."""
+        """Yield a summary line, then two lines for each finding."""
         if not self.errors and not self.warnings:
             yield f"{self.name}: valid"
             return
@@ -49,34 +49,34 @@ class Findings:
                 yield f"           {each.text}"
 
     def to_json(self) -> dict[str, Any]:
-        def told(found: list[Finding]) -> list[dict[str, str | None]]:
+        def documents(found: list[Finding]) -> list[dict[str, str | None]]:
             return [{"key": each.key, "value": each.value, "message": each.text} for each in found]
 
-        return {"name": self.name, "errors": told(self.errors), "warnings": told(self.warnings)}
+        return {"name": self.name, "errors": documents(self.errors), "warnings": documents(self.warnings)}
 
 
 def checked(api: ConnectClient, name: str, config: Mapping[str, str]) -> Findings:
-    """Ask the server about a config; raises RestError, and ConfigError without a connector class to ask about."""
+    """Validate a config on the server. Raises RestError, and ConfigError if the config has no ``connector.class``."""
     if not config.get(_CLASS):
-        raise ConfigError(f"Connector {name} does not say its {_CLASS}.")
+        raise ConfigError(f"Connector {name} has no {_CLASS}. Add it to the config.")
     return findings(name, config, api.validate(config[_CLASS], config))
 
 
 def findings(name: str, config: Mapping[str, str], answer: Mapping[str, Any]) -> Findings:
-    """Return what the server's answer to a validation says, secrets hidden. Pure."""
+    """Return the findings in the server's response to a validation, with secrets masked. No I/O."""
     secret = {each["definition"]["name"] for each in answer["configs"] if each["definition"].get("type") == "PASSWORD"}
 
-    def told(key: str) -> str | None:
+    def shown_value(key: str) -> str | None:
         value = config.get(key)
         return value if value is None else ("[hidden]" if key in secret else shown(key, value))
 
     errors = [
-        Finding(each["value"]["name"], told(each["value"]["name"]), " ".join(text.split()))
+        Finding(each["value"]["name"], shown_value(each["value"]["name"]), " ".join(text.split()))
         for each in answer["configs"]
         for text in each["value"]["errors"]
     ]
     known = {each["definition"]["name"] for each in answer["configs"]}
-    warnings = [Finding(key, told(key), _unread(key, known)) for key in config if not _is_read(key, known)]
+    warnings = [Finding(key, shown_value(key), _unread(key, known)) for key in config if not _is_read(key, known)]
     return Findings(name, errors, warnings)
 
 
@@ -86,4 +86,4 @@ def _is_read(key: str, known: set[str]) -> bool:
 
 def _unread(key: str, known: set[str]) -> str:
     alike = difflib.get_close_matches(key, known, n=1, cutoff=0.75)
-    return "no such key is known" + (f"; did you mean {alike[0]}?" if alike else ", so it has no effect")
+    return "unknown key" + (f"; did you mean {alike[0]}?" if alike else ": it has no effect")

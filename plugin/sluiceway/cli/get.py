@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class _Kind:
     text: str
-    ask: Callable[[ConnectClient, argparse.Namespace], Any]
+    request: Callable[[ConnectClient, argparse.Namespace], Any]
     rows: Callable[[Any, argparse.Namespace], Rows]
     of_connector: bool = False
 
@@ -30,7 +30,7 @@ def register(subparsers: Subparsers) -> None:
         if kind.of_connector:
             add_names(each, nargs=None)
         if name == "config":
-            each.add_argument("--show-secrets", action="store_true", help="print secrets too, as apply needs them")
+            each.add_argument("--show-secrets", action="store_true", help="do not mask secrets, as apply needs it")
         if name == "plugins":
             add_all_plugins(each)
         if name == "plugin":
@@ -41,15 +41,15 @@ def register(subparsers: Subparsers) -> None:
 
 
 def add_all_plugins(parser: argparse.ArgumentParser) -> None:
-    """Add the option that lists more than connectors."""
-    parser.add_argument("-a", "--all", action="store_true", help="converters, transforms and predicates too")
+    """Add the option that also lists plugins other than connectors."""
+    parser.add_argument("-a", "--all", action="store_true", help="also list converters, transforms and predicates")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask for what ``kind`` names, and print it."""
+    """Request the resource that ``kind`` names and print it."""
     kind = _KINDS[options.kind]
     with client(options) as api:
-        document = kind.ask(api, options)
+        document = kind.request(api, options)
     show(document, kind.rows(document, options), options.output)
     for trace in _traces(document) if options.kind == "status" and options.output == "table" else ():
         print(trace)
@@ -87,7 +87,7 @@ def logger_rows(loggers: dict[str, Any]) -> Rows:
 
 
 def _offset_row(each: dict[str, Any]) -> tuple[str, str]:
-    """Return partition and offset; a sink's as ``offsets set`` takes them."""
+    """Return partition and offset; those of a sink in the syntax of ``offsets set``."""
     partition, offset = each["partition"], each["offset"] or {}
     if partition.keys() == {"kafka_topic", "kafka_partition"} and offset.keys() == {"kafka_offset"}:
         return f"{partition['kafka_topic']}:{partition['kafka_partition']}", str(offset["kafka_offset"])
@@ -132,7 +132,7 @@ def _tasks(api: ConnectClient, options: argparse.Namespace) -> list[dict[str, An
 _KINDS = {
     "connectors": _Kind("all connectors and their states", lambda api, _: api.statuses(), lambda found, _: connector_rows(found)),
     "status": _Kind(
-        "a connector and its tasks, with the errors of those that failed",
+        "state of a connector and its tasks, with the errors of failed ones",
         lambda api, options: api.status(options.name),
         lambda found, _: status_rows(found),
         True,
@@ -142,7 +142,7 @@ _KINDS = {
     ),
     "tasks": _Kind("a connector's tasks and their configs", _tasks, _task_rows, True),
     "topics": _Kind(
-        "the topics that a connector has used",
+        "the topics that a connector uses",
         lambda api, options: api.topics(options.name),
         lambda found, _: [("TOPIC",), *((topic,) for topic in found)],
         True,
@@ -151,7 +151,7 @@ _KINDS = {
         "a connector's offsets", lambda api, options: api.offsets(options.name), lambda found, _: offset_rows(found), True
     ),
     "plugins": _Kind(
-        "the plugins that there are",
+        "the installed plugins",
         lambda api, options: api.plugins(connectors_only=not options.all),
         lambda found, _: plugin_rows(found),
     ),

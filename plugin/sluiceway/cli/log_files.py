@@ -1,4 +1,4 @@
-"""The log files of a stack on this machine: of its processes, and of connectors' DAG tasks."""
+"""Reads the log files of a local stack: those of its processes and of connectors' DAG tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from sluiceway.errors import NotFoundError
 
 _POLL_SECONDS = 0.3
-# In each line the same, or of use to nobody who reads.
+# Fields that are the same in each line or of no use to a reader.
 _LEFT_OUT = {
     "timestamp",
     "level",
@@ -29,36 +29,36 @@ _LEFT_OUT = {
 
 
 def process_logs(home: Path) -> dict[str, Path]:
-    """Return the logs of the stack's processes by the processes' names."""
+    """Return the log files of the stack's processes by process name."""
     files = [*home.glob("*.log"), *(home / "broker").glob("*.log")]
     return {file.stem: file for file in sorted(files)}
 
 
 def task_log(home: Path, dag: str) -> Path | None:
-    """Return the newest log of a DAG's task, or None if it never ran here."""
+    """Return the newest log of a DAG's task, or None if the task never ran on this machine."""
     files = (home / "airflow" / "logs" / f"dag_id={dag}").glob("run_id=*/task_id=*/attempt=*.log")
     return max(files, key=_last_change, default=None)
 
 
 def finder(home: Path, name: str, dag: str) -> Callable[[], Path | None]:
-    """Return what finds the present log of a process of that name, else of the connector whose DAG it is.
+    """Return a function that returns the current log of the process ``name``, else of the connector with DAG ``dag``.
 
-    Raises NotFoundError, which names what there is.
+    Raises NotFoundError, which lists the processes that have a log.
     """
     processes = process_logs(home)
     if name in processes:
         return lambda: processes[name]
     if task_log(home, dag) is None:
-        there_are = ", ".join(processes) or "none"
+        known = ", ".join(processes) or "none"
         raise NotFoundError(
-            f"There is no log of {name!r} under {home}: no connector of that name has run on this machine, and the processes "
-            f"with a log are: {there_are}. Where Airflow runs elsewhere, its own UI has the task's log."
+            f"No log of {name!r} under {home}: no connector of that name has run on this machine. Processes with a log: "
+            f"{known}. If Airflow runs on another machine, open the task's log in its UI."
         )
     return lambda: task_log(home, dag)
 
 
 def last_lines(file: Path, count: int) -> tuple[list[str], int]:
-    """Return a file's last lines, and how many bytes of it have been read."""
+    """Return a file's last lines and the number of bytes read."""
     with file.open("rb") as source:
         lines = deque((line for line in source if line.endswith(b"\n")), maxlen=count)
         read = source.tell()
@@ -68,12 +68,12 @@ def last_lines(file: Path, count: int) -> tuple[list[str], int]:
 def follow(
     find: Callable[[], Path | None], file: Path, read: int, *, pause: Callable[[float], None] = time.sleep
 ) -> Iterator[str]:
-    """Yield each line that is added, without end; when a newer log takes over, such as a new attempt's, go on with that."""
+    """Yield each added line, forever. Switch to a newer log when ``find`` returns one, such as that of a new attempt."""
     rest = b""
     while True:
         with file.open("rb") as source:
             if source.seek(0, 2) < read:
-                read, rest = 0, b""  # it was begun anew
+                read, rest = 0, b""  # the file was truncated or replaced
             source.seek(read)
             added = source.read()
         read += len(added)
@@ -87,7 +87,7 @@ def follow(
 
 
 def readable(line: str) -> str:
-    """Return a line of Airflow's, which is JSON, as time, level and text; any other line as it is. Pure."""
+    """Return a JSON line of Airflow as time, level and message; return any other line unchanged. No I/O."""
     if not line.startswith("{"):
         return line
     try:

@@ -1,4 +1,4 @@
-"""``sluiceway logs``: shows the log of a connector, or of a process of the stack on this machine."""
+"""``sluiceway logs``: shows the log of a connector or of a process of the local stack."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from sluiceway.cli.common import Subparsers, say
 
 def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("logs", help="show the log of a connector or of a process of 'sluiceway up'")
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a connector, or a process of ps; default: list the processes")
-    parser.add_argument("-f", "--follow", action="store_true", help="go on with what is added, until Ctrl-C")
-    parser.add_argument("-n", "--lines", type=int, default=50, metavar="N", help="how many of the last lines (default: 50)")
-    parser.add_argument("--raw", action="store_true", help="as it stands in the file")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="connector, or process as in ps (default: list processes)")
+    parser.add_argument("-f", "--follow", action="store_true", help="print new lines as they are added, until Ctrl-C")
+    parser.add_argument("-n", "--lines", type=int, default=50, metavar="N", help="number of last lines to print (default: 50)")
+    parser.add_argument("--raw", action="store_true", help="print lines as they are in the file")
     parser.add_argument("--home", type=Path, metavar="FOLDER", help="the stack's folder (default: $SLUICEWAY_HOME or .sluiceway)")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the last lines, and with ``--follow`` what comes after them."""
+    """Print the last lines and, with ``--follow``, new lines as they are added."""
     from sluiceway.cli import log_files
     from sluiceway.folders import state_home
 
@@ -32,13 +32,13 @@ def run(options: argparse.Namespace) -> int:
     file = find()
     if file is None:
         return 0
-    as_shown = str if options.raw else log_files.readable
+    formatted = str if options.raw else log_files.readable
     lines, read = log_files.last_lines(file, options.lines)
     for line in lines:
-        say(as_shown(line))
+        say(formatted(line))
     if options.follow:
         for line in log_files.follow(find, file, read):
-            say(as_shown(line))
+            say(formatted(line))
     return 0
 
 

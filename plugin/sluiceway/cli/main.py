@@ -1,4 +1,4 @@
-"""Entry point of the ``sluiceway`` command; ``exit_codes`` has what its exit codes say."""
+"""The entry point of the ``sluiceway`` command. Its exit codes are in ``sluiceway.exit_codes``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from sluiceway.cli import (
 from sluiceway.cli.common import TOKEN_VARIABLE
 from sluiceway.errors import ConnectError
 
-# In the order of the help text.
+# The help text lists them in this order.
 _COMMANDS = (
     demo,
     stack,
@@ -60,13 +60,13 @@ _COMMANDS = (
 )
 
 _HINTS = {
-    exit_codes.UNREACHABLE: "'sluiceway up' starts one here; --server or 'sluiceway contexts use' names another.",
-    exit_codes.NOT_ALLOWED: f"'sluiceway contexts set --help' tells how to log in; a token may also stand in ${TOKEN_VARIABLE}.",
+    exit_codes.UNREACHABLE: "Start one with 'sluiceway up', or name another with --server or 'sluiceway contexts use'.",
+    exit_codes.NOT_ALLOWED: f"To log in, see 'sluiceway contexts set --help', or put a token into ${TOKEN_VARIABLE}.",
 }
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of all subcommands; what it parses has the subcommand's function in ``run``."""
+    """Return the parser of all subcommands. The parsed options have the subcommand's function in ``run``."""
     root = argparse.ArgumentParser(
         prog="sluiceway", description="Kafka Connect for Apache Airflow and Apache Spark.", allow_abbrev=False
     )
@@ -78,15 +78,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code; a failure is one message on stderr, not a trace."""
+    """Run the command and return its exit code. A failure prints one message to stderr, not a traceback."""
     root = parser()
-    if completion.asked_for():
+    if completion.is_requested():
         completion.complete(root)
     return run_verb(root.parse_args(arguments))
 
 
 def run_verb(options: argparse.Namespace) -> int:
-    """Run the subcommand that was parsed and return its exit code, as ``main`` does."""
+    """Run the parsed subcommand and return its exit code, as ``main`` does."""
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -96,7 +96,7 @@ def run_verb(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output went away (``| head``); Python would complain once more when it closes stdout.
+        # The reader of the pipe has exited (``| head``). Without this, Python prints another error when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exit_codes.FAILED
     return code

@@ -27,7 +27,7 @@ def register(subparsers: Subparsers) -> None:
     set_.add_argument("partition", nargs="?", metavar="PARTITION", help="JSON, or TOPIC:NUMBER of a sink")
     set_.add_argument("offset", nargs="?", metavar="OFFSET", help="JSON, or a number of a sink; null removes the offset")
     set_.add_argument("-f", "--file", type=Path, metavar="FILE", help="JSON, as 'offsets get -o json' prints it")
-    reset = actions.add_parser("reset", help="remove all offsets of a stopped connector, which then starts anew")
+    reset = actions.add_parser("reset", help="remove all offsets of a stopped connector, which then starts from the beginning")
     add_names(reset, nargs=None)
     for each, run in ((get, run_get), (set_, run_set), (reset, run_reset)):
         add_server(each)
@@ -58,12 +58,12 @@ def _wanted(options: argparse.Namespace) -> list[dict[str, Any]]:
     if options.file is not None:
         return _of_file(options.file)
     if options.offset is None:
-        raise ConfigError("Name a partition and its offset, or a file with --file.")
+        raise ConfigError("No offsets given. Name a partition and its offset, or a file with --file.")
     found = _TOPIC_PARTITION.fullmatch(options.partition)
     if found:
         offset = _json(options.offset, "the offset")
-        told = offset if offset is None or isinstance(offset, dict) else {"kafka_offset": offset}
-        return [{"partition": {"kafka_topic": found[1], "kafka_partition": int(found[2])}, "offset": told}]
+        position = offset if offset is None or isinstance(offset, dict) else {"kafka_offset": offset}
+        return [{"partition": {"kafka_topic": found[1], "kafka_partition": int(found[2])}, "offset": position}]
     return [{"partition": _json(options.partition, "the partition"), "offset": _json(options.offset, "the offset")}]
 
 
@@ -74,7 +74,7 @@ def _of_file(file: Path) -> list[dict[str, Any]]:
         raise ConfigError(f"Cannot read {file}: {error.strerror}.") from error
     offsets = document.get("offsets") if isinstance(document, dict) else document
     if not isinstance(offsets, list):
-        raise ConfigError(f'{file}: expected {{"offsets": [{{"partition": .., "offset": ..}}, ..]}}.')
+        raise ConfigError(f'{file} has another form than {{"offsets": [{{"partition": .., "offset": ..}}, ..]}}.')
     return offsets
 
 
@@ -82,4 +82,4 @@ def _json(text: str, what: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"Cannot read {what}, which should be JSON: {error}.") from error
+        raise ConfigError(f"Cannot parse {what} as JSON: {error}.") from error

@@ -1,4 +1,4 @@
-"""How answers are printed: as a table for people, as JSON or YAML for programs."""
+"""Prints responses: tables for people, JSON or YAML for programs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Rows = Sequence[Sequence[str]]
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """Add the option that says how to print."""
-    parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="how to print (default: table)")
+    """Add the option for the output format."""
+    parser.add_argument("-o", "--output", choices=FORMATS, default="table", help="output format (default: table)")
 
 
 def show(document: Any, rows: Rows, output: str) -> None:
-    """Print a document, or the table that stands for it."""
+    """Print ``rows`` as a table, or ``document`` as JSON or YAML."""
     print(table(rows) if output == "table" else text(document, output))
 
 
@@ -26,20 +26,31 @@ def text(document: Any, output: str) -> str:
     """Return a document as JSON or YAML."""
     if output == "json":
         return json.dumps(document, indent=2, ensure_ascii=False)
-    import yaml  # type: ignore[import-untyped]
+    import yaml
 
     dumped: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=4096)
     return dumped.rstrip("\n")
 
 
 def table(rows: Rows) -> str:
-    """Return rows as columns, the first row being the head."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
+    """Return rows as columns without borders. The first row is the header. Cells are never cut or wrapped."""
+    from rich.cells import cell_len
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    head, *body = rows
+    grid = Table(*head, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style=None)
+    for row in body:
+        grid.add_row(*map(Text, row))
+    width = sum(2 + max(cell_len(row[column]) for row in rows) for column in range(len(head)))
+    console = Console(width=width, color_system=None)
+    with console.capture() as captured:
+        console.print(grid)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 def counts(status: dict[str, Any]) -> str:
-    """Return a connector's tasks by state: ``2 RUNNING, 1 FAILED``."""
+    """Return the number of a connector's tasks by state, such as ``2 RUNNING, 1 FAILED``."""
     states = [task["state"] for task in status["tasks"]]
     return ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states)) or "-"

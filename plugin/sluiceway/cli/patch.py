@@ -1,4 +1,4 @@
-"""``sluiceway patch``: changes some keys of a connector's config."""
+"""``sluiceway patch``: changes single keys of connectors' configs."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from sluiceway.errors import ConfigError
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser("patch", help="change some keys of connectors' config; shows what changes")
+    parser = subparsers.add_parser("patch", help="change single keys of connectors' configs; print the changes")
     add_names(parser)
-    parser.add_argument("-s", "--set", type=_pair, action="append", default=[], metavar="KEY=VALUE", help="may be repeated")
-    parser.add_argument("-r", "--remove", action="append", default=[], metavar="KEY", help="remove a key; may be repeated")
-    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
+    parser.add_argument("-s", "--set", type=_pair, action="append", default=[], metavar="KEY=VALUE", help="set a key; repeatable")
+    parser.add_argument("-r", "--remove", action="append", default=[], metavar="KEY", help="remove a key; repeatable")
+    parser.add_argument("--dry-run", action="store_true", help="print the changes without making them")
     add_server(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show what changes, then change it, connector by connector."""
+    """Print and make the changes, connector by connector."""
     from sluiceway.cli.diff import config_lines
 
     changes: dict[str, str | None] = {**dict(options.set), **dict.fromkeys(options.remove)}
     if not changes:
-        raise ConfigError("Nothing to change: name keys with --set KEY=VALUE or --remove KEY.")
+        raise ConfigError("No changes given. Use --set KEY=VALUE or --remove KEY.")
     with client(options) as api:
         for name in names_of(options):
             lines = config_lines(api.config(name), changes, name)

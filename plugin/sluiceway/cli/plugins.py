@@ -1,4 +1,4 @@
-"""``sluiceway plugins``: shows what connectors there are to make; the same as ``get plugins``."""
+"""``sluiceway plugins``: lists the installed plugins; the same as ``get plugins``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sluiceway.cli.output import add_output
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser("plugins", help="show the plugins that there are")
+    parser = subparsers.add_parser("plugins", help="list the installed plugins")
     get.add_all_plugins(parser)
     add_output(parser)
     add_server(parser)

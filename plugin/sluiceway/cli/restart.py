@@ -8,17 +8,17 @@ from sluiceway.cli.common import Subparsers, add_names, add_server, client, name
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser("restart", help="restart connectors, their tasks, or what failed of them")
+    parser = subparsers.add_parser("restart", help="restart connectors, their tasks, or only the failed ones")
     add_names(parser)
-    parser.add_argument("--tasks", action="store_true", help="restart the tasks too")
-    parser.add_argument("--only-failed", action="store_true", help="restart only what failed")
-    parser.add_argument("--task", type=int, action="append", default=[], metavar="N", help="only this task; may be repeated")
+    parser.add_argument("--tasks", action="store_true", help="also restart the tasks")
+    parser.add_argument("--only-failed", action="store_true", help="restart only failed connectors and tasks")
+    parser.add_argument("--task", type=int, action="append", default=[], metavar="N", help="restart only this task; repeatable")
     add_server(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask it of each connector in turn; the first refusal ends the command."""
+    """Send the request for each connector in turn; stop at the first that the server refuses."""
     with client(options) as api:
         for name in names_of(options):
             for task in options.task:
@@ -26,5 +26,5 @@ def run(options: argparse.Namespace) -> int:
                 say(f"Task {name}-{task} restarts")
             if not options.task:
                 api.restart(name, tasks=options.tasks, only_failed=options.only_failed)
-                say(f"Connector {name} restarts{', as far as it failed' if options.only_failed else ''}")
+                say(f"Connector {name} restarts{' (failed instances only)' if options.only_failed else ''}")
     return 0

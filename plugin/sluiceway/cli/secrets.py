@@ -1,4 +1,4 @@
-"""Keeps secrets in connectors' configs from being shown by the command line."""
+"""Masks secrets in connector configs that the command line prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``sluiceway up``, ``down`` and ``ps``: broker, Airflow and REST API on this machine."""
+"""``sluiceway up``, ``down`` and ``ps``: runs broker, Airflow and REST API on this machine."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sluiceway.cli.common import Subparsers, say
 def register(subparsers: Subparsers) -> None:
     up = subparsers.add_parser("up", help="start a broker, Airflow and the REST API on this machine")
     up.add_argument(
-        "worker", type=Path, nargs="?", metavar="WORKER.properties", help="for a Kafka of your own; default: a broker is started"
+        "worker", type=Path, nargs="?", metavar="WORKER.properties", help="worker file of your own Kafka (default: start one)"
     )
     up.set_defaults(run=run_up)
-    down = subparsers.add_parser("down", help="end every process that up started; data is kept")
+    down = subparsers.add_parser("down", help="stop every process that up started; data is kept")
     down.set_defaults(run=run_down)
     ps = subparsers.add_parser("ps", help="show the processes that up started")
     ps.set_defaults(run=run_ps)
@@ -45,7 +45,7 @@ def run_down(_options: argparse.Namespace) -> int:
 
 
 def run_ps(_options: argparse.Namespace) -> int:
-    """Print a line for each process; fails if one does not run."""
+    """Print a line for each process. Return 1 if one of them is not running."""
     from sluiceway.stack.up import ps
 
     return ps(say)

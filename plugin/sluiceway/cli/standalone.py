@@ -1,4 +1,4 @@
-"""``sluiceway standalone``: connectors from files in this process, without Airflow."""
+"""``sluiceway standalone``: runs connectors from files in this process, without Airflow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run until told to stop; 3 if a connector is refused."""
+    """Run until SIGTERM or Ctrl-C. Return 3 if a connector's config is refused."""
     from sluiceway.stack import standalone
 
     return standalone.run(options.worker, options.connectors)

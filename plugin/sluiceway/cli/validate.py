@@ -1,4 +1,4 @@
-"""``sluiceway validate``: what is wrong with connectors' files, without making anything."""
+"""``sluiceway validate``: checks connector files without creating anything."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sluiceway.cli.output import add_output, text
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser("validate", help="check connectors' files; exit code 3 if one has errors")
+    parser = subparsers.add_parser("validate", help="check connector files; exit code 3 if one has errors")
     add_files(parser)
     add_output(parser)
     add_server(parser)
@@ -19,7 +19,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the findings about each connector."""
+    """Print the errors and warnings of each connector. Return 3 if there are errors."""
     from sluiceway.cli.findings import checked
     from sluiceway.config.connector_files import read_connectors
 

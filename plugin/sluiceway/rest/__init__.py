@@ -1,1 +1,1 @@
-"""Kafka Connect's REST API over the herder: the app, a server that serves it alone, and a client."""
+"""Kafka Connect's REST API on top of the herder: the app, a standalone server, and a client."""

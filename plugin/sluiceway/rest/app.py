@@ -1,4 +1,4 @@
-"""Makes the REST app, to be served alone (``sluiceway.rest.server``) or mounted in another app (Airflow's API server)."""
+"""Creates the REST app. ``sluiceway.rest.server`` serves it alone; Airflow's API server mounts it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,18 @@ from fastapi import FastAPI
 from sluiceway import __version__
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
-from sluiceway.rest import administration_routes, errors, logger_routes, plugin_routes, restart_routes, worker_routes
-from sluiceway.rest import connector_routes as routes
+from sluiceway.rest import connector_routes, errors, logger_routes, plugin_routes, worker_routes
 from sluiceway.rest.conventions import PathRules
 
 _ABOUT = 'Kafka Connect\'s REST API. Errors are always {"error_code": 404, "message": "..."}.'
 
 
 class Resources(enum.Enum):
-    """Which part of the API an app serves: ``/admin`` may have listeners of its own."""
+    """The endpoints that an app serves. ``/admin`` is separate because it may have its own listeners."""
 
     CONNECTORS = (
         worker_routes.router,
-        routes.router,
-        restart_routes.router,
-        administration_routes.router,
+        connector_routes.router,
         plugin_routes.router,
     )
     ADMIN = (logger_routes.router,)
@@ -40,11 +37,11 @@ def make_app(
     resources: Resources = Resources.ALL,
     loggers: Loggers | None = None,
 ) -> FastAPI:
-    """Return Connect's REST API as a FastAPI app, described at ``/docs``.
+    """Return Connect's REST API as a FastAPI app, with its OpenAPI description at ``/docs``.
 
-    Both callables are called for each request, on a pool thread, so they may block but should remember their answer; what
-    ``herder_provider`` raises is answered like any error. ``dependencies`` (``fastapi.Depends(...)``) run before every
-    endpoint, for authentication and permissions; the path parameter that names the connector is ``name``.
+    ``herder_provider`` and ``kafka_cluster_id`` are called for each request on a pool thread: they may block and should cache
+    their result. An error that ``herder_provider`` raises becomes the response. ``dependencies`` (``fastapi.Depends(...)``) run
+    before every endpoint, for authentication and permissions; the path parameter with the connector's name is ``name``.
     """
     app = FastAPI(title="Sluiceway", version=__version__, description=_ABOUT, dependencies=list(dependencies), redoc_url=None)
     app.state.herder_provider = herder_provider

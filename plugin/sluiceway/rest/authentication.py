@@ -1,4 +1,4 @@
-"""ASGI middleware that refuses whoever has not authenticated; for the REST API's own process (Airflow has its own)."""
+"""ASGI middleware that rejects unauthenticated requests to the standalone REST server. Airflow has its own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REFUSAL = "User cannot access the resource."
 
 
 class Authentication:
-    """Answers 401, in Connect's form, to every request without valid credentials."""
+    """Responds with 401 and Connect's error body to every request without valid credentials."""
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""JSON as Connect's REST API reads and writes it."""
+"""Reads and writes the JSON bodies of Connect's REST API."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _REQUEST_FIELDS = ("name", "config", "initial_state")
 
 
 class UnreadableBodyError(BadRequestError):
-    """A request's body is not what the endpoint takes. (Connect answers 500, and tells of its Java classes.)"""
+    """The request body does not have the form that the endpoint requires. (Connect responds with 500 and Java class names.)"""
 
 
 class _NotJsonError(ValueError):
-    """What Python's parser takes and JSON does not know."""
+    """A number that Python's parser accepts but JSON does not allow."""
 
 
 _WRONG: dict[type[Exception], str] = {
     UnicodeDecodeError: "it is not UTF-8",
-    UnicodeEncodeError: "it holds half of a surrogate pair",
-    _NotJsonError: "it holds a number that JSON does not know",
+    UnicodeEncodeError: "it contains an unpaired surrogate",
+    _NotJsonError: "it contains a number that JSON does not allow",
 }
 
 
 class JsonResponse(Response):
-    """A JSON answer; None is an answer without a body."""
+    """A JSON response. None becomes an empty body."""
 
     media_type = "application/json"
 
@@ -66,9 +66,9 @@ def connector_status_json(status: ConnectorStatus) -> dict[str, Any]:
 
 
 def status_json(status: Status) -> dict[str, Any]:
-    """Return a status without the trace where there is none; the version is shown even then."""
-    told = {"state": status.state.value, "worker_id": status.worker_id, "version": status.version}
-    return told if status.trace is None else {**told, "trace": status.trace}
+    """Return a status; leave out an absent trace, but not an absent version, as Connect does."""
+    fields = {"state": status.state.value, "worker_id": status.worker_id, "version": status.version}
+    return fields if status.trace is None else {**fields, "trace": status.trace}
 
 
 def offsets_json(offsets: Iterable[OffsetEdit]) -> dict[str, Any]:
@@ -84,15 +84,15 @@ def plugin_json(plugin: InstalledPlugin) -> dict[str, str]:
 
 
 def read_config(body: bytes) -> dict[str, str | None]:
-    """Return the connector config in a body, or what a ``PATCH`` changes in one. Raises UnreadableBodyError."""
+    """Return the connector config, or the changes of a ``PATCH``, in a body. Raises UnreadableBodyError."""
     return _texts(_read_object(body))
 
 
 def read_level(body: bytes) -> str:
-    """Return the log level in a body. Raises UnreadableBodyError, or BadRequestError if there is none."""
+    """Return the log level in a body. Raises UnreadableBodyError, or BadRequestError if it has none."""
     level = _read_object(body).get("level")
     if isinstance(level, (dict, list)):
-        raise UnreadableBodyError('"level" must be a text.')
+        raise UnreadableBodyError('"level" must be a string.')
     if level is None:
         raise BadRequestError("Desired 'level' parameter was not specified in request.")
     return _text(level)
@@ -102,7 +102,7 @@ def read_offsets(body: bytes) -> list[OffsetEdit]:
     """Return the partitions and offsets of a ``PATCH .../offsets``. Raises UnreadableBodyError."""
     request = _parsed(body, numbers_as_text=False)
     if not isinstance(request, dict) or request.keys() - {"offsets"}:
-        raise UnreadableBodyError('The body must be a JSON object with nothing but "offsets".')
+        raise UnreadableBodyError('The body must be a JSON object with the single field "offsets".')
     offsets = request.get("offsets")
     if not isinstance(offsets, list | None):
         raise UnreadableBodyError('"offsets" must be a list.')
@@ -123,13 +123,13 @@ def read_create_request(body: bytes) -> tuple[str, dict[str, str | None], Target
     request = _read_object(body)
     unknown = [field for field in request if field not in _REQUEST_FIELDS]
     if unknown:
-        raise UnreadableBodyError(f"Unknown field {unknown[0]!r}; a new connector has {', '.join(_REQUEST_FIELDS)}.")
+        raise UnreadableBodyError(f"Unknown field {unknown[0]!r}. A new connector has {', '.join(_REQUEST_FIELDS)}.")
     config = request.get("config")
     if not isinstance(config, dict):
         raise UnreadableBodyError('A new connector needs "config", a JSON object.')
     name, state = request.get("name"), request.get("initial_state")
     if isinstance(name, (dict, list)):
-        raise UnreadableBodyError("A connector's name is a text.")
+        raise UnreadableBodyError("The name of a connector must be a string.")
     return "" if name is None else _text(name), _texts(config), _initial_state(state)
 
 
@@ -138,38 +138,36 @@ def _initial_state(state: object) -> TargetState | None:
         return None
     target = INITIAL_STATES.get(str(state).upper())
     if target is None:
-        raise UnreadableBodyError(f"Unknown initial_state {state!r}; it is one of {', '.join(INITIAL_STATES)}.")
+        raise UnreadableBodyError(f"Unknown initial_state {state!r}. Valid values are {', '.join(INITIAL_STATES)}.")
     return target
 
 
 def _read_object(body: bytes) -> dict[str, Any]:
     document = _parsed(body, numbers_as_text=True)
     if not isinstance(document, dict):
-        raise UnreadableBodyError("The request's body must be a JSON object.")
+        raise UnreadableBodyError("The request body must be a JSON object.")
     return document
 
 
 def _parsed(body: bytes, *, numbers_as_text: bool) -> Any:
     if not body.strip():
-        raise UnreadableBodyError("The request's body is missing; it must be a JSON object.")
+        raise UnreadableBodyError("The request body is missing. It must be a JSON object.")
     try:
-        # In a config, numbers stay as they were written: 3.50 is the text 3.50.
+        # In a config, numbers keep their spelling: 3.50 is the string "3.50".
         numbers: dict[str, Any] = {"parse_int": str, "parse_float": str} if numbers_as_text else {"parse_float": _finite}
         document = json.loads(body.decode("utf-8-sig"), parse_constant=_refuse_constant, **numbers)
         if b"\\ud" in body.lower():
-            json.dumps(document, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+            json.dumps(document, ensure_ascii=False).encode()  # raises for an unpaired surrogate
     except (ValueError, RecursionError) as error:
-        raise UnreadableBodyError(f"The request's body is not JSON: {_reason(error)}.") from error
+        raise UnreadableBodyError(f"The request body is not valid JSON: {_reason(error)}.") from error
     return document
 
 
 def _reason(error: Exception) -> str:
-    """Return what is wrong, without the text at that place: it may be a secret."""
+    """Describe the error without quoting the body, which may contain a secret."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at line {error.lineno}, column {error.colno}"
-    return (
-        "it is nested too deeply" if isinstance(error, RecursionError) else _WRONG.get(type(error), "it holds a number too large")
-    )
+    return "it is nested too deeply" if isinstance(error, RecursionError) else _WRONG.get(type(error), "a number is too large")
 
 
 def _finite(text: str) -> float:
@@ -186,7 +184,7 @@ def _refuse_constant(name: str) -> None:
 def _texts(pairs: Mapping[str, Any]) -> dict[str, str | None]:
     nested = [key for key, value in pairs.items() if isinstance(value, (dict, list))]
     if nested:
-        raise UnreadableBodyError(f"The value of {nested[0]!r} in the config must be a text, a number or a boolean.")
+        raise UnreadableBodyError(f"The value of {nested[0]!r} in the config must be a string, a number or a boolean.")
     return {key: None if value is None else _text(value) for key, value in pairs.items()}
 
 

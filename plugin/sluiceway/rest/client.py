@@ -1,22 +1,24 @@
-"""A small client for Connect's REST API: ours, ours under Airflow, or a real Kafka Connect's."""
+"""Client of Connect's REST API: that of Sluiceway, standalone or under Airflow, or of Kafka Connect."""
 
 from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import httpx
 
 from sluiceway.errors import ConfigError, ConnectError
 
-_REACHED_NOBODY = (httpx.ConnectError, httpx.ConnectTimeout)
+Json = TypeVar("Json", dict[str, Any], list[Any])
+
+_NO_CONNECTION = (httpx.ConnectError, httpx.ConnectTimeout)
 
 
 class RestError(ConnectError):
-    """The server refused a request, with this HTTP status and message; status 0: there was no usable answer."""
+    """The server rejected a request with an HTTP status and a message. Status 0: no usable response."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(status, message)
@@ -28,11 +30,15 @@ class RestError(ConnectError):
 
 
 class ConnectClient:
-    """Calls the REST API at ``server``; every method blocks and raises RestError.
+    """Calls the REST API at ``server``. Every method blocks and raises RestError. Use it as a context manager.
 
-    ``server`` may be several addresses of one cluster: whichever answers is used. ``headers`` go with each request, for a server
-    that wants a token; ``login`` is a user's name and password. ``ca`` is a PEM file of authorities to trust, ``certificate`` the
-    PEM files of a certificate and of its key (None: in the same file). ``timeout`` in seconds. A context manager.
+    Args:
+        server: one address, or several of one cluster; the client uses one that responds.
+        headers: sent with each request, for example a bearer token.
+        login: user name and password for basic authentication.
+        ca: PEM file of trusted certificate authorities.
+        certificate: PEM files of a client certificate and its key; None if both are in one file.
+        timeout: seconds for each request.
     """
 
     def __init__(
@@ -50,114 +56,118 @@ class ConnectClient:
 
     @property
     def server(self) -> str:
-        """The address in use."""
+        """The address that requests go to."""
         return self._servers[0]
 
     # Connectors.
 
     def root(self) -> dict[str, Any]:
-        return self._call("GET", "/")
+        return self._call("GET", "/", returns=dict)
 
     def connectors(self) -> list[str]:
-        return self._call("GET", "/connectors")
+        return self._call("GET", "/connectors", returns=list)
 
     def statuses(self) -> dict[str, dict[str, Any]]:
         """Return every connector's status by name, in one request."""
-        answers = self._call("GET", "/connectors?expand=status")
-        return {name: answer["status"] for name, answer in answers.items()}
+        responses = self._call("GET", "/connectors?expand=status", returns=dict)
+        return {name: response["status"] for name, response in responses.items()}
 
     def infos(self) -> dict[str, dict[str, Any]]:
         """Return every connector's name, config, tasks and type by name, in one request."""
-        answers = self._call("GET", "/connectors?expand=info")
-        return {name: answer["info"] for name, answer in answers.items()}
+        responses = self._call("GET", "/connectors?expand=info", returns=dict)
+        return {name: response["info"] for name, response in responses.items()}
 
     def info(self, name: str) -> dict[str, Any]:
-        return self._call("GET", _path(name))
+        return self._call("GET", _path(name), returns=dict)
 
     def config(self, name: str) -> dict[str, str]:
-        return self._call("GET", _path(name, "config"))
+        return self._call("GET", _path(name, "config"), returns=dict)
 
     def status(self, name: str) -> dict[str, Any]:
-        return self._call("GET", _path(name, "status"))
+        return self._call("GET", _path(name, "status"), returns=dict)
 
     def tasks(self, name: str) -> list[dict[str, Any]]:
-        return self._call("GET", _path(name, "tasks"))
+        return self._call("GET", _path(name, "tasks"), returns=list)
 
     def topics(self, name: str) -> list[str]:
-        """Return the topics that a connector has used."""
-        return self._call("GET", _path(name, "topics"))[name]["topics"]
+        """Return the topics that a connector uses."""
+        found: list[str] = self._call("GET", _path(name, "topics"), returns=dict)[name]["topics"]
+        return found
 
     def create(self, name: str, config: Mapping[str, str], initial_state: str | None = None) -> dict[str, Any]:
-        """Make a connector; a name that is taken is refused (409). ``initial_state``: RUNNING, PAUSED or STOPPED."""
+        """Create a connector. An existing name is rejected (409). ``initial_state`` is RUNNING, PAUSED or STOPPED."""
         body: dict[str, Any] = {"name": name, "config": dict(config)}
-        return self._call("POST", "/connectors", body | ({"initial_state": initial_state} if initial_state else {}))
+        return self._call("POST", "/connectors", body | ({"initial_state": initial_state} if initial_state else {}), returns=dict)
 
     def put_config(self, name: str, config: Mapping[str, str]) -> bool:
-        """Make a connector, or change its config; return whether it is new."""
+        """Create a connector or replace its config. Return True if it is new."""
         return self._request("PUT", _path(name, "config"), dict(config)).status_code == httpx.codes.CREATED
 
     def patch_config(self, name: str, changes: Mapping[str, str | None]) -> dict[str, Any]:
-        """Change some keys of a connector's config, None removing one; return its info."""
-        return self._call("PATCH", _path(name, "config"), dict(changes))
+        """Set keys of a connector's config (None removes a key). Return the connector's info."""
+        return self._call("PATCH", _path(name, "config"), dict(changes), returns=dict)
 
     def delete(self, name: str) -> None:
-        self._call("DELETE", _path(name))
+        self._request("DELETE", _path(name))
 
     def pause(self, name: str) -> None:
-        self._call("PUT", _path(name, "pause"))
+        self._request("PUT", _path(name, "pause"))
 
     def resume(self, name: str) -> None:
-        self._call("PUT", _path(name, "resume"))
+        self._request("PUT", _path(name, "resume"))
 
     def stop(self, name: str) -> None:
-        self._call("PUT", _path(name, "stop"))
+        self._request("PUT", _path(name, "stop"))
 
     def restart(self, name: str, *, tasks: bool = False, only_failed: bool = False) -> None:
-        """Restart a connector, its tasks too if asked to, or only those of both that failed."""
+        """Restart a connector, with ``tasks`` also its tasks, with ``only_failed`` only the failed ones among them."""
         query = urlencode({"includeTasks": str(tasks).lower(), "onlyFailed": str(only_failed).lower()})
-        self._call("POST", f"{_path(name, 'restart')}?{query}")
+        self._request("POST", f"{_path(name, 'restart')}?{query}")
 
     def restart_task(self, name: str, task: int) -> None:
-        self._call("POST", _path(name, "tasks", str(task), "restart"))
+        self._request("POST", _path(name, "tasks", str(task), "restart"))
 
     # Offsets.
 
     def offsets(self, name: str) -> list[dict[str, Any]]:
         """Return a connector's offsets, each with ``partition`` and ``offset``."""
-        return self._call("GET", _path(name, "offsets"))["offsets"]
+        found: list[dict[str, Any]] = self._call("GET", _path(name, "offsets"), returns=dict)["offsets"]
+        return found
 
     def alter_offsets(self, name: str, offsets: Sequence[Mapping[str, Any]]) -> str:
-        """Set offsets of a stopped connector, an offset of None removing one; return the server's word on it."""
-        return self._call("PATCH", _path(name, "offsets"), {"offsets": list(offsets)})["message"]
+        """Set offsets of a stopped connector (None removes one). Return the server's message."""
+        found: str = self._call("PATCH", _path(name, "offsets"), {"offsets": list(offsets)}, returns=dict)["message"]
+        return found
 
     def reset_offsets(self, name: str) -> str:
-        """Remove all offsets of a stopped connector; return the server's word on it."""
-        return self._call("DELETE", _path(name, "offsets"))["message"]
+        """Remove all offsets of a stopped connector. Return the server's message."""
+        found: str = self._call("DELETE", _path(name, "offsets"), returns=dict)["message"]
+        return found
 
     # Plugins and log levels.
 
     def plugins(self, *, connectors_only: bool = True) -> list[dict[str, Any]]:
-        return self._call("GET", f"/connector-plugins?connectorsOnly={str(connectors_only).lower()}")
+        return self._call("GET", f"/connector-plugins?connectorsOnly={str(connectors_only).lower()}", returns=list)
 
     def plugin_config(self, plugin: str) -> list[dict[str, Any]]:
-        """Return the keys that a plugin's config may have."""
-        return self._call("GET", f"/connector-plugins/{quote(plugin, safe='')}/config")
+        """Return the config keys of a plugin."""
+        return self._call("GET", f"/connector-plugins/{quote(plugin, safe='')}/config", returns=list)
 
     def validate(self, plugin: str, config: Mapping[str, str]) -> dict[str, Any]:
-        """Return what the server finds in a config, without storing it."""
-        return self._call("PUT", f"/connector-plugins/{quote(plugin, safe='')}/config/validate", dict(config))
+        """Validate a config without storing it. Return the server's findings."""
+        return self._call("PUT", f"/connector-plugins/{quote(plugin, safe='')}/config/validate", dict(config), returns=dict)
 
     def loggers(self) -> dict[str, dict[str, Any]]:
-        """Return the loggers that have a level of their own, with it."""
-        return self._call("GET", "/admin/loggers")
+        """Return the loggers with a configured level, by name."""
+        return self._call("GET", "/admin/loggers", returns=dict)
 
     def logger(self, name: str) -> dict[str, Any]:
-        return self._call("GET", f"/admin/loggers/{quote(name, safe='')}")
+        return self._call("GET", f"/admin/loggers/{quote(name, safe='')}", returns=dict)
 
     def set_logger(self, name: str, level: str, *, cluster: bool = False) -> list[str]:
-        """Set a logger's level on this worker, or on all; return the loggers changed (of all: none are told)."""
+        """Set a logger's level on this worker, or on all workers. Return the changed loggers; none for ``cluster``."""
         scope = "cluster" if cluster else "worker"
-        return self._call("PUT", f"/admin/loggers/{quote(name, safe='')}?scope={scope}", {"level": level}) or []
+        return self._call("PUT", f"/admin/loggers/{quote(name, safe='')}?scope={scope}", {"level": level}, returns=list)
 
     def close(self) -> None:
         self._http.close()
@@ -168,31 +178,40 @@ class ConnectClient:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _call(self, method: str, path: str, body: object = None) -> Any:
+    def _call(self, method: str, path: str, body: object = None, *, returns: type[Json]) -> Json:
+        """Send a request and return its JSON response; an empty response is an empty ``returns``."""
         response = self._request(method, path, body)
-        return response.json() if response.content else None
+        document = response.json() if response.content else returns()
+        if not isinstance(document, returns):
+            raise RestError(
+                0, f"{_without_login(self.server)} responded to {method} {path} with another form of JSON than expected."
+            )
+        return document
 
     def _request(self, method: str, path: str, body: object = None) -> httpx.Response:
-        response = self._answer(method, path, body)
+        response = self._send(method, path, body)
         if response.is_error:
             raise RestError(response.status_code, _message(response))
-        # Airflow answers 200 and a web page to a path that nothing is mounted on.
+        # For a path that nothing is mounted on, Airflow responds with 200 and a web page.
         if response.content and not response.headers.get("content-type", "").startswith("application/json"):
-            raise RestError(0, f"{_without_login(self.server)} is not a Kafka Connect REST API: it answered with a web page.")
+            raise RestError(
+                0,
+                f"{_without_login(self.server)} is not a Kafka Connect REST API: it responded with a web page.",
+            )
         return response
 
-    def _answer(self, method: str, path: str, body: object) -> httpx.Response:
-        """Ask the addresses in turn until one is there; the one that answered is asked first from then on."""
+    def _send(self, method: str, path: str, body: object) -> httpx.Response:
+        """Try the addresses in turn until one accepts the connection. Later requests start with that one."""
         for left in reversed(range(len(self._servers))):
             try:
                 return self._http.request(method, self.server + path, json=body)
-            except _REACHED_NOBODY as error:
+            except _NO_CONNECTION as error:
                 if not left:
                     raise self._unreachable(error) from error
                 self._servers.append(self._servers.pop(0))
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise self._unreachable(error) from error
-        raise RestError(0, "No REST API was named.")
+        raise RestError(0, "No REST API address is configured. Name one with --server.")
 
     def _unreachable(self, error: Exception) -> RestError:
         tried = " or ".join(_without_login(each) for each in self._servers)
@@ -207,7 +226,7 @@ def _verify(ca: str | None, certificate: tuple[str, str | None] | None) -> ssl.S
         if certificate is not None:
             context.load_cert_chain(*certificate)
     except OSError as error:
-        raise ConfigError(f"The certificates for the REST API cannot be used: {error}.") from error
+        raise ConfigError(f"Cannot use the certificates for the REST API: {error}. Check their paths and format.") from error
     return context
 
 
@@ -224,5 +243,5 @@ def _message(response: httpx.Response) -> str:
     try:
         return str(response.json()["message"])
     except (ValueError, KeyError, TypeError):
-        asked = f"{response.request.method} {_without_login(str(response.request.url))}"
-        return f"{asked} answered {response.status_code} {response.reason_phrase}"
+        request = f"{response.request.method} {_without_login(str(response.request.url))}"
+        return f"{request}: response {response.status_code} {response.reason_phrase}"

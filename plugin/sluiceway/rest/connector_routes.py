@@ -1,13 +1,16 @@
-"""The endpoints of connectors. Plain functions, so that FastAPI runs them in its thread pool: the stores block."""
+"""The endpoints below ``/connectors`` (Connect's ConnectorsResource).
+
+They are plain functions because the stores block: FastAPI runs such endpoints in its thread pool.
+"""
 # No ``from __future__ import annotations``: FastAPI reads the parameters' types when the module is loaded.
 
 import functools
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import Response
 
-from sluiceway.errors import NotFoundError
+from sluiceway.errors import BadRequestError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.validation import trimmed
 from sluiceway.rest import bodies
@@ -19,20 +22,22 @@ from sluiceway.storage.model import TaskId
 
 _CONFIG = {"connector.class": "FileStreamSource", "file": "/tmp/in.txt", "topic": "lines", "tasks.max": "1"}  # noqa: S108 (an example)
 
+_EDITS = {"offsets": [{"partition": {"filename": "/tmp/in.txt"}, "offset": {"position": 0}}]}  # noqa: S108 (an example)
+
 router = APIRouter(dependencies=[Depends(json_only), Depends(names_a_connector)])
 get = functools.partial(readable, router)
 
 
-@get("/connectors", summary="Names of all connectors; with expand=info and expand=status, these of each")
+@get("/connectors", summary="List connectors; expand=info and expand=status add these to each")
 def list_connectors(request: Request, herder: TheHerder, expand: Annotated[list[str] | None, Query()] = None) -> Response:
     names = guard_of(request).visible(herder.configs())
     if expand is None:
         return JsonResponse(names)
-    return JsonResponse({name: answer for name in names if (answer := _expanded(name, expand, herder)) is not None})
+    return JsonResponse({name: details for name in names if (details := _expanded(name, expand, herder)) is not None})
 
 
 def _expanded(name: str, expand: list[str], herder: Herder) -> dict[str, Any] | None:
-    """Return what was asked for of a connector, None if it was deleted meanwhile."""
+    """Return the requested details of a connector, or None if it has been deleted since the list was read."""
     try:
         info = {"info": bodies.info_json(herder.info(name))} if "info" in expand else {}
         status = {"status": bodies.connector_status_json(herder.status(name))} if "status" in expand else {}
@@ -43,7 +48,7 @@ def _expanded(name: str, expand: list[str], herder: Herder) -> dict[str, Any] | 
 
 @router.post(
     "/connectors",
-    summary="Make a connector",
+    summary="Create a connector",
     openapi_extra=json_body({"name": "a", "config": _CONFIG, "initial_state": "RUNNING"}),
 )
 def create_connector(request: Request, body: Body, herder: TheHerder) -> Response:
@@ -54,24 +59,24 @@ def create_connector(request: Request, body: Body, herder: TheHerder) -> Respons
     return JsonResponse(bodies.info_json(info), 201, {"Location": location(request, name)})
 
 
-@get("/connectors/{name:segment}", summary="A connector's config and tasks")
+@get("/connectors/{name:segment}", summary="Get a connector's config and tasks")
 def get_connector(name: str, herder: TheHerder) -> Response:
     return JsonResponse(bodies.info_json(herder.info(name)))
 
 
-@router.delete("/connectors/{name:segment}", summary="Delete a connector; its offsets stay")
+@router.delete("/connectors/{name:segment}", summary="Delete a connector; keep its offsets")
 def delete_connector(name: str, herder: TheHerder) -> Response:
     herder.delete(name)
     return Response(status_code=204)
 
 
-@get("/connectors/{name:segment}/config", summary="A connector's config")
+@get("/connectors/{name:segment}/config", summary="Get a connector's config")
 def get_config(name: str, herder: TheHerder) -> Response:
     return JsonResponse(herder.info(name).config)
 
 
 @router.put(
-    "/connectors/{name:segment}/config", summary="Make a connector, or replace its config", openapi_extra=json_body(_CONFIG)
+    "/connectors/{name:segment}/config", summary="Create a connector or replace its config", openapi_extra=json_body(_CONFIG)
 )
 def put_config(request: Request, name: str, body: Body, herder: TheHerder) -> Response:
     config = bodies.read_config(body)
@@ -83,7 +88,7 @@ def put_config(request: Request, name: str, body: Body, herder: TheHerder) -> Re
 
 @router.patch(
     "/connectors/{name:segment}/config",
-    summary="Change some keys of a config; null removes one (KIP-477)",
+    summary="Set keys of a config; null removes a key (KIP-477)",
     openapi_extra=json_body({"tasks.max": "2", "file": None}),
 )
 def patch_config(request: Request, name: str, body: Body, herder: TheHerder) -> Response:
@@ -92,17 +97,17 @@ def patch_config(request: Request, name: str, body: Body, herder: TheHerder) -> 
     return JsonResponse(bodies.info_json(herder.patch_config(name, patch)))
 
 
-@get("/connectors/{name:segment}/status", summary="How a connector and its tasks fare")
+@get("/connectors/{name:segment}/status", summary="Get the status of a connector and its tasks")
 def get_status(name: str, herder: TheHerder) -> Response:
     return JsonResponse(bodies.connector_status_json(herder.status(name)))
 
 
-@get("/connectors/{name:segment}/tasks", summary="A connector's tasks with their configs")
+@get("/connectors/{name:segment}/tasks", summary="Get a connector's tasks and their configs")
 def get_tasks(name: str, herder: TheHerder) -> Response:
     return JsonResponse([bodies.task_info_json(task) for task in herder.task_infos(name)])
 
 
-@get("/connectors/{name:segment}/tasks/{task}/status", summary="How one task fares")
+@get("/connectors/{name:segment}/tasks/{task}/status", summary="Get the status of a task")
 def get_task_status(name: str, task: str, herder: TheHerder) -> Response:
     number = task_number(task)
     return JsonResponse({"id": number, **bodies.status_json(herder.task_status(TaskId(name, number)))})
@@ -120,7 +125,75 @@ def resume(name: str, herder: TheHerder) -> Response:
     return Response(status_code=202)
 
 
-@router.put("/connectors/{name:segment}/stop", summary="Stop a connector: it has no tasks until it is resumed", status_code=204)
+@router.put("/connectors/{name:segment}/stop", summary="Stop a connector; it has no tasks until it is resumed", status_code=204)
 def stop(name: str, herder: TheHerder) -> Response:
     herder.stop(name)
     return Response(status_code=204)
+
+
+@router.post("/connectors/{name:segment}/restart", summary="Restart a connector; includeTasks also restarts its tasks (KIP-745)")
+def restart(
+    name: str,
+    herder: TheHerder,
+    include_tasks: Annotated[str, Query(alias="includeTasks")] = "",
+    only_failed: Annotated[str, Query(alias="onlyFailed")] = "",
+) -> Response:
+    chosen = {"include_tasks": _is_true(include_tasks), "only_failed": _is_true(only_failed)}
+    status = herder.restart(name, **chosen)
+    # A restart without parameters predates KIP-745 and has no response body.
+    return JsonResponse(bodies.connector_status_json(status), 202) if any(chosen.values()) else Response(status_code=204)
+
+
+@router.post("/connectors/{name:segment}/tasks/{task}/restart", summary="Restart a task")
+def restart_task(name: str, task: str, herder: TheHerder) -> Response:
+    herder.restart_task(TaskId(name, task_number(task)))
+    return Response(status_code=204)
+
+
+def _is_true(text: str) -> bool:
+    """Parse a flag as Java does: any text other than "true" is false."""
+    return text.lower() == "true"
+
+
+@get("/connectors/{name:segment}/topics", summary="Get the topics that a connector uses (KIP-558)")
+def get_topics(name: str, herder: TheHerder) -> Response:
+    _refuse_untracked(herder)
+    return JsonResponse({name: {"topics": herder.topics(name)}})
+
+
+@router.put("/connectors/{name:segment}/topics/reset", summary="Reset the topics that a connector uses", status_code=202)
+def reset_topics(name: str, herder: TheHerder) -> Response:
+    _refuse_untracked(herder)
+    if not herder.topic_tracking.resettable:
+        raise HTTPException(403, "Topic tracking reset is disabled.")
+    herder.reset_topics(name)
+    return Response(status_code=202)
+
+
+@get("/connectors/{name:segment}/offsets", summary="Get a connector's offsets (KIP-875)")
+def get_offsets(name: str, herder: TheHerder) -> Response:
+    return JsonResponse(bodies.offsets_json(herder.offsets(name)))
+
+
+@router.patch(
+    "/connectors/{name:segment}/offsets", summary="Alter the offsets of a stopped connector", openapi_extra=json_body(_EDITS)
+)
+def alter_offsets(name: str, body: Body, herder: TheHerder) -> Response:
+    return JsonResponse({"message": herder.alter_offsets(name, bodies.read_offsets(body))})
+
+
+@router.delete("/connectors/{name:segment}/offsets", summary="Reset the offsets of a stopped connector", status_code=200)
+def reset_offsets(name: str, herder: TheHerder) -> Response:
+    return JsonResponse({"message": herder.reset_offsets(name)})
+
+
+@router.put("/connectors/{name:segment}/fence", include_in_schema=False)
+@router.post("/connectors/{name:segment}/tasks", include_in_schema=False)
+def refuse_internal(name: str) -> Response:
+    """Reject the signed requests that Connect's workers send each other; Sluiceway has no such workers."""
+    raise BadRequestError("Internal request missing required signature")
+
+
+def _refuse_untracked(herder: Herder) -> None:
+    if not herder.topic_tracking.enabled:
+        raise HTTPException(403, "Topic tracking is disabled.")

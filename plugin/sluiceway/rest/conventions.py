@@ -1,4 +1,4 @@
-"""What holds for every request: paths, names in paths, and content types."""
+"""Rules for every request: paths, connector names in paths, and content types."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MALFORMED = re.compile(rb"%(?![0-9a-f]{2})", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 _JSON = {"application/json", "application/*", "*/*"}
 _UNQUOTED = ";=:@!$&+,*()~'"  # in a Location header, by Connect
-# Stands for a slash within a name while the path is routed. A noncharacter: no valid path of text holds one.
+# Replaces a slash within a name during routing. A Unicode noncharacter, so no valid path contains it.
 _SLASH = "\ufdd0"
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Response])
 
 
 class _Segment(Convertor[str]):
-    """A path parameter of one segment, of which a slash may be part if it was sent as %2F."""
+    """A path parameter of one segment, which may contain a slash that was sent as %2F."""
 
     regex = "[^/]+"
 
@@ -43,10 +43,10 @@ register_url_convertor("segment", _Segment())
 
 
 class PathRules:
-    """ASGI middleware: refuses paths that are none, as Connect's server does, and takes a path with a slash at its end.
+    """ASGI middleware that rejects malformed paths, as Connect's server does, and strips a trailing slash.
 
-    Connect's server refuses every path with an encoded slash, backslash or percent sign, so that a connector of such a name
-    cannot be reached. Here it can; the request is marked, and refused later unless it names a connector that exists.
+    Connect's server rejects every path with an encoded slash, backslash or percent sign, so it cannot reach a connector with such
+    a name. This middleware marks the request instead; it is rejected later unless it names an existing connector.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -78,12 +78,12 @@ def _refusal(raw_path: bytes) -> str | None:
     if b"//" in raw_path:
         return "Ambiguous URI path: it contains an empty segment (//)."
     if _MALFORMED.search(raw_path) or _CONTROL.search(text) or _SLASH in text:
-        return "Bad URI path: it contains a control character, or a % without two hexadecimal digits after it."
+        return "Bad URI path: it contains a control character or a % that two hexadecimal digits do not follow."
     return None
 
 
 async def json_only(request: Request) -> None:
-    """Route dependency: refuse what is not JSON, in either direction."""
+    """Route dependency: reject a request whose body is not JSON or whose client does not accept JSON."""
     sent = request.headers.get("content-type")
     if sent is None:
         refused = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
@@ -91,11 +91,11 @@ async def json_only(request: Request) -> None:
         refused = _media_type(sent) not in _JSON
     if refused:
         raise HTTPException(415)
-    await json_wanted(request)
+    await accepts_json(request)
 
 
-async def json_wanted(request: Request) -> None:
-    """Route dependency: refuse a client that takes no JSON."""
+async def accepts_json(request: Request) -> None:
+    """Route dependency: reject a request whose client does not accept JSON."""
     accepted = request.headers.get("accept")
     if accepted and not any(_media_type(each) in _JSON for each in accepted.split(",")):
         raise HTTPException(406)
@@ -106,13 +106,13 @@ def _media_type(header: str) -> str:
 
 
 def location(request: Request, name: str) -> str:
-    """Return a connector's URL, for the Location header; below the prefix where the app is mounted."""
+    """Return a connector's URL for the Location header, including the prefix of a mounted app."""
     root = f"{request.url.scheme}://{request.url.netloc}{request.scope.get('root_path', '').rstrip('/')}"
     return f"{root}/connectors/{quote(name, safe=_UNQUOTED)}"
 
 
 def readable(router: APIRouter, path: str, **described: Any) -> Callable[[Endpoint], Endpoint]:
-    """Register an endpoint for GET, and for HEAD, which stays out of the API's description."""
+    """Register an endpoint for GET and HEAD. HEAD is not in the OpenAPI description."""
 
     def register(endpoint: Endpoint) -> Endpoint:
         router.head(path, include_in_schema=False)(endpoint)

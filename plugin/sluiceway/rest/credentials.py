@@ -1,7 +1,8 @@
-"""Whose requests the REST API's own process takes: users with passwords, and bearer tokens, each from a file.
+"""Checks the credentials of requests to the standalone REST server: passwords and bearer tokens from files.
 
-The passwords' file is that of Kafka Connect's ``BasicAuthSecurityRestExtension``, found as there: ``rest.extension.classes``
-names the extension and a JAAS file the properties file, which has a line ``user=password`` for each user.
+The password file is that of Kafka Connect's ``BasicAuthSecurityRestExtension`` and is found the same way:
+``rest.extension.classes`` names the extension, a JAAS file names the properties file, which has a line ``user=password`` for each
+user.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _SECTION = "KafkaConnect"
 
 
 class CredentialsFile:
-    """Names and secrets in a .properties file, read again whenever it changed: secrets are rotated while the server runs."""
+    """Names and secrets in a .properties file. A changed file is read again, so secrets can be rotated without a restart."""
 
     def __init__(self, key: str, path: Path) -> None:
         self._key = key
@@ -39,7 +40,7 @@ class CredentialsFile:
         self.secrets()
 
     def secrets(self) -> Mapping[str, bytes]:
-        """Return secret by name. Raises ConfigError, which holds none of them, if the file cannot be read."""
+        """Return the secrets by name. Raises ConfigError, without any secret, if the file cannot be read."""
         try:
             found = self._path.stat()
             version = (found.st_mtime_ns, found.st_size)
@@ -47,12 +48,12 @@ class CredentialsFile:
                 self._known = {name: secret.encode() for name, secret in read_properties(self._path).items()}
                 self._version = version
         except OSError as error:
-            raise ConfigError(self._key, self._path, f"Cannot read the credentials: {error.strerror}") from error
+            raise ConfigError(self._key, self._path, f"Cannot read the credentials file: {error.strerror}") from error
         return self._known
 
 
 class Authenticator:
-    """Decides by a request's ``Authorization`` header. Without any file it lets everything pass, as Kafka Connect does."""
+    """Checks a request's ``Authorization`` header. Without a credentials file it admits every request, as Kafka Connect does."""
 
     def __init__(self, users: CredentialsFile | None = None, tokens: CredentialsFile | None = None) -> None:
         self._users = users
@@ -60,7 +61,7 @@ class Authenticator:
 
     @classmethod
     def of(cls, raw: Mapping[str, str], environment: Mapping[str, str]) -> Authenticator:
-        """Read the worker's keys and the files they name; raises ConfigError. ``environment`` is for ``KAFKA_OPTS``."""
+        """Read the worker's keys and their files. ``environment`` provides ``KAFKA_OPTS``. Raises ConfigError."""
         users = raw.get(BASIC_FILE) or _file_of_extension(raw, environment)
         tokens = raw.get(TOKEN_FILE)
         return cls(
@@ -70,12 +71,12 @@ class Authenticator:
 
     @property
     def challenges(self) -> list[str]:
-        """What to answer a request without credentials; empty if none are asked for."""
-        asked = {'Basic realm="Connect"': self._users, 'Bearer realm="Connect"': self._tokens}
-        return [challenge for challenge, file in asked.items() if file is not None]
+        """The ``WWW-Authenticate`` headers of a 401 response; empty if no credentials are required."""
+        schemes = {'Basic realm="Connect"': self._users, 'Bearer realm="Connect"': self._tokens}
+        return [challenge for challenge, file in schemes.items() if file is not None]
 
     def admits(self, authorization: str | None) -> bool:
-        """Whether a request with this header may pass. Blocks a moment where a file has changed."""
+        """Return whether a request with this header is authenticated. Blocks briefly to read a changed file."""
         if not self.challenges:
             return True
         scheme, _, given = (authorization or "").partition(" ")
@@ -83,7 +84,7 @@ class Authenticator:
             return _has_password(self._users.secrets(), given.strip())
         if scheme.lower() == "bearer" and self._tokens is not None:
             token = given.strip().encode()
-            # Compared with all, so that the time taken tells nothing.
+            # Compare with every token, so that the response time reveals nothing.
             return sum(hmac.compare_digest(token, known) for known in self._tokens.secrets().values() if known) > 0
         return False
 
@@ -101,7 +102,7 @@ def _file_of_extension(raw: Mapping[str, str], environment: Mapping[str, str]) -
     names = parse_list(raw.get(EXTENSIONS))
     others = [name for name in names if name.rpartition(".")[2] != _EXTENSION]
     if others:
-        raise ConfigError(EXTENSIONS, others[0], f"Java extensions cannot be loaded; the one that is known is {_EXTENSION}")
+        raise ConfigError(EXTENSIONS, others[0], f"Java extensions cannot be loaded. The only supported one is {_EXTENSION}")
     if not names:
         return None
     jaas = raw.get(JAAS) or _java_property(environment.get("KAFKA_OPTS", ""), JAAS)
@@ -109,22 +110,22 @@ def _file_of_extension(raw: Mapping[str, str], environment: Mapping[str, str]) -
         raise ConfigError(
             EXTENSIONS,
             names[0],
-            f"It needs the users' file: name it in {BASIC_FILE}, or give {JAAS} here or in KAFKA_OPTS as for Kafka Connect",
+            f"The users' file is missing. Set {BASIC_FILE}, or {JAAS} here or in KAFKA_OPTS as for Kafka Connect",
         )
     return jaas_users_file(Path(jaas))
 
 
 def jaas_users_file(path: Path) -> str:
-    """Return the ``file`` option of the section ``KafkaConnect`` in a JAAS file; raises ConfigError."""
+    """Return the ``file`` option of the section ``KafkaConnect`` in a JAAS file. Raises ConfigError."""
     try:
         text = re.sub(r"//[^\n]*|/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     except OSError as error:
-        raise ConfigError(JAAS, path, f"Cannot read it: {error.strerror}") from error
+        raise ConfigError(JAAS, path, f"Cannot read the file: {error.strerror}") from error
     section = re.search(rf"\b{_SECTION}\s*\{{(.*?)\}}", text, re.DOTALL)
     module = re.search(rf"[\w.]*{_LOGIN_MODULE}\s+\w+\s*([^;]*);", section.group(1)) if section else None
     options = re.search(r'\bfile\s*=\s*("(?:[^"\\]|\\.)*"|[^\s;]+)', module.group(1)) if module else None
     if options is None:
-        raise ConfigError(JAAS, path, f"It needs a section {_SECTION} with the {_LOGIN_MODULE} and its option file")
+        raise ConfigError(JAAS, path, f"The file has no section {_SECTION} with a {_LOGIN_MODULE} and its option file")
     found = options.group(1)
     return re.sub(r"\\(.)", r"\1", found[1:-1]) if found.startswith('"') else found
 

@@ -1,4 +1,4 @@
-"""Which HTTP answer an error becomes: the one place that knows."""
+"""Maps errors to HTTP responses (Connect's ConnectExceptionMapper)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from sluiceway.rest.bodies import JsonResponse
 log = logging.getLogger(__name__)
 
 AMBIGUOUS_SCOPE = "sluiceway.ambiguous"
-"""The key in a request's scope that marks a path which Kafka Connect's server would refuse unseen."""
+"""Key in a request's ASGI scope that marks a path which Kafka Connect's server would reject without routing it."""
 
 AMBIGUOUS = "Ambiguous URI path: it contains an encoded slash, backslash or percent sign, and names no connector."
 
-# The first class that fits counts.
+# The first matching class applies.
 _CODES: tuple[tuple[type[Exception], int], ...] = (
     (NotFoundError, 404),
     (AlreadyExistsError, 409),
@@ -40,24 +40,24 @@ _CODES: tuple[tuple[type[Exception], int], ...] = (
 
 
 def status_code(error: Exception) -> int:
-    """Return the HTTP status for an error of ours; 500 for any other."""
+    """Return the HTTP status for an error; 500 for errors outside the table."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), 500)
 
 
 def error_response(code: int, message: str, headers: dict[str, str] | None = None) -> JsonResponse:
-    """Return Connect's error body."""
+    """Return a response with Connect's error body."""
     return JsonResponse({"error_code": code, "message": message}, status_code=code, headers=headers)
 
 
 def install(app: FastAPI) -> None:
-    """Make the app answer every error in Connect's form."""
-    app.add_exception_handler(ConnectError, _on_own_error)
+    """Register handlers that turn every error into Connect's error body."""
+    app.add_exception_handler(ConnectError, _on_connect_error)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(RequestValidationError, _on_unreadable_request)
-    app.add_exception_handler(Exception, _on_other_error)
+    app.add_exception_handler(Exception, _on_unexpected_error)
 
 
-async def _on_own_error(request: Request, error: Exception) -> Response:
+async def _on_connect_error(request: Request, error: Exception) -> Response:
     code = status_code(error)
     if code >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("%s %s failed: %s", request.method, request.url.path, error)
@@ -74,23 +74,23 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
     message = f"HTTP {error.status_code} {phrase}" if error.detail == phrase else str(error.detail)
     headers = dict(error.headers or {})
     if error.status_code == http.HTTPStatus.METHOD_NOT_ALLOWED:
-        headers["Allow"] = ",".join(_methods(request))  # Starlette names those of one route only
+        headers["Allow"] = ",".join(_methods(request))  # Starlette lists the methods of one route only
     return error_response(error.status_code, message, headers)
 
 
 async def _on_unreadable_request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 (registered for it)
     where = "; ".join(f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}" for each in error.errors())
-    return error_response(400, f"The request cannot be read: {where}.")
+    return error_response(400, f"The request is invalid: {where}.")
 
 
-async def _on_other_error(_request: Request, error: Exception) -> Response:
-    """Answer a defect of ours; the server logs its trace. Its text might quote a secret and stays out of the answer."""
-    return error_response(500, f"Internal error ({type(error).__name__}); the REST server's log has the details.")
+async def _on_unexpected_error(_request: Request, error: Exception) -> Response:
+    """Respond to a defect. The message leaves out the error's text, which might quote a secret; the server logs the trace."""
+    return error_response(500, f"Internal error ({type(error).__name__}); see the log of the REST server.")
 
 
 def _methods(request: Request) -> list[str]:
-    """Return the methods that a path has."""
+    """Return the HTTP methods that a path supports."""
     methods = {"OPTIONS"}
     for route in request.app.routes:
         if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:

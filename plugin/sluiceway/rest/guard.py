@@ -1,4 +1,4 @@
-"""What a request may see and do beyond its own path, where whoever mounts the app knows about permissions. Pure."""
+"""Permissions beyond a request's path, for an app mounted in a server that has users. No I/O."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from starlette.requests import Request
 
 
 class Guard(Protocol):
-    """Set as ``request.state.guard`` by a dependency of the app; without one everything is allowed."""
+    """The permissions of a request. A dependency of the app sets ``request.state.guard``; without one, all is allowed."""
 
     def visible(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
-        """Return the names of those connectors that the user may see, in the order given."""
+        """Return the names of the connectors that the user may see, in the given order."""
 
     def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
-        """Raise HTTPException (403) if the user may not give a connector this config."""
+        """Raise HTTPException (403) if the user may not set this config for the connector."""
 
 
-class Everything:
+class AllowAll:
     """The guard of an app without permissions."""
 
     def visible(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
         return list(configs)
 
     def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
-        """Anything may be configured."""
+        """Allow every config."""
 
 
-_EVERYTHING = Everything()
+_ALLOW_ALL = AllowAll()
 
 
 def guard_of(request: Request) -> Guard:
-    """Return the request's guard."""
-    guard: Guard = getattr(request.state, "guard", _EVERYTHING)
+    """Return the guard of a request."""
+    guard: Guard = getattr(request.state, "guard", _ALLOW_ALL)
     return guard

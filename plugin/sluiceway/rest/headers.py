@@ -1,4 +1,4 @@
-"""ASGI middleware around the whole app: extra headers of answers, and what browsers ask before they let scripts call."""
+"""ASGI middleware for the whole app: configured response headers, and CORS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PREFLIGHT_SECONDS = "60"
 
 
 class ExtraHeaders:
-    """Adds the headers of ``response.http.headers.config`` to every answer."""
+    """Adds the headers of ``response.http.headers.config`` to every response."""
 
     def __init__(self, app: ASGIApp, rules: tuple[HeaderRule, ...]) -> None:
         self._app = app
@@ -36,9 +36,9 @@ class ExtraHeaders:
 
 
 class Cors:
-    """Lets scripts of the allowed origins read answers, and answers the question that a browser asks first.
+    """Allows scripts of configured origins to call the API, and responds to preflight requests.
 
-    That question comes without credentials, so this stands outside of authentication.
+    A preflight request carries no credentials, so this middleware is outside authentication.
     """
 
     def __init__(self, app: ASGIApp, rules: CorsRules) -> None:

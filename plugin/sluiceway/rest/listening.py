@@ -1,4 +1,4 @@
-"""Listeners of one protocol, served by one event loop on a thread of its own."""
+"""Serves the listeners of one protocol with an event loop on a dedicated thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STOP_SECONDS = 5
 
 
 class ListenerGroup:
-    """``context`` is for https. ``bind`` first, then ``start``; ``stop`` may be called at any time."""
+    """The listeners of one protocol. Call ``bind``, then ``start``; ``stop`` is allowed at any time. ``context`` is for https."""
 
     def __init__(self, listeners: Sequence[Listener], app: FastAPI, context: ssl.SSLContext | None = None) -> None:
         self._listeners = listeners
@@ -27,7 +27,7 @@ class ListenerGroup:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http="h11",  # httptools knows a list of methods, and answers others itself, in a form of its own
+                http="h11",  # httptools rejects unknown methods itself, without Connect's error body
                 lifespan="off",
                 log_config=None,
                 access_log=False,
@@ -40,16 +40,16 @@ class ListenerGroup:
 
     @property
     def urls(self) -> list[str]:
-        """Where it answers, once bound."""
+        """The URLs of the listeners; empty before ``bind``."""
         return [_url(self.scheme, each) for each in self._sockets]
 
     def bind(self) -> None:
-        """Take the addresses; raises MissingToolError for one that cannot be had."""
+        """Bind the addresses. Raises MissingToolError for one that cannot be bound."""
         for listener in self._listeners:
             self._sockets.append(_bind(listener))
 
     def start(self) -> None:
-        """Return once requests are answered; raises ConnectError if that does not come about."""
+        """Start serving and return once requests are served. Raises ConnectError after 30 s."""
         self._thread.start()
         waited = threading.Event()
         for _ in range(int(_START_SECONDS / 0.02)):
@@ -57,13 +57,13 @@ class ListenerGroup:
                 break
             waited.wait(0.02)
         if not self._server.started:
-            raise ConnectError(f"The REST server did not start on {', '.join(self.urls)}; see the log.")
+            raise ConnectError(f"The REST server did not start on {', '.join(self.urls)}; see its log.")
 
     def ask_to_stop(self) -> None:
         self._server.should_exit = True
 
     def stop(self) -> None:
-        """Let running requests finish, for 5 s at most, and close the sockets."""
+        """Wait up to 5 s for running requests, then close the sockets."""
         self.ask_to_stop()
         if self._thread.is_alive():
             self._thread.join(_STOP_SECONDS + 5)
@@ -85,7 +85,7 @@ def _bind(listener: Listener) -> socket.socket:
         bound.close()
         raise MissingToolError(
             f"Cannot listen on {listener.host or '*'}:{listener.port}: {error.strerror or error}. "
-            "Stop what uses the port, or set another in 'listeners'."
+            "Stop the process that uses the port, or set another port in 'listeners'."
         ) from error
     return bound
 

@@ -1,4 +1,4 @@
-"""The endpoints below ``/admin``: log levels."""
+"""The endpoints below ``/admin/loggers`` (Connect's LoggingResource)."""
 # No ``from __future__ import annotations``: FastAPI reads the parameters' types when the module is loaded.
 
 import functools
@@ -18,19 +18,19 @@ router = APIRouter(dependencies=[Depends(json_only)])
 get = functools.partial(readable, router)
 
 
-@get("/admin/loggers", summary="Log levels of this process")
+@get("/admin/loggers", summary="List the log levels of this process")
 def list_loggers(loggers: TheLoggers) -> Response:
     return JsonResponse({name: bodies.logger_json(level) for name, level in loggers.all().items()})
 
 
-@get("/admin/loggers/{logger:segment}", summary="One logger's level")
+@get("/admin/loggers/{logger:segment}", summary="Get the level of a logger")
 def get_logger(logger: str, loggers: TheLoggers) -> Response:
     return JsonResponse(bodies.logger_json(loggers.get(logger)))
 
 
 @router.put(
     "/admin/loggers/{logger:segment}",
-    summary="Set a logger's level in this process, or with scope=cluster in all; connector.NAME is the driver of a connector",
+    summary="Set a logger's level in this process, or in all with scope=cluster; connector.NAME is a connector's driver",
     openapi_extra=json_body({"level": "DEBUG"}),
 )
 def set_level(logger: str, body: Body, loggers: TheLoggers, herder: TheHerder, scope: str = "worker") -> Response:
@@ -39,5 +39,5 @@ def set_level(logger: str, body: Body, loggers: TheLoggers, herder: TheHerder, s
         herder.set_cluster_log_level(logger, level)
         return Response(status_code=204)
     if scope.lower() != "worker":
-        log.warning("Unknown scope %.100r of a log level, which is one of worker and cluster; taken for worker", scope)
+        log.warning("Unknown scope %.100r for a log level; using worker. Valid values are worker and cluster", scope)
     return JsonResponse(loggers.set(logger, level))

@@ -1,4 +1,4 @@
-"""The endpoints about plugins, and the check of a config that is not stored."""
+"""The endpoints below ``/connector-plugins`` (Connect's ConnectorPluginsResource)."""
 # No ``from __future__ import annotations``: FastAPI reads the parameters' types when the module is loaded.
 
 import functools
@@ -18,20 +18,18 @@ router = APIRouter(dependencies=[Depends(json_only)])
 get = functools.partial(readable, router)
 
 
-@get("/connector-plugins", summary="What is installed: connectors, or with connectorsOnly=false every plugin")
+@get("/connector-plugins", summary="List installed connectors; connectorsOnly=false lists all plugins")
 def list_plugins(connectorsOnly: str = "true") -> Response:  # noqa: N803 (the parameter's name in Connect's API)
     plugins = installed(connectors_only=connectorsOnly.lower() in ("true", ""))
     return JsonResponse([bodies.plugin_json(plugin) for plugin in plugins])
 
 
-@get("/connector-plugins/{plugin}/config", summary="A plugin's options")
+@get("/connector-plugins/{plugin}/config", summary="Get the config keys of a plugin")
 def get_plugin_config(plugin: str, version: str | None = None) -> Response:
     return JsonResponse([key.to_json() for key in plugin_config(plugin, version)])
 
 
-@router.put(
-    "/connector-plugins/{plugin}/config/validate", summary="What is wrong with a config", openapi_extra=json_body(_CONFIG)
-)
+@router.put("/connector-plugins/{plugin}/config/validate", summary="Validate a config", openapi_extra=json_body(_CONFIG))
 def validate(plugin: str, body: Body, herder: TheHerder) -> Response:
     config = bodies.read_config(body)
     refuse_other_connector(plugin, config)

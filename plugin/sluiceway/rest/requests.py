@@ -1,4 +1,4 @@
-"""What endpoints take from a request: its body, and the objects of the app that it is put to."""
+"""FastAPI dependencies of the endpoints: the request body, the herder and the loggers."""
 # No ``from __future__ import annotations``: FastAPI reads the parameters' types when the module is loaded.
 
 import re
@@ -34,18 +34,18 @@ TheLoggers = Annotated[Loggers, Depends(_loggers)]
 
 
 def names_a_connector(request: Request) -> None:
-    """Route dependency: a path that Connect's server would refuse passes only if it names a connector that exists."""
+    """Route dependency: reject a path that Connect's server would reject, unless it names an existing connector."""
     if request.scope.get(AMBIGUOUS_SCOPE) and request.path_params.get("name") not in _herder(request).connectors():
         raise BadRequestError(AMBIGUOUS)
 
 
 def task_number(text: str) -> int:
-    """Return the number of a task as a path has it; what is none is a path that does not exist."""
+    """Parse a task number in a path. Raises HTTPException (404) for anything else, as for an unknown path."""
     if not re.fullmatch(r"[+-]?[0-9]{1,10}", text) or abs(int(text)) > _MAX_TASK:
         raise HTTPException(404)
     return int(text)
 
 
 def json_body(example: object) -> dict[str, Any]:
-    """Return what the API's description says of a body: JSON, such as this."""
+    """Return the OpenAPI description of a JSON body, with an example."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": {}, "example": example}}}}

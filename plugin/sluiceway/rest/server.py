@@ -1,4 +1,4 @@
-"""Serves the REST API by itself, on the worker's ``listeners`` and ``admin.listeners``."""
+"""The standalone REST server on the worker's ``listeners`` and ``admin.listeners`` (Connect's RestServer)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sluiceway.herder.loggers import Loggers
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.rest.app import Resources, make_app
 from sluiceway.rest.authentication import Authentication
-from sluiceway.rest.cluster import ClusterId
+from sluiceway.rest.cluster_id import ClusterId
 from sluiceway.rest.credentials import Authenticator
 from sluiceway.rest.headers import Cors, ExtraHeaders
 from sluiceway.rest.listening import ListenerGroup
@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 
 
 class RestServer:
-    """The REST API on threads of its own; several may run in one process. ``start`` binds, ``stop`` lets requests finish.
+    """Serves the REST API on its own threads. Several servers may run in one process.
 
-    Raises ConfigError for keys and files that it cannot use.
+    Raises ConfigError for invalid keys and unreadable files.
     """
 
     def __init__(self, worker: WorkerConfig, herder_provider: Callable[[], Herder], loggers: Loggers | None = None) -> None:
@@ -40,24 +40,24 @@ class RestServer:
         self._loggers = loggers or Loggers()
         self._authenticator = Authenticator.of(worker.raw, os.environ)
         use_plugin_path(worker.raw)
-        apart = self._settings.admin_listeners
-        self._groups = self._grouped(self._settings.listeners, Resources.ALL if apart is None else Resources.CONNECTORS)
-        self._admin_groups = self._grouped(apart or (), Resources.ADMIN)
+        admin = self._settings.admin_listeners
+        self._groups = self._grouped(self._settings.listeners, Resources.ALL if admin is None else Resources.CONNECTORS)
+        self._admin_groups = self._grouped(admin or (), Resources.ADMIN)
 
     @property
     def addresses(self) -> list[str]:
-        """The URLs of ``listeners``, once started, in their order; one on port 0 shows the port it was given."""
+        """The URLs of ``listeners`` in their order, once started. A listener on port 0 shows its actual port."""
         return _in_order(self._settings.listeners, self._groups)
 
     @property
     def admin_addresses(self) -> list[str]:
-        """The URLs of ``admin.listeners``, where they are apart."""
+        """The URLs of ``admin.listeners``; empty if they are not set."""
         return _in_order(self._settings.admin_listeners or (), self._admin_groups)
 
     def start(self) -> None:
-        """Bind the listeners and return once requests are answered.
+        """Bind the listeners and return once requests are served.
 
-        Raises MissingToolError if an address cannot be bound; nothing stays bound then.
+        Raises MissingToolError if an address cannot be bound; then no listener stays bound.
         """
         groups = [*self._groups, *self._admin_groups]
         self._herder_provider().follow_log_levels(self._loggers)
@@ -69,12 +69,12 @@ class RestServer:
         except BaseException:
             self.stop()
             raise
-        log.info("REST API on %s", ", ".join(self.addresses + self.admin_addresses))
+        log.info("REST API is listening on %s", ", ".join(self.addresses + self.admin_addresses))
         if not self._authenticator.challenges:
-            log.info("The REST API asks for no credentials: whoever reaches it may run code here")
+            log.info("The REST API requires no credentials: anyone who can reach it can run code on this machine")
 
     def stop(self) -> None:
-        """Let running requests finish, for 5 s at most, and close the listeners. May be called when not started."""
+        """Wait up to 5 s for running requests, then close the listeners. Does nothing if not started."""
         groups = [*self._groups, *self._admin_groups]
         for group in groups:
             group.ask_to_stop()
@@ -82,7 +82,7 @@ class RestServer:
             group.stop()
 
     def _grouped(self, listeners: Sequence[Listener], resources: Resources) -> list[ListenerGroup]:
-        """Return one group for http and one for https: each has an event loop of its own, and may have a certificate."""
+        """Return a group of listeners for http and one for https. Each has its own event loop."""
         groups: list[ListenerGroup] = []
         for scheme in dict.fromkeys(listener.scheme for listener in listeners):
             prefix = ADMIN_PREFIX if resources is Resources.ADMIN else PREFIX
@@ -98,7 +98,7 @@ class RestServer:
             resources=resources,
             loggers=self._loggers,
         )
-        # The last one added is the outermost.
+        # The middleware added last is the outermost.
         app.add_middleware(Authentication, authenticator=self._authenticator)
         if self._settings.cors.origins:
             app.add_middleware(Cors, rules=self._settings.cors)
@@ -116,7 +116,7 @@ def serve(worker: WorkerConfig) -> None:
     """Serve the REST API over the worker's three topics until SIGTERM or SIGINT. Call from the main thread."""
     from sluiceway.storage.factory import open_stores
 
-    with _told_to_stop() as stopping, open_stores(worker) as stores:
+    with _stop_signals() as stopping, open_stores(worker) as stores:
         herder = Herder(worker, stores.config, stores.status, stores.offsets)
         server = RestServer(worker, lambda: herder)
         server.start()
@@ -128,8 +128,8 @@ def serve(worker: WorkerConfig) -> None:
 
 
 @contextlib.contextmanager
-def _told_to_stop() -> Iterator[threading.Event]:
-    """Yield an event that SIGTERM and SIGINT set, and put the signals' handlers back afterwards."""
+def _stop_signals() -> Iterator[threading.Event]:
+    """Yield an event that SIGTERM and SIGINT set. Restore the signal handlers afterwards."""
     event = threading.Event()
     before: Mapping[signal.Signals, object] = {
         number: signal.signal(number, lambda *_: event.set()) for number in (signal.SIGTERM, signal.SIGINT)

@@ -1,4 +1,4 @@
-"""The worker's keys that concern the REST server: where it listens, to whom it answers, and with which headers. Pure."""
+"""The worker's settings of the REST server: listeners, CORS and response headers. No I/O."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sluiceway.errors import ConfigError
 
 _SCHEMES = ("http", "https")
 _ACTIONS = ("set", "add", "setDate", "addDate")
-_CORS_DEFAULT = ("GET", "POST", "HEAD")  # what a browser may do without asking
+_CORS_DEFAULT = ("GET", "POST", "HEAD")  # methods that need no preflight request
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An address to listen on; ``host`` "" is every interface, port 0 any free one."""
+    """An address to listen on. An empty ``host`` means all interfaces; port 0 means any free port."""
 
     scheme: str
     host: str
@@ -26,7 +26,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class HeaderRule:
-    """A header that every answer gets; ``replaces`` one that is there. ``value`` None is the present date."""
+    """A header added to every response; ``replaces`` overwrites an existing one. A ``value`` of None is the current date."""
 
     name: str
     value: str | None
@@ -35,7 +35,7 @@ class HeaderRule:
 
 @dataclass(frozen=True, slots=True)
 class CorsRules:
-    """Which web pages' scripts may call the API, and by which methods; "*" among the origins is any."""
+    """Origins whose scripts may call the API, and the methods they may use. The origin "*" allows all."""
 
     origins: tuple[str, ...] = ()
     methods: tuple[str, ...] = _CORS_DEFAULT
@@ -43,7 +43,7 @@ class CorsRules:
 
 @dataclass(frozen=True, slots=True)
 class RestSettings:
-    """``admin_listeners`` None: ``/admin`` is served on ``listeners``; empty: nowhere."""
+    """Settings of the REST server. ``admin_listeners``: None serves ``/admin`` on ``listeners``; empty serves it nowhere."""
 
     listeners: tuple[Listener, ...]
     admin_listeners: tuple[Listener, ...] | None = None
@@ -52,11 +52,11 @@ class RestSettings:
 
     @classmethod
     def of(cls, worker: WorkerConfig) -> RestSettings:
-        """Read the worker's keys; raises ConfigError."""
+        """Read the worker's keys. Raises ConfigError."""
         raw = worker.raw
         listeners = _listeners("listeners", worker.text("listeners"))
         if not listeners:
-            raise ConfigError("listeners", "", "The REST API needs one at least, such as http://:8083")
+            raise ConfigError("listeners", "", "The REST API needs at least one listener, such as http://:8083")
         admin = raw.get("admin.listeners")
         return cls(
             listeners,
@@ -67,13 +67,13 @@ class RestSettings:
 
 
 def parse_listener(listener: str, key: str = "listeners") -> Listener:
-    """Return the parts of ``http://host:port``; raises ConfigError."""
+    """Parse ``http://host:port``. Raises ConfigError."""
     scheme, separator, address = listener.strip().partition("://")
     host, _, port = address.rpartition(":")
     if not separator or not port.isdecimal() or int(port) > 65535:
-        raise ConfigError(key, listener, "Expected http://host:port; leave out the host to listen everywhere")
+        raise ConfigError(key, listener, "Expected http://host:port. Leave out the host to listen on all interfaces")
     if scheme.lower() not in _SCHEMES:
-        raise ConfigError(key, listener, f"A listener's protocol is one of {', '.join(_SCHEMES)}")
+        raise ConfigError(key, listener, f"The protocol of a listener must be one of {', '.join(_SCHEMES)}")
     return Listener(scheme.lower(), host.strip("[]"), int(port))
 
 
@@ -86,7 +86,7 @@ def _list(raw: Mapping[str, str], key: str) -> tuple[str, ...]:
 
 
 def _header_rules(text: str) -> tuple[HeaderRule, ...]:
-    """Read ``add Cache-Control: no-cache, "set X-A: b, c"``: quotes keep a comma in a value."""
+    """Parse ``add Cache-Control: no-cache, "set X-A: b, c"``. Quotes allow a comma in a value."""
     rules = next(csv.reader([text], skipinitialspace=True), [])
     return tuple(_header_rule(rule.strip()) for rule in rules if rule.strip())
 
@@ -98,6 +98,6 @@ def _header_rule(rule: str) -> HeaderRule:
         raise ConfigError(
             "response.http.headers.config",
             rule,
-            f"Expected '<action> <name>:<value>', the action being one of {', '.join(_ACTIONS)}",
+            f"Expected '<action> <name>:<value>' with an action of {', '.join(_ACTIONS)}",
         )
     return HeaderRule(name.strip(), None if action.endswith("Date") else value.strip(), action.startswith("set"))

@@ -1,6 +1,6 @@
-"""The certificate and trust of https listeners, from Kafka's ``ssl.*`` keys.
+"""Creates the TLS context of https listeners from Kafka's ``ssl.*`` keys.
 
-Keys with ``listeners.https.`` before them, or ``admin.listeners.https.`` for admin listeners, are taken instead of all others.
+If keys with the prefix ``listeners.https.`` (``admin.listeners.https.`` for admin listeners) exist, only these are used.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _VERSIONS = {
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """A key with its certificates as PEM, and the password of the key where it is encrypted."""
+    """A private key and its certificates as PEM, and the password of an encrypted key."""
 
     pem: str = field(repr=False)
     password: str | None = field(default=None, repr=False)
 
 
 def server_context(raw: Mapping[str, str], prefix: str = PREFIX) -> ssl.SSLContext:
-    """Return what https listeners need. Reads the stores; raises ConfigError, which holds no password."""
+    """Return the TLS context of https listeners. Reads the key stores. Raises ConfigError, without any password."""
     prefixed = {key[len(prefix) :]: value for key, value in raw.items() if key.startswith(f"{prefix}ssl.")}
     keys = prefixed or {key: value for key, value in raw.items() if key.startswith("ssl.")}
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -49,7 +49,7 @@ def server_context(raw: Mapping[str, str], prefix: str = PREFIX) -> ssl.SSLConte
     if auth not in _CLIENT_AUTH:
         raise ConfigError("ssl.client.auth", auth, f"Expected one of {', '.join(_CLIENT_AUTH)}")
     if auth != "none" and not trusted:
-        raise ConfigError("ssl.client.auth", auth, "Certificates of clients need ssl.truststore.location to be checked against")
+        raise ConfigError("ssl.client.auth", auth, "Client certificates cannot be checked. Set ssl.truststore.location")
     context.verify_mode = _CLIENT_AUTH[auth]
     return context
 
@@ -59,7 +59,7 @@ def _restrict(context: ssl.SSLContext, keys: Mapping[str, str]) -> None:
     names = parse_list(keys.get("ssl.enabled.protocols"))
     versions = [_VERSIONS[name] for name in names if name in _VERSIONS]
     if names and not versions:
-        raise ConfigError("ssl.enabled.protocols", ",".join(names), f"Supported are {', '.join(_VERSIONS)}")
+        raise ConfigError("ssl.enabled.protocols", ",".join(names), f"None is supported. Supported are {', '.join(_VERSIONS)}")
     if versions:
         context.minimum_version, context.maximum_version = min(versions), max(versions)
 
@@ -71,7 +71,9 @@ def _key_store(keys: Mapping[str, str]) -> _Store:
     location = keys.get(KEYSTORE)
     if not location:
         raise ConfigError(
-            "listeners", "https", "It needs a certificate: set ssl.keystore.location, with ssl.keystore.type=PEM for a PEM file"
+            "listeners",
+            "https",
+            "The certificate is missing. Set ssl.keystore.location (ssl.keystore.type=PEM for a PEM file)",
         )
     content = read_store(location, KEYSTORE)
     key_password, password = keys.get("ssl.key.password"), keys.get("ssl.keystore.password")
@@ -94,16 +96,16 @@ def _trust_store(keys: Mapping[str, str]) -> str:
 
 
 def _load_key(context: ssl.SSLContext, store: _Store) -> None:
-    """Hand key and chain over through a file, which is all that Python's ssl module takes; it is gone at once."""
+    """Load key and chain through a temporary file, since Python's ssl module accepts files only."""
     descriptor, name = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(store.pem)
-        # An empty text keeps OpenSSL from asking at the terminal.
+        # An empty password keeps OpenSSL from prompting at the terminal.
         context.load_cert_chain(name, password=store.password or "")
     except (ssl.SSLError, ValueError) as error:
         raise ConfigError(
-            f"The key and certificate of ssl.keystore.* cannot be used, or ssl.key.password is wrong: {error}"
+            f"Cannot use the key and certificate of ssl.keystore.*: {error}. Check their format and ssl.key.password."
         ) from error
     finally:
         with suppress(OSError):
@@ -114,4 +116,4 @@ def _trust(context: ssl.SSLContext, certificates: str, where: str) -> None:
     try:
         context.load_verify_locations(cadata=certificates)
     except (ssl.SSLError, ValueError) as error:
-        raise ConfigError("ssl.truststore.location", where, "There are no certificates in it that can be used") from error
+        raise ConfigError("ssl.truststore.location", where, "The file has no usable certificate") from error

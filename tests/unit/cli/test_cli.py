@@ -18,7 +18,7 @@ from sluiceway.cli.main import main, parser
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.herder import Herder
-from sluiceway.rest import cluster
+from sluiceway.rest import cluster_id
 from sluiceway.rest.server import RestServer
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TaskId
@@ -39,7 +39,7 @@ class Api:
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Api]:
-    monkeypatch.setattr(cluster, "_ask", lambda _worker: "id")
+    monkeypatch.setattr(cluster_id, "_lookup", lambda _worker: "id")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     api = Api()
     api.server.start()
@@ -209,11 +209,11 @@ def test_the_broker_is_started_shown_and_stopped(
     assert main(["broker", "stop"]) == 0
     assert main(["broker", "stop"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        f"Kafka does not run; data: {tmp_path}/home/broker/data",
+        f"Kafka is not running; data: {tmp_path}/home/broker/data",
         "fetching",
-        f"Kafka runs on 127.0.0.1:9092; log: {tmp_path}/b/log",
-        f"Kafka runs on 127.0.0.1:4711, process 17; log: {tmp_path}/home/broker/log; data: {tmp_path}/home/broker/data",
-        "Kafka was stopped; its data is kept",
+        f"Kafka is running on 127.0.0.1:9092; log: {tmp_path}/b/log",
+        f"Kafka is running on 127.0.0.1:4711, process 17; log: {tmp_path}/home/broker/log; data: {tmp_path}/home/broker/data",
+        "Kafka is stopped; its data is kept",
         "Kafka was not running",
     ]
 

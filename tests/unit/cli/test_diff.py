@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluiceway.cli.diff import config_lines, steps, summary
+from sluiceway.cli.diff import changes, config_lines, summary
 from sluiceway.cli.secrets import is_secret, masked, shown
 from sluiceway.config.connector_files import ConnectorFile
 from sluiceway.errors import ConfigError
@@ -15,7 +15,7 @@ def file(name: str, where: str = "f.json", **config: str) -> ConnectorFile:
 
 
 def lines(files: list[ConnectorFile], configs: dict[str, dict[str, str]], *, prune: bool = False) -> list[str]:
-    return [line for step in steps(files, configs, prune=prune) for line in step.lines()]
+    return [line for change in changes(files, configs, prune=prune) for line in change.lines()]
 
 
 def test_new_changed_equal_and_pruned_connectors_are_told_apart() -> None:
@@ -33,30 +33,30 @@ def test_new_changed_equal_and_pruned_connectors_are_told_apart() -> None:
         "  - d: 4",
         "- gone",
     ]
-    assert summary(steps(files, there, prune=True)) == "1 to create, 1 to change, 1 to delete, 1 unchanged"
-    assert summary(steps(files, there, prune=False)) == "1 to create, 1 to change, 1 unchanged"
+    assert summary(changes(files, there, prune=True)) == "1 to create, 1 to change, 1 to delete, 1 unchanged"
+    assert summary(changes(files, there, prune=False)) == "1 to create, 1 to change, 1 unchanged"
 
 
 def test_secrets_are_not_in_a_diff_though_their_change_is() -> None:
     there = {"a": {"name": "a", "db.password": "hunter1"}}
     assert lines([file("a", db_password="hunter2")], there) == ["~ a", "  - db.password: [hidden]", "  + db.password: [hidden]"]
-    assert "hunter" not in repr(steps([file("a", db_password="hunter2")], there, prune=False))
+    assert "hunter" not in repr(changes([file("a", db_password="hunter2")], there, prune=False))
 
 
 def test_a_connector_in_two_places_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"a is in x\.json and again in y\.yaml"):
-        steps([file("a", "x.json"), file("a", "y.yaml")], {}, prune=False)
+    with pytest.raises(ConfigError, match=r"a is in x\.json and in y\.yaml"):
+        changes([file("a", "x.json"), file("a", "y.yaml")], {}, prune=False)
 
 
 def test_a_masked_secret_is_never_applied() -> None:
     with pytest.raises(ConfigError, match=r"f\.json: db\.password is \[hidden\]"):
-        steps([file("a", db_password="[hidden]")], {}, prune=False)
+        changes([file("a", db_password="[hidden]")], {}, prune=False)
 
 
 def test_pruning_without_any_connector_would_delete_all_and_is_refused() -> None:
-    with pytest.raises(ConfigError, match="every connector would be deleted"):
-        steps([], {"a": {}}, prune=True)
-    assert steps([], {"a": {}}, prune=False) == []
+    with pytest.raises(ConfigError, match="would delete every connector"):
+        changes([], {"a": {}}, prune=True)
+    assert changes([], {"a": {}}, prune=False) == []
 
 
 def test_a_patch_that_changes_nothing_has_no_lines() -> None:

@@ -44,8 +44,8 @@ def test_a_key_that_nobody_reads_is_a_warning_with_what_was_probably_meant() -> 
     config = {"topcis": "t", "zzz": "1", "spark.executor.cores": "2", "transforms.a.b": "c", "producer.override.x": "1"}
     found = findings("c", config, {"configs": [key("topics")]})
     assert [(each.key, each.text) for each in found.warnings] == [
-        ("topcis", "no such key is known; did you mean topics?"),
-        ("zzz", "no such key is known, so it has no effect"),
+        ("topcis", "unknown key; did you mean topics?"),
+        ("zzz", "unknown key: it has no effect"),
     ]
     assert found.errors == []
     assert found.to_json()["warnings"][0] == {"key": "topcis", "value": "t", "message": found.warnings[0].text}

@@ -47,7 +47,7 @@ def test_a_connectors_log_is_that_of_its_tasks_newest_attempt(home: Path, capsys
 
 def test_a_name_without_a_log_is_told_what_there_is(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["logs", "nope", "--home", str(home)]) == 1
-    assert "processes with a log are: kafka, rest" in capsys.readouterr().err
+    assert "Processes with a log: kafka, rest" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""docs/provider.md against the code."""
+"""The reference pages about Airflow against the code."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from pathlib import Path
 
 import sluiceway.dags
 from sluiceway.cli.airflow_commands import get_cli_commands
+from sluiceway.provider.dag_bundle import dag_keys
 from sluiceway.provider.hooks.connection_type import CONN_TYPE
 from sluiceway.provider.provider_info import get_provider_info
 from sluiceway.provider.settings import OPTIONS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "provider.md").read_text()
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
+PAGE = (REFERENCE / "airflow-provider.md").read_text(encoding="utf-8")
+KEYS = (REFERENCE / "airflow-keys.md").read_text(encoding="utf-8")
 
 
 def test_every_option_stands_there_with_its_default() -> None:
@@ -36,3 +39,10 @@ def test_every_example_dag_stands_there_and_in_the_packages_docstring() -> None:
     examples = {path.stem for path in Path(sluiceway.dags.__path__[0]).glob("example_*.py")}
     assert examples == set(re.findall(r"^\| `(example_\w+)`", PAGE, re.MULTILINE))
     assert examples == set(re.findall(r"^``(example_\w+)``", sluiceway.dags.__doc__ or "", re.MULTILINE))
+
+
+def test_every_key_of_a_connectors_dag_has_a_row() -> None:
+    values = [str(value) for name, value in vars(dag_keys).items() if name.isupper()]
+    keys = {value for value in values if value.startswith(("airflow.", "sluiceway."))} | set(dag_keys.CALLBACKS)
+    cells = [line.split(" | ")[0] for line in KEYS.splitlines() if line.startswith("| `")]
+    assert keys <= {key for each in cells for key in re.findall(r"`([\w.]+)`", each)}

@@ -206,7 +206,7 @@ def test_nothing_is_made_or_deleted_by_an_ambiguous_path_that_names_nothing(http
 def test_what_is_wrong_with_json_is_told_by_its_place_and_never_quoted(http: TestClient) -> None:
     body = b'{"name": "a",\n "config": {"password": "hunter2"'
     answer = http.post("/connectors", content=body, headers={"content-type": "application/json"})
-    assert message(answer) == "The request's body is not JSON: Expecting ',' delimiter at line 2, column 34."
+    assert message(answer) == "The request body is not valid JSON: Expecting ',' delimiter at line 2, column 34."
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from sluiceway.provider.settings import Settings, read_settings
 from sluiceway.provider.ui import routes as ui_routes
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.rest.app import make_app
-from sluiceway.rest.cluster import ClusterId
+from sluiceway.rest.cluster_id import ClusterId
 from sluiceway.storage.factory import Stores, open_stores
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,60 @@
+"""MkDocs hooks: add the pages at the repository's root to the site, and check that the site loads nothing from other hosts."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOT_PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+
+_LINK = re.compile(r"(\]\()([^)\s#:]+)(#[^)\s]*)?(\))")
+_TAG = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*>")
+_EXTERNAL = re.compile(r"""\b(?:src|href)=["']?((?:https?:)?//[^"'\s>]+)""")
+_EXTERNAL_STYLE = re.compile(r"""(?:@import\s+|url\()["']?((?:https?:)?//[^"')\s]+)""")
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add the root pages. They link to docs/..., which is the site's root."""
+    for name in ROOT_PAGES:
+        text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Rewrite links that leave docs/: to the root pages' place in the site, or to plain text for other files of the checkout."""
+    folder = posixpath.dirname(page.file.src_uri)
+
+    def rewritten(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join("docs", folder, link[2]))
+        if target in ROOT_PAGES:
+            return f"{link[1]}{posixpath.relpath(target, folder or '.')}{link[3] or ''}{link[4]}"
+        return link[0]
+
+    return _LINK.sub(rewritten, markdown)
+
+
+def on_post_build(*, config: MkDocsConfig) -> None:
+    """Fail the build if a page or style sheet loads something from another host, or if the search index is missing."""
+    site = Path(config.site_dir)
+    found = [f"{path.relative_to(site)}: {url}" for path in sorted(site.rglob("*")) for url in _external(path)]
+    if found:
+        raise PluginError("The site must work offline, but it loads from other hosts: " + "; ".join(found))
+    if not (site / "search/search_index.json").is_file():
+        raise PluginError("The site has no search index: is the search plugin on in mkdocs.yml?")
+
+
+def _external(path: Path) -> list[str]:
+    """Return the URLs on other hosts that a built file makes browsers fetch; links that a reader may follow are not."""
+    if path.suffix == ".html":
+        text = path.read_text(encoding="utf-8")
+        tags = [tag for tag in _TAG.findall(text) if 'rel="canonical"' not in tag]
+        return [url for tag in tags for url in _EXTERNAL.findall(tag)]
+    return _EXTERNAL_STYLE.findall(path.read_text(encoding="utf-8")) if path.suffix == ".css" else []
