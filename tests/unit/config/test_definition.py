@@ -1,4 +1,4 @@
-"""ConfigDef: what Kafka's answers to definitions and values, word for word."""
+"""ConfigDef, with the results and errors of Kafka's."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def text(value: object, type_: Type) -> str | None:
         (Type.CLASS, " a.B ", "a.B"),
     ],
 )
-def test_a_value_is_read_and_shown_as_kafka_does(type_: Type, value: object, expected: str | None) -> None:
+def test_a_value_is_parsed_and_shown_as_kafka_does(type_: Type, value: object, expected: str | None) -> None:
     assert text(value, type_) == expected
 
 
@@ -97,7 +97,7 @@ def test_a_value_is_read_and_shown_as_kafka_does(type_: Type, value: object, exp
         (Type.LONG, " x\t", "Not a number of type LONG"),
     ],
 )
-def test_a_value_of_another_type_is_refused_in_kafkas_words(type_: Type, value: object, why: str) -> None:
+def test_a_value_of_another_type_has_kafkas_error(type_: Type, value: object, why: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_value("k", value, type_)
     assert str(caught.value) == f"Invalid value {value} for configuration k: {why}"
@@ -166,7 +166,7 @@ NO_ITEMS = "Configuration 'x' must not be empty. Valid values include: any non-e
         (aliases_once, ["a", ""], None),
     ],
 )
-def test_a_validator_speaks_as_kafkas(validator: Validator, value: ConfigValue, expected: str | None) -> None:
+def test_a_validator_has_kafkas_error(validator: Validator, value: ConfigValue, expected: str | None) -> None:
     assert refusal(validator, value) == expected
 
 
@@ -174,14 +174,14 @@ def key(name: str, type_: Type = Type.STRING, **more: object) -> ConfigKey:
     return ConfigKey(name=name, type=type_, **more)  # type: ignore[arg-type]
 
 
-def test_parse_fills_defaults_in_and_stops_at_the_first_wrong_key() -> None:
+def test_parse_adds_defaults_and_raises_for_the_first_invalid_key() -> None:
     definition = ConfigDef([key("a", Type.INT, default="5"), key("b"), key("c", Type.INT, validator=Range(1))])
     assert definition.parse({"b": " x ", "c": "2", "unknown": "y"}) == {"a": 5, "b": "x", "c": 2}
     with pytest.raises(ConfigError, match=r'^Missing required configuration "b" which has no default value.$'):
         definition.parse({"c": "0"})
 
 
-def test_validate_reports_all_findings_and_no_value_where_it_cannot_be_read() -> None:
+def test_validate_reports_all_errors_and_no_value_that_cannot_be_parsed() -> None:
     found = ConfigDef([key("a", Type.INT, default=1, validator=Range(1)), key("b")]).validate({"a": "x"})
     assert (found["a"].value, found["a"].errors) == (
         None,
@@ -193,7 +193,7 @@ def test_validate_reports_all_findings_and_no_value_where_it_cannot_be_read() ->
     assert found["b"].errors == ['Missing required configuration "b" which has no default value.']
 
 
-def test_dependents_that_nobody_defined_are_found() -> None:
+def test_undefined_dependents_are_reported() -> None:
     definition = ConfigDef([key("a", default=None, dependents=("b", "zz")), key("b", default=None)])
     found = definition.validate({})
     assert (found["zz"].errors, found["zz"].visible) == (["zz is referred in the dependents, but not defined."], False)
@@ -201,7 +201,7 @@ def test_dependents_that_nobody_defined_are_found() -> None:
         definition.parse({})
 
 
-def test_a_recommender_sees_all_values_and_its_errors_are_findings() -> None:
+def test_a_recommender_sees_all_values_and_its_errors_are_reported() -> None:
     def values(_name: str, parsed: object) -> list[ConfigValue]:
         if parsed["mode"] == "bad":  # type: ignore[index]
             raise ConfigError("no idea")
@@ -215,7 +215,7 @@ def test_a_recommender_sees_all_values_and_its_errors_are_findings() -> None:
     assert definition.validate({"mode": "bad"})["a"].errors == ["no idea"]
 
 
-def test_an_embedded_definition_keeps_its_own_names_in_what_its_validators_say() -> None:
+def test_validators_of_an_embedded_definition_use_its_own_names() -> None:
     child = ConfigDef(
         [
             key("later", default=None, importance=Importance.HIGH, group="G"),
@@ -238,7 +238,7 @@ def test_an_embedded_definition_keeps_its_own_names_in_what_its_validators_say()
     ]
 
 
-def test_a_class_that_is_not_there_is_named_as_it_was_written() -> None:
+def test_a_missing_class_is_reported_with_the_name_in_the_config() -> None:
     def load(name: str) -> PluginClass:
         raise ConfigError(f"no {name}")
 
@@ -247,7 +247,7 @@ def test_a_class_that_is_not_there_is_named_as_it_was_written() -> None:
     assert str(caught.value) == "Invalid value  x  for configuration k: Class  x  could not be found."
 
 
-def test_a_class_is_loaded_by_the_keys_own_loader() -> None:
+def test_a_class_is_loaded_with_the_keys_loader() -> None:
     def load(name: str) -> PluginClass:
         if name != "known":
             raise ConfigError(f"Class {name} could not be found.")
@@ -260,11 +260,11 @@ def test_a_class_is_loaded_by_the_keys_own_loader() -> None:
     ]
 
 
-def test_a_key_is_defined_once() -> None:
+def test_defining_a_key_twice_raises_an_error() -> None:
     with pytest.raises(ConfigError, match=r"^Configuration a is defined twice.$"):
         ConfigDef([key("a"), key("a")])
 
 
-def test_a_key_without_default_stays_one_when_it_was_pickled() -> None:
+def test_a_required_key_stays_required_after_pickling() -> None:
     assert pickle.loads(pickle.dumps(key("a"))).required  # noqa: S301
     assert pickle.loads(pickle.dumps(NO_DEFAULT)) is NO_DEFAULT  # noqa: S301

@@ -1,4 +1,4 @@
-"""Worker files: Kafka's own are taken as they are, and what is mistyped is noticed."""
+"""Unknown keys in worker files. Kafka's own files have none."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ sluiceway.heartbeat.interval.ms=5000
 
 
 @pytest.mark.parametrize("content", [DISTRIBUTED, STANDALONE, SECURED])
-def test_kafkas_own_files_hold_no_unknown_key(content: bytes) -> None:
+def test_kafkas_own_files_have_no_unknown_keys(content: bytes) -> None:
     properties = parse_properties(content)
     assert unknown_keys(properties) == {}
     assert WorkerConfig.of(properties).bootstrap_servers == properties["bootstrap.servers"].replace(" ", "")
@@ -95,7 +95,7 @@ def test_kafkas_own_files_hold_no_unknown_key(content: bytes) -> None:
         ("zzz", None),
     ],
 )
-def test_a_mistyped_key_is_told_with_the_one_that_was_meant(key: str, meant: str | None) -> None:
+def test_a_mistyped_key_is_reported_with_a_similar_one(key: str, meant: str | None) -> None:
     assert unknown_keys([key, "group.id"]) == {key: meant}
 
 
@@ -112,7 +112,7 @@ def test_unknown_keys_are_logged_once_and_without_their_values(
     ]
 
 
-def test_the_stack_leaves_a_users_file_as_it_is_but_for_a_port_that_is_taken() -> None:
+def test_the_stack_changes_only_a_port_in_use_in_a_users_file() -> None:
     user = parse_properties(DISTRIBUTED)
     assert worker_properties(user, bootstrap=None, listeners="http://127.0.0.1:8083") == user
     moved = worker_properties({**user, "listeners": "https://h:8083,http://i:1"}, bootstrap=None, listeners="http://127.0.0.1:9")

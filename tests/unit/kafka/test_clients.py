@@ -54,7 +54,7 @@ def test_a_refused_client_config_is_a_kafka_client_error_naming_the_key() -> Non
 
 
 @pytest.mark.parametrize("code", [KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH])
-def test_every_way_of_being_fenced_is_a_fenced_error(code: int) -> None:
+def test_every_error_code_of_fencing_becomes_a_fenced_error(code: int) -> None:
     assert isinstance(to_connect_error(KafkaError(code), "write"), FencedError)
 
 
@@ -66,7 +66,7 @@ def test_other_errors_keep_librdkafkas_name_and_pickle() -> None:
     assert isinstance(again, ConnectError)
 
 
-def test_an_idempotent_producer_may_have_several_requests_in_flight_and_another_one_only() -> None:
+def test_only_an_idempotent_producer_has_several_requests_in_flight() -> None:
     worker = WorkerConfig.of({})
     assert "max.in.flight.requests.per.connection" not in producer_config(worker, "c")
     careless = {"enable.idempotence": "false"}
@@ -79,14 +79,14 @@ def test_buffer_memory_is_kept_as_kilobytes() -> None:
     assert producer_config(WorkerConfig.of({}), "c", {"buffer.memory": "10485760"})["queue.buffering.max.kbytes"] == "10240"
 
 
-def test_a_transactional_producer_gives_records_up_with_their_transaction() -> None:
+def test_a_transactional_producers_delivery_timeout_is_the_transaction_timeout() -> None:
     config = transactional_producer_config(WorkerConfig.of({}), "c", "g-c-0")
     assert (config["transactional.id"], config["acks"], config["enable.idempotence"]) == ("g-c-0", "all", "true")
     assert (config["transaction.timeout.ms"], config["delivery.timeout.ms"]) == ("60000", "60000")
     producer(config)
 
 
-def test_long_transactions_get_the_time_that_they_need() -> None:
+def test_the_transaction_timeout_exceeds_the_length_of_transactions() -> None:
     worker = WorkerConfig.of({})
     assert transactional_producer_config(worker, "c", "i", longest_ms=60_000)["transaction.timeout.ms"] == "90000"
     short = {"transaction.timeout.ms": "5000"}
@@ -96,16 +96,16 @@ def test_long_transactions_get_the_time_that_they_need() -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("enable.idempotence", "false"), ("acks", "1")])
-def test_overrides_that_transactions_do_not_go_with_are_refused(key: str, value: str) -> None:
+def test_overrides_that_rule_out_transactions_are_refused(key: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"producer.override.{key}"):
         transactional_producer_config(WorkerConfig.of({}), "c", "i", {key: value})
 
 
-def test_a_connectors_transactional_id_is_not_its_own_to_choose() -> None:
+def test_a_connector_cannot_override_the_transactional_id() -> None:
     assert transactional_producer_config(WorkerConfig.of({}), "c", "i", {"transactional.id": "x"})["transactional.id"] == "i"
 
 
-def test_an_admin_client_takes_the_connectors_overrides_over_the_workers_and_the_name_it_is_given(
+def test_an_admin_client_prefers_the_connectors_overrides_and_uses_the_given_client_id(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[dict[str, str]] = []
@@ -130,7 +130,12 @@ def test_an_admin_client_takes_the_connectors_overrides_over_the_workers_and_the
 
 def test_records_of_another_cluster_are_read_with_a_consumers_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[dict[str, str]] = []
-    monkeypatch.setattr("sluiceway.kafka.source_cluster.consumer", lambda config: made.append(config) or Mock())
+
+    def consumer(config: dict[str, str]) -> Mock:
+        made.append(config)
+        return Mock()
+
+    monkeypatch.setattr("sluiceway.kafka.source_cluster.consumer", consumer)
     PartitionReader({"client.id": "c", "bootstrap.servers": "b:9092"}, {})
     wanted = consumer_config(WorkerConfig.of({"bootstrap.servers": "b:9092"}), "c", "c")
     assert made == [{**wanted, "enable.auto.offset.store": "false"}]

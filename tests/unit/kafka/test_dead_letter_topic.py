@@ -1,4 +1,4 @@
-"""In which consumer group a replay of a dead letter queue reads and commits."""
+"""The consumer group of a replay of a dead letter queue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Reader:
     def close(self) -> None: ...
 
 
-def test_a_replay_commits_in_the_group_that_it_asks_for_offsets_whatever_the_workers_consumers_do(
+def test_a_replay_reads_and_commits_offsets_in_the_same_group(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[Mapping[str, Any]] = []

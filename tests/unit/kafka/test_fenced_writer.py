@@ -21,7 +21,7 @@ def failure(code: int, *, fatal: bool = False, retriable: bool = False, abort: b
 
 
 class Producer:
-    """Notes the calls made, and fails those that a test has planned: a list of errors for each method."""
+    """Records calls and raises the errors that a test has planned for each method."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -79,7 +79,7 @@ def writer(client: Producer) -> FencedWriter:
     return writer
 
 
-def test_a_write_is_one_transaction_and_says_where_it_ended(writer: FencedWriter, client: Producer) -> None:
+def test_a_write_is_one_transaction_and_returns_the_end_offsets(writer: FencedWriter, client: Producer) -> None:
     assert writer.write(RECORDS) == {TopicPartition("t", 0): 2}
     assert client.calls == ["begin", "produce", "produce", "commit"]
     assert writer.active
@@ -91,7 +91,7 @@ def test_a_retriable_error_is_retried(writer: FencedWriter, client: Producer) ->
     assert client.calls == ["begin", "produce", "produce", "commit", "commit", "commit"]
 
 
-def test_retrying_comes_to_an_end(writer: FencedWriter, client: Producer) -> None:
+def test_retries_are_limited(writer: FencedWriter, client: Producer) -> None:
     client.plan = {"commit": [failure(KafkaError._TIMED_OUT, retriable=True)] * 100}
     with pytest.raises(KafkaClientError, match="connect-cluster-g"):
         writer.write(RECORDS)
@@ -113,7 +113,7 @@ def test_a_transaction_that_is_always_aborted_is_an_error(writer: FencedWriter, 
 
 
 @pytest.mark.parametrize("step", ["begin", "produce", "commit"])
-def test_a_fenced_writer_says_so_at_any_step_and_has_to_fence_again(writer: FencedWriter, client: Producer, step: str) -> None:
+def test_a_fenced_writer_raises_at_any_step_and_must_fence_again(writer: FencedWriter, client: Producer, step: str) -> None:
     client.plan = {step: [failure(KafkaError._FENCED, fatal=True)]}
     with pytest.raises(FencedError):
         writer.write(RECORDS)
@@ -136,7 +136,12 @@ def test_a_writer_that_could_not_fence_does_not_write(client: Producer) -> None:
 
 def test_transactions_time_out_after_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     configs: list[Any] = []
-    monkeypatch.setattr(transactions, "producer", lambda config: configs.append(config) or Producer())
+
+    def producer(config: Any) -> Producer:
+        configs.append(config)
+        return Producer()
+
+    monkeypatch.setattr(transactions, "producer", producer)
     FencedWriter(WorkerConfig.of({"producer.transactional.id": "x"}), "id", "c").fence()
     assert configs[0]["transaction.timeout.ms"] == "10000"
     assert configs[0]["transactional.id"] == "id"

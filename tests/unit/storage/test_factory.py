@@ -21,7 +21,7 @@ def test_standalone_stores_are_memory_and_the_workers_file(tmp_path: Path) -> No
     assert (tmp_path / "offsets").exists()
 
 
-def test_standalone_without_a_file_is_refused() -> None:
+def test_standalone_mode_requires_an_offsets_file() -> None:
     with pytest.raises(ConfigError, match=r"offset\.storage\.file\.filename"):
         open_stores(WorkerConfig.of({}), standalone=True)
 
@@ -39,7 +39,7 @@ class Spy:
         self.events.append(f"stop {self.name}")
 
 
-def test_a_store_that_refuses_to_start_stops_those_before_it(tmp_path: Path) -> None:
+def test_a_store_that_fails_to_start_stops_the_started_ones(tmp_path: Path) -> None:
     events: list[str] = []
     spies: list[Any] = [Spy(events, "config"), Spy(events, "status", InternalTopicError("no")), FileOffsetBackingStore(tmp_path)]
     with pytest.raises(InternalTopicError):
@@ -47,7 +47,7 @@ def test_a_store_that_refuses_to_start_stops_those_before_it(tmp_path: Path) -> 
     assert events == ["start config", "start status", "stop status", "stop config"]
 
 
-def test_topics_are_as_the_worker_says() -> None:
+def test_topics_follow_the_workers_properties() -> None:
     worker = WorkerConfig.of(
         {
             "config.storage.topic": "c",

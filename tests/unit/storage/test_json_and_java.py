@@ -43,7 +43,7 @@ def test_json_values_have_jacksons_bytes(example: dict[str, str]) -> None:
 
 
 def test_json_has_no_spaces_and_keeps_the_order_given() -> None:
-    value = {"b": [1, None, True, {}], "a": {"é": 2**70}, "c": [], "d": b"\x00\xff"}
+    value: dict[str, object] = {"b": [1, None, True, {}], "a": {"é": 2**70}, "c": [], "d": b"\x00\xff"}
     assert connect_json.dumps(value).decode() == '{"b":[1,null,true,{}],"a":{"é":1180591620717411303424},"c":[],"d":"AP8="}'
 
 
@@ -52,13 +52,13 @@ def test_whole_numbers_beyond_64_bits_are_read_exactly() -> None:
 
 
 @pytest.mark.parametrize("value", [object(), {1: "a"}, float("nan"), float("inf"), "\ud83d", {"a": {1, 2}}])
-def test_what_has_no_json_is_a_data_error(value: object) -> None:
+def test_values_without_a_json_form_raise_a_data_error(value: object) -> None:
     with pytest.raises(DataError):
         connect_json.dumps(value)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[" * 100_000])
-def test_what_is_not_json_is_a_data_error(data: bytes) -> None:
+def test_invalid_json_raises_a_data_error(data: bytes) -> None:
     with pytest.raises(DataError):
         connect_json.loads(data)
 
@@ -69,7 +69,7 @@ def test_an_offsets_file_of_java_is_read_and_written_back_to_the_same_bytes(name
 
 
 def test_the_quickstarts_offsets_file_has_174_bytes_and_its_entry() -> None:
-    entries = {b'["local-file-source",{"filename":"test.txt"}]': b'{"position":8}'}
+    entries: java_serialization.Entries = {b'["local-file-source",{"filename":"test.txt"}]': b'{"position":8}'}
     assert len(FILES["quickstart"]) == 174
     assert java_serialization.loads(FILES["quickstart"]) == entries
     assert java_serialization.dumps(entries) == FILES["quickstart"]
@@ -80,7 +80,7 @@ def test_an_array_that_java_wrote_as_a_reference_is_read() -> None:
 
 
 @pytest.mark.parametrize("cut", range(0, 174, 7))
-def test_a_cut_off_file_is_malformed_wherever_it_ends(cut: int) -> None:
+def test_a_truncated_file_is_malformed(cut: int) -> None:
     with pytest.raises(java_serialization.MalformedError):
         java_serialization.loads(FILES["quickstart"][:cut])
 

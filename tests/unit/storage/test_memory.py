@@ -17,7 +17,7 @@ def store() -> MemoryConfigBackingStore:
     return MemoryConfigBackingStore()
 
 
-def test_a_connector_is_there_once_put_and_gone_once_removed(store: MemoryConfigBackingStore) -> None:
+def test_a_connector_exists_from_put_to_remove(store: MemoryConfigBackingStore) -> None:
     store.put_connector("a", {"k": "v"}, TargetState.STOPPED)
     entry = store.snapshot().entry("a")
     assert entry is not None
@@ -78,7 +78,7 @@ def test_restart_requests_are_taken_once(store: MemoryConfigBackingStore) -> Non
     assert store.take_restart_requests() == []
 
 
-def test_listeners_hear_every_kind_of_change_and_one_that_fails_harms_no_one(store: MemoryConfigBackingStore) -> None:
+def test_listeners_receive_every_kind_of_change_even_if_another_listener_fails(store: MemoryConfigBackingStore) -> None:
     heard: list[tuple[str, str]] = []
 
     def failing(kind: str, name: str) -> None:
@@ -94,7 +94,11 @@ def test_listeners_hear_every_kind_of_change_and_one_that_fails_harms_no_one(sto
 
 
 def test_writers_on_many_threads_lose_nothing(store: MemoryConfigBackingStore) -> None:
-    threads = [threading.Thread(target=lambda n=n: [store.put_connector(f"{n}-{i}", {}) for i in range(50)]) for n in range(4)]
+    def put_fifty(writer: int) -> None:
+        for number in range(50):
+            store.put_connector(f"{writer}-{number}", {})
+
+    threads = [threading.Thread(target=put_fifty, args=(writer,)) for writer in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
