@@ -288,9 +288,9 @@ def test_a_rest_server_with_a_secured_worker_file_works_and_says_nothing_secret(
         command = [sys.executable, "-m", "sluiceway.cli.main", "rest", str(worker_file)]
         process = subprocess.Popen(command, stdout=output, stderr=output)
     try:
-        eventually(lambda: "REST API on http" in log.read_text() or process.poll() is not None, within=60)
+        eventually(lambda: "REST API is listening on http" in log.read_text() or process.poll() is not None, within=60)
         assert process.poll() is None, log.read_text()
-        with ConnectClient(log.read_text().split("REST API on ")[1].split()[0].rstrip(",")) as client:
+        with ConnectClient(log.read_text().split("REST API is listening on ")[1].split()[0].rstrip(",")) as client:
             client.create("a", {"connector.class": "FileStreamSource", "topic": "t"}, "STOPPED")
             assert client.connectors() == ["a"]
     finally:

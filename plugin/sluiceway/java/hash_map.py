@@ -6,7 +6,7 @@ one name is left, or which of two errors comes first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 _LOAD_FACTOR = 0.75
@@ -52,3 +52,15 @@ def hash_map_order(keys: Iterable[Any]) -> list[Any]:
     """Return keys in the order of a HashMap into which they were put one by one. Those that are not text come last."""
     listed: list[Any] = list(keys)
     return in_buckets(listed, grown_table_size(len(listed)))
+
+
+def task_config_order(config: Mapping[str, str], added: str) -> dict[str, str]:
+    """Return a task's config in the order in which Connect writes it.
+
+    Connect reads the connector's config into a HashMap key by key, copies the map, puts the key ``added`` into the copy, and
+    copies that again. Keys of one bucket stay in insertion order, so ``config`` must be in the order of the stored config.
+    """
+    read = in_buckets([key for key in config if key != added], grown_table_size(len(config) - (added in config)))
+    if added in config:
+        read.append(added)
+    return {key: config[key] for key in in_buckets(read, copied_table_size(len(config)))}

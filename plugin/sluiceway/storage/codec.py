@@ -14,7 +14,7 @@ from sluiceway.api.records import Offset, Partition
 from sluiceway.config.connector import TASK_CLASS
 from sluiceway.config.properties import to_text
 from sluiceway.errors import DataError
-from sluiceway.java.hash_map import copied_table_size, grown_table_size, in_buckets
+from sluiceway.java.hash_map import task_config_order
 from sluiceway.storage.connect_json import dumps, loads
 from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
 
@@ -51,19 +51,6 @@ def encode_connector(name: str, config: Mapping[str, str] | None) -> KeyValue:
 def encode_task(task: TaskId, config: Mapping[str, str]) -> KeyValue:
     """Encode a task's config, given in the order of the connector's config, in the order of Java's HashMap."""
     return f"{_TASK}{task}".encode(), dumps({"properties": task_config_order(config, TASK_CLASS)})
-
-
-def task_config_order(config: Mapping[str, str], added: str) -> dict[str, str]:
-    """Return a task's config in the order in which Connect writes it.
-
-    Connect puts the keys of the connector's config into a HashMap, copies it, adds the key ``added`` to the copy, and copies
-    that again. Keys in the same bucket keep the order of their insertion, so ``config`` must be in the order of the stored
-    connector config.
-    """
-    read = in_buckets([key for key in config if key != added], grown_table_size(len(config) - (added in config)))
-    if added in config:
-        read.append(added)
-    return {key: config[key] for key in in_buckets(read, copied_table_size(len(config)))}
 
 
 def encode_commit(name: str, tasks: int) -> KeyValue:

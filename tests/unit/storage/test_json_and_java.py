@@ -10,9 +10,8 @@ import pytest
 
 from sluiceway.errors import DataError
 from sluiceway.java import serialization as java_serialization
-from sluiceway.java.hash_map import string_hash
+from sluiceway.java.hash_map import string_hash, task_config_order
 from sluiceway.storage import connect_json
-from sluiceway.storage.codec import task_config_order
 
 DATA = Path(__file__).parent / "data"
 FILES = {name: bytes.fromhex(data) for name, data in json.loads((DATA / "offsets_files.json").read_text()).items()}
