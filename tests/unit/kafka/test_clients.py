@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-import pickle
-from unittest.mock import Mock
-
 import pytest
-from confluent_kafka import KafkaError, KafkaException
 
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import ConfigError, ConnectError, FencedError, KafkaClientError
+from sluiceway.errors import ConfigError, KafkaClientError
 from sluiceway.kafka.clients import (
     admin_client,
     consumer_config,
@@ -17,8 +13,6 @@ from sluiceway.kafka.clients import (
     producer_config,
     transactional_producer_config,
 )
-from sluiceway.kafka.errors import mapped_errors, to_connect_error
-from sluiceway.kafka.source_cluster import PartitionReader
 
 WORKER = WorkerConfig.of(
     {
@@ -51,19 +45,6 @@ def test_the_callers_group_wins_over_all_other_settings_of_a_consumer() -> None:
 def test_a_refused_client_config_is_a_kafka_client_error_naming_the_key() -> None:
     with pytest.raises(KafkaClientError, match=r"no\.such\.key"):
         producer({"bootstrap.servers": "b:9092", "no.such.key": "1"})
-
-
-@pytest.mark.parametrize("code", [KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH])
-def test_every_error_code_of_fencing_becomes_a_fenced_error(code: int) -> None:
-    assert isinstance(to_connect_error(KafkaError(code), "write"), FencedError)
-
-
-def test_other_errors_keep_librdkafkas_name_and_pickle() -> None:
-    with pytest.raises(KafkaClientError, match="Cannot write") as caught, mapped_errors("write"):
-        raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT))
-    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
-    assert (again.code, str(again)) == ("_MSG_TIMED_OUT", str(caught.value))
-    assert isinstance(again, ConnectError)
 
 
 def test_only_an_idempotent_producer_has_several_requests_in_flight() -> None:
@@ -126,16 +107,3 @@ def test_an_admin_client_prefers_the_connectors_overrides_and_uses_the_given_cli
         ("connector-adminclient-c-0", "3", "2000"),
     ]
     assert not any(key.startswith("listeners") for each in made for key in each)
-
-
-def test_records_of_another_cluster_are_read_with_a_consumers_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[dict[str, str]] = []
-
-    def consumer(config: dict[str, str]) -> Mock:
-        made.append(config)
-        return Mock()
-
-    monkeypatch.setattr("sluiceway.kafka.source_cluster.consumer", consumer)
-    PartitionReader({"client.id": "c", "bootstrap.servers": "b:9092"}, {})
-    wanted = consumer_config(WorkerConfig.of({"bootstrap.servers": "b:9092"}), "c", "c")
-    assert made == [{**wanted, "enable.auto.offset.store": "false"}]

@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-from sluiceway.errors import DataError
+from sluiceway.config.validators import NonEmptyStringWithoutControlChars
+from sluiceway.errors import ConfigError, DataError
 from sluiceway.storage import codec
 from sluiceway.storage.codec import (
     CommitRecord,
@@ -16,9 +17,11 @@ from sluiceway.storage.codec import (
     TopicStatusRecord,
     decode_config_record,
     decode_status_record,
+    encode_restart,
 )
 from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
 
+RESTART_PREFIX = b"restart-connector-"
 RUNNING = Status(State.RUNNING, "10.0.0.1:8083", 3, version="4.3.0")
 
 
@@ -180,3 +183,21 @@ def test_an_unreadable_offset_is_an_error() -> None:
     assert codec.decode_offset(None) is None
     with pytest.raises(DataError):
         codec.decode_offset(b"12")
+
+
+@pytest.mark.parametrize("name", ["a", "a-1", "ä b", "tasks/3"])
+@pytest.mark.parametrize("task", [0, 17])
+def test_a_restart_request_for_one_task_is_decoded_as_written(name: str, task: int) -> None:
+    request = RestartRequest(name, task=task)
+    assert decode_config_record(*encode_restart(request)) == request
+
+
+def test_a_connect_worker_reads_a_request_for_one_task_as_an_impossible_connector() -> None:
+    key, _ = encode_restart(RestartRequest("a", task=3))
+    assert key.startswith(RESTART_PREFIX)
+    with pytest.raises(ConfigError, match="control"):
+        NonEmptyStringWithoutControlChars()("name", key.removeprefix(RESTART_PREFIX).decode())
+
+
+def test_a_restart_of_a_connector_has_connects_bytes() -> None:
+    assert encode_restart(RestartRequest("a")) == (RESTART_PREFIX + b"a", b'{"include-tasks":false,"only-failed":false}')

@@ -78,6 +78,16 @@ def test_restart_requests_are_taken_once(store: MemoryConfigBackingStore) -> Non
     assert store.take_restart_requests() == []
 
 
+def test_a_request_for_one_task_reaches_listeners_and_readers() -> None:
+    store = MemoryConfigBackingStore()
+    heard: list[tuple[str, str]] = []
+    store.on_change(lambda kind, connector: heard.append((kind, connector)))
+    store.put_restart_request(RestartRequest("a", task=1))
+    assert heard == [("restart", "a")]
+    assert store.take_restart_requests() == [RestartRequest("a", task=1)]
+    assert store.snapshot().connectors == {}
+
+
 def test_listeners_receive_every_kind_of_change_even_if_another_listener_fails(store: MemoryConfigBackingStore) -> None:
     heard: list[tuple[str, str]] = []
 
