@@ -17,7 +17,8 @@ import psutil
 import pytest
 
 from sluiceway.stack.airflow import airflow_process
-from sluiceway.stack.process import BackgroundProcess, free_port
+from sluiceway.stack.ports import free_port
+from sluiceway.stack.process import BackgroundProcess
 from support.airflow_home import isolate_airflow
 from support.eventually import eventually
 from support.faults.airflow_job import AT_LEAST_ONCE, Job, gone

@@ -22,7 +22,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.runtime.task import Order, TaskResult, TaskServices
 from sluiceway.stack.broker import EmbeddedBroker
-from sluiceway.stack.process import free_port
+from sluiceway.stack.ports import free_port
 from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 from support.engine import Orders, Reports, RunningTask, spec_of
 from support.engine_connectors import SOURCE, script

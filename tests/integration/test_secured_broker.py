@@ -27,7 +27,7 @@ from sluiceway.kafka.clients import admin_client, consumer, consumer_config, pro
 from sluiceway.kafka.errors import mapped_errors
 from sluiceway.rest.client import ConnectClient
 from sluiceway.stack.broker import EmbeddedBroker
-from sluiceway.stack.process import free_port
+from sluiceway.stack.ports import free_port
 from support.airflow_home import isolate_airflow
 from support.certificates import Authority
 from support.driver import worker_properties, write_properties
