@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sluiceway.api.task import TopicPartition
 from sluiceway.herder.loggers import Loggers
 from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
-from sluiceway.runtime.task import Order, TaskServices, TaskSpec
+from sluiceway.runtime.task import TaskCommand, TaskServices, TaskSpec
 from sluiceway.storage.codec import (
     ConnectorRecord,
     ConnectorStatusRecord,
@@ -26,7 +26,7 @@ from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.05  # at least, between two polls of the topics
-_COMMAND_OF = {TargetState.STARTED: Order.RUN, TargetState.PAUSED: Order.PAUSE, TargetState.STOPPED: Order.STOP}
+_COMMAND_OF = {TargetState.STARTED: TaskCommand.RUN, TargetState.PAUSED: TaskCommand.PAUSE, TargetState.STOPPED: TaskCommand.STOP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class KafkaTaskServices:
             offsets = open_source_offsets(spec.worker, spec.config)
             offsets.start()
         return TaskServices(
-            control=KafkaTaskControl(spec, dict(self.positions), Order.PAUSE if self.paused else Order.RUN),
+            control=KafkaTaskControl(spec, dict(self.positions), TaskCommand.PAUSE if self.paused else TaskCommand.RUN),
             reporter=KafkaTaskReporter(spec, status),
             offsets=offsets,
         )
@@ -58,14 +58,14 @@ class KafkaTaskServices:
 class KafkaTaskControl:
     """Reads a task's commands, and changed log levels, from the config and status topics, at most every 50 ms."""
 
-    def __init__(self, spec: TaskSpec, positions: dict[TopicPartition, int], command: Order) -> None:
+    def __init__(self, spec: TaskSpec, positions: dict[TopicPartition, int], command: TaskCommand) -> None:
         self._spec = spec
         self._command = command
         self._loggers = Loggers(spec.id.connector)
         self._tail = TopicTail(spec.worker, f"{spec.worker.group_id}-commands", positions)
         self._polled = float("-inf")
 
-    def order(self) -> Order:
+    def command(self) -> TaskCommand:
         if time.monotonic() - self._polled >= _POLL_SECONDS:
             self._poll(0.0)
         return self._command
@@ -85,36 +85,36 @@ class KafkaTaskControl:
         for record in self._tail.poll(timeout):
             command = command_in(record, self._spec)
             # STOP and ABANDON are final, except that ABANDON may follow STOP.
-            if command is Order.ABANDON or (command is not None and self._command in (Order.RUN, Order.PAUSE)):
+            if command is TaskCommand.ABANDON or (command is not None and self._command in (TaskCommand.RUN, TaskCommand.PAUSE)):
                 log.info("[%s|task-%d] Received command %s", self._spec.id.connector, self._spec.id.task, command.value)
                 self._command = command
             if (level := _level_in(record, self._spec)) is not None:
                 self._loggers.apply_cluster_level(level.namespace, level.level)
 
 
-def command_in(record: LogRecord, spec: TaskSpec) -> Order | None:
+def command_in(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
     """Return the command that a record of the config or status topic means for a task, or None. No I/O."""
     return _config_command(record, spec) if record.topic == spec.worker.config_topic else _status_command(record, spec)
 
 
-def _config_command(record: LogRecord, spec: TaskSpec) -> Order | None:
+def _config_command(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
     config = decode_config_record(record.key, record.value)
     if isinstance(config, ConnectorRecord) and config.name == spec.id.connector and config.config is None:
-        return Order.STOP  # the connector was deleted
+        return TaskCommand.STOP  # the connector was deleted
     if isinstance(config, TargetStateRecord) and config.name == spec.id.connector and config.state is not None:
         return _COMMAND_OF[config.state]
     return None
 
 
-def _status_command(record: LogRecord, spec: TaskSpec) -> Order | None:
+def _status_command(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
     change = decode_status_record(record.key, record.value, record.timestamp)
     if isinstance(change, ConnectorStatusRecord) and change.connector == spec.id.connector and change.status is not None:
-        return Order.ABANDON if is_newer(change.status, spec.generation, spec.worker_id) else None
+        return TaskCommand.ABANDON if is_newer(change.status, spec.generation, spec.worker_id) else None
     if isinstance(change, TaskStatusRecord) and change.task == spec.id and change.status is not None:
         if is_newer(change.status, spec.generation, spec.worker_id):
-            return Order.ABANDON
+            return TaskCommand.ABANDON
         from_driver = change.status.worker_id == spec.worker_id
-        return Order.STOP if from_driver and change.status.state in (State.UNASSIGNED, State.RESTARTING) else None
+        return TaskCommand.STOP if from_driver and change.status.state in (State.UNASSIGNED, State.RESTARTING) else None
     return None
 
 

@@ -13,7 +13,7 @@ from multiprocessing.managers import BaseManager
 
 from sluiceway.api.records import Offset, Partition
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.runtime.task import Order
+from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.interfaces import OffsetBackingStore, StatusBackingStore
 from sluiceway.storage.model import Status, TaskId
 from sluiceway.worker.control_channel import StatusPublisher
@@ -27,13 +27,13 @@ class DriverEndpoint:
     def __init__(self, status: StatusBackingStore, offsets: OffsetBackingStore) -> None:
         self._status = status
         self._offsets = offsets
-        self._commands: dict[TaskId, Order] = {}
+        self._commands: dict[TaskId, TaskCommand] = {}
 
-    def set_command(self, task: TaskId, command: Order) -> None:
+    def set_command(self, task: TaskId, command: TaskCommand) -> None:
         self._commands[task] = command
 
-    def command(self, task: TaskId) -> Order:
-        return self._commands.get(task, Order.RUN)
+    def command(self, task: TaskId) -> TaskCommand:
+        return self._commands.get(task, TaskCommand.RUN)
 
     def report(self, task: TaskId, status: Status) -> None:
         self._status.put_task(task, status)
@@ -98,18 +98,18 @@ class StandaloneControlChannel(StatusPublisher):
         """Do nothing: no call waits."""
 
     def resume_tasks(self, tasks: Iterable[int]) -> None:
-        self._send(tasks, Order.RUN)
+        self._send(tasks, TaskCommand.RUN)
 
     def pause_tasks(self, tasks: Iterable[int]) -> None:
-        self._send(tasks, Order.PAUSE)
+        self._send(tasks, TaskCommand.PAUSE)
 
     def stop_tasks(self, tasks: Iterable[int]) -> None:
-        self._send(tasks, Order.STOP)
+        self._send(tasks, TaskCommand.STOP)
 
-    def _send(self, tasks: Iterable[int], command: Order) -> None:
+    def _send(self, tasks: Iterable[int], command: TaskCommand) -> None:
         for task in tasks:
             self._endpoint.set_command(TaskId(self._connector, task), command)
 
     def services(self, task: TaskId) -> ServicesFactory:
-        self._endpoint.set_command(task, Order.RUN)
+        self._endpoint.set_command(task, TaskCommand.RUN)
         return self._services

@@ -9,7 +9,7 @@ from multiprocessing.managers import BaseManager
 from typing import Protocol, cast
 
 from sluiceway.api.records import Offset, Partition
-from sluiceway.runtime.task import Order, TaskServices, TaskSpec
+from sluiceway.runtime.task import TaskCommand, TaskServices, TaskSpec
 from sluiceway.storage.model import State, Status, TaskId
 
 _POLL_SECONDS = 0.05  # at least, between two calls for a task's command
@@ -18,7 +18,7 @@ _POLL_SECONDS = 0.05  # at least, between two calls for a task's command
 class Endpoint(Protocol):
     """The driver's ``DriverEndpoint`` as a task calls it. Each call is a round trip through the socket."""
 
-    def command(self, task: TaskId) -> Order: ...
+    def command(self, task: TaskId) -> TaskCommand: ...
 
     def report(self, task: TaskId, status: Status) -> None: ...
 
@@ -65,23 +65,23 @@ class _Control:
     def __init__(self, endpoint: Endpoint, task: TaskId) -> None:
         self._endpoint = endpoint
         self._task = task
-        self._command = Order.RUN
+        self._command = TaskCommand.RUN
         self._asked = float("-inf")
 
-    def order(self) -> Order:
+    def command(self) -> TaskCommand:
         now = time.monotonic()
         if now - self._asked >= _POLL_SECONDS:
             self._asked = now
             try:
                 self._command = self._endpoint.command(self._task)
             except (EOFError, OSError):  # the driver has ended, so no commit can reach the offsets file
-                self._command = Order.ABANDON
+                self._command = TaskCommand.ABANDON
         return self._command
 
     def wait(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         before = self._command
-        while (left := deadline - time.monotonic()) > 0 and self.order() is before:
+        while (left := deadline - time.monotonic()) > 0 and self.command() is before:
             time.sleep(min(_POLL_SECONDS, left))
 
     def close(self) -> None:

@@ -40,7 +40,7 @@ def test_the_lag_that_top_shows_counts_partitions_without_a_commit(
     monkeypatch.setattr(api, "answer_statuses", lambda: {"s": STATUS | {"name": "s", "type": "sink"}})
     monkeypatch.setattr(api, "answer_offsets", lambda _name: offsets)
     begins, ends = {0: 5, 1: 30}, {0: 100, 1: 50}
-    monkeypatch.setattr("sluiceway.kafka.clients.admin_client", lambda _worker: object())
+    monkeypatch.setattr("sluiceway.kafka.clients.admin_client", lambda _worker, _own, **_: object())
     monkeypatch.setattr("sluiceway.kafka.admin.partition_counts", lambda _admin: {"t": 2}, raising=False)
     for name, known in (("beginning_offsets", begins), ("end_offsets", ends)):
         monkeypatch.setattr(

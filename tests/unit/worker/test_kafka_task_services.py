@@ -9,7 +9,7 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka.kafka_based_log import LogRecord
-from sluiceway.runtime.task import Order, TaskSpec
+from sluiceway.runtime.task import TaskCommand, TaskSpec
 from sluiceway.storage.codec import encode_logger_level, encode_task_status
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.worker import kafka_task_services
@@ -42,7 +42,7 @@ def levels() -> Iterator[None]:
 @pytest.mark.usefixtures("levels")
 def test_a_task_applies_log_levels_that_are_set_for_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka_task_services, "TopicTail", Tail)
-    control = KafkaTaskControl(SPEC, {}, Order.RUN)
+    control = KafkaTaskControl(SPEC, {}, TaskCommand.RUN)
     tail: Tail = control._tail  # type: ignore[assignment]
 
     def record(topic: str, logger: str, level: str) -> LogRecord:
@@ -56,7 +56,7 @@ def test_a_task_applies_log_levels_that_are_set_for_the_cluster(monkeypatch: pyt
         record("statuses", "connector.c", "ERROR"),
         record("configs", "org.a", "WARN"),
     ]
-    assert control.order() is Order.RUN
+    assert control.command() is TaskCommand.RUN
     assert logging.getLogger("sluiceway").level == logging.DEBUG
     assert logging.getLogger("org.a").level == logging.WARNING
 
@@ -64,14 +64,16 @@ def test_a_task_applies_log_levels_that_are_set_for_the_cluster(monkeypatch: pyt
 @pytest.mark.parametrize(
     ("task", "status", "command"),
     [
-        (TaskId("c", 0), Status(State.UNASSIGNED, "me:1", 4), Order.STOP),
-        (TaskId("c", 0), Status(State.RESTARTING, "me:1", 4), Order.STOP),
+        (TaskId("c", 0), Status(State.UNASSIGNED, "me:1", 4), TaskCommand.STOP),
+        (TaskId("c", 0), Status(State.RESTARTING, "me:1", 4), TaskCommand.STOP),
         (TaskId("c", 0), Status(State.RUNNING, "me:1", 4), None),
-        (TaskId("c", 0), Status(State.UNASSIGNED, "other:2", 5), Order.ABANDON),
+        (TaskId("c", 0), Status(State.UNASSIGNED, "other:2", 5), TaskCommand.ABANDON),
         (TaskId("c", 0), Status(State.UNASSIGNED, "other:2", 3), None),
         (TaskId("c", 1), Status(State.UNASSIGNED, "me:1", 4), None),
     ],
 )
-def test_a_task_status_is_a_command_from_its_own_or_a_newer_driver(task: TaskId, status: Status, command: Order | None) -> None:
+def test_a_task_status_is_a_command_from_its_own_or_a_newer_driver(
+    task: TaskId, status: Status, command: TaskCommand | None
+) -> None:
     key, value = encode_task_status(task, status)
     assert command_in(LogRecord("statuses", 0, 0, 0, key, value), SPEC) is command
