@@ -10,7 +10,7 @@ import pytest
 
 from sluiceway.cli.main import main
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.storage.config_backing_store import KafkaConfigStore
+from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 from support.bad_records import JSON, PREFIX, headers, sink, tolerant
 from support.engine import RunningTask
 from support.engine_connectors import script
@@ -35,7 +35,7 @@ class Shell:
         self._capsys = capsys
 
     def put(self, config: Mapping[str, str]) -> None:
-        store = KafkaConfigStore(WorkerConfig.of(self.properties))
+        store = KafkaConfigBackingStore(WorkerConfig.of(self.properties))
         store.start()
         store.put_connector(config["name"], config)
         store.stop()

@@ -13,7 +13,7 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import AlreadyExistsError, NotFoundError
-from sluiceway.storage.config_backing_store import KafkaConfigStore
+from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 from sluiceway.storage.model import ClusterState, RestartRequest, TargetState
 from support.eventually import eventually
 
@@ -22,16 +22,16 @@ Open = Callable[[Any], Any]
 
 
 def test_configs_survive_a_restart(worker: WorkerConfig, opened: Open) -> None:
-    first = opened(KafkaConfigStore(worker))
+    first = opened(KafkaConfigBackingStore(worker))
     first.put_connector("a", {"k": "ü😀"}, TargetState.PAUSED)
     first.put_task_configs("a", [{"x": "0"}])
     before = first.snapshot()
     first.stop()
-    assert opened(KafkaConfigStore(worker)).snapshot() == before
+    assert opened(KafkaConfigBackingStore(worker)).snapshot() == before
 
 
 def test_a_snapshot_includes_a_put_that_has_returned(worker: WorkerConfig, opened: Open) -> None:
-    store = opened(KafkaConfigStore(worker))
+    store = opened(KafkaConfigBackingStore(worker))
     store.put_connector("a", {})
     for number in range(10):
         store.put_connector("a", {"n": str(number)})
@@ -39,9 +39,9 @@ def test_a_snapshot_includes_a_put_that_has_returned(worker: WorkerConfig, opene
 
 
 def test_starts_writes_and_notifications_are_fast(worker: WorkerConfig, opened: Open) -> None:
-    writer = opened(KafkaConfigStore(worker))
+    writer = opened(KafkaConfigBackingStore(worker))
     writer.put_connector("a", {})
-    reader = KafkaConfigStore(worker)
+    reader = KafkaConfigBackingStore(worker)
     started = time.perf_counter()
     opened(reader)
     assert time.perf_counter() - started < 1.0
@@ -59,7 +59,7 @@ def test_starts_writes_and_notifications_are_fast(worker: WorkerConfig, opened: 
 
 
 def test_listeners_get_other_writers_changes_by_kind(worker: WorkerConfig, opened: Open) -> None:
-    reader, writer = opened(KafkaConfigStore(worker)), opened(KafkaConfigStore(worker))
+    reader, writer = opened(KafkaConfigBackingStore(worker)), opened(KafkaConfigBackingStore(worker))
     heard: list[tuple[str, str]] = []
 
     def fail(_kind: str, _name: str) -> None:
@@ -79,14 +79,14 @@ def test_listeners_get_other_writers_changes_by_kind(worker: WorkerConfig, opene
 
 
 def test_restart_requests_from_before_the_start_are_ignored(worker: WorkerConfig, opened: Open) -> None:
-    opened(KafkaConfigStore(worker)).put_restart_request(RestartRequest("a"))
-    late = opened(KafkaConfigStore(worker))
+    opened(KafkaConfigBackingStore(worker)).put_restart_request(RestartRequest("a"))
+    late = opened(KafkaConfigBackingStore(worker))
     late.refresh()
     assert late.take_restart_requests() == []
 
 
 def test_another_writers_connector_is_found_at_once(worker: WorkerConfig, opened: Open) -> None:
-    one, other = opened(KafkaConfigStore(worker)), opened(KafkaConfigStore(worker))
+    one, other = opened(KafkaConfigBackingStore(worker)), opened(KafkaConfigBackingStore(worker))
     for number in range(3):
         one.put_connector(f"a{number}", {})
         other.put_target_state(f"a{number}", TargetState.STOPPED)
@@ -97,7 +97,7 @@ def test_another_writers_connector_is_found_at_once(worker: WorkerConfig, opened
 
 def create_many(worker: WorkerConfig, who: int) -> None:
     """Create connectors; the entry point of a process, which exits with 1 and a traceback after an error."""
-    store = KafkaConfigStore(worker)
+    store = KafkaConfigBackingStore(worker)
     store.start()
     for number in range(20):
         store.put_connector(f"{who}-{number}", {"who": str(who)}, TargetState.PAUSED)
@@ -113,7 +113,7 @@ def test_concurrent_writers_in_several_processes_leave_complete_configs(worker: 
     for process in processes:
         process.join(120)
     assert [process.exitcode for process in processes] == [0, 0]
-    connectors = opened(KafkaConfigStore(worker)).snapshot().connectors
+    connectors = opened(KafkaConfigBackingStore(worker)).snapshot().connectors
     assert set(connectors) == {f"{who}-{number}" for who in range(2) for number in range(20)}
     for entry in connectors.values():
         assert entry.target_state is TargetState.PAUSED
@@ -121,7 +121,7 @@ def test_concurrent_writers_in_several_processes_leave_complete_configs(worker: 
 
 
 def test_of_two_concurrent_creations_of_a_connector_one_is_refused(worker: WorkerConfig, opened: Open) -> None:
-    stores = [opened(KafkaConfigStore(worker)) for _ in range(2)]
+    stores = [opened(KafkaConfigBackingStore(worker)) for _ in range(2)]
     outcomes: list[tuple[str, str]] = []
     together = threading.Barrier(2)
 
@@ -147,7 +147,7 @@ def test_of_two_concurrent_creations_of_a_connector_one_is_refused(worker: Worke
 
 
 def test_a_writer_reads_to_the_end_after_fencing_before_it_checks(worker: WorkerConfig, opened: Open) -> None:
-    one, late = opened(KafkaConfigStore(worker)), opened(KafkaConfigStore(worker))
+    one, late = opened(KafkaConfigBackingStore(worker)), opened(KafkaConfigBackingStore(worker))
     reading = threading.Event()
     record = late._log._on_record
     late._log._on_record = lambda each: (reading.wait(30), record(each))

@@ -13,11 +13,10 @@ from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, InternalTopicError
 from sluiceway.kafka.admin import create_topic, end_offsets, group_offsets
-from sluiceway.kafka.clients import TopicPartition as ClientPartition
-from sluiceway.kafka.clients import admin_client, consumer, consumer_config
-from sluiceway.kafka.fenced_writer import TransactionalWriter
+from sluiceway.kafka.clients import TopicPartitionOffset, admin_client, consumer, consumer_config
+from sluiceway.kafka.fenced_writer import FencedWriter
 from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
-from sluiceway.kafka.topic_writer import RecordWriter
+from sluiceway.kafka.topic_writer import TopicWriter
 from support.eventually import eventually
 
 pytestmark = pytest.mark.kafka
@@ -28,7 +27,7 @@ def test_readers_see_nothing_of_a_fenced_writers_records(worker: WorkerConfig, u
     topic = unique("fenced")
     admin = admin_client(worker)
     create_topic(admin, topic, 2, 1)
-    old, new = (TransactionalWriter(worker, topic, topic) for _ in range(2))
+    old, new = (FencedWriter(worker, topic, topic) for _ in range(2))
     old.fence()
     assert old.write([(topic, b"a", b"1")])
     new.fence()
@@ -50,7 +49,7 @@ def test_readers_see_nothing_of_a_fenced_writers_records(worker: WorkerConfig, u
 def test_a_tail_starts_at_given_offsets_and_follows_several_topics(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
     admin = admin_client(worker)
     topics = [unique("tail") for _ in range(2)]
-    writer = RecordWriter(worker, "w")
+    writer = TopicWriter(worker, "w")
     for topic in topics:
         create_topic(admin, topic, 1, 1)
         writer.write([(topic, b"before", None)])
@@ -82,6 +81,6 @@ def test_group_offsets_are_the_committed_ones(worker: WorkerConfig, unique: Call
     create_topic(admin, topic, 3, 1)
     assert group_offsets(admin, group) == {}
     member = consumer(consumer_config(worker, "c", group))
-    member.commit(offsets=[ClientPartition(topic, 0, 5), ClientPartition(topic, 2, 7)], asynchronous=False)
+    member.commit(offsets=[TopicPartitionOffset(topic, 0, 5), TopicPartitionOffset(topic, 2, 7)], asynchronous=False)
     member.close()
     assert group_offsets(admin, group) == {TopicPartition(topic, 0): 5, TopicPartition(topic, 2): 7}

@@ -13,8 +13,8 @@ from sluiceway.errors import InternalTopicError
 from sluiceway.kafka.admin import create_topic, partition_count
 from sluiceway.kafka.clients import admin_client
 from sluiceway.stack.broker import EmbeddedBroker
-from sluiceway.storage.config_backing_store import KafkaConfigStore
-from sluiceway.storage.offset_backing_store import KafkaOffsetStore
+from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
+from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 from support.eventually import eventually
 from support.kafka import worker_for
 
@@ -30,7 +30,7 @@ def delete(worker: WorkerConfig, topic: str) -> None:
 
 
 def test_a_deleted_topic_is_an_error_and_does_not_count_as_empty(worker: WorkerConfig, opened: Open) -> None:
-    offsets, configs = opened(KafkaOffsetStore(worker)), opened(KafkaConfigStore(worker))
+    offsets, configs = opened(KafkaOffsetBackingStore(worker)), opened(KafkaConfigBackingStore(worker))
     offsets.put("a", [({"p": 1}, {"o": 1})])
     configs.put_connector("a", {})
     delete(worker, worker.offset_topic)
@@ -42,7 +42,7 @@ def test_a_deleted_topic_is_an_error_and_does_not_count_as_empty(worker: WorkerC
 
 
 def test_writing_to_a_deleted_offsets_topic_is_an_error_and_does_not_create_it(worker: WorkerConfig, opened: Open) -> None:
-    offsets = opened(KafkaOffsetStore(worker))
+    offsets = opened(KafkaOffsetBackingStore(worker))
     offsets.put("a", [({"p": 1}, {"o": 1})])
     delete(worker, worker.offset_topic)
     with pytest.raises(InternalTopicError, match=worker.offset_topic):
@@ -53,7 +53,7 @@ def test_writing_to_a_deleted_offsets_topic_is_an_error_and_does_not_create_it(w
 
 
 def test_writing_to_a_recreated_offsets_topic_is_an_error(worker: WorkerConfig, opened: Open) -> None:
-    offsets = opened(KafkaOffsetStore(worker))
+    offsets = opened(KafkaOffsetBackingStore(worker))
     offsets.put("a", [({"p": 1}, {"o": 1})])
     delete(worker, worker.offset_topic)
     create_topic(admin_client(worker), worker.offset_topic, 1, 1)
@@ -69,22 +69,22 @@ def test_writing_to_a_recreated_offsets_topic_is_an_error(worker: WorkerConfig, 
 
 
 def test_a_lost_offsets_topic_is_not_created_again_after_sources_have_run(worker: WorkerConfig, opened: Open) -> None:
-    configs, offsets = opened(KafkaConfigStore(worker)), opened(KafkaOffsetStore(worker))
+    configs, offsets = opened(KafkaConfigBackingStore(worker)), opened(KafkaOffsetBackingStore(worker))
     configs.put_connector("a", {"connector.class": "FileStreamSource", "file": "f", "topic": "t"})
     delete(worker, worker.offset_topic)
-    KafkaOffsetStore(worker).start()  # it has not had tasks: no offset can be lost
+    KafkaOffsetBackingStore(worker).start()  # it has not had tasks: no offset can be lost
     offsets.stop()
     configs.put_task_configs("a", [{"task": "0"}])
     delete(worker, worker.offset_topic)
     with pytest.raises(InternalTopicError, match=rf"(?s){worker.offset_topic}.*have run \(a\).*kafka-topics.sh --create"):
-        KafkaOffsetStore(worker).start()
+        KafkaOffsetBackingStore(worker).start()
     assert partition_count(admin_client(worker), worker.offset_topic) is None
     create_topic(admin_client(worker), worker.offset_topic, 5, 1, {"cleanup.policy": "compact"})
-    opened(KafkaOffsetStore(worker))
+    opened(KafkaOffsetBackingStore(worker))
 
 
 def test_a_lost_config_topic_is_an_error_and_not_the_last_snapshot(worker: WorkerConfig, opened: Open) -> None:
-    configs = opened(KafkaConfigStore(worker))
+    configs = opened(KafkaConfigBackingStore(worker))
     configs.put_connector("a", {})
     delete(worker, worker.config_topic)
 
@@ -99,7 +99,7 @@ def test_a_lost_config_topic_is_an_error_and_not_the_last_snapshot(worker: Worke
 
 
 def test_a_recreated_topic_is_an_error_and_does_not_count_as_empty(worker: WorkerConfig, opened: Open) -> None:
-    offsets = opened(KafkaOffsetStore(worker))
+    offsets = opened(KafkaOffsetBackingStore(worker))
     offsets.put("a", [({"p": 1}, {"o": 1})])
     offsets.get("a", [])
     delete(worker, worker.offset_topic)
@@ -113,7 +113,7 @@ def test_stores_continue_after_a_broker_restart(tmp_path: Path, unique: Callable
     broker = EmbeddedBroker(tmp_path)
     worker = worker_for(broker.start(), unique)
     try:
-        configs, offsets = opened(KafkaConfigStore(worker)), opened(KafkaOffsetStore(worker))
+        configs, offsets = opened(KafkaConfigBackingStore(worker)), opened(KafkaOffsetBackingStore(worker))
         configs.put_connector("a", {"k": "1"})
         offsets.put("a", [({"p": 1}, {"o": 1})])
         broker.stop()

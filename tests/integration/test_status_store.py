@@ -10,10 +10,10 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError
-from sluiceway.kafka.fenced_writer import TransactionalWriter
+from sluiceway.kafka.fenced_writer import FencedWriter
 from sluiceway.storage import codec
 from sluiceway.storage.model import State, Status, TaskId
-from sluiceway.storage.status_backing_store import KafkaStatusStore
+from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from support.eventually import eventually
 
 pytestmark = pytest.mark.kafka
@@ -22,7 +22,7 @@ Open = Callable[[Any], Any]
 
 
 def test_a_writer_reads_its_own_statuses_at_once_and_others_do_soon(worker: WorkerConfig, opened: Open) -> None:
-    mine, other = opened(KafkaStatusStore(worker)), opened(KafkaStatusStore(worker))
+    mine, other = opened(KafkaStatusBackingStore(worker)), opened(KafkaStatusBackingStore(worker))
     before = int(time.time() * 1000)
     mine.put_connector("a", RUNNING)
     mine.put_task(TaskId("a", 0), RUNNING)
@@ -35,29 +35,29 @@ def test_a_writer_reads_its_own_statuses_at_once_and_others_do_soon(worker: Work
 
 
 def test_removing_a_connector_leaves_only_tombstones(worker: WorkerConfig, opened: Open) -> None:
-    store = opened(KafkaStatusStore(worker))
-    opened(KafkaStatusStore(worker, reading=False)).put_task(TaskId("a", 3), RUNNING)
+    store = opened(KafkaStatusBackingStore(worker))
+    opened(KafkaStatusBackingStore(worker, reading=False)).put_task(TaskId("a", 3), RUNNING)
     store.put_connector("a", RUNNING)
     store.put_topic("a", 0, "t")
     store.put_connector("b", RUNNING)
     store.remove_connector("a")
-    again = opened(KafkaStatusStore(worker))
+    again = opened(KafkaStatusBackingStore(worker))
     assert (again.connector("a"), again.tasks("a"), again.topics("a")) == (None, {}, [])
     assert again.connector("b") == RUNNING
 
 
 def test_a_write_only_store_cannot_be_read(worker: WorkerConfig, opened: Open) -> None:
-    store = opened(KafkaStatusStore(worker, reading=False))
+    store = opened(KafkaStatusBackingStore(worker, reading=False))
     with pytest.raises(ConnectError, match="for reading"):
         store.connector("a")
 
 
 def test_a_drivers_lease_writes_statuses_until_a_newer_driver_fences_it(worker: WorkerConfig, opened: Open) -> None:
-    statuses = opened(KafkaStatusStore(worker))
+    statuses = opened(KafkaStatusBackingStore(worker))
     name = f"{worker.group_id}-a-driver"
-    old, new = (TransactionalWriter(worker, name, name) for _ in range(2))
+    old, new = (FencedWriter(worker, name, name) for _ in range(2))
 
-    def write(lease: TransactionalWriter, generation: int) -> None:
+    def write(lease: FencedWriter, generation: int) -> None:
         status = Status(State.RUNNING, "w", generation)
         key, value = codec.encode_connector_status("a", status)
         lease.write([(worker.status_topic, key, value)])

@@ -11,9 +11,9 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.connectors.verifiable.checker import Verdict, check
 from sluiceway.connectors.verifiable.numbering import TopicRecord, from_topic
 from sluiceway.data import STRING_SCHEMA
-from sluiceway.storage.connector_offsets import ConnectorOffsetStore
+from sluiceway.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
 from sluiceway.storage.factory import open_source_offsets
-from sluiceway.storage.offset_backing_store import KafkaOffsetStore
+from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 from support.engine_connectors import SOURCE
 from support.transactions import seen
 
@@ -22,7 +22,7 @@ PARTITION = {"file": "p"}
 
 Worker = dict[str, str]
 Names = Callable[[str], str]
-Store = KafkaOffsetStore | ConnectorOffsetStore
+Store = KafkaOffsetBackingStore | ConnectorOffsetBackingStore
 
 
 def config_of(name: str, connector: str = SOURCE, **more: str) -> dict[str, str]:

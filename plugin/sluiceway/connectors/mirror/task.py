@@ -23,7 +23,7 @@ from sluiceway.data import BYTES_SCHEMA, OPTIONAL_BYTES_SCHEMA, Header, Headers
 from sluiceway.errors import ConfigError
 
 if TYPE_CHECKING:
-    from sluiceway.kafka.source_cluster import NoteWriter, PartitionReader
+    from sluiceway.kafka.source_cluster import BestEffortWriter, PartitionReader
 
 _MOST_SECONDS = 1.0  # how long a poll may wait, since pause and stop wait for it
 _NO_TIMESTAMP = 0
@@ -34,10 +34,10 @@ class MirrorSourceTask(SourceTask):
 
     _reader: PartitionReader | None = None
     _syncs: OffsetSyncs | None = None
-    _writer: NoteWriter | None = None
+    _writer: BestEffortWriter | None = None
 
     def start(self, config: Mapping[str, str]) -> None:
-        from sluiceway.kafka.source_cluster import NoteWriter, PartitionReader
+        from sluiceway.kafka.source_cluster import BestEffortWriter, PartitionReader
 
         mirror = MirrorConfig(config)
         if mirror.poll_timeout < 0:
@@ -54,14 +54,14 @@ class MirrorSourceTask(SourceTask):
         self._reader = PartitionReader(mirror.client(SOURCE, CONSUMER, "replication-consumer"), positions)
         if (syncs := mirror.offset_syncs) is not None:
             role = f"offset-syncs-{syncs.cluster}-producer"
-            self._writer = NoteWriter(mirror.client(syncs.cluster, PRODUCER, role), syncs.topic)
+            self._writer = BestEffortWriter(mirror.client(syncs.cluster, PRODUCER, role), syncs.topic)
             self._syncs = OffsetSyncs(syncs.most_lag)
 
     def poll(self) -> Sequence[SourceRecord] | None:
         if self._reader is None:  # stopped
             return None
         if self._writer is not None:
-            self._writer.serve()
+            self._writer.poll()
         messages = self._reader.poll(self._timeout)
         return [self._copy(message) for message in messages] or None
 
