@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+from xdist.scheduler import LoadScopeScheduling
 
 from support.broker import SharedBrokers, shared_bootstrap
 from support.databases import (  # noqa: F401 (fixtures)

@@ -49,7 +49,7 @@ def test_a_config_that_cannot_become_a_dag_does_not_affect_other_dags(stack: Run
     assert "Invalid value every now and then for configuration airflow.schedule" in trace
     assert stack.dag("wrong") is None
     stack.connect.put_config("wrong", {**config, "airflow.schedule": "@daily"})
-    eventually(lambda: not _import_errors(stack), within=20, what="the import error gone")
+    eventually(lambda: not _import_errors(stack), within=20, what="the import error tombstone")
     eventually(lambda: stack.dag("wrong"), within=20, what="the DAG of the one put right")
     for name in ("wrong", "right: of way"):
         stack.connect.delete(name)

@@ -16,7 +16,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from sluiceway.api import SinkRecord
 from support.eventually import eventually
-from support.jdbc_sink import fill, gone, person
+from support.jdbc_sink import fill, person, tombstone
 from support.stack import START, RunningStack
 
 pytestmark = [pytest.mark.airflow, pytest.mark.long]
@@ -104,7 +104,7 @@ def test_a_table_follows_the_changes_of_a_topic(stack: RunningStack, folder: Pat
     dag = place(stack, name, {"SLUICEWAY_EXAMPLE_TARGET": f"jdbc:sqlite:{file}", "SLUICEWAY_EXAMPLE_TOPICS": topic})
     stack.set_paused(name, False)
     eventually(lambda: rows() == [(0, "n0"), (1, "n1"), (2, "n2")], within=START, what="the table")
-    write(gone(0, 0, topic=topic), person(0, 1, "other", topic=topic), person(0, 9, "new", topic=topic))
+    write(tombstone(0, 0, topic=topic), person(0, 1, "other", topic=topic), person(0, 9, "new", topic=topic))
     eventually(lambda: rows() == [(1, "other"), (2, "n2"), (9, "new")], within=20, what="the table in step")
     stack.set_paused(name, True)
     dag.unlink()

@@ -26,7 +26,7 @@ from sluiceway.herder import Herder
 from sluiceway.provider.api import app as api
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.storage.model import State, TargetState
-from support.browser import chromium, context, shoot
+from support.browser import chromium, context, screenshot
 from support.dashboard import SINK, SOURCE, MemoryConnectors
 from support.eventually import eventually
 from support.stack import START, RunningStack
@@ -176,12 +176,12 @@ def test_the_page_has_airflows_style(team: MemoryConnectors, open_ui: OpenUi, da
     expect(ui.frame.locator("html")).to_have_attribute("data-theme", theme)
     ground = "element => getComputedStyle(element).backgroundColor"
     assert ui.frame.locator("body").evaluate(ground) == ui.page.locator("html").evaluate(ground)
-    shoot(ui.page, f"connectors-{theme}")
+    screenshot(ui.page, f"connectors-{theme}")
     ui.row("clicks-archive").get_by_role("link").click()
     expect(ui.frame.locator(".errors pre")).to_contain_text('column "amount" does not exist')
     ui.frame.get_by_text("Offsets", exact=True).click()
     expect(ui.frame.get_by_role("cell", name="clicks-archive-0")).to_be_visible()
-    shoot(ui.page, f"connector-{theme}")
+    screenshot(ui.page, f"connector-{theme}")
 
 
 def test_the_page_follows_airflows_dark_mode(team: MemoryConnectors, open_ui: OpenUi) -> None:
@@ -194,7 +194,7 @@ def test_the_page_follows_airflows_dark_mode(team: MemoryConnectors, open_ui: Op
 def test_a_narrow_window_shows_connectors_as_cards(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui(width=560)
     expect(ui.row("orders-jdbc-in")).to_be_visible()
-    shoot(ui.page, "connectors-narrow")
+    screenshot(ui.page, "connectors-narrow")
     assert ui.frame.locator("html").evaluate("element => element.scrollWidth <= element.clientWidth"), "nothing is cut off"
 
 
@@ -211,7 +211,7 @@ def test_the_pause_and_resume_buttons_change_the_connector_and_its_row(team: Mem
 def test_a_connector_is_stopped_only_after_a_confirmation(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui()
     ui.button("orders-jdbc-in", "stop").click()
-    shoot(ui.page, "connector-stop")
+    screenshot(ui.page, "connector-stop")
     ui.frame.get_by_role("button", name="Cancel").click()
     expect(ui.frame.get_by_role("dialog")).to_be_hidden()
     assert team.target("orders-jdbc-in") is TargetState.STARTED
@@ -272,7 +272,7 @@ def test_a_thousand_connectors_are_filtered_sorted_and_paged_quickly(connectors:
     connectors.pretend_an_hour({f"c-{number:04}": number for number in range(1000)}, minutes=5)
     ui = open_ui()
     expect(ui.frame.get_by_text("Page 1 of 40, 1,000 connectors")).to_be_visible()
-    shoot(ui.page, "connectors-thousand")
+    screenshot(ui.page, "connectors-thousand")
     ui.frame.get_by_role("button", name="Next").click()
     expect(ui.row("c-0025")).to_be_visible()
     ui.frame.get_by_role("button", name="Connector", exact=True).click()
@@ -304,7 +304,7 @@ def test_an_empty_page_explains_how_to_create_a_connector(open_ui: OpenUi) -> No
     ui = open_ui()
     expect(ui.frame.get_by_role("heading", name="There are no connectors yet")).to_be_visible()
     expect(ui.frame.get_by_text("/sluiceway/connectors")).to_be_visible()
-    shoot(ui.page, "connectors-none")
+    screenshot(ui.page, "connectors-none")
 
 
 def test_an_outage_of_kafka_is_reported_and_known_data_stays(team: MemoryConnectors, open_ui: OpenUi) -> None:
@@ -331,7 +331,7 @@ def test_a_connectors_dag_has_a_tab_that_pauses_it_for_real(browser: Browser, st
         badge = frame.locator(".title .badge")
         expect(badge).to_have_text("Running")
         expect(frame.get_by_text("topics ui-lines")).to_be_visible()
-        shoot(page, f"dag-tab-{theme}")
+        screenshot(page, f"dag-tab-{theme}")
     for button, state, paused in (("pause", "Paused", True), ("resume", "Running", False)):
         frame.locator(f'[data-action="{button}"]').click()
         expect(badge).to_have_text(state, timeout=3000 * START)

@@ -24,7 +24,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from bench_engine import CONVERTERS, FEWEST_LINES, FILE_SOURCE, GIVE_UP_SECONDS, WINDOW, measure, spread, write_lines
+from bench_engine import CONVERTERS, FEWEST_LINES, GIVE_UP_SECONDS, WINDOW, measure, spread, write_lines
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -32,6 +32,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage.factory import open_source_offsets
 from support.engine import RunningTask
+from support.peer import FILE_SOURCE
 
 WANTED = 0.8
 OFF = "off"
@@ -42,7 +43,7 @@ def run(config: dict[str, str], worker: dict[str, str]) -> None:
     """Run the task; the entry point of its process."""
     store = open_source_offsets(WorkerConfig.of(worker), config)
     store.start()
-    with RunningTask(config, worker, offsets=store) as task:  # type: ignore[arg-type] # any store will do
+    with RunningTask(config, worker, offsets=store) as task:
         result = task.join(within=GIVE_UP_SECONDS)
         print(result.trace or "", file=sys.stderr)
 

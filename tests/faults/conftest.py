@@ -14,7 +14,7 @@ from support.faults.broker import FaultyBroker
 from support.faults.cluster import Cluster
 from support.faults.guarantee import Guarantee
 from support.faults.rows import NewRow, Row, table, without_a_line, without_a_test
-from support.faults.world import World, world
+from support.faults.worker_group import WorkerGroup, worker_group
 
 if TYPE_CHECKING:
     from support.faults.airflow_job import Job
@@ -100,9 +100,9 @@ def guarantee() -> Guarantee:
 
 
 @pytest.fixture
-def place(broker: FaultyBroker, guarantee: Guarantee, tmp_path: Path) -> Iterator[World]:
+def group(broker: FaultyBroker, guarantee: Guarantee, tmp_path: Path) -> Iterator[WorkerGroup]:
     """The test's own worker group."""
-    with world(broker.address, tmp_path, guarantee.worker) as made:
+    with worker_group(broker.address, tmp_path, guarantee.worker) as made:
         yield made
 
 

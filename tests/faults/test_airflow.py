@@ -12,7 +12,7 @@ import pytest
 
 from support.airflow_home import isolate_airflow
 from support.eventually import eventually
-from support.faults.airflow_job import AT_LEAST_ONCE, Job, gone, kill
+from support.faults.airflow_job import AT_LEAST_ONCE, Job, await_exit, kill
 from support.faults.rows import NewRow
 from support.stack import START, RunningStack
 
@@ -58,14 +58,14 @@ def test_a_killed_scheduler_stops_no_data_and_the_next_one_starts_no_second_driv
 @pytest.mark.matrix(12)
 @pytest.mark.parametrize("victim", ["task", "supervisor"])
 def test_after_the_airflow_task_is_killed_its_retry_runs_the_only_driver(job: Job, row: NewRow, victim: str) -> None:
-    made = row(f"Airflow {victim} killed (-9), task retried", f"{AT_LEAST_ONCE}, the old driver gone, one driver")
+    made = row(f"Airflow {victim} killed (-9), task retried", f"{AT_LEAST_ONCE}, the old driver await_exit, one driver")
     driver = job.driver()
     _jvm, task, supervisor = driver.parents()[:3]
     doomed = task if victim == "task" else supervisor
     before = job.stack.worker_id(job.name)
     os.kill(doomed.pid, signal.SIGKILL)
     killed = time.monotonic()
-    gone(driver, within=120)
+    await_exit(driver, within=120)
     eventually(lambda: job.stack.worker_id(job.name) != before, within=3 * START, what="another driver")
     job.running()
     job.more()
@@ -83,7 +83,7 @@ def test_a_killed_triggerer_does_not_affect_the_connector(job: Job, row: NewRow)
     job.more(5, within=15)
     job.stack.set_paused(job.name, True)
     job.stack.await_states(job.name, "PAUSED", "PAUSED", within=15)
-    gone(driver, within=30)
+    await_exit(driver, within=30)
     job.stack.set_paused(job.name, False)
     resumed = time.monotonic()
     job.more()
@@ -101,7 +101,7 @@ def test_a_paused_dag_stays_paused_over_restarts_and_resumes_without_a_gap(job: 
     paused = time.monotonic()
     job.stack.set_paused(job.name, True)
     job.stack.await_states(job.name, "PAUSED", "PAUSED", within=15)
-    told = time.monotonic() - paused
+    seconds = time.monotonic() - paused
     eventually(lambda: not job.drivers(), within=30, what="the end of the driver")
     end = job.cluster.end(job.topic)
     for component in ("scheduler", "api-server"):
@@ -118,7 +118,7 @@ def test_a_paused_dag_stays_paused_over_restarts_and_resumes_without_a_gap(job: 
     job.more()
     made.recovered(time.monotonic() - resumed)
     job.judge(made, faults=0)
-    made.seen += f"; PAUSED after {told:.1f} s"
+    made.seen += f"; PAUSED after {seconds:.1f} s"
 
 
 @pytest.mark.matrix(15)
@@ -157,17 +157,17 @@ def test_deleting_a_hand_written_dag_keeps_its_connector(new_job: Job, row: NewR
 @pytest.mark.matrix(16)
 @pytest.mark.parametrize("button", ["clear", "mark success", "mark failed"])
 def test_clearing_or_marking_a_task_ends_its_driver_within_30_seconds(job: Job, row: NewRow, button: str) -> None:
-    made = row(f"{button} in Airflow", f"{AT_LEAST_ONCE}, the old driver gone within 30 s, then one again")
+    made = row(f"{button} in Airflow", f"{AT_LEAST_ONCE}, the old driver await_exit within 30 s, then one again")
     driver, run = job.driver(), job.run_id()
     press(job, run, button)
-    seconds = gone(driver, within=30)
+    seconds = await_exit(driver, within=30)
     job.more()
     job.running()
     made.recovered(seconds)
     job.more()
     assert len(job.drivers()) == 1
     job.judge(made)
-    made.seen += f"; the driver was gone after {seconds:.1f} s"
+    made.seen += f"; the driver was await_exit after {seconds:.1f} s"
 
 
 def press(job: Job, run: str, button: str) -> None:

@@ -21,7 +21,7 @@ from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
 from support.airflow_home import isolate_airflow
 from support.eventually import eventually
-from support.faults.airflow_job import AT_LEAST_ONCE, Job, gone
+from support.faults.airflow_job import AT_LEAST_ONCE, Job, await_exit
 from support.faults.rows import NewRow
 from support.stack import START, RunningStack
 
@@ -72,11 +72,11 @@ def test_the_connector_recovers_from_the_kill_of_any_process(job: Job, row: NewR
     first, process = job.driver(), find(job)
     process.kill()
     killed = time.monotonic()
-    gone(process, within=30)
+    await_exit(process, within=30)
     with ThreadPoolExecutor(1) as supervisor:
         started = supervisor.submit(job.stack.up)
         if not outlived:
-            gone(first, within=120)
+            await_exit(first, within=120)
         seen = eventually(lambda: _steady(job), within=3 * START, what=f"a driver that runs, after {victim} was killed")
         job.more()
         made.recovered(time.monotonic() - killed)

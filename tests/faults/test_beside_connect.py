@@ -14,7 +14,7 @@ from support import peer
 from support.eventually import eventually
 from support.faults.cluster import Cluster
 from support.faults.rows import NewRow
-from support.faults.world import World, world
+from support.faults.worker_group import WorkerGroup, worker_group
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.peer]
 
@@ -56,47 +56,49 @@ def growing(tmp_path: Path) -> Iterator[Growing]:
 
 
 @pytest.fixture
-def place(kafka_bootstrap: str, tmp_path: Path) -> Iterator[World]:
-    with world(kafka_bootstrap, tmp_path, CONVERTERS) as made:
+def group(kafka_bootstrap: str, tmp_path: Path) -> Iterator[WorkerGroup]:
+    with worker_group(kafka_bootstrap, tmp_path, CONVERTERS) as made:
         yield made
 
 
-def connect(place: World) -> peer.PeerDistributed:
-    topics = (place.worker.config_topic, place.worker.offset_topic, place.worker.status_topic)
-    return peer.PeerDistributed(place.address, place.worker.group_id, place.folder / "peer", topics, CONVERTERS)
+def connect(group: WorkerGroup) -> peer.PeerDistributed:
+    topics = (group.worker.config_topic, group.worker.offset_topic, group.worker.status_topic)
+    return peer.PeerDistributed(group.address, group.worker.group_id, group.folder / "peer", topics, CONVERTERS)
 
 
 @pytest.mark.matrix(43)
 @pytest.mark.parametrize("first", ["Kafka Connect", "Sluiceway"])
-def test_a_driver_beside_kafka_connect_ends_and_loses_nothing(place: World, growing: Growing, row: NewRow, first: str) -> None:
+def test_a_driver_beside_kafka_connect_ends_and_loses_nothing(
+    group: WorkerGroup, growing: Growing, row: NewRow, first: str
+) -> None:
     made = row(
         f"real Kafka Connect on the same topics, {first} first",
         "ours ends; 0 lost, at most one batch repeated",
     )
-    cluster = Cluster(place.address)
-    topic = cluster.create(f"{place.name}-lines")
-    place.herder.create(place.name, {"connector.class": "FileStreamSource", "file": str(growing.file), "topic": topic})
-    theirs = connect(place)
+    cluster = Cluster(group.address)
+    topic = cluster.create(f"{group.name}-lines")
+    group.herder.create(group.name, {"connector.class": "FileStreamSource", "file": str(growing.file), "topic": topic})
+    theirs = connect(group)
     try:
         if first == "Sluiceway":
-            ours = place.driver()
+            ours = group.driver()
             eventually(lambda: cluster.end(topic) > 2 * LINES, within=90, what=f"lines\n{ours.log_tail(20)}")
             theirs.start()
         else:
             theirs.start()
-            peer.wait_for_state(theirs.rest, place.name, "RUNNING")
+            peer.wait_for_state(theirs.rest, group.name, "RUNNING")
             eventually(lambda: cluster.end(topic) > 2 * LINES, within=60, what="lines")
-            ours = place.driver()
+            ours = group.driver()
         began = time.monotonic()
         eventually(lambda: not ours.is_running(), within=60, what=f"the end of our driver\n{ours.log_tail(20)}")
         made.recovered(time.monotonic() - began)
-        assert f"Kafka Connect runs connector {place.name}" in ours.log.read_text()
-        peer.wait_for_state(theirs.rest, place.name, "RUNNING")
+        assert f"Kafka Connect runs connector {group.name}" in ours.log.read_text()
+        peer.wait_for_state(theirs.rest, group.name, "RUNNING")
         sent = growing.finish()
-        eventually(lambda: check(place.seen(topic), sent=sent).lost == 0, within=60, what="all lines")
-        peer.wait_for_state(theirs.rest, place.name, "RUNNING")
+        eventually(lambda: check(group.seen(topic), sent=sent).lost == 0, within=60, what="all lines")
+        peer.wait_for_state(theirs.rest, group.name, "RUNNING")
     finally:
         theirs.stop()
-    verdict = check(place.seen(topic), sent=sent)
+    verdict = check(group.seen(topic), sent=sent)
     made.judge(verdict)
     assert verdict.duplicated <= (0 if first == "Kafka Connect" else 30 * LINES), verdict

@@ -15,7 +15,7 @@ from support.eventually import eventually
 from support.faults.broker import FaultyBroker
 from support.faults.cluster import Cluster
 from support.faults.rows import NewRow
-from support.faults.world import World
+from support.faults.worker_group import WorkerGroup
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -36,33 +36,33 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyBroker]:
 @pytest.mark.matrix(22)
 @pytest.mark.parametrize("how", ["deleted", "too small"])
 def test_an_unwritable_dead_letter_queue_topic_holds_offsets_back(
-    place: World, cluster: Cluster, row: NewRow, tmp_path: Path, how: str
+    group: WorkerGroup, cluster: Cluster, row: NewRow, tmp_path: Path, how: str
 ) -> None:
-    made = row(f"dead letter topic {how}", "no offset behind it, no letter lost; 0 lost, one batch repeated")
-    topic, letters, file = cluster.create(f"{place.name}-mixed"), cluster.create(f"{place.name}-dead"), tmp_path / "results"
+    made = row(f"dead letter topic {how}", "no later offset, no dead letter queue record lost; 0 lost, one batch repeated")
+    topic, dlq, file = cluster.create(f"{group.name}-mixed"), cluster.create(f"{group.name}-dead"), tmp_path / "results"
     key = "errors.deadletterqueue.topic."
-    name = place.sink(topic, file, **{"errors.tolerance": "all", f"{key}name": letters, f"{key}replication.factor": "1"})
+    name = group.sink(topic, file, **{"errors.tolerance": "all", f"{key}name": dlq, f"{key}replication.factor": "1"})
     cluster.send(topic, [(None, b'{"task":0,"seqno":%d}' % number) for number in range(100)])
-    driver = place.driver(name)
+    driver = group.driver(name)
     eventually(lambda: cluster.committed(name, topic) == 100, within=90, what=f"the first records\n{driver.log_tail(20)}")
     if how == "deleted":
-        cluster.delete(letters)
+        cluster.delete(dlq)
     else:
-        cluster.set(letters, max_message_bytes="1000")
+        cluster.set(dlq, max_message_bytes="1000")
     cluster.send(topic, [(None, BAD)])
     cluster.send(topic, [(None, b'{"task":0,"seqno":%d}' % number) for number in range(100, 200)])
-    trace = place.failed(name)
+    trace = group.failed(name)
     assert "A dead letter queue record was not written" in trace
-    assert letters in trace
+    assert dlq in trace
     assert cluster.committed(name, topic) <= 100
     if how == "too small":
-        cluster.set(letters, max_message_bytes="1000000")
+        cluster.set(dlq, max_message_bytes="1000000")
     mended = time.monotonic()
-    place.herder.restart_task(TaskId(name, 0))
+    group.herder.restart_task(TaskId(name, 0))
     eventually(lambda: cluster.committed(name, topic) == 201, within=60, what=f"all offsets\n{driver.log_tail(20)}")
     made.recovered(time.monotonic() - mended)
-    place.drain(driver)
-    assert {each.value for each in cluster.messages(letters)} == {BAD}
+    group.drain(driver)
+    assert {each.value for each in cluster.messages(dlq)} == {BAD}
     verdict = check(from_file(file), sent={0: 199})
     made.judge(verdict)
     assert verdict.lost == 0, verdict

@@ -16,10 +16,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from sluiceway.api import SinkRecord
 from support.database import DatabaseForTest
 from support.eventually import eventually
-from support.faults.length import lasting
+from support.faults.durations import fault_seconds
 from support.faults.proxy import TcpProxy
 from support.faults.rows import NewRow, Row
-from support.jdbc_sink import JSON, STATIC_MEMBER, UPSERT, TaskProcess, fill, gone, person
+from support.jdbc_sink import JSON, STATIC_MEMBER, UPSERT, TaskProcess, fill, person, tombstone
 
 pytestmark = pytest.mark.kafka
 
@@ -57,8 +57,8 @@ def changes(topic: str, chance: random.Random, first: int) -> Iterator[SinkRecor
     """Yield upserts and deletions of a few keys; the name column identifies the record."""
     for number in range(first, first + RECORDS):
         key = chance.randrange(300)
-        place = {"topic": topic, "partition": key % PARTITIONS}
-        yield gone(0, key, **place) if chance.random() < 0.2 else person(0, key, f"n{number}", **place)
+        to = {"topic": topic, "partition": key % PARTITIONS}
+        yield tombstone(0, key, **to) if chance.random() < 0.2 else person(0, key, f"n{number}", **to)
 
 
 def final(records: list[SinkRecord]) -> dict[int, str]:
@@ -144,7 +144,7 @@ def test_killed_twenty_times_the_table_matches_the_topic(
 def test_the_sink_waits_for_an_unavailable_database(
     request: pytest.FixtureRequest, kafka_bootstrap: str, topic: str, kind: str, row: NewRow
 ) -> None:
-    seconds = lasting(20, full=300)
+    seconds = fault_seconds(20, full=300)
     made = row(f"19: {kind} of a JDBC sink down for {seconds:g} s", "0 lost, 0 duplicated, no growth, goes on by itself")
     database: DatabaseForTest = request.getfixturevalue(kind)
     with TcpProxy(database.port) as proxy:

@@ -22,7 +22,7 @@ from support.faults.guarantee import Guarantee
 from support.faults.kills import at_a_random_point, kill
 from support.faults.processes import Role
 from support.faults.rows import NewRow
-from support.faults.world import Progress, World, read
+from support.faults.worker_group import Progress, WorkerGroup, read
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -69,40 +69,40 @@ def number_of(_key: bytes | None, value: bytes | None) -> int:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", ["postgresql", "mariadb"])
 def test_killed_twenty_times_each_row_is_in_the_topic_once(
-    request: pytest.FixtureRequest, place: World, kind: str, row: NewRow, chance: random.Random
+    request: pytest.FixtureRequest, group: WorkerGroup, kind: str, row: NewRow, chance: random.Random
 ) -> None:
     made = row(f"1-3, 5: JDBC source of {kind}, {KILLS} kills of random processes at random points", Guarantee.EXACTLY_ONCE.value)
     database: DatabaseForTest = request.getfixturevalue(kind)
     database.execute(f"create table numbers ({COLUMN[database.dialect]}, name varchar(10))")
-    topic = f"{place.name}-numbers"
-    admin = AdminClient({"bootstrap.servers": place.address})  # kept in a variable: its futures end with it
+    topic = f"{group.name}-numbers"
+    admin = AdminClient({"bootstrap.servers": group.address})  # kept in a variable: its futures end with it
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
-    place.herder.create(
-        place.name,
+    group.herder.create(
+        group.name,
         {
             "connector.class": "JdbcSource",
             **database.config,
             "mode": "incrementing",
             "table.whitelist": "numbers",
-            "topic.prefix": f"{place.name}-",
+            "topic.prefix": f"{group.name}-",
             "poll.interval.ms": "50",
             "exactly.once.support": "required",
             "sluiceway.horizon": "required",
         },
     )
     with two_writers(database):
-        place.driver()
-        place.running()
-        progress = Progress(place.address, topic, number_of)
+        group.driver()
+        group.running()
+        progress = Progress(group.address, topic, number_of)
         for _ in range(KILLS):
             at_a_random_point(progress, chance)
-            kill(place, chance.choice(list(Role)), progress, made)
+            kill(group, chance.choice(list(Role)), progress, made)
         progress.close()
     expected = [number for (number,) in database.execute("select id from numbers order by id")]
-    progress = Progress(place.address, topic, number_of)
+    progress = Progress(group.address, topic, number_of)
     eventually(lambda: progress.highest == expected[-1], within=60, what="the last row")
     progress.close()
-    place.drivers[-1].stop(30)
-    found = [number_of(message.key, message.value) for message in read(place.address, topic)]
+    group.drivers[-1].stop(30)
+    found = [number_of(message.key, message.value) for message in read(group.address, topic)]
     made.seen, made.lost, made.duplicated = f"{len(found)} records", len(set(expected) - set(found)), len(found) - len(set(found))
     assert found == expected

@@ -9,10 +9,10 @@ import pytest
 
 from sluiceway.connectors.verifiable.checker import check
 from support.eventually import eventually
-from support.faults.dying import DYING_SOURCE, Point
+from support.faults.crashes import DYING_SOURCE, Point
 from support.faults.guarantee import Guarantee
 from support.faults.rows import NewRow
-from support.faults.world import BATCH, POLL, RATE, Progress, World
+from support.faults.worker_group import BATCH, POLL, RATE, Progress, WorkerGroup
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -36,29 +36,29 @@ CASES = [
     ],
 )
 def test_a_source_killed_at_a_named_point_continues_after_its_last_commit(
-    place: World, guarantee: Guarantee, row: NewRow, tmp_path: Path, own_connectors: None, point: Point
+    group: WorkerGroup, guarantee: Guarantee, row: NewRow, tmp_path: Path, own_connectors: None, point: Point
 ) -> None:
     made = row(f"kill -9 of all processes; the batch is {point.value}", guarantee.value)
     transactions = {"transaction_boundary": "interval"} if guarantee is EOS else {}
     death = tmp_path / "death"
-    topic = place.source(connector_class=DYING_SOURCE, death_file=str(death), **transactions)
-    first = place.driver()
-    progress = Progress(place.address, topic)
+    topic = group.source(connector_class=DYING_SOURCE, death_file=str(death), **transactions)
+    first = group.driver()
+    progress = Progress(group.address, topic)
     progress.more(2 * RATE, within=120, driver=first)
     death.write_text(point.name)
     eventually(lambda: not first.is_running(), what=f"the death of {first.name}\n{first.log_tail(20)}")
     died = time.monotonic()
     assert not death.exists(), "it died of something else"
-    second = place.driver()
+    second = group.driver()
     progress.more(2 * RATE, within=120, driver=second)
     made.recovered(time.monotonic() - died)
     progress.close()
-    place.drain(second)
-    verdict = place.verdict(topic)
+    group.drain(second)
+    verdict = group.verdict(topic)
     made.judge(verdict)
     # After a commit, only records sent during it are repeated.
     guarantee.check(verdict, faults=1, batch=2 * POLL if point is Point.COMMITTED else BATCH)
     if guarantee is EOS and point is Point.SENT:
-        aborted = check(place.seen(topic, "read_uncommitted")).duplicated
+        aborted = check(group.seen(topic, "read_uncommitted")).duplicated
         made.seen += f"; {aborted} of a transaction that was aborted"
         assert aborted > 0

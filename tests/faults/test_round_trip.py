@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from support.faults.cluster import Cluster, StoredRecord
 from support.faults.connectors import KEEPING_SINK, KEPT_SOURCE, kept
 from support.faults.rows import NewRow, Row
-from support.faults.world import World
+from support.faults.worker_group import WorkerGroup
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -32,8 +32,8 @@ BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 CONVERTERS = dict.fromkeys(("key.converter", "value.converter", "header.converter"), BYTES)
 
 
-def send_all(place: World, topic: str) -> None:
-    producer = Producer({"bootstrap.servers": place.address, "message.max.bytes": 2 * MEBIBYTE})
+def send_all(group: WorkerGroup, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": group.address, "message.max.bytes": 2 * MEBIBYTE})
     for key, value, headers, timestamp in RECORDS.values():
         producer.produce(topic, value, key, headers=list[tuple[str, str | bytes | None]](headers), timestamp=timestamp)
     assert producer.flush(30) == 0
@@ -52,22 +52,22 @@ def compare(row: Row, before: Sequence[StoredRecord], after: Sequence[StoredReco
 
 @pytest.mark.matrix(40)
 def test_unusual_records_arrive_byte_for_byte(
-    place: World, cluster: Cluster, row: NewRow, tmp_path: Path, own_connectors: None
+    group: WorkerGroup, cluster: Cluster, row: NewRow, tmp_path: Path, own_connectors: None
 ) -> None:
     made = row(", ".join(RECORDS), "each equal in key, value, headers and timestamp")
     size = str(2 * MEBIBYTE)
     sent, arrived = (
-        cluster.create(f"{place.name}-{name}", max_message_bytes=size, retention_ms="-1") for name in ("sent", "arrived")
+        cluster.create(f"{group.name}-{name}", max_message_bytes=size, retention_ms="-1") for name in ("sent", "arrived")
     )
-    send_all(place, sent)
+    send_all(group, sent)
     file = str(tmp_path / "kept")
-    place.herder.create(f"{place.name}-out", {"connector.class": KEEPING_SINK, "topics": sent, "file": file, **CONVERTERS})
+    group.herder.create(f"{group.name}-out", {"connector.class": KEEPING_SINK, "topics": sent, "file": file, **CONVERTERS})
     larger = {"producer.override.max.request.size": size}
-    place.herder.create(
-        f"{place.name}-in", {"connector.class": KEPT_SOURCE, "topic": arrived, "file": file, **CONVERTERS, **larger}
+    group.herder.create(
+        f"{group.name}-in", {"connector.class": KEPT_SOURCE, "topic": arrived, "file": file, **CONVERTERS, **larger}
     )
     for each in ("out", "in"):
-        place.batch(f"{place.name}-{each}")
+        group.batch(f"{group.name}-{each}")
     before, after = cluster.messages(sent), cluster.messages(arrived)
     compare(made, before, after)
     timestamps = [each.timestamp for each in kept(Path(file))]
@@ -76,19 +76,17 @@ def test_unusual_records_arrive_byte_for_byte(
 
 @pytest.mark.matrix(40)
 def test_unusual_records_reach_the_dead_letter_queue_unchanged(
-    place: World, cluster: Cluster, row: NewRow, tmp_path: Path
+    group: WorkerGroup, cluster: Cluster, row: NewRow, tmp_path: Path
 ) -> None:
     """The verifiable sink rejects all of them: they have no number."""
-    made = row("the same, refused", "each a dead letter, equal in key, value, headers and timestamp")
+    made = row("the same, refused", "each in the dead letter queue, equal in key, value, headers and timestamp")
     size = str(2 * MEBIBYTE)
-    sent, letters = (
-        cluster.create(f"{place.name}-{name}", max_message_bytes=size, retention_ms="-1") for name in ("sent", "dead")
-    )
-    send_all(place, sent)
+    sent, dlq = (cluster.create(f"{group.name}-{name}", max_message_bytes=size, retention_ms="-1") for name in ("sent", "dead"))
+    send_all(group, sent)
     key = "errors.deadletterqueue.topic."
-    tolerant = {"errors.tolerance": "all", f"{key}name": letters, f"{key}replication.factor": "1"}
+    tolerant = {"errors.tolerance": "all", f"{key}name": dlq, f"{key}replication.factor": "1"}
     larger = {"producer.override.max.request.size": size}
-    name = place.sink(sent, tmp_path / "results", **tolerant, **CONVERTERS, **larger)
-    place.batch(name)
-    before, after = cluster.messages(sent), cluster.messages(letters)
+    name = group.sink(sent, tmp_path / "results", **tolerant, **CONVERTERS, **larger)
+    group.batch(name)
+    before, after = cluster.messages(sent), cluster.messages(dlq)
     compare(made, before, after)

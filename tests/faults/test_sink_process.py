@@ -13,11 +13,11 @@ import pytest
 from sluiceway.connectors.verifiable.checker import Verdict, check
 from sluiceway.connectors.verifiable.results import from_file
 from support.eventually import eventually
-from support.faults.dying import DYING_SINK, Point
+from support.faults.crashes import DYING_SINK, Point
 from support.faults.feed import Feed
 from support.faults.processes import Role, freeze, send, thaw
 from support.faults.rows import NewRow, Row
-from support.faults.world import BATCH, RATE, World
+from support.faults.worker_group import BATCH, RATE, WorkerGroup
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -28,14 +28,14 @@ _RECOVERED_SECONDS = 150.0  # a killed member keeps its partitions for the group
 class Writing:
     """A sink on a driver, its input and its output."""
 
-    def __init__(self, place: World, feed: Feed, file: Path, **config: str) -> None:
-        self.place = place
+    def __init__(self, group: WorkerGroup, feed: Feed, file: Path, **config: str) -> None:
+        self.group = group
         self.feed = feed
         self.file = file
-        self.name = place.sink(feed.topic, file, **config)
+        self.name = group.sink(feed.topic, file, **config)
 
     def start(self) -> None:
-        self.place.driver(self.name)
+        self.group.driver(self.name)
         self.caught_up()
 
     def written(self) -> int:
@@ -48,7 +48,7 @@ class Writing:
         eventually(
             lambda: self._distinct() >= enough,
             within=_RECOVERED_SECONDS,
-            what=f"{enough} records in the file\n{self.place.drivers[-1].log_tail(30)}",
+            what=f"{enough} records in the file\n{self.group.drivers[-1].log_tail(30)}",
         )
         return time.monotonic() - started
 
@@ -56,7 +56,7 @@ class Writing:
         """Wait until all sent records are written, drain the driver, and check the file."""
         sent = self.feed.finish()
         eventually(lambda: check(from_file(self.file), sent=sent).lost == 0, within=30, what="everything sent is written")
-        self.place.drivers[-1].stop(30)
+        self.group.drivers[-1].stop(30)
         verdict = check(from_file(self.file), sent=sent)
         row.judge(verdict)
         assert verdict.lost == 0, verdict
@@ -69,14 +69,14 @@ class Writing:
 
 
 @pytest.fixture
-def feed(place: World) -> Iterator[Feed]:
-    with Feed(place.address, f"{place.name}-fed", rate=RATE) as made:
+def feed(group: WorkerGroup) -> Iterator[Feed]:
+    with Feed(group.address, f"{group.name}-fed", rate=RATE) as made:
         yield made
 
 
 @pytest.fixture
-def writing(place: World, feed: Feed, tmp_path: Path) -> Writing:
-    made = Writing(place, feed, tmp_path / "results")
+def writing(group: WorkerGroup, feed: Feed, tmp_path: Path) -> Writing:
+    made = Writing(group, feed, tmp_path / "results")
     made.start()
     return made
 
@@ -85,12 +85,12 @@ def kill(writing: Writing, role: Role, row: Row, chance: random.Random, rounds: 
     """Kill processes at a random point, restart the driver if it ended, and wait until the sink has caught up."""
     for _ in range(rounds):
         time.sleep(chance.uniform(1, 2.2))
-        driver = writing.place.drivers[-1]
+        driver = writing.group.drivers[-1]
         send(driver, role, signal.SIGKILL)
         killed = time.monotonic()
         if role is not Role.WORKERS:
-            writing.place.ended(driver)
-            writing.place.driver(writing.name)
+            writing.group.ended(driver)
+            writing.group.driver(writing.name)
         writing.caught_up()
         row.recovered(time.monotonic() - killed)
 
@@ -105,10 +105,10 @@ def test_a_killed_sink_loses_nothing(writing: Writing, row: NewRow, chance: rand
 
 @pytest.mark.matrix(2)
 def test_a_killed_sink_with_offsets_in_its_target_writes_each_record_once(
-    place: World, feed: Feed, row: NewRow, chance: random.Random, rounds: int, tmp_path: Path
+    group: WorkerGroup, feed: Feed, row: NewRow, chance: random.Random, rounds: int, tmp_path: Path
 ) -> None:
     made = row(f"sink with offsets in its file, kill -9 of the JVM, {rounds} times", "0 lost, 0 duplicated")
-    writing = Writing(place, feed, tmp_path / "results", offsets_from_file="true")
+    writing = Writing(group, feed, tmp_path / "results", offsets_from_file="true")
     writing.start()
     kill(writing, Role.JVM, made, chance, rounds)
     assert writing.judge(made).exactly_once
@@ -124,16 +124,16 @@ def test_a_killed_sink_with_offsets_in_its_target_writes_each_record_once(
     ],
 )
 def test_a_sink_killed_at_a_named_point_loses_nothing(
-    place: World, feed: Feed, row: NewRow, tmp_path: Path, own_connectors: None, point: Point, keeps_offsets: bool
+    group: WorkerGroup, feed: Feed, row: NewRow, tmp_path: Path, own_connectors: None, point: Point, keeps_offsets: bool
 ) -> None:
     where = " (offsets in its file)" if keeps_offsets else ""
     most = BATCH if point is Point.FLUSHED and not keeps_offsets else 0
     made = row(f"sink{where}, kill -9 of all processes; the batch is {point.value}", AT_LEAST_ONCE if most else EXACTLY_ONCE)
     death = tmp_path / "death"
     config = {"connector_class": DYING_SINK, "death_file": str(death), "offsets_from_file": str(keeps_offsets).lower()}
-    writing = Writing(place, feed, tmp_path / "results", **config)
+    writing = Writing(group, feed, tmp_path / "results", **config)
     writing.start()
-    [first] = place.drivers
+    [first] = group.drivers
     death.write_text(point.name)
     eventually(lambda: not first.is_running(), what=f"the death of {first.name}\n{first.log_tail(20)}")
     died = time.monotonic()
@@ -148,24 +148,24 @@ def test_a_terminated_sink_repeats_nothing(writing: Writing, row: NewRow, chance
     made = row(f"sink, SIGTERM, {rounds} times", "0 lost, 0 duplicated")
     for _ in range(rounds):
         time.sleep(chance.uniform(1, 2.2))
-        driver = writing.place.drivers[-1]
+        driver = writing.group.drivers[-1]
         send(driver, Role.DRIVER, signal.SIGTERM)
-        told = time.monotonic()
-        writing.place.ended(driver, within=20)
-        writing.place.driver(writing.name)
+        requested = time.monotonic()
+        writing.group.ended(driver, within=20)
+        writing.group.driver(writing.name)
         writing.caught_up()
-        made.recovered(time.monotonic() - told)
+        made.recovered(time.monotonic() - requested)
     assert writing.judge(made).exactly_once
 
 
 @pytest.mark.matrix(9)
 def test_a_frozen_sink_is_fenced_and_nothing_is_lost(writing: Writing, row: NewRow) -> None:
     made = row("sink, SIGSTOP until another took over, SIGCONT", f"{AT_LEAST_ONCE}, the old one ends fenced")
-    old = writing.place.drivers[0]
+    old = writing.group.drivers[0]
     frozen = freeze(old)
     stopped = time.monotonic()
     try:
-        writing.place.driver(writing.name)
+        writing.group.driver(writing.name)
         writing.caught_up()
         made.recovered(time.monotonic() - stopped)
     finally:

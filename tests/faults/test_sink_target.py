@@ -14,12 +14,12 @@ from sluiceway.connectors.verifiable.results import from_file
 from support.eventually import eventually
 from support.faults.cluster import Cluster
 from support.faults.connectors import TCP_SINK
+from support.faults.durations import fault_seconds
 from support.faults.feed import Feed
-from support.faults.length import lasting
 from support.faults.processes import Role, processes, resident
 from support.faults.rows import NewRow
 from support.faults.target import Target
-from support.faults.world import RATE, World
+from support.faults.worker_group import RATE, WorkerGroup
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -28,8 +28,8 @@ GROWTH = 48 << 20  # bytes: far less than the waiting records, far more than all
 
 
 @pytest.fixture
-def feed(place: World) -> Iterator[Feed]:
-    with Feed(place.address, f"{place.name}-fed", rate=RATE, filling=1000) as made:
+def feed(group: WorkerGroup) -> Iterator[Feed]:
+    with Feed(group.address, f"{group.name}-fed", rate=RATE, filling=1000) as made:
         yield made
 
 
@@ -40,14 +40,14 @@ def behind(feed: Feed) -> int:
 @pytest.mark.matrix(19)
 @pytest.mark.timeout(900)
 def test_a_sink_waits_for_an_unavailable_target(
-    place: World, feed: Feed, cluster: Cluster, row: NewRow, own_connectors: None
+    group: WorkerGroup, feed: Feed, cluster: Cluster, row: NewRow, own_connectors: None
 ) -> None:
-    seconds = lasting(30, full=300)
+    seconds = fault_seconds(30, full=300)
     made = row(f"sink target down for {seconds:g} s", "0 lost, 0 duplicated, offsets not moved, no growth, RUNNING by itself")
-    name = f"{place.name}-tcp"
+    name = f"{group.name}-tcp"
     with Target() as target:
-        place.herder.create(name, {"connector.class": TCP_SINK, "topics": feed.topic, "port": str(target.port)})
-        driver = place.driver(name)
+        group.herder.create(name, {"connector.class": TCP_SINK, "topics": feed.topic, "port": str(target.port)})
+        driver = group.driver(name)
         eventually(lambda: len(target.rows) > 2 * RATE, within=90, what=f"rows\n{driver.log_tail(20)}")
         target.down()
         before, taken = resident(driver), len(target.rows)
@@ -55,14 +55,14 @@ def test_a_sink_waits_for_an_unavailable_target(
         grown = resident(driver) - before
         assert len(target.rows) == taken
         assert cluster.committed(name, feed.topic) <= taken
-        assert place.states(name) == ("RUNNING", ["RUNNING"])
+        assert group.states(name) == ("RUNNING", ["RUNNING"])
         target.up()
         ended = time.monotonic()
         eventually(lambda: len(target.rows) >= behind(feed) - RATE, within=60, what=f"rows\n{driver.log_tail(20)}")
         made.recovered(time.monotonic() - ended)
         sent = feed.finish()
         eventually(lambda: len(target.rows) > sent[0], within=30, what="all rows")
-        place.drain(driver)
+        group.drain(driver)
         verdict = check(target.rows, sent=sent)
     made.judge(verdict)
     made.seen += f"; grown by {grown / 2**20:.0f} MiB"
@@ -72,20 +72,20 @@ def test_a_sink_waits_for_an_unavailable_target(
 
 
 @pytest.mark.matrix(20)
-def test_a_batch_with_deadlocks_is_put_again_as_a_whole(place: World, feed: Feed, row: NewRow, tmp_path: Path) -> None:
+def test_a_batch_with_deadlocks_is_put_again_as_a_whole(group: WorkerGroup, feed: Feed, row: NewRow, tmp_path: Path) -> None:
     made = row("5 deadlocks (RetriableError) in a row", "0 lost, 0 duplicated, RUNNING")
-    name, file = f"{place.name}-deadlocked", tmp_path / "results"
+    name, file = f"{group.name}-deadlocked", tmp_path / "results"
     failing = {"failure.in": "put", "failure.kind": "retriable", "failure.after.records": "1000", "failure.times": "5"}
-    place.herder.create(name, {"connector.class": MOCK_SINK, "topics": feed.topic, "file": str(file), **failing})
-    driver = place.driver(name)
+    group.herder.create(name, {"connector.class": MOCK_SINK, "topics": feed.topic, "file": str(file), **failing})
+    driver = group.driver(name)
     eventually(lambda: "Mock failure in put" in driver.log.read_text(), within=90, what=f"deadlocks\n{driver.log_tail(20)}")
     began = time.monotonic()
     eventually(lambda: check(from_file(file)).total >= behind(feed) - RATE > 1000, within=60, what="all but the newest records")
     made.recovered(time.monotonic() - began)
-    assert place.states(name) == ("RUNNING", ["RUNNING"])
+    assert group.states(name) == ("RUNNING", ["RUNNING"])
     sent = feed.finish()
     eventually(lambda: check(from_file(file), sent=sent).lost == 0, within=30, what="everything sent is written")
-    place.drain(driver)
+    group.drain(driver)
     assert driver.log.read_text().count("records failed; retrying in") == 5
     verdict = check(from_file(file), sent=sent)
     made.judge(verdict)
@@ -93,12 +93,12 @@ def test_a_batch_with_deadlocks_is_put_again_as_a_whole(place: World, feed: Feed
 
 
 @pytest.mark.matrix(27)
-def test_a_temporarily_full_disk_loses_nothing(place: World, feed: Feed, row: NewRow, tmp_path: Path) -> None:
+def test_a_temporarily_full_disk_loses_nothing(group: WorkerGroup, feed: Feed, row: NewRow, tmp_path: Path) -> None:
     """A file size limit at the file's current size makes the sink's next write fail."""
     made = row("the sink's file can grow no further for 10 s", "0 lost, 0 duplicated, RUNNING by itself")
     file = tmp_path / "results"
-    name = place.sink(feed.topic, file)
-    driver = place.driver(name)
+    name = group.sink(feed.topic, file)
+    driver = group.driver(name)
     eventually(lambda: check(from_file(file)).total > RATE, within=90, what=f"records\n{driver.log_tail(20)}")
     workers = processes(driver, Role.WORKERS)
     full = file.stat().st_size + 4096
@@ -112,10 +112,10 @@ def test_a_temporarily_full_disk_loses_nothing(place: World, feed: Feed, row: Ne
     ended = time.monotonic()
     eventually(lambda: check(from_file(file)).total >= behind(feed) - RATE, within=60, what=f"records\n{driver.log_tail(20)}")
     made.recovered(time.monotonic() - ended)
-    assert place.states(name) == ("RUNNING", ["RUNNING"])
+    assert group.states(name) == ("RUNNING", ["RUNNING"])
     sent = feed.finish()
     eventually(lambda: check(from_file(file), sent=sent).lost == 0, within=30, what="everything sent is written")
-    place.drain(driver)
+    group.drain(driver)
     verdict = check(from_file(file), sent=sent)
     made.judge(verdict)
     assert verdict.exactly_once, verdict

@@ -18,7 +18,7 @@ from support.faults.cluster import Cluster
 from support.faults.feed import Feed
 from support.faults.memory import Memory
 from support.faults.rows import NewRow
-from support.faults.world import RATE, SOURCE, Progress, World
+from support.faults.worker_group import RATE, SOURCE, Progress, WorkerGroup
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -29,8 +29,8 @@ FULL_RATE = 0.8 * RATE
 
 
 @pytest.fixture
-def feed(place: World) -> Iterator[Feed]:
-    with Feed(place.address, f"{place.name}-backlog", rate=0, filling=FILLING) as made:
+def feed(group: WorkerGroup) -> Iterator[Feed]:
+    with Feed(group.address, f"{group.name}-backlog", rate=0, filling=FILLING) as made:
         made.send(1)
         yield made
 
@@ -52,21 +52,21 @@ def written(file: Path) -> int:
 
 @pytest.mark.matrix(34)
 def test_a_slow_sink_neither_grows_nor_repeats_records_nor_stalls_another_connector(
-    place: World, feed: Feed, row: NewRow, tmp_path: Path
+    group: WorkerGroup, feed: Feed, row: NewRow, tmp_path: Path
 ) -> None:
     made = row("sink at 1 record/s, 200 MB waiting", "RUNNING, no growth, no repeats; a source beside it at full rate")
-    file, name = tmp_path / "results", f"{place.name}-slow"
-    place.herder.create(name, slow(feed, file))
-    driver = place.driver(name)
-    place.running(name)
+    file, name = tmp_path / "results", f"{group.name}-slow"
+    group.herder.create(name, slow(feed, file))
+    driver = group.driver(name)
+    group.running(name)
     eventually(lambda: written(file) >= 1, within=60, what=f"the first record\n{driver.log_tail(30)}")
     with Memory(driver) as memory:  # measured from here, before there is a backlog
         feed.send(BACKLOG)
         feed.finish()
-        topic = place.source()
-        place.driver()
-        place.running()
-        progress = Progress(place.address, topic)
+        topic = group.source()
+        group.driver()
+        group.running()
+        progress = Progress(group.address, topic)
         progress.more(5 * RATE, within=60)
         seconds = progress.more(10 * RATE, within=60)
         progress.close()
@@ -76,7 +76,7 @@ def test_a_slow_sink_neither_grows_nor_repeats_records_nor_stalls_another_connec
     verdict = check(from_file(file))
     made.judge(verdict)
     made.seen += f"; {memory.start >> 20} MiB, then {memory.peak >> 20}; the source made {10 * RATE / seconds:.0f} records/s"
-    assert place.states(name) == ("RUNNING", ["RUNNING"])
+    assert group.states(name) == ("RUNNING", ["RUNNING"])
     assert verdict.exactly_once, verdict
     assert memory.peak - memory.start < GROWTH
     assert 10 * RATE / seconds > FULL_RATE
@@ -84,10 +84,10 @@ def test_a_slow_sink_neither_grows_nor_repeats_records_nor_stalls_another_connec
 
 @pytest.mark.matrix(34)
 def test_a_slow_or_failing_sink_does_not_stall_a_source_of_the_same_process(
-    place: World, feed: Feed, cluster: Cluster, row: NewRow, tmp_path: Path
+    group: WorkerGroup, feed: Feed, cluster: Cluster, row: NewRow, tmp_path: Path
 ) -> None:
     made = row("standalone: a source beside a slow sink and one whose records are all bad", "0 lost, 0 duplicated, at full rate")
-    file, letters, topic = tmp_path / "results", f"{place.name}-dead", cluster.create(f"{place.name}-numbers")
+    file, dlq, topic = tmp_path / "results", f"{group.name}-dead", cluster.create(f"{group.name}-numbers")
     feed.send(20_000)
     feed.finish()
     connectors = {
@@ -97,13 +97,13 @@ def test_a_slow_or_failing_sink_does_not_stall_a_source_of_the_same_process(
             "topics": feed.topic,
             "bad.records.share": "1",
             "errors.tolerance": "all",
-            "errors.deadletterqueue.topic.name": letters,
+            "errors.deadletterqueue.topic.name": dlq,
             "errors.deadletterqueue.topic.replication.factor": "1",
         },
         "source": {"connector.class": SOURCE, "topic": topic, "throughput": str(RATE), "batch.size": "50"},
     }
     worker = {
-        "bootstrap.servers": place.address,
+        "bootstrap.servers": group.address,
         "listeners": f"http://127.0.0.1:{free_port()}",
         "offset.storage.file.filename": str(tmp_path / "offsets"),
         "offset.flush.interval.ms": "1000",
@@ -114,23 +114,23 @@ def test_a_slow_or_failing_sink_does_not_stall_a_source_of_the_same_process(
     }
     files = [write_properties(tmp_path / "worker.properties", worker)]
     for name, config in connectors.items():
-        settings = {"name": f"{place.name}-{name}", "tasks.max": "1", **config}
+        settings = {"name": f"{group.name}-{name}", "tasks.max": "1", **config}
         files.append(write_properties(tmp_path / f"{name}.properties", settings))
     command = [sys.executable, "-m", "sluiceway.cli.main", "standalone", *map(str, files)]
     process = BackgroundProcess("standalone", command, tmp_path / "state", cwd=tmp_path)
     process.start()
     try:
-        progress = Progress(place.address, topic)
+        progress = Progress(group.address, topic)
         progress.more(RATE, within=120, driver=process)
         eventually(lambda: written(file) >= 3, within=60, what=f"records of the slow sink\n{process.log_tail(30)}")
         seconds = progress.more(10 * RATE, within=60, driver=process)
         progress.close()
-        eventually(lambda: cluster.end(letters) == 20_001, within=60, what=f"all dead letters\n{process.log_tail(30)}")
+        eventually(lambda: cluster.end(dlq) == 20_001, within=60, what=f"all dead dlq\n{process.log_tail(30)}")
         some = written(file)
         eventually(lambda: written(file) >= some + 3, within=60, what="more records of the slow sink")
     finally:
         process.stop(40)
-    verdict = check(place.seen(topic))
+    verdict = check(group.seen(topic))
     made.judge(verdict)
     made.seen += f"; {10 * RATE / seconds:.0f} records/s"
     assert verdict.exactly_once, verdict

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from support.faults.broker import FaultyBroker
+from support.faults.durations import fault_seconds
 from support.faults.guarantee import Guarantee
-from support.faults.length import lasting
 from support.faults.rows import NewRow
-from support.faults.world import BATCH, RATE, Progress, World
+from support.faults.worker_group import BATCH, RATE, Progress, WorkerGroup
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -24,15 +24,15 @@ def guarantee(request: pytest.FixtureRequest) -> Guarantee:
 
 
 @pytest.fixture
-def recovers(place: World, guarantee: Guarantee, row: NewRow) -> Recovers:
+def recovers(group: WorkerGroup, guarantee: Guarantee, row: NewRow) -> Recovers:
     """Run a source through a broker fault of some seconds, and check its records."""
 
     def run(fault: str, begin: Callable[[], object], end: Callable[[], object], seconds: float) -> None:
-        topic = place.source()
-        driver = place.driver()
-        place.running()
+        topic = group.source()
+        driver = group.driver()
+        group.running()
         made = row(fault, f"{guarantee.value}, RUNNING by itself")
-        progress = Progress(place.address, topic)
+        progress = Progress(group.address, topic)
         progress.more(2 * RATE)
         begin()
         try:
@@ -43,11 +43,11 @@ def recovers(place: World, guarantee: Guarantee, row: NewRow) -> Recovers:
         progress.more(RATE, within=120, driver=driver)
         made.recovered(time.monotonic() - ended)
         progress.more(2 * RATE)
-        place.running(within=30)
+        group.running(within=30)
         assert driver.is_running()
         progress.close()
         driver.stop(30)
-        verdict = place.verdict(topic)
+        verdict = group.verdict(topic)
         made.judge(verdict)
         guarantee.check(verdict, faults=1, batch=BATCH)
 
@@ -67,7 +67,7 @@ def test_a_killed_broker(recovers: Recovers, broker: FaultyBroker) -> None:
 @pytest.mark.matrix(8)
 @pytest.mark.timeout(1200)
 def test_a_temporarily_stopped_broker(recovers: Recovers, broker: FaultyBroker) -> None:
-    seconds = lasting(90, full=600)
+    seconds = fault_seconds(90, full=600)
     recovers(f"broker away for {seconds:g} s", broker.kill, broker.start, seconds)
 
 

@@ -13,7 +13,7 @@ from support.eventually import eventually
 from support.faults.guarantee import Guarantee
 from support.faults.processes import Role, send
 from support.faults.rows import NewRow
-from support.faults.world import BATCH, RATE, Progress, World
+from support.faults.worker_group import BATCH, RATE, Progress, WorkerGroup
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -21,15 +21,15 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 @pytest.mark.matrix(28)
 @pytest.mark.parametrize("guarantee", list(Guarantee), ids=lambda guarantee: guarantee.name.lower())
 def test_a_source_continues_without_sparks_folders(
-    place: World, row: NewRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guarantee: Guarantee
+    group: WorkerGroup, row: NewRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guarantee: Guarantee
 ) -> None:
     made = row(f"kill -9, then Spark's and the driver's folders removed ({guarantee.name.lower()})", guarantee.value)
     local = tmp_path / "spark"
     local.mkdir()
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(local))
-    topic = place.source()
-    first = place.driver()
-    progress = Progress(place.address, topic)
+    topic = group.source()
+    first = group.driver()
+    progress = Progress(group.address, topic)
     progress.more(2 * RATE, within=120, driver=first)
     assert any(local.iterdir()), "Spark uses the folder"
     kept = [*local.rglob("*"), *first.state_dir.rglob("*")]
@@ -40,11 +40,11 @@ def test_a_source_continues_without_sparks_folders(
     shutil.rmtree(first.state_dir)
     local.mkdir()
     removed = time.monotonic()
-    second = place.driver()
+    second = group.driver()
     progress.more(2 * RATE, within=120, driver=second)
     made.recovered(time.monotonic() - removed)
     progress.close()
-    place.drain(second)
-    verdict = place.verdict(topic)
+    group.drain(second)
+    verdict = group.verdict(topic)
     made.judge(verdict)
     guarantee.check(verdict, faults=1, batch=BATCH)

@@ -15,7 +15,7 @@ from support.faults.broker import FaultyBroker
 from support.faults.cluster import Cluster
 from support.faults.connectors import FOLDER_SOURCE
 from support.faults.rows import NewRow
-from support.faults.world import RATE, Progress, World
+from support.faults.worker_group import RATE, Progress, WorkerGroup
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -53,11 +53,11 @@ class Inputs:
         self._cluster.send(self.topic(task), ((None, f'{{"task":{task},"seqno":{number}}}') for number in numbers))
         self.sent[task] = numbers[-1]
 
-    def arrived(self, place: World, within: float = 90.0) -> None:
+    def arrived(self, group: WorkerGroup, within: float = 90.0) -> None:
         eventually(
             lambda: check(from_file(self._file), sent=self.sent).lost == 0,
             within=within,
-            what=f"{self.sent}, not {check(from_file(self._file))}\n{place.drivers[-1].log_tail(20)}",
+            what=f"{self.sent}, not {check(from_file(self._file))}\n{group.drivers[-1].log_tail(20)}",
         )
 
     def verdict(self) -> Verdict:
@@ -65,66 +65,68 @@ class Inputs:
 
 
 @pytest.fixture
-def inputs(place: World, cluster: Cluster, tmp_path: Path) -> Inputs:
-    return Inputs(cluster, place.name, tmp_path / "results")
+def inputs(group: WorkerGroup, cluster: Cluster, tmp_path: Path) -> Inputs:
+    return Inputs(cluster, group.name, tmp_path / "results")
 
 
 @pytest.mark.matrix(24)
 def test_a_deleted_topic_does_not_affect_others_and_a_new_one_is_read(
-    place: World, cluster: Cluster, inputs: Inputs, row: NewRow, tmp_path: Path
+    group: WorkerGroup, cluster: Cluster, inputs: Inputs, row: NewRow, tmp_path: Path
 ) -> None:
     made = row("of topics.regex, one topic deleted and one added", UNDISTURBED)
     inputs.send(0)
     inputs.send(1)
-    name = f"{place.name}-sink"
+    name = f"{group.name}-sink"
     config = {
         "connector.class": "sluiceway.connectors.verifiable.sink.VerifiableSinkConnector",
         "file": str(tmp_path / "results"),
     }
-    place.herder.create(name, {**config, "topics.regex": f"{place.name}-input-.*"})
-    driver = place.driver(name)
-    inputs.arrived(place)
+    group.herder.create(name, {**config, "topics.regex": f"{group.name}-input-.*"})
+    driver = group.driver(name)
+    inputs.arrived(group)
     eventually(lambda: cluster.committed(name, inputs.topic(1)) == 500, what="the offset of what is going to be deleted")
     cluster.delete(inputs.topic(1))
     changed = time.monotonic()
     inputs.send(0)
     inputs.send(2)
-    inputs.arrived(place, within=120)
+    inputs.arrived(group, within=120)
     made.recovered(time.monotonic() - changed)
-    assert place.states(name) == ("RUNNING", ["RUNNING"])
+    assert group.states(name) == ("RUNNING", ["RUNNING"])
     inputs.send(0)
-    inputs.arrived(place)
-    place.drain(driver)
+    inputs.arrived(group)
+    group.drain(driver)
     made.judge(inputs.verdict())
     assert inputs.verdict().exactly_once
 
 
 @pytest.mark.matrix(24)
-def test_a_topic_added_to_the_config_is_read_from_its_start(place: World, inputs: Inputs, row: NewRow, tmp_path: Path) -> None:
+def test_a_topic_added_to_the_config_is_read_from_its_start(
+    group: WorkerGroup, inputs: Inputs, row: NewRow, tmp_path: Path
+) -> None:
     made = row("a topic added by a new config", UNDISTURBED)
     inputs.send(0)
     inputs.send(1)
-    name = place.sink(inputs.topic(0), tmp_path / "results")
-    driver = place.driver(name)
+    name = group.sink(inputs.topic(0), tmp_path / "results")
+    driver = group.driver(name)
     eventually(lambda: inputs.verdict().total == 500, within=90, what=f"the first topic\n{driver.log_tail(20)}")
-    place.herder.put_config(name, {**place.herder.info(name).config, "topics": f"{inputs.topic(0)},{inputs.topic(1)}"})
+    group.herder.put_config(name, {**group.herder.info(name).config, "topics": f"{inputs.topic(0)},{inputs.topic(1)}"})
     changed = time.monotonic()
     inputs.send(0)
-    inputs.arrived(place)
+    inputs.arrived(group)
     made.recovered(time.monotonic() - changed)
-    place.running(name)
-    place.drain(driver)
+    group.running(name)
+    group.drain(driver)
     made.judge(inputs.verdict())
     assert inputs.verdict().exactly_once
 
 
 @pytest.mark.matrix(24)
-def test_a_source_continues_once_its_deleted_topic_is_created_again(place: World, cluster: Cluster, row: NewRow) -> None:
-    made = row("a source's topic deleted, made anew 5 s later", "0 lost since, 0 duplicated, RUNNING by itself")
-    topic = place.source()
-    driver = place.driver()
-    place.running()
-    progress = Progress(place.address, topic)
+def test_a_source_continues_once_its_deleted_topic_is_created_again(group: WorkerGroup, cluster: Cluster, row: NewRow) -> None:
+    made = row("a source's topic deleted, created again 5 s later", "0 lost since, 0 duplicated, RUNNING by itself")
+    topic = group.source()
+    driver = group.driver()
+    group.running()
+    progress = Progress(group.address, topic)
     progress.more(2 * RATE)
     progress.close()
     cluster.delete(topic)
@@ -133,10 +135,10 @@ def test_a_source_continues_once_its_deleted_topic_is_created_again(place: World
     back = time.monotonic()
     eventually(lambda: cluster.end(topic) > RATE, within=90, what=f"records\n{driver.log_tail(30)}")
     made.recovered(time.monotonic() - back)
-    place.running(within=30)
-    place.drain(driver)
-    [(_, offset)] = place.stored_offsets()
-    written = list(place.seen(topic))
+    group.running(within=30)
+    group.drain(driver)
+    [(_, offset)] = group.stored_offsets()
+    written = list(group.seen(topic))
     verdict = check(written, sent={0: int(str(offset["seqno"]))}, first=written[0].seqno)
     made.judge(verdict)
     assert verdict.exactly_once, verdict
@@ -144,26 +146,26 @@ def test_a_source_continues_once_its_deleted_topic_is_created_again(place: World
 
 @pytest.mark.matrix(24)
 def test_a_new_input_gets_a_task_and_other_tasks_are_not_restarted(
-    place: World, cluster: Cluster, row: NewRow, tmp_path: Path, own_connectors: None
+    group: WorkerGroup, cluster: Cluster, row: NewRow, tmp_path: Path, own_connectors: None
 ) -> None:
     made = row("a source finds a new input (request_task_reconfiguration)", f"{UNDISTURBED}, the first task not restarted")
     folder, starts = tmp_path / "inputs", tmp_path / "starts"
     folder.mkdir()
     (folder / "0").touch()
-    topic = cluster.create(f"{place.name}-numbers")
+    topic = cluster.create(f"{group.name}-numbers")
     config = {"connector.class": FOLDER_SOURCE, "topic": topic, "throughput": "200", "folder": str(folder), "tasks.max": "3"}
-    place.herder.create(place.name, config)
-    driver = place.driver(master="local[4]")
-    place.running()
+    group.herder.create(group.name, config)
+    driver = group.driver(master="local[4]")
+    group.running()
     eventually(lambda: cluster.end(topic) > 200, within=60, what=f"records\n{driver.log_tail(20)}")
     (folder / "1").touch()
     appeared = time.monotonic()
-    eventually(lambda: place.states() == ("RUNNING", ["RUNNING"] * 2), within=60, what=f"two tasks\n{driver.log_tail(30)}")
-    eventually(lambda: any(each.task == 1 for each in place.seen(topic)), within=60, what="records of the new input")
+    eventually(lambda: group.states() == ("RUNNING", ["RUNNING"] * 2), within=60, what=f"two tasks\n{driver.log_tail(30)}")
+    eventually(lambda: any(each.task == 1 for each in group.seen(topic)), within=60, what="records of the new input")
     made.recovered(time.monotonic() - appeared)
     assert starts.read_text().split() == ["0", "1"]
-    place.drain(driver)
-    verdict = place.verdict(topic)
+    group.drain(driver)
+    verdict = group.verdict(topic)
     made.judge(verdict)
     assert [each.task for each in verdict.tasks] == [0, 1]
     assert verdict.exactly_once, verdict

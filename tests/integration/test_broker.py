@@ -90,9 +90,9 @@ def test_given_port_and_properties_reach_kafka(tmp_path: Path) -> None:
     broker = EmbeddedBroker(tmp_path, port=port, properties={"num.partitions": "3"})
     try:
         assert broker.start() == f"127.0.0.1:{port}"
-        told = properties(f"127.0.0.1:{port}")
-        assert told["num.partitions"] == "3"
-        assert told["group.initial.rebalance.delay.ms"] == "0"
+        settings = properties(f"127.0.0.1:{port}")
+        assert settings["num.partitions"] == "3"
+        assert settings["group.initial.rebalance.delay.ms"] == "0"
     finally:
         broker.stop()
 

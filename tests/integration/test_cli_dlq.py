@@ -66,7 +66,7 @@ def test_records_are_listed_shown_and_replayed_once(kafka: Kafka, topic: str, na
         task.join()
     assert json.loads(shell.run("list", "-o", "json")) == [{"connector": name, "topic": dlq, "letters": 2, "new": 2}]
     shown = json.loads(shell.run("show", name, "-o", "json"))
-    assert [(letter["offset"], letter["key"], letter["value"]) for letter in shown] == [(0, "k", "bad"), (1, "k", "worse")]
+    assert [(each["offset"], each["key"], each["value"]) for each in shown] == [(0, "k", "bad"), (1, "k", "worse")]
     assert {"key": f"{PREFIX}stage", "value": "VALUE_CONVERTER"} in shown[0]["headers"]
     text = shell.run("show", name, "-n", "1")
     assert f"from topic {topic}, partition 0, offset 1" in text
@@ -117,7 +117,7 @@ def test_records_without_their_topic_need_a_topic_option(
     script(name)
     with RunningTask(config, kafka.worker(), bounded=True) as task:
         task.join()
-    assert "Say with --topic where it is to go" in shell.fail("replay", name)
+    assert "Name the topic to send it to with --topic" in shell.fail("replay", name)
     other = kafka.create(unique("other"))
     assert shell.run("replay", name, "--topic", other) == f"1 records sent to {other}\n"
     assert kafka.values(other, 1) == ["bad"]

@@ -34,40 +34,40 @@ def test_rejected_dead_letter_queue_records_fail_the_task_and_nothing_is_committ
 
 
 @pytest.fixture
-def way(kafka: Kafka) -> Iterator[TcpProxy]:
+def dlq_proxy(kafka: Kafka) -> Iterator[TcpProxy]:
     """A proxy to the broker that only the dead letter queue's producer uses; closed at first."""
     with TcpProxy(int(kafka.bootstrap.rpartition(":")[2])) as proxy:
         proxy.drop()
         yield proxy
 
 
-def by(way: TcpProxy, **more: str) -> dict[str, str]:
-    settings = {"bootstrap.servers": f"127.0.0.1:{way.port}", **dotted(more)}
+def through(dlq_proxy: TcpProxy, **more: str) -> dict[str, str]:
+    settings = {"bootstrap.servers": f"127.0.0.1:{dlq_proxy.port}", **dotted(more)}
     return {f"producer.override.{key}": value for key, value in settings.items()}
 
 
 def test_offsets_wait_for_an_unavailable_dead_letter_queue_topic(
-    kafka: Kafka, topic: str, name: str, dlq: str, way: TcpProxy, caplog: pytest.LogCaptureFixture
+    kafka: Kafka, topic: str, name: str, dlq: str, dlq_proxy: TcpProxy, caplog: pytest.LogCaptureFixture
 ) -> None:
     kafka.produce(topic, "1", "bad", "3")
     made = script(name)
     worker = kafka.worker(offset_flush_interval_ms="50", offset_flush_timeout_ms="200")
-    with RunningTask(sink(name, topic, JSON, tolerant(dlq), by(way)), worker) as task:
+    with RunningTask(sink(name, topic, JSON, tolerant(dlq), through(dlq_proxy)), worker) as task:
         eventually(lambda: caplog.text.count(f"dead letter queue records for topic {dlq}") >= 3)
         assert [record.value for record in made.taken] == [1, 3]
         assert committed(kafka, name, topic) is None
         assert task.result is None
-        way.restore()
+        dlq_proxy.restore()
         eventually(lambda: committed(kafka, name, topic) == 3)
     assert kafka.values(dlq, 1) == ["bad"]
 
 
 def test_an_unavailable_dead_letter_queue_topic_fails_the_task_after_the_delivery_timeout(
-    kafka: Kafka, topic: str, name: str, dlq: str, way: TcpProxy
+    kafka: Kafka, topic: str, name: str, dlq: str, dlq_proxy: TcpProxy
 ) -> None:
     kafka.produce(topic, "bad")
     script(name)
-    config = sink(name, topic, JSON, tolerant(dlq), by(way, delivery_timeout_ms="2000"))
+    config = sink(name, topic, JSON, tolerant(dlq), through(dlq_proxy, delivery_timeout_ms="2000"))
     with RunningTask(config, kafka.worker(offset_flush_interval_ms="50")) as task:
         assert "A dead letter queue record was not written" in (task.join().trace or "")
     assert committed(kafka, name, topic) is None

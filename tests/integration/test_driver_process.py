@@ -176,17 +176,17 @@ def test_a_driver_and_its_tasks_have_the_plugin_path_and_log_levels(
     running = start(config, **{"plugin.path": str(folder)})
     running.herder.set_cluster_log_level(f"connector.{running.name}", "DEBUG")
     for context in ("worker", "task-0"):
-        told = f"[{running.name}|{context}] [worker] Log level of connector.{running.name} is DEBUG"
-        eventually(lambda told=told: told in running.driver.log.read_text(), within=15, what=told)
+        line = f"[{running.name}|{context}] [worker] Log level of connector.{running.name} is DEBUG"
+        eventually(lambda line=line: line in running.driver.log.read_text(), within=15, what=line)
 
 
-def told_by(worker: WorkerConfig, name: str) -> list[tuple[int, str]]:
+def written_by(worker: WorkerConfig, name: str) -> list[tuple[int, str]]:
     """Return partition and worker of each record about a connector and its tasks in the status topic, in order."""
     found: list[LogRecord] = []
     log = KafkaBasedLog(worker, worker.status_topic, worker.number("status.storage.partitions"), "test", found.append)
     log.start()
     log.stop()
-    words = []
+    reports = []
     for record in found:
         said = decode_status_record(record.key, record.value)
         of = (
@@ -197,8 +197,8 @@ def told_by(worker: WorkerConfig, name: str) -> list[tuple[int, str]]:
             else None
         )
         if said is not None and of in (name, TaskId(name, 0)) and said.status is not None:  # type: ignore[union-attr]
-            words.append((record.partition, said.status.worker_id))  # type: ignore[union-attr]
-    return words
+            reports.append((record.partition, said.status.worker_id))  # type: ignore[union-attr]
+    return reports
 
 
 def test_a_driver_suspended_during_a_takeover_ends_and_writes_nothing_more(running: Running) -> None:
@@ -225,9 +225,9 @@ def test_a_driver_suspended_during_a_takeover_ends_and_writes_nothing_more(runni
     assert time.monotonic() - resumed < 30
     assert "Stopping without a commit" in running.driver.log.read_text()
     assert not python.is_running() or python.status() == psutil.STATUS_ZOMBIE
-    words = told_by(running.worker, running.name)
-    for partition in {place for place, _ in words}:
-        workers = [worker for place, worker in words if place == partition]
+    reports = written_by(running.worker, running.name)
+    for partition in {number for number, _ in reports}:
+        workers = [worker for number, worker in reports if number == partition]
         assert first not in workers[next(n for n, worker in enumerate(workers) if worker != first) :]
     assert running.states() == ("RUNNING", ["RUNNING"])
 

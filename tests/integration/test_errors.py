@@ -64,8 +64,8 @@ def test_bad_records_go_to_the_dead_letter_queue_with_all_headers(
     assert (first.key(), first.value(), first.timestamp()) == (b"\x00k", b"bad", (1, 1_700_000_000_000))
     assert (second.key(), second.value()) == (None, b"worse")
     assert first.headers()[0] == ("own", b"\xff")
-    told = {key.removeprefix(PREFIX): value.decode() for key, value in first.headers()[1:]}
-    assert list(told) == [
+    context = {key.removeprefix(PREFIX): value.decode() for key, value in first.headers()[1:]}
+    assert list(context) == [
         "topic",
         "partition",
         "offset",
@@ -77,11 +77,11 @@ def test_bad_records_go_to_the_dead_letter_queue_with_all_headers(
         "exception.message",
         "exception.stacktrace",
     ]
-    assert (told["topic"], told["partition"], told["offset"]) == (topic, "0", "1")
-    assert (told["connector.name"], told["task.id"], told["stage"]) == (name, "0", "VALUE_CONVERTER")
-    assert told["class.name"] == "sluiceway.converters.json_converter.JsonConverter"
-    assert told["exception.class.name"].startswith("sluiceway.errors.")
-    assert told["exception.stacktrace"].startswith(f"{told['exception.class.name']}: {told['exception.message']}\n")
+    assert (context["topic"], context["partition"], context["offset"]) == (topic, "0", "1")
+    assert (context["connector.name"], context["task.id"], context["stage"]) == (name, "0", "VALUE_CONVERTER")
+    assert context["class.name"] == "sluiceway.converters.json_converter.JsonConverter"
+    assert context["exception.class.name"].startswith("sluiceway.errors.")
+    assert context["exception.stacktrace"].startswith(f"{context['exception.class.name']}: {context['exception.message']}\n")
     assert committed(kafka, name, topic) == 5
     (count,) = counts
     assert (count.record_failures, count.record_errors, count.records_skipped, count.retries) == (2, 2, 2, 0)
@@ -111,9 +111,9 @@ def test_a_dead_letter_queue_record_has_the_stage(
     script(name)
     with RunningTask(sink(name, topic, settings, tolerant(dlq)), kafka.worker(), bounded=True) as task:
         assert not task.join().failed
-    (letter,) = kafka.read(dlq, 1)
-    assert headers(letter)[f"{PREFIX}stage"] == stage
-    assert (letter.key(), letter.value(), letter.headers()[0]) == (b"bad", b"bad", ("h", b"bad"))
+    (rejected,) = kafka.read(dlq, 1)
+    assert headers(rejected)[f"{PREFIX}stage"] == stage
+    assert (rejected.key(), rejected.value(), rejected.headers()[0]) == (b"bad", b"bad", ("h", b"bad"))
 
 
 def test_without_tolerance_the_bad_record_goes_to_the_dead_letter_queue_and_fails_the_task(
@@ -190,10 +190,10 @@ def test_a_reported_record_goes_to_the_dead_letter_queue_as_consumed(kafka: Kafk
     with RunningTask(sink(name, topic, JSON, hoist, tolerant(dlq)), kafka.worker(), bounded=True) as task:
         assert not task.join().failed
     assert there == [1], "the future was done before the dead letter was in Kafka"
-    (letter,) = kafka.read(dlq, 1)
-    assert letter.value() == b' "bad"'
-    told = headers(letter)
-    assert (told[f"{PREFIX}stage"], told[f"{PREFIX}exception.class.name"]) == ("TASK_PUT", "builtins.ValueError")
+    (rejected,) = kafka.read(dlq, 1)
+    assert rejected.value() == b' "bad"'
+    context = headers(rejected)
+    assert (context[f"{PREFIX}stage"], context[f"{PREFIX}exception.class.name"]) == ("TASK_PUT", "builtins.ValueError")
     assert committed(kafka, name, topic) == 3
 
 

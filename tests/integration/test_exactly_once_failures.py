@@ -75,7 +75,7 @@ def test_a_task_killed_between_records_and_offsets_commits_nothing_and_the_next_
     name = unique("killed")
     script(name, records(name, 1, 2))
     arrived = KilledBeforeOffsets(stores({}), lambda: values(worker, name, committed=False) == [1, 2])
-    with RunningTask(config_of(name), worker, offsets=arrived) as task:  # type: ignore[arg-type]
+    with RunningTask(config_of(name), worker, offsets=arrived) as task:
         assert not task.join().failed
     assert values(worker, name) == []
     script(name, records(name, 1, 2), None, records(name, 3))
@@ -147,8 +147,8 @@ def committed_end(worker: Worker, topic: str) -> int:
     admin = admin_client(WorkerConfig.of(worker))
     if not partition_count(admin, topic):
         return -1
-    place = TopicPartition(topic, 0)
-    return end_offsets(admin, [place], read_committed=True)[place]
+    partition = TopicPartition(topic, 0)
+    return end_offsets(admin, [partition], read_committed=True)[partition]
 
 
 def moves_on(worker: Worker, topic: str, by: int = 1) -> int:

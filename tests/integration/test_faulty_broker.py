@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from support.faults.broker import FaultyBroker
-from support.faults.world import read
+from support.faults.worker_group import read
 
 pytestmark = pytest.mark.kafka
 

@@ -36,7 +36,7 @@ def origin(request: pytest.FixtureRequest) -> DatabaseForTest:
         database.execute("create type mood as enum ('sad', 'happy')")
         database.execute("create domain positive as int check (value > 0)")
     types = TYPES[request.param]
-    fields = ", ".join(f"c{place} {text}" for place, text in enumerate(types))
+    fields = ", ".join(f"c{number} {text}" for number, text in enumerate(types))
     database.execute(f"create table origin (id integer not null primary key, {fields})")
     full = ", ".join(rounded(literal) for literal, _, _ in types.values())
     empty = ", ".join("null" for _ in types)
@@ -89,7 +89,7 @@ def test_a_table_of_all_types_is_copied_into_a_table_of_the_same_types(
     if origin.dialect == "postgresql":
         origin.execute("alter table target add primary key (id)")
     copied(origin, kafka_bootstrap, unique("copy") + "-", {"table.name.format": "target", **way})
-    names = ["id", *(f"c{place}" for place in range(len(TYPES[NAMES[origin.dialect]])))]
+    names = ["id", *(f"c{number}" for number in range(len(TYPES[NAMES[origin.dialect]])))]
     for name in names:  # as the database itself sees them
         text = f"{name}::text" if origin.dialect == "postgresql" else f"hex({name})"
         columns = f"select id, {text} from {{}} order by 1"

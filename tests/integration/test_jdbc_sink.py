@@ -31,7 +31,7 @@ from sluiceway.data import (
 from sluiceway.errors import ConnectError, FencedError, RetriableError
 from sluiceway.testing import SinkConnectorContract
 from support.database import DatabaseForTest
-from support.jdbc_sink import KEYED, UPSERT, VALUE, gone, person, record, sink
+from support.jdbc_sink import KEYED, UPSERT, VALUE, person, record, sink, tombstone
 
 PEOPLE = "select id, name from people order by id"
 UTC = dt.timezone.utc
@@ -46,7 +46,7 @@ def test_records_are_inserted_into_a_created_table(database: DatabaseForTest) ->
 def test_an_upsert_changes_the_row_of_a_key_and_a_tombstone_deletes_it(database: DatabaseForTest) -> None:
     with sink(database, UPSERT) as made:
         made.put(person(0, 1, "Ann"), person(1, 2, "Bob"), person(2, 3, "Cyd"))
-        made.put(person(3, 2, "Ben"), gone(4, 1))
+        made.put(person(3, 2, "Ben"), tombstone(4, 1))
         assert made.rows(PEOPLE) == [(2, "Ben"), (3, "Cyd")]
 
 
@@ -54,11 +54,11 @@ def test_the_last_record_of_a_key_in_a_batch_wins(database: DatabaseForTest) -> 
     with sink(database, UPSERT) as made:
         made.put(
             person(0, 1, "a"),
-            gone(1, 1),
+            tombstone(1, 1),
             person(2, 1, "b"),
             person(3, 2, "c"),
-            gone(4, 2),
-            gone(5, 3),
+            tombstone(4, 2),
+            tombstone(5, 3),
             person(6, 3, "d"),
             person(7, 3, "e"),
         )
@@ -70,13 +70,13 @@ def test_many_rows_are_upserted_through_a_staging_table(database: DatabaseForTes
         for turn in range(3):
             made.put(*[person(turn * 500 + number, number % 250, f"{turn}/{number}") for number in range(500)])
         assert made.rows(PEOPLE) == [(number, f"2/{number + 250}") for number in range(250)]
-        made.put(*[gone(1500 + number, number) for number in range(240)])
+        made.put(*[tombstone(1500 + number, number) for number in range(240)])
         assert [number for number, _ in made.rows(PEOPLE)] == list(range(240, 250))
 
 
 def test_inserts_and_deletes_of_one_key_keep_their_order(database: DatabaseForTest) -> None:
     with sink(database, KEYED, insert_mode="insert", delete_enabled="true") as made:
-        made.put(person(0, 1, "a"), gone(1, 1), person(2, 1, "b"), person(3, 2, "c"))
+        made.put(person(0, 1, "a"), tombstone(1, 1), person(2, 1, "b"), person(3, 2, "c"))
         assert made.rows(PEOPLE) == [(1, "b"), (2, "c")]
 
 
@@ -315,17 +315,17 @@ def test_records_of_the_wrong_shape_are_reported(database: DatabaseForTest) -> N
 
 
 def test_offsets_are_stored_with_the_rows_and_the_next_task_starts_from_them(database: DatabaseForTest) -> None:
-    place = TopicPartition("people", 0)
+    partition = TopicPartition("people", 0)
     with sink(database, pk_mode="none", auto_create="true") as made:
         assert made.context.rewinds == {}
         made.put(person(41, 1, "Ann"))
-        assert made.task.pre_commit({place: 42}) == {place: 42}
+        assert made.task.pre_commit({partition: 42}) == {partition: 42}
     with sink(database, pk_mode="none", partitions=2) as made:
-        assert made.context.rewinds == {place: 42}
-    JdbcSinkConnector().alter_offsets({"name": "sink", **database.config}, {place: 7, TopicPartition("people", 1): 3})
+        assert made.context.rewinds == {partition: 42}
+    JdbcSinkConnector().alter_offsets({"name": "sink", **database.config}, {partition: 7, TopicPartition("people", 1): 3})
     with sink(database, pk_mode="none", partitions=2) as made:
-        assert made.context.rewinds == {place: 7, TopicPartition("people", 1): 3}
-    JdbcSinkConnector().alter_offsets({"name": "sink", **database.config}, {place: None})
+        assert made.context.rewinds == {partition: 7, TopicPartition("people", 1): 3}
+    JdbcSinkConnector().alter_offsets({"name": "sink", **database.config}, {partition: None})
     with sink(database, pk_mode="none", partitions=2) as made:
         assert made.context.rewinds == {TopicPartition("people", 1): 3}
 

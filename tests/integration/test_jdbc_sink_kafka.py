@@ -16,7 +16,7 @@ from support.database import DatabaseForTest
 from support.engine import RunningTask
 from support.eventually import eventually
 from support.faults.proxy import TcpProxy
-from support.jdbc_sink import JSON, UPSERT, fill, gone, person, record, sink
+from support.jdbc_sink import JSON, UPSERT, fill, person, record, sink, tombstone
 from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
@@ -45,7 +45,7 @@ def task(database: DatabaseForTest, kafka: Kafka, topic: str, **more: str) -> Ru
 
 def test_a_table_receives_the_records_of_its_topic(database: DatabaseForTest, kafka: Kafka, topic: str) -> None:
     fill(kafka.bootstrap, [person(0, number % 700, f"n{number}", topic=topic) for number in range(2000)])
-    fill(kafka.bootstrap, [gone(0, number, topic=topic) for number in range(600)])
+    fill(kafka.bootstrap, [tombstone(0, number, topic=topic) for number in range(600)])
     with task(database, kafka, topic) as running:
         assert not running.join().failed, running.result
     assert database.execute(PEOPLE) == [

@@ -185,6 +185,7 @@ def test_an_altered_table_gets_a_new_schema_while_running(database: DatabaseForT
         database.execute("insert into people (id, name, changed, mail) values (3, 'n3', '2024-01-01 10:00:00', 'a@b')")
         [record] = source.read(1, 10)
     assert record.value["mail"] == "a@b"
+    assert record.value_schema is not None
     assert [field.name for field in record.value_schema.fields] == ["id", "name", "changed", "mail"]
 
 

@@ -135,19 +135,21 @@ def test_every_type_has_its_schema_and_value(
     if name == "postgresql":
         database.execute("create type mood as enum ('sad', 'happy')")
         database.execute("create domain positive as int check (value > 0)")
-    fields = ", ".join(f"c{place} {text}" for place, text in enumerate(types))
+    fields = ", ".join(f"c{number} {text}" for number, text in enumerate(types))
     database.execute(f"create table everything (id integer not null primary key, {fields})")
     database.execute(f"insert into everything values (1, {', '.join(literal for literal, _, _ in types.values())})")
     database.execute(f"insert into everything values (2, {', '.join('null' for _ in types)})")
     more = {"query": "select * from everything"} if as_query else {}
     config = {**database.config, "mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "t-", **more}
     full, empty = run_source(JdbcSourceConnector, config, records=2)
+    assert full.value_schema is not None
     found = {field.name: (field.schema, full.value[field.name]) for field in full.value_schema.fields}
     vague = {"enum('a','b')", "set('a','b')", "uuid", "inet6", "json", "year"} if as_query and name == "mariadb" else set()
-    for place, (text, (_, schema, value)) in enumerate(types.items()):
+    for number, (text, (_, schema, value)) in enumerate(types.items()):
         if text not in vague:
-            assert (text, *found[f"c{place}"]) == (text, schema, value)
+            assert (text, *found[f"c{number}"]) == (text, schema, value)
     for record in (full, empty):
+        assert record.value_schema is not None
         validate_value(record.value_schema, record.value)
         payload = orjson.loads(JsonConverter().from_connect_data("t", record.value_schema, record.value) or b"")
         assert payload["payload"]["id"] == record.value["id"]

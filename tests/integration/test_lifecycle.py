@@ -285,10 +285,10 @@ def test_the_cost_of_a_heartbeat(bench: Bench, unique: Callable[[str], str]) -> 
     channel.acquire()
     channel.publish_connector(State.RUNNING)
     admin = admin_client(bench.worker)
-    places = [TopicPartition(bench.worker.status_topic, p) for p in range(bench.worker.number("status.storage.partitions"))]
-    places += [TopicPartition(bench.worker.config_topic, 0)]
-    before = sum(end_offsets(admin, places).values())
+    partitions = [TopicPartition(bench.worker.status_topic, p) for p in range(bench.worker.number("status.storage.partitions"))]
+    partitions += [TopicPartition(bench.worker.config_topic, 0)]
+    before = sum(end_offsets(admin, partitions).values())
     for _ in range(5):
         channel.publish_connector(State.RUNNING)
-    eventually(lambda: sum(end_offsets(admin, places).values()) - before == 10, what="5 records, 5 markers")
+    eventually(lambda: sum(end_offsets(admin, partitions).values()) - before == 10, what="5 records, 5 markers")
     channel.close()

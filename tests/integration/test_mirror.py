@@ -213,9 +213,9 @@ def test_records_are_copied_byte_for_byte_to_the_same_partitions(bench: Bench, u
     assert (tombstone.key(), tombstone.value(), tombstone.headers()) == (b"gone", None, None)
     assert (empty.key(), empty.value()) == (None, b"")
     assert bench.target.partitions(f"A.{topic}") == 3
-    places = [{"cluster": "A", "partition": number, "topic": topic} for number in range(3)]
-    eventually(lambda: all(bench.stores.offsets.get(name, places)), what="stored offsets")
-    assert bench.stores.offsets.get(name, places) == [{"offset": 0}] * 3
+    partitions = [{"cluster": "A", "partition": number, "topic": topic} for number in range(3)]
+    eventually(lambda: all(bench.stores.offsets.get(name, partitions)), what="stored offsets")
+    assert bench.stores.offsets.get(name, partitions) == [{"offset": 0}] * 3
 
 
 def test_a_restarted_connector_continues_after_the_last_record(bench: Bench, unique: Names) -> None:

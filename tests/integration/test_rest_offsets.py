@@ -66,8 +66,8 @@ def started(
 
 
 def edit(topic: str, partition: int, offset: Any) -> dict[str, Any]:
-    place = {"kafka_topic": topic, "kafka_partition": partition}
-    return {"partition": place, "offset": None if offset is None else {"kafka_offset": offset}}
+    where = {"kafka_topic": topic, "kafka_partition": partition}
+    return {"partition": where, "offset": None if offset is None else {"kafka_offset": offset}}
 
 
 def patch(http: TestClient, name: str, *edits: Any) -> tuple[int, str]:
@@ -145,11 +145,11 @@ def test_group_id_and_admin_overrides_of_the_connector_are_used(http: TestClient
     assert (groups.offsets("own"), groups.offsets("connect-k")) == ({TopicPartition(topic, 0): 5}, {})
 
 
-@pytest.mark.parametrize("place", [("nosuch-topic", 0), (None, 3), (None, 99)])
-def test_an_unknown_partition_is_refused_and_no_offset_is_altered(http: TestClient, topic: str, place: tuple[Any, int]) -> None:
+@pytest.mark.parametrize("unknown", [("nosuch-topic", 0), (None, 3), (None, 99)])
+def test_an_unknown_partition_is_refused_and_no_offset_is_altered(http: TestClient, topic: str, unknown: tuple[Any, int]) -> None:
     make_sink(http, topic)
     refused = (500, "Failed to alter consumer group offsets for connector k")
-    assert patch(http, "k", edit(topic, 0, 1), edit(place[0] or topic, place[1], 1)) == refused
+    assert patch(http, "k", edit(topic, 0, 1), edit(unknown[0] or topic, unknown[1], 1)) == refused
     assert offsets(http, "k") == []
 
 

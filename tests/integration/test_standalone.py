@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -80,7 +81,7 @@ class Quickstart:
 
         eventually(arrived, within=within, what=f"test.sink.txt = {expected!r}")
 
-    def rest(self, path: str) -> Mapping[str, object]:
+    def rest(self, path: str) -> Mapping[str, Any]:
         return httpx.get(f"http://127.0.0.1:{self.port}{path}").raise_for_status().json()
 
 

@@ -14,7 +14,7 @@ from sluiceway.connectors.verifiable.results import from_file
 from sluiceway.storage.model import State
 from support.engine import Offsets, RunningTask
 from support.eventually import eventually
-from support.faults.world import SINK, SOURCE, read
+from support.faults.worker_group import SINK, SOURCE, read
 
 pytestmark = pytest.mark.kafka
 

@@ -15,12 +15,12 @@ JSON = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "f
 
 
 def tolerant(dlq: str = "", **more: str) -> dict[str, str]:
-    letters = {
+    queue = {
         "errors.deadletterqueue.topic.name": dlq,
         "errors.deadletterqueue.topic.replication.factor": "1",
         "errors.deadletterqueue.context.headers.enable": "true",
     }
-    return {"errors.tolerance": "all", **(letters if dlq else {}), **dotted(more)}
+    return {"errors.tolerance": "all", **(queue if dlq else {}), **dotted(more)}
 
 
 def headers(message: Any) -> dict[str, str]:

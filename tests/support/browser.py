@@ -57,7 +57,7 @@ def context(
     return made
 
 
-def shoot(page: Page, name: str) -> Path:
+def screenshot(page: Page, name: str) -> Path:
     """Save a screenshot of a page in build/screenshots."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     file = SCREENSHOTS / f"{name}.png"

@@ -11,7 +11,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.runtime.sink.worker_sink_task import run_sink
 from sluiceway.runtime.source.worker_source_task import run_source
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
-from sluiceway.storage.interfaces import OffsetStore
+from sluiceway.storage.interfaces import OffsetBackingStore
 from sluiceway.storage.model import State, TaskId
 from support.eventually import eventually
 
@@ -94,12 +94,12 @@ class RunningTask:
         config: Mapping[str, str],
         worker: Mapping[str, str],
         *,
-        offsets: OffsetStore | None = None,
+        offsets: OffsetBackingStore | None = None,
         task: int = 0,
         bounded: bool = False,
         commands: Commands | None = None,
     ) -> None:
-        self.offsets: OffsetStore = offsets or Offsets()
+        self.offsets: OffsetBackingStore = offsets or Offsets()
         self.commands = commands or Commands()
         self.reports = Reports()
         self.spec = spec_of(config, worker, task=task, bounded=bounded)

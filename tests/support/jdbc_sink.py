@@ -88,7 +88,7 @@ def person(offset: int, number: int, name: str | None, **more: Any) -> SinkRecor
     return record(offset, {"id": number}, {"id": number, "name": name}, **more)
 
 
-def gone(offset: int, number: int, **more: Any) -> SinkRecord:
+def tombstone(offset: int, number: int, **more: Any) -> SinkRecord:
     """Return a tombstone."""
     return record(offset, {"id": number}, **more)
 

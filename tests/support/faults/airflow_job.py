@@ -15,7 +15,7 @@ from sluiceway.stack.airflow import airflow_process
 from support.eventually import eventually
 from support.faults.cluster import Cluster
 from support.faults.rows import Row
-from support.faults.world import SOURCE, Progress
+from support.faults.worker_group import SOURCE, Progress
 from support.stack import START, RunningStack
 
 RATE = 100  # records per second; Airflow uses both cores
@@ -90,7 +90,7 @@ def kill(stack: RunningStack, component: str) -> None:
     process.wait(30)
 
 
-def gone(process: psutil.Process, within: float) -> float:
+def await_exit(process: psutil.Process, within: float) -> float:
     """Wait until a process ends, and return the seconds that this took."""
     started = time.monotonic()
     eventually(

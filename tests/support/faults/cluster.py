@@ -88,8 +88,8 @@ class Cluster:
 
     def truncate(self, topic: str, offset: int, partition: int = 0) -> None:
         """Delete the records before an offset, as retention does."""
-        place = TopicPartition(topic, partition, offset)
-        self._admin.delete_records([place])[place].result(_REQUEST_SECONDS)
+        until = TopicPartition(topic, partition, offset)
+        self._admin.delete_records([until])[until].result(_REQUEST_SECONDS)
 
     def send(self, topic: str, records: Iterable[tuple[Bytes, Bytes]], partition: int | None = None) -> None:
         """Produce keys and values to a partition; by default, keys are partitioned like Java clients do."""
@@ -133,8 +133,8 @@ class Cluster:
 
     def end(self, topic: str) -> int:
         """Return the end offset of a topic with one partition."""
-        place = TopicPartition(topic, 0)
-        return int(self._admin.list_offsets({place: OffsetSpec.latest()})[place].result(_REQUEST_SECONDS).offset)
+        partition = TopicPartition(topic, 0)
+        return int(self._admin.list_offsets({partition: OffsetSpec.latest()})[partition].result(_REQUEST_SECONDS).offset)
 
     def grown(self, topic: str, records: int, driver: BackgroundProcess, within: float = 120.0) -> None:
         """Wait until a topic with one partition has ``records`` more records; fail if ``driver`` ends."""
@@ -166,10 +166,10 @@ class Cluster:
         self.set(
             topic, segment_ms="100", min_cleanable_dirty_ratio="0.001", delete_retention_ms="0", max_compaction_lag_ms="1000"
         )
-        places = range(len(self._admin.list_topics(topic, _REQUEST_SECONDS).topics[topic].partitions))
+        partitions = range(len(self._admin.list_topics(topic, _REQUEST_SECONDS).topics[topic].partitions))
 
         def compacted() -> list[StoredRecord]:
-            for partition in places:
+            for partition in partitions:
                 self.send(topic, [(f"filler-{partition}", None)], partition)
             time.sleep(1)  # time for the log cleaner
             left = self.messages(topic)

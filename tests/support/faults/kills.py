@@ -10,7 +10,7 @@ from sluiceway.stack.process import BackgroundProcess
 from support.eventually import eventually
 from support.faults.processes import Role, send
 from support.faults.rows import Row
-from support.faults.world import BATCH, RATE, Progress, World
+from support.faults.worker_group import BATCH, RATE, Progress, WorkerGroup
 
 
 def at_a_random_point(progress: Progress, chance: random.Random) -> None:
@@ -23,13 +23,13 @@ def end_of(driver: BackgroundProcess) -> None:
     eventually(lambda: not driver.is_running(), within=40, what=f"the end of {driver.name}")
 
 
-def kill(place: World, role: Role, progress: Progress, row: Row) -> None:
+def kill(group: WorkerGroup, role: Role, progress: Progress, row: Row) -> None:
     """Kill processes, start a new driver if the old one ends, and wait for its records."""
-    driver = place.drivers[-1]
+    driver = group.drivers[-1]
     send(driver, role, signal.SIGKILL)
     killed = time.monotonic()
     if role is not Role.WORKERS:
         end_of(driver)
-        place.driver()
-    progress.more(RATE, within=90, driver=place.drivers[-1])
+        group.driver()
+    progress.more(RATE, within=90, driver=group.drivers[-1])
     row.recovered(time.monotonic() - killed)

@@ -99,7 +99,7 @@ class Progress:
 
 
 @dataclass(slots=True)
-class World:
+class WorkerGroup:
     """A worker group, its herder, and its connectors' drivers."""
 
     address: str
@@ -193,7 +193,7 @@ class World:
 
 
 @contextlib.contextmanager
-def world(address: str, folder: Path, worker: Mapping[str, str] | None = None) -> Iterator[World]:
+def worker_group(address: str, folder: Path, worker: Mapping[str, str] | None = None) -> Iterator[WorkerGroup]:
     """Yield a worker group with its own topics; at the end, stop its drivers, including frozen ones."""
     name = f"fault-{uuid.uuid4().hex[:6]}-{next(_numbers)}"
     folder = folder / name
@@ -210,7 +210,7 @@ def world(address: str, folder: Path, worker: Mapping[str, str] | None = None) -
     settings = worker_of(properties)
     with open_stores(settings) as stores:
         herder = Herder(settings, stores.config, stores.status, stores.offsets)
-        made = World(address, folder, settings, file, herder, name, [])
+        made = WorkerGroup(address, folder, settings, file, herder, name, [])
         try:
             yield made
         finally:

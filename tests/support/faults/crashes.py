@@ -14,8 +14,8 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.connectors.verifiable.sink import VerifiableSinkConnector, VerifiableSinkTask
 from sluiceway.connectors.verifiable.source import VerifiableSourceConnector, VerifiableSourceTask
 
-DYING_SOURCE = "support.faults.dying.DyingSourceConnector"
-DYING_SINK = "support.faults.dying.DyingSinkConnector"
+DYING_SOURCE = "support.faults.crashes.CrashingSourceConnector"
+DYING_SINK = "support.faults.crashes.CrashingSinkConnector"
 DEATH_FILE = "death.file"
 
 _DEATH_FILE = ConfigKey(name=DEATH_FILE, type=Type.STRING, importance=Importance.HIGH)
@@ -33,7 +33,7 @@ class Point(enum.Enum):
     FLUSHED = "flushed, its offset not committed"
 
 
-class Death:
+class Crash:
     """Kills all processes of this process's driver once, at the point whose name the test writes to a file."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
@@ -55,11 +55,11 @@ def _kill_all() -> None:
             process.kill()
 
 
-class DyingSourceTask(VerifiableSourceTask):
+class CrashingSourceTask(VerifiableSourceTask):
     _sent = False
 
     def start(self, config: Mapping[str, str]) -> None:
-        self._death = Death(config)
+        self._death = Crash(config)
         super().start(config)
 
     def poll(self) -> Sequence[SourceRecord] | None:
@@ -78,17 +78,17 @@ class DyingSourceTask(VerifiableSourceTask):
         self._death.at(Point.COMMITTED)
 
 
-class DyingSourceConnector(VerifiableSourceConnector):
-    task_class = DyingSourceTask
+class CrashingSourceConnector(VerifiableSourceConnector):
+    task_class = CrashingSourceTask
 
     @classmethod
     def config_def(cls) -> ConfigDef:
         return super().config_def().define(_DEATH_FILE)
 
 
-class DyingSinkTask(VerifiableSinkTask):
+class CrashingSinkTask(VerifiableSinkTask):
     def start(self, config: Mapping[str, str]) -> None:
-        self._death = Death(config)
+        self._death = Crash(config)
         super().start(config)
 
     def put(self, records: Sequence[SinkRecord]) -> None:
@@ -103,8 +103,8 @@ class DyingSinkTask(VerifiableSinkTask):
         self._death.at(Point.FLUSHED)
 
 
-class DyingSinkConnector(VerifiableSinkConnector):
-    task_class = DyingSinkTask
+class CrashingSinkConnector(VerifiableSinkConnector):
+    task_class = CrashingSinkTask
 
     @classmethod
     def config_def(cls) -> ConfigDef:
