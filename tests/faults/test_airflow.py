@@ -42,7 +42,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
 
 @pytest.mark.matrix(11)
 def test_a_killed_scheduler_stops_no_data_and_the_next_one_starts_no_second_driver(job: Job, row: NewRow) -> None:
-    made = row("scheduler killed (-9) and started again", f"data flows on; {AT_LEAST_ONCE}, one driver")
+    made = row("scheduler killed (-9) and started again", f"records continue; {AT_LEAST_ONCE}, one driver")
     kill(job.stack, "scheduler")
     job.more(10, within=20)
     restarted = time.monotonic()
@@ -58,7 +58,7 @@ def test_a_killed_scheduler_stops_no_data_and_the_next_one_starts_no_second_driv
 @pytest.mark.matrix(12)
 @pytest.mark.parametrize("victim", ["task", "supervisor"])
 def test_after_the_airflow_task_is_killed_its_retry_runs_the_only_driver(job: Job, row: NewRow, victim: str) -> None:
-    made = row(f"Airflow {victim} killed (-9), task retried", f"{AT_LEAST_ONCE}, the old driver await_exit, one driver")
+    made = row(f"Airflow {victim} killed (-9), task retried", f"{AT_LEAST_ONCE}, the old driver gone, one driver")
     driver = job.driver()
     _jvm, task, supervisor = driver.parents()[:3]
     doomed = task if victim == "task" else supervisor
@@ -157,7 +157,7 @@ def test_deleting_a_hand_written_dag_keeps_its_connector(new_job: Job, row: NewR
 @pytest.mark.matrix(16)
 @pytest.mark.parametrize("button", ["clear", "mark success", "mark failed"])
 def test_clearing_or_marking_a_task_ends_its_driver_within_30_seconds(job: Job, row: NewRow, button: str) -> None:
-    made = row(f"{button} in Airflow", f"{AT_LEAST_ONCE}, the old driver await_exit within 30 s, then one again")
+    made = row(f"{button} in Airflow", f"{AT_LEAST_ONCE}, the old driver gone within 30 s, then one again")
     driver, run = job.driver(), job.run_id()
     press(job, run, button)
     seconds = await_exit(driver, within=30)

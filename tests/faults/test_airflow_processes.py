@@ -68,7 +68,7 @@ _VICTIMS: Mapping[str, tuple[Callable[[Job], psutil.Process], bool]] = {
 @pytest.mark.parametrize("victim", _VICTIMS)
 def test_the_connector_recovers_from_the_kill_of_any_process(job: Job, row: NewRow, victim: str) -> None:
     find, outlived = _VICTIMS[victim]
-    made = row(f"{victim} killed (-9)", f"RUNNING without a hand; {AT_LEAST_ONCE}, never two drivers")
+    made = row(f"{victim} killed (-9)", f"RUNNING by itself; {AT_LEAST_ONCE}, never two drivers")
     first, process = job.driver(), find(job)
     process.kill()
     killed = time.monotonic()

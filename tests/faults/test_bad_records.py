@@ -50,7 +50,10 @@ def good(numbers: range) -> Iterator[tuple[None, bytes]]:
 def test_one_bad_record_of_ten_thousand_goes_to_the_dead_letter_queue_and_the_rest_arrives_in_order(
     group: WorkerGroup, cluster: Cluster, row: NewRow, tmp_path: Path
 ) -> None:
-    made = row("1 bad record of 10,000 at converter, transform and put", "0 lost, 0 duplicated, 3 dead dlq that say why")
+    made = row(
+        "1 bad record of 10,000 at converter, transform and put",
+        "0 lost, 0 duplicated, 3 dead letter queue records with the cause",
+    )
     topic, dlq, file = cluster.create(f"{group.name}-mixed"), f"{group.name}-dead", tmp_path / "results"
     bad = {5000 + 10_000 * number: stage for number, stage in enumerate(BAD)}
     cluster.send(topic, good(range(5000)))

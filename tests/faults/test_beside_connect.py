@@ -73,7 +73,7 @@ def test_a_driver_beside_kafka_connect_ends_and_loses_nothing(
 ) -> None:
     made = row(
         f"real Kafka Connect on the same topics, {first} first",
-        "ours ends; 0 lost, at most one batch repeated",
+        "our driver ends; 0 lost, at most one batch repeated",
     )
     cluster = Cluster(group.address)
     topic = cluster.create(f"{group.name}-lines")

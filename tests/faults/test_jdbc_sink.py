@@ -145,7 +145,7 @@ def test_the_sink_waits_for_an_unavailable_database(
     request: pytest.FixtureRequest, kafka_bootstrap: str, topic: str, kind: str, row: NewRow
 ) -> None:
     seconds = fault_seconds(20, full=300)
-    made = row(f"19: {kind} of a JDBC sink down for {seconds:g} s", "0 lost, 0 duplicated, no growth, goes on by itself")
+    made = row(f"19: {kind} of a JDBC sink down for {seconds:g} s", "0 lost, 0 duplicated, no growth, RUNNING by itself")
     database: DatabaseForTest = request.getfixturevalue(kind)
     with TcpProxy(database.port) as proxy:
         url = database.jdbc_url.replace(f":{database.port}/", f":{proxy.port}/")

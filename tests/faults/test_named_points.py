@@ -9,7 +9,7 @@ import pytest
 
 from sluiceway.connectors.verifiable.checker import check
 from support.eventually import eventually
-from support.faults.crashes import DYING_SOURCE, Point
+from support.faults.crashes import CRASHING_SOURCE, Point
 from support.faults.guarantee import Guarantee
 from support.faults.rows import NewRow
 from support.faults.worker_group import BATCH, POLL, RATE, Progress, WorkerGroup
@@ -40,15 +40,15 @@ def test_a_source_killed_at_a_named_point_continues_after_its_last_commit(
 ) -> None:
     made = row(f"kill -9 of all processes; the batch is {point.value}", guarantee.value)
     transactions = {"transaction_boundary": "interval"} if guarantee is EOS else {}
-    death = tmp_path / "death"
-    topic = group.source(connector_class=DYING_SOURCE, death_file=str(death), **transactions)
+    crash = tmp_path / "crash"
+    topic = group.source(connector_class=CRASHING_SOURCE, crash_file=str(crash), **transactions)
     first = group.driver()
     progress = Progress(group.address, topic)
     progress.more(2 * RATE, within=120, driver=first)
-    death.write_text(point.name)
-    eventually(lambda: not first.is_running(), what=f"the death of {first.name}\n{first.log_tail(20)}")
+    crash.write_text(point.name)
+    eventually(lambda: not first.is_running(), what=f"the crash of {first.name}\n{first.log_tail(20)}")
     died = time.monotonic()
-    assert not death.exists(), "it died of something else"
+    assert not crash.exists(), "it died of something else"
     second = group.driver()
     progress.more(2 * RATE, within=120, driver=second)
     made.recovered(time.monotonic() - died)

@@ -13,7 +13,7 @@ import pytest
 from sluiceway.connectors.verifiable.checker import Verdict, check
 from sluiceway.connectors.verifiable.results import from_file
 from support.eventually import eventually
-from support.faults.crashes import DYING_SINK, Point
+from support.faults.crashes import CRASHING_SINK, Point
 from support.faults.feed import Feed
 from support.faults.processes import Role, freeze, send, thaw
 from support.faults.rows import NewRow, Row
@@ -129,15 +129,15 @@ def test_a_sink_killed_at_a_named_point_loses_nothing(
     where = " (offsets in its file)" if keeps_offsets else ""
     most = BATCH if point is Point.FLUSHED and not keeps_offsets else 0
     made = row(f"sink{where}, kill -9 of all processes; the batch is {point.value}", AT_LEAST_ONCE if most else EXACTLY_ONCE)
-    death = tmp_path / "death"
-    config = {"connector_class": DYING_SINK, "death_file": str(death), "offsets_from_file": str(keeps_offsets).lower()}
+    crash = tmp_path / "crash"
+    config = {"connector_class": CRASHING_SINK, "crash_file": str(crash), "offsets_from_file": str(keeps_offsets).lower()}
     writing = Writing(group, feed, tmp_path / "results", **config)
     writing.start()
     [first] = group.drivers
-    death.write_text(point.name)
-    eventually(lambda: not first.is_running(), what=f"the death of {first.name}\n{first.log_tail(20)}")
+    crash.write_text(point.name)
+    eventually(lambda: not first.is_running(), what=f"the crash of {first.name}\n{first.log_tail(20)}")
     died = time.monotonic()
-    assert not death.exists(), "it died of something else"
+    assert not crash.exists(), "it died of something else"
     writing.start()
     made.recovered(time.monotonic() - died)
     assert writing.judge(made).duplicated <= most

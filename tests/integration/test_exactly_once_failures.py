@@ -169,7 +169,7 @@ def test_a_frozen_task_writes_nothing_after_its_replacement_starts(worker: Worke
         with task_process(config, worker):
             moves_on(worker, name, 1000)
             zombie.thaw()
-            assert zombie.join(30), "the replaced task goes on"
+            assert zombie.join(30), "the replaced task continues"
             moves_on(worker, name, 1000)
     verdict = judged(worker, name)
     assert verdict.exactly_once, verdict

@@ -74,13 +74,13 @@ def test_bad_records_go_to_the_dead_letter_topic_and_the_rest_to_the_table(
     records[50] = person(0, 50, "much too long", topic=topic)
     records[120] = person(0, 120, None, topic=topic)
     fill(kafka.bootstrap, records)
-    letters = {
+    queue = {
         "errors.tolerance": "all",
         "errors.deadletterqueue.topic.name": f"{topic}-dead",
         "errors.deadletterqueue.topic.replication.factor": "1",
         "errors.deadletterqueue.context.headers.enable": "true",
     }
-    with task(database, kafka, topic, **letters) as running:
+    with task(database, kafka, topic, **queue) as running:
         assert not running.join().failed, running.result
     assert [number for number, _ in database.execute(PEOPLE)] == [number for number in range(200) if number not in (50, 120)]
     dead = [int(dict(message.headers())["__connect.errors.offset"]) for message in kafka.read(f"{topic}-dead", 2)]
@@ -130,8 +130,8 @@ def waits_for_a_lock(database: DatabaseForTest) -> bool:
 def test_a_lost_connection_is_replaced(table: DatabaseForTest) -> None:
     port = int(table.port)
     with TcpProxy(port) as proxy:
-        behind = {"connection_url": table.jdbc_url.replace(f":{port}/", f":{proxy.port}/")}
-        with sink(table, {**UPSERT, **behind}) as made:
+        proxied = {"connection_url": table.jdbc_url.replace(f":{port}/", f":{proxy.port}/")}
+        with sink(table, {**UPSERT, **proxied}) as made:
             made.put(person(0, 1, "before"))
             proxy.drop()
             for _ in range(3):

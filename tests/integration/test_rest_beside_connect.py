@@ -77,7 +77,7 @@ ALONE = [
     *(ask("PUT", "/admin/loggers/a.b", {"level": level}) for level in ("nope", None, 5, "ERROR", "error", " ERROR ", "INFO")),
     ask("PUT", "/admin/loggers/a.b?scope=cluster", {"level": "nope"}),
 ]
-"""What needs no connector, and leaves none."""
+"""Requests that neither need nor create a connector."""
 
 STEPS = [
     make(SOURCE, initial_state="stopped"),

@@ -105,7 +105,7 @@ def test_a_sources_own_offsets_topic_holds_its_offsets(
     with started(open_source_offsets(worker, config)) as own:
         assert own.get("s", [partition]) == [{"position": 3}]
         own.put("s", [(partition, {"position": 7})])
-    stores.offsets.put("s", [(partition, {"position": 5})])  # a backup that is behind does not count
+    stores.offsets.put("s", [(partition, {"position": 5})])  # an outdated backup, which is ignored
     assert offsets(http, "s") == [{"partition": partition, "offset": {"position": 7}}]
     assert http.delete("/connectors/s/offsets").status_code == 200
     assert offsets(http, "s") == []

@@ -69,7 +69,7 @@ def test_a_second_driver_fences_the_first(bench: Bench, unique: Callable[[str], 
     eventually(lambda: bench.states(source) == ("RUNNING", ["RUNNING"]), what="the first driver")
     bench.driver(source, "two:2")
     assert first.result(timeout=20) == [Outcome.FENCED]
-    eventually(lambda: bench.stores.status.connector(source).worker_id == "two:2", what="the second driver's word")  # type: ignore[union-attr]
+    eventually(lambda: bench.stores.status.connector(source).worker_id == "two:2", what="the second driver's status")  # type: ignore[union-attr]
 
 
 def test_a_deletion_ends_the_driver_and_leaves_no_status(bench: Bench, unique: Callable[[str], str]) -> None:

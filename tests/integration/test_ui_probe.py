@@ -68,6 +68,6 @@ def test_the_newest_dead_letter_queue_records_of_the_connector_come_first(
     for number in range(6):
         name = "mine" if number % 2 else "other"
         _write(kafka_bootstrap, dead, [str(number)], [("__connect.errors.connector.name", name)])
-    letters = DeadLetterTopic(worker, dead, "mine")
-    assert [letter.value for letter in letters.newest(4)] == [b"5", b"3"]
-    assert [letter.value for letter in letters.newest(100)] == [b"5", b"3", b"1"]
+    queue = DeadLetterTopic(worker, dead, "mine")
+    assert [each.value for each in queue.newest(4)] == [b"5", b"3"]
+    assert [each.value for each in queue.newest(100)] == [b"5", b"3", b"1"]

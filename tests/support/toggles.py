@@ -80,7 +80,7 @@ class Round:
     paused: float
     """Until both sides said PAUSED."""
     rest: float
-    """How many seconds longer the pause lasted than it had to."""
+    """Seconds that the pause lasted longer than needed."""
     resumed_by: str
     flowing: float
     load: float

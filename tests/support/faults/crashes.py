@@ -14,11 +14,11 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.connectors.verifiable.sink import VerifiableSinkConnector, VerifiableSinkTask
 from sluiceway.connectors.verifiable.source import VerifiableSourceConnector, VerifiableSourceTask
 
-DYING_SOURCE = "support.faults.crashes.CrashingSourceConnector"
-DYING_SINK = "support.faults.crashes.CrashingSinkConnector"
-DEATH_FILE = "death.file"
+CRASHING_SOURCE = "support.faults.crashes.CrashingSourceConnector"
+CRASHING_SINK = "support.faults.crashes.CrashingSinkConnector"
+CRASH_FILE = "crash.file"
 
-_DEATH_FILE = ConfigKey(name=DEATH_FILE, type=Type.STRING, importance=Importance.HIGH)
+_CRASH_FILE = ConfigKey(name=CRASH_FILE, type=Type.STRING, importance=Importance.HIGH)
 
 
 class Point(enum.Enum):
@@ -37,7 +37,7 @@ class Crash:
     """Kills all processes of this process's driver once, at the point whose name the test writes to a file."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
-        self._file = Path(config[DEATH_FILE])
+        self._file = Path(config[CRASH_FILE])
 
     def at(self, point: Point) -> None:
         with contextlib.suppress(FileNotFoundError):
@@ -59,23 +59,23 @@ class CrashingSourceTask(VerifiableSourceTask):
     _sent = False
 
     def start(self, config: Mapping[str, str]) -> None:
-        self._death = Crash(config)
+        self._crash = Crash(config)
         super().start(config)
 
     def poll(self) -> Sequence[SourceRecord] | None:
         if self._sent:
-            self._death.at(Point.SENT)
+            self._crash.at(Point.SENT)
         records = super().poll()
         self._sent = bool(records)
         if records:
-            self._death.at(Point.POLLED)
+            self._crash.at(Point.POLLED)
         return records
 
     def commit_record(self, record: SourceRecord, partition: int, offset: int) -> None:
-        self._death.at(Point.ACKNOWLEDGED)
+        self._crash.at(Point.ACKNOWLEDGED)
 
     def commit(self) -> None:
-        self._death.at(Point.COMMITTED)
+        self._crash.at(Point.COMMITTED)
 
 
 class CrashingSourceConnector(VerifiableSourceConnector):
@@ -83,24 +83,24 @@ class CrashingSourceConnector(VerifiableSourceConnector):
 
     @classmethod
     def config_def(cls) -> ConfigDef:
-        return super().config_def().define(_DEATH_FILE)
+        return super().config_def().define(_CRASH_FILE)
 
 
 class CrashingSinkTask(VerifiableSinkTask):
     def start(self, config: Mapping[str, str]) -> None:
-        self._death = Crash(config)
+        self._crash = Crash(config)
         super().start(config)
 
     def put(self, records: Sequence[SinkRecord]) -> None:
         if records:
-            self._death.at(Point.GIVEN)
+            self._crash.at(Point.GIVEN)
         super().put(records)
         if records:
-            self._death.at(Point.PUT)
+            self._crash.at(Point.PUT)
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
         super().flush(offsets)
-        self._death.at(Point.FLUSHED)
+        self._crash.at(Point.FLUSHED)
 
 
 class CrashingSinkConnector(VerifiableSinkConnector):
@@ -108,4 +108,4 @@ class CrashingSinkConnector(VerifiableSinkConnector):
 
     @classmethod
     def config_def(cls) -> ConfigDef:
-        return super().config_def().define(_DEATH_FILE)
+        return super().config_def().define(_CRASH_FILE)

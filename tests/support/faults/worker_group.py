@@ -44,7 +44,7 @@ _quiet.setLevel(logging.CRITICAL)
 
 
 NumberOf = Callable[["bytes | None", "bytes | None"], int]
-"""Gives the number of a record, whose key and value these are."""
+"""Returns the number in a record's key and value."""
 
 
 class Progress:
