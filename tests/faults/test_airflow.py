@@ -167,7 +167,7 @@ def test_clearing_or_marking_a_task_ends_its_driver_within_30_seconds(job: Job, 
     job.more()
     assert len(job.drivers()) == 1
     job.judge(made)
-    made.seen += f"; the driver was await_exit after {seconds:.1f} s"
+    made.seen += f"; the driver was gone after {seconds:.1f} s"
 
 
 def press(job: Job, run: str, button: str) -> None:

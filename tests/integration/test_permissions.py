@@ -125,12 +125,13 @@ def test_a_source_without_write_access_fails_and_names_topic_and_permission(
     topic, other, name = guarded.topic(unique("topic")), guarded.topic(unique("topic")), unique("connector")
     guarded.allow(ResourceType.TOPIC, topic, AclOperation.DESCRIBE)
     guarded.allow(ResourceType.TOPIC, other, AclOperation.WRITE if elsewhere else AclOperation.DESCRIBE)
-    with RunningTask(source(name, topic, errors_tolerance=tolerance), guarded.worker) as task:
+    offsets = Offsets()
+    with RunningTask(source(name, topic, errors_tolerance=tolerance), guarded.worker, offsets=offsets) as task:
         said = first_line(task.join())
     assert f"topic {topic}" in said
     assert ("TOPIC_AUTHORIZATION_FAILED" if elsewhere else "CLUSTER_AUTHORIZATION_FAILED") in said
     assert "needs WRITE on the topic" in said
-    assert task.offsets.puts == []
+    assert offsets.puts == []
     if elsewhere:
         guarded.forbid(other)
 

@@ -10,7 +10,7 @@ from confluent_kafka.admin import NewTopic
 from sluiceway.api import SourceRecord
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA
 from support.bad_records import FLAKY, PREFIX, Flaky, headers, tolerant
-from support.engine import RunningTask
+from support.engine import Offsets, RunningTask
 from support.engine_connectors import SOURCE, script
 from support.eventually import eventually
 from support.faults.proxy import TcpProxy
@@ -60,15 +60,16 @@ def test_offsets_wait_for_earlier_dead_letter_queue_records(
     Flaky.failures = {"b": 1_000_000}
     script(name, [record(topic, "b", 2)])  # wait for a dead letter queue record only
     worker = kafka.worker(offset_flush_interval_ms="50", offset_flush_timeout_ms="200")
-    with TcpProxy(int(kafka.bootstrap.rpartition(":")[2])) as way:
-        way.drop()
+    with TcpProxy(int(kafka.bootstrap.rpartition(":")[2])) as proxy:
+        proxy.drop()
         config = {"name": name, "connector.class": SOURCE, **FLAKY, **tolerant(dlq)}
-        config["producer.override.bootstrap.servers"] = f"127.0.0.1:{way.port}"
-        with RunningTask(config, worker) as task:
+        config["producer.override.bootstrap.servers"] = f"127.0.0.1:{proxy.port}"
+        offsets = Offsets()
+        with RunningTask(config, worker, offsets=offsets):
             eventually(lambda: caplog.text.count(f"dead letter queue records for topic {dlq}") >= 3)
-            assert task.offsets.puts == []
-            way.restore()
-            eventually(lambda: task.offsets.get(name, [PARTITION]) == [{"position": 2}])
+            assert offsets.puts == []
+            proxy.restore()
+            eventually(lambda: offsets.get(name, [PARTITION]) == [{"position": 2}])
     assert kafka.values(dlq, 1) == ['"b"']
 
 

@@ -98,8 +98,8 @@ def test_the_quickstart_runs_and_continues_after_a_restart(quickstart: Quickstar
     quickstart.lines_arrive("foo\nbar\n")
 
     status = quickstart.rest("/connectors/local-file-source/status")
-    assert status["connector"]["state"] == "RUNNING"  # type: ignore[index]
-    assert [task["state"] for task in status["tasks"]] == ["RUNNING"]  # type: ignore[attr-defined]
+    assert status["connector"]["state"] == "RUNNING"
+    assert [task["state"] for task in status["tasks"]] == ["RUNNING"]
 
     with quickstart.source.open("a") as file:
         file.write("Another line\n")

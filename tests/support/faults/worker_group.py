@@ -84,13 +84,13 @@ class Progress:
         Fails if ``driver`` ends.
         """
         started, before = time.monotonic(), self.highest
-        told = "" if driver is None else f" of {driver.log}"
+        source = "" if driver is None else f" of {driver.log}"
 
         def arrived() -> bool:
             assert driver is None or driver.is_running(), f"{driver.name} has ended\n{driver.log_tail(30)}"
             return self.highest >= before + records
 
-        eventually(arrived, within=within, what=f"{records} more records{told}")
+        eventually(arrived, within=within, what=f"{records} more records{source}")
         return time.monotonic() - started
 
     def close(self) -> None:
