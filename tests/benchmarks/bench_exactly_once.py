@@ -43,7 +43,7 @@ def run(config: dict[str, str], worker: dict[str, str]) -> None:
     """Run the task; the entry point of its process."""
     store = open_source_offsets(WorkerConfig.of(worker), config)
     store.start()
-    with RunningTask(config, worker, offsets=store) as task:
+    with RunningTask(config, worker, store=store) as task:
         result = task.join(within=GIVE_UP_SECONDS)
         print(result.trace or "", file=sys.stderr)
 

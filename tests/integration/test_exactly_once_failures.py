@@ -75,7 +75,7 @@ def test_a_task_killed_between_records_and_offsets_commits_nothing_and_the_next_
     name = unique("killed")
     script(name, records(name, 1, 2))
     arrived = KilledBeforeOffsets(stores({}), lambda: values(worker, name, committed=False) == [1, 2])
-    with RunningTask(config_of(name), worker, offsets=arrived) as task:
+    with RunningTask(config_of(name), worker, store=arrived) as task:
         assert not task.join().failed
     assert values(worker, name) == []
     script(name, records(name, 1, 2), None, records(name, 3))

@@ -24,7 +24,7 @@ from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.ports import free_port
 from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
-from support.engine import Commands, Reports, RunningTask, spec_of
+from support.engine import Commands, Offsets, Reports, RunningTask, spec_of
 from support.engine_connectors import SOURCE, script
 from support.eventually import eventually
 

@@ -1,4 +1,4 @@
-"""Starting drivers as Airflow's operators do, with spark-submit, but by hand."""
+"""Starts drivers with spark-submit, as Airflow's operators do."""
 
 from __future__ import annotations
 

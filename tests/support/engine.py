@@ -87,19 +87,24 @@ class Reports:
 
 
 class RunningTask:
-    """A task in a thread of its own. Use it as a context manager, which stops the task at the end."""
+    """A task in a thread of its own. Use it as a context manager, which stops the task at the end.
+
+    Source offsets are in memory, in ``offsets``, unless a ``store`` is given.
+    """
 
     def __init__(
         self,
         config: Mapping[str, str],
         worker: Mapping[str, str],
         *,
-        offsets: OffsetBackingStore | None = None,
+        offsets: Offsets | None = None,
+        store: OffsetBackingStore | None = None,
         task: int = 0,
         bounded: bool = False,
         commands: Commands | None = None,
     ) -> None:
-        self.offsets: OffsetBackingStore = offsets or Offsets()
+        self.offsets = offsets or Offsets()
+        self._store: OffsetBackingStore = store or self.offsets
         self.commands = commands or Commands()
         self.reports = Reports()
         self.spec = spec_of(config, worker, task=task, bounded=bounded)
@@ -107,7 +112,7 @@ class RunningTask:
         self._thread = threading.Thread(target=self._run, name=str(self.spec.id), daemon=True)
 
     def _run(self) -> None:
-        services = TaskServices(self.commands, self.reports, None if self.spec.sink else self.offsets)
+        services = TaskServices(self.commands, self.reports, None if self.spec.sink else self._store)
         self.result = (run_sink if self.spec.sink else run_source)(self.spec, services)
 
     def __enter__(self) -> RunningTask:

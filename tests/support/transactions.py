@@ -107,7 +107,7 @@ def run_task(config: dict[str, str], worker: dict[str, str], bounded: bool) -> N
     """Run a task until it ends; the entry point of ``TaskProcess``."""
     store = open_source_offsets(WorkerConfig.of(worker), config)
     store.start()
-    with RunningTask(config, worker, offsets=store, bounded=bounded) as task:
+    with RunningTask(config, worker, store=store, bounded=bounded) as task:
         task.join(600)
 
 
