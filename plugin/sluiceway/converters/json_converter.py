@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 from sluiceway.api import NULL, Converter, SchemaAndValue
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
 from sluiceway.config.validators import OneOf
-from sluiceway.converters.converter_options import converter_config_def, parsed_options
-from sluiceway.converters.json_envelope import EnvelopeCache
-from sluiceway.converters.json_parse import MISSING, parse, parse_schemaless
-from sluiceway.converters.json_print import dumps
-from sluiceway.converters.json_read import Read, read_schemaless, reader
-from sluiceway.converters.json_read_fast import Unusual, fast_reader
-from sluiceway.converters.json_schema import schema_from_json, schema_to_json
-from sluiceway.converters.json_write import JsonWriter, dumps_schemaless
-from sluiceway.converters.json_write_fast import fast_writer
+from sluiceway.converters.config import converter_config_def, parsed_options
+from sluiceway.converters.json.envelope import EnvelopeCache
+from sluiceway.converters.json.fast_reader import Unusual, fast_reader
+from sluiceway.converters.json.fast_writer import fast_writer
+from sluiceway.converters.json.parser import MISSING, parse, parse_schemaless
+from sluiceway.converters.json.printer import dumps
+from sluiceway.converters.json.reader import Read, read_schemaless, reader
+from sluiceway.converters.json.schema import schema_from_json, schema_to_json
+from sluiceway.converters.json.writer import JsonWriter, dumps_schemaless
 from sluiceway.data import Schema
 from sluiceway.errors import DataError
 

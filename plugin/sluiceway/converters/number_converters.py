@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from sluiceway.api import Converter, SchemaAndValue
 from sluiceway.config.definition import ConfigDef
-from sluiceway.converters.converter_options import converter_config_def
+from sluiceway.converters.config import converter_config_def
 from sluiceway.data import Schema, Type
 from sluiceway.data.class_names import java_class
 from sluiceway.data.numbers import Float32, Int16, Int32

@@ -7,7 +7,7 @@ from typing import Any
 
 from sluiceway.api import Converter, SchemaAndValue
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
-from sluiceway.converters.converter_options import converter_config_def, parsed_options
+from sluiceway.converters.config import converter_config_def, parsed_options
 from sluiceway.data import OPTIONAL_STRING_SCHEMA, Schema, java_text
 from sluiceway.errors import SerializationError
 from sluiceway.java.charsets import UTF_8, charset

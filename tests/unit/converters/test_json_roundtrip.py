@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sluiceway.converters.json.fast_reader import Unusual, fast_reader
+from sluiceway.converters.json.fast_writer import fast_writer
+from sluiceway.converters.json.parser import parse
+from sluiceway.converters.json.printer import dumps
+from sluiceway.converters.json.reader import reader
+from sluiceway.converters.json.writer import JsonWriter
 from sluiceway.converters.json_converter import JsonConverter
-from sluiceway.converters.json_parse import parse
-from sluiceway.converters.json_print import dumps
-from sluiceway.converters.json_read import reader
-from sluiceway.converters.json_read_fast import Unusual, fast_reader
-from sluiceway.converters.json_write import JsonWriter
-from sluiceway.converters.json_write_fast import fast_writer
 from sluiceway.data import Schema, Struct, date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.data.instant import Instant
 from sluiceway.errors import ConnectError

@@ -12,7 +12,7 @@ from sluiceway.api import ConnectorTransactionBoundaries, ExactlyOnceSupport, So
 from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.connectors.verifiable import config as keys
 from sluiceway.connectors.verifiable.config import whole
-from sluiceway.connectors.verifiable.pace import Pace
+from sluiceway.connectors.verifiable.throughput_throttler import ThroughputThrottler
 from sluiceway.connectors.verifiable.transactions import Transactions
 from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA, STRING_SCHEMA, Schema, Struct
 from sluiceway.errors import ConnectError
@@ -54,7 +54,7 @@ class VerifiableSourceTask(SourceTask):
         self._payload = "".join(random.Random(self.id).choices(string.ascii_letters, k=size))  # noqa: S311 (filling)
         self._partition = {ID_FIELD: self.id}
         self.seqno = self._stored_seqno() + 1
-        self._pace = Pace(whole(values, keys.THROUGHPUT))
+        self._throttler = ThroughputThrottler(whole(values, keys.THROUGHPUT))
         self._transactions: Transactions | None = None
         if (context := self.context.transaction_context) is not None:
             size, abort_every = whole(values, keys.TRANSACTION_RECORDS), whole(values, keys.TRANSACTION_ABORT_EVERY)
@@ -70,11 +70,11 @@ class VerifiableSourceTask(SourceTask):
             return []
         if self._transactions is not None:
             most = min(most, self._transactions.room(self.seqno))
-        if (seconds := self._pace.wait_seconds(most)) > 0:
+        if (seconds := self._throttler.wait_seconds(most)) > 0:
             time.sleep(min(seconds, _LONGEST_WAIT))
         now = time.time_ns() // 1_000_000
         first = self.seqno
-        self.seqno += self._pace.take(most)
+        self.seqno += self._throttler.take(most)
         records = [self._record(seqno, now) for seqno in range(first, self.seqno)]
         return records if self._transactions is None else self._transactions.end(records, self.seqno)
 

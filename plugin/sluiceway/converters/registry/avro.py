@@ -15,7 +15,7 @@ from sluiceway.converters.registry.avro_schema import ANYTHING, AvroOptions, to_
 from sluiceway.converters.registry.avro_write import writer
 from sluiceway.converters.registry.base import Reading, RegistryConverter, Writing
 from sluiceway.converters.registry.client import WriterSchema
-from sluiceway.converters.registry.options import COMMON, flag
+from sluiceway.converters.registry.config import COMMON, flag
 from sluiceway.data import Schema
 
 _ENHANCED = "enhanced.avro.schema.support"

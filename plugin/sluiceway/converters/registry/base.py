@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from sluiceway.api import NULL, Converter, SchemaAndValue
 from sluiceway.config.definition import ConfigValue
 from sluiceway.converters.registry.client import RegistryClient, Serialize, WriterSchema
-from sluiceway.converters.registry.options import RegistryOptions
+from sluiceway.converters.registry.config import RegistryOptions
 from sluiceway.converters.registry.serdes import MakeSerializer, packages
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, DataError

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from sluiceway.converters.registry import serdes
-from sluiceway.converters.registry.options import RECORD_NAME, TOPIC_NAME, RegistryOptions
+from sluiceway.converters.registry.config import RECORD_NAME, TOPIC_NAME, RegistryOptions
 from sluiceway.errors import ConfigError, DataError, RetriableError
 
 Serialize = Callable[[Any], bytes]

@@ -14,9 +14,9 @@ from sluiceway.config.validators import OneOf
 from sluiceway.converters.registry import serdes
 from sluiceway.converters.registry.base import Reading, RegistryConverter, Writing
 from sluiceway.converters.registry.client import WriterSchema
+from sluiceway.converters.registry.config import COMMON, flag
 from sluiceway.converters.registry.json_schema_read import ToConnect, holds_decimals, reader
 from sluiceway.converters.registry.json_schema_write import JsonOptions, to_json_schema, writer
-from sluiceway.converters.registry.options import COMMON, flag
 from sluiceway.data import Schema
 from sluiceway.errors import DataError
 

@@ -10,7 +10,7 @@ from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.converters.registry import serdes
 from sluiceway.converters.registry.base import Reading, RegistryConverter, Writing
 from sluiceway.converters.registry.client import WriterSchema
-from sluiceway.converters.registry.options import COMMON, flag
+from sluiceway.converters.registry.config import COMMON, flag
 from sluiceway.converters.registry.protobuf_connect import to_connect
 from sluiceway.converters.registry.protobuf_schema import FILE, WRAPPERS, ProtobufOptions, known_files, to_file
 from sluiceway.converters.registry.protobuf_values import reader, writer

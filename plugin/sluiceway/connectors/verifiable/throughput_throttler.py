@@ -9,7 +9,7 @@ _FORGIVEN_SECONDS = 1.0
 _SLICE_SECONDS = 0.05
 
 
-class Pace:
+class ThroughputThrottler:
     """Says how many records may go now at ``rate`` records per second; a negative rate is no limit, 0 is none at all.
 
     What could not go for more than a second (the task was paused, Kafka was away) is not made up for.

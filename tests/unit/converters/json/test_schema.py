@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sluiceway.converters.json_schema import schema_from_json
+from sluiceway.converters.json.schema import schema_from_json
 from sluiceway.errors import DataError, SchemaBuilderError
 
 

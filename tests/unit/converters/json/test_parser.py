@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sluiceway.converters.json_parse import MISSING, parse, parse_schemaless
+from sluiceway.converters.json.parser import MISSING, parse, parse_schemaless
 from sluiceway.errors import DataError
 
 

@@ -1,4 +1,4 @@
-"""From exact JSON nodes to Connect's data: one function per schema, made once. Pure. The specification of ``json_read_fast``.
+"""From exact JSON nodes to Connect's data: one function per schema, made once. Pure. The specification of ``json.fast_reader``.
 
 As lenient with scalars as Connect is: a text where a number is wanted is 0, a number where a text is wanted is null.
 """
@@ -9,8 +9,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from sluiceway.converters.base64_text import from_base64
-from sluiceway.converters.json_parse import MISSING
+from sluiceway.converters.json.base64_text import from_base64
+from sluiceway.converters.json.parser import MISSING
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, TO_LOGICAL, decimal_from_bytes
 from sluiceway.data.schema import INTEGER_BITS, Schema, Type
 from sluiceway.data.struct import Struct, validate_value

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluiceway.converters.json_envelope import EnvelopeCache
+from sluiceway.converters.json.envelope import EnvelopeCache
 
 
 def learned(*texts: str) -> EnvelopeCache:

@@ -1,6 +1,6 @@
 """The quick way from Connect's data to JSON: a function made for a schema.
 
-Values that are plainly of their types go straight into the nodes to print; all others go through ``json_write``'s functions,
+Values that are plainly of their types go straight into the nodes to print; all others go through ``json.writer``'s functions,
 so the result is the same.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from sluiceway.converters.base64_text import to_base64
-from sluiceway.converters.json_write import JsonWriter
+from sluiceway.converters.json.base64_text import to_base64
+from sluiceway.converters.json.writer import JsonWriter
 from sluiceway.data.generated import DEEPEST_EXPRESSION, Code
 from sluiceway.data.instant import EPOCH, EPOCH_DAY
 from sluiceway.data.logical import (
@@ -31,7 +31,7 @@ from sluiceway.errors import DataError
 
 
 def fast_writer(writer: JsonWriter, schema: Schema) -> Callable[[Any], Any]:
-    """Return the function from values of a schema to nodes that can be printed; it raises what ``json_write`` raises."""
+    """Return the function from values of a schema to nodes that can be printed; it raises what ``json.writer`` raises."""
     emit = _Emitter(writer)
     return emit.code.callable(emit.code.function("value", [f"return {emit.node(schema, 'value', 0)}"]))
 

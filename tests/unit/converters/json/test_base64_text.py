@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluiceway.converters.base64_text import from_base64, to_base64
+from sluiceway.converters.json.base64_text import from_base64, to_base64
 
 
 @given(st.binary())

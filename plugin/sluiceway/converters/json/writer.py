@@ -1,4 +1,4 @@
-"""From Connect's data to JSON: one function per schema, made once. Pure. The specification of ``json_write_fast``."""
+"""From Connect's data to JSON: one function per schema, made once. Pure. The specification of ``json.fast_writer``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from sluiceway.converters.base64_text import to_base64
-from sluiceway.converters.json_print import dumps, orjson_dumps
+from sluiceway.converters.json.base64_text import to_base64
+from sluiceway.converters.json.printer import dumps, orjson_dumps
 from sluiceway.data.class_names import java_class
 from sluiceway.data.logical import DECIMAL, FROM_LOGICAL, decimal_to_bytes
 from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32

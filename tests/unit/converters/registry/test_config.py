@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from sluiceway.converters.registry.avro import AvroConverter
+from sluiceway.converters.registry.config import COMMON, RegistryOptions
 from sluiceway.converters.registry.names import scrub, split_name
-from sluiceway.converters.registry.options import COMMON, RegistryOptions
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.discovery import converter_class
 from sluiceway.errors import ConfigError, ConnectError, MissingToolError

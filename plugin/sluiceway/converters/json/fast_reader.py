@@ -1,6 +1,6 @@
 """The quick way from JSON to Connect's data: a function made for a schema, for payloads that look as that schema writes them.
 
-It gives what ``json_read`` gives, by way of orjson; wherever a node is not plainly of its type, or orjson may have
+It gives what ``json.reader`` gives, by way of orjson; wherever a node is not plainly of its type, or orjson may have
 lost digits, it raises Unusual instead, and the exact way has to be taken.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import orjson
 
-from sluiceway.converters.base64_text import from_base64
+from sluiceway.converters.json.base64_text import from_base64
 from sluiceway.data.generated import DEEPEST_EXPRESSION, Code
 from sluiceway.data.logical import DECIMAL, TIMESTAMP, TO_LOGICAL, decimal_from_bytes
 from sluiceway.data.schema import INTEGER_BITS, Schema, Type
@@ -31,7 +31,7 @@ class Unusual(Exception):  # noqa: N818 (a signal, never an error that anybody s
 def fast_reader(schema: Schema, *, use_defaults: bool = True) -> Callable[[bytes], Any]:
     """Return the function from a payload's bytes to a value of a schema.
 
-    It raises Unusual, ValueError for what is not JSON alone, and what ``json_read`` raises.
+    It raises Unusual, ValueError for what is not JSON alone, and what ``json.reader`` raises.
     """
     emit = _Emitter(use_defaults)
     return emit.code.callable(emit.code.function("data", ["node = loads(data)", f"return {emit.value(schema, 'node', 0)}"]))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceRecord
-from sluiceway.connectors.verifiable.pace import Pace
 from sluiceway.connectors.verifiable.source import VerifiableSourceConnector, VerifiableSourceTask
+from sluiceway.connectors.verifiable.throughput_throttler import ThroughputThrottler
 from sluiceway.connectors.verifiable.transactions import Transactions
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA
@@ -158,7 +158,7 @@ class Clock:
 
 def test_pace_lets_records_go_evenly() -> None:
     clock = Clock()
-    pace = Pace(10, clock)
+    pace = ThroughputThrottler(10, clock)
     assert pace.take(100) == 1
     assert pace.take(100) == 0
     assert pace.wait_seconds(100) == pytest.approx(0.1)
@@ -171,19 +171,19 @@ def test_pace_lets_records_go_evenly() -> None:
 
 def test_pace_does_not_make_up_for_a_long_pause() -> None:
     clock = Clock()
-    pace = Pace(10, clock)
+    pace = ThroughputThrottler(10, clock)
     clock.now += 1000
     assert pace.take(10**6) == 11
     assert pace.take(10**6) == 0
 
 
 def test_pace_waits_for_a_handful_of_records_at_high_rates() -> None:
-    pace = Pace(1000, Clock())
+    pace = ThroughputThrottler(1000, Clock())
     assert pace.wait_seconds(500) == pytest.approx(0.049)
     assert pace.wait_seconds(1) == 0
 
 
 def test_pace_without_limit_and_at_zero() -> None:
-    assert (Pace(-1).take(7), Pace(-1).wait_seconds(7)) == (7, 0)
-    assert Pace(0).take(7) == 0
-    assert Pace(0).wait_seconds(7) > 0
+    assert (ThroughputThrottler(-1).take(7), ThroughputThrottler(-1).wait_seconds(7)) == (7, 0)
+    assert ThroughputThrottler(0).take(7) == 0
+    assert ThroughputThrottler(0).wait_seconds(7) > 0

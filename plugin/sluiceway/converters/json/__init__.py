@@ -1,0 +1,1 @@
+"""The parts of JsonConverter: parsing, printing, envelopes, schemas, and values with and without a schema."""
