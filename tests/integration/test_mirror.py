@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from sluiceway.connectors.mirror.connector import MirrorSourceConnector
+from sluiceway.connectors.mirror.source import MirrorSourceConnector
 from sluiceway.herder import Herder
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage.factory import Stores, open_stores

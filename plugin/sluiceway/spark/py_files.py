@@ -1,24 +1,28 @@
-"""The package as a zip for ``--py-files``, so that it reaches executors by itself (Spark refuses wheels)."""
+"""Packs this package into a zip for ``--py-files``, so that executors need no installation (Spark accepts no wheels)."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import sluiceway
 from sluiceway.folders import cache_home
 
+_AIRFLOW_ONLY = {"dags", "operators", "sensors"}  # run in Airflow; in a checkout they are links out of the package
+
 
 def package_zip(folder: Path | None = None) -> Path:
-    """Return a zip of the installed package, made anew when a source file changed.
+    """Return the path of a zip of this package, after making it if a source file has changed.
 
-    It holds what executors need; operators and sensors stay with Airflow. ``folder`` defaults to the user's cache folder.
-    The name holds a hash of the contents, so executors never see an old copy under a known name.
+    It holds all modules and data files except operators, sensors and example DAGs, which only Airflow runs. Its name contains
+    a hash of the contents, so that executors never reuse an older zip. ``folder`` defaults to the user's cache folder.
     """
     root = Path(sluiceway.__file__).parent
-    sources = sorted(root.rglob("*.py"))
+    sources = sorted(_sources(root))
     digest = hashlib.sha256()
     for source in sources:
         digest.update(str(source.relative_to(root)).encode())
@@ -34,5 +38,13 @@ def package_zip(folder: Path | None = None) -> Path:
     ):
         for source in sources:
             archive.write(source, Path("sluiceway") / source.relative_to(root))
-    Path(scratch.name).replace(target)  # atomic: another process making the same zip does no harm
+    Path(scratch.name).replace(target)  # atomic, so processes that make the same zip at the same time do not interfere
     return target
+
+
+def _sources(root: Path) -> Iterator[Path]:
+    """Yield the package's modules and data files without following links, which could lead into a loop."""
+    for folder, subfolders, files in os.walk(root, followlinks=False):
+        if Path(folder) == root:
+            subfolders[:] = [name for name in subfolders if name not in _AIRFLOW_ONLY]
+        yield from (Path(folder, name) for name in files if name.endswith((".py", ".json")))

@@ -5,8 +5,8 @@ import pytest
 from sluiceway.api import ExactlyOnceSupport
 from sluiceway.connectors.mirror.client_properties import client_properties
 from sluiceway.connectors.mirror.config import MirrorConfig, OffsetSyncsConfig, validate
-from sluiceway.connectors.mirror.connector import MirrorSourceConnector
 from sluiceway.connectors.mirror.policy import DefaultReplicationPolicy
+from sluiceway.connectors.mirror.source import MirrorSourceConnector
 from sluiceway.discovery import connector_class
 from sluiceway.errors import ConfigError
 
@@ -33,16 +33,20 @@ def errors(**more: str) -> dict[str, list[str]]:
     return {name: result.errors for name, result in validate(config(**more)).items() if result.errors}
 
 
-def test_it_is_found_by_its_names() -> None:
+def test_the_connector_is_found_by_alias_class_name_and_java_class() -> None:
     names = ("MirrorSource", "MirrorSourceConnector", "org.apache.kafka.connect.mirror.MirrorSourceConnector")
     assert {connector_class(name) for name in names} == {MirrorSourceConnector}
 
 
-def test_a_small_config_is_valid() -> None:
+def test_the_earlier_dotted_path_still_names_the_connector() -> None:
+    assert connector_class("sluiceway.connectors.mirror.connector.MirrorSourceConnector") is MirrorSourceConnector
+
+
+def test_a_minimal_config_is_valid() -> None:
     assert errors() == {}
 
 
-def test_exactly_once_needs_a_consumer_that_reads_committed_records_only() -> None:
+def test_exactly_once_requires_read_committed() -> None:
     assert "isolation.level set to 'read_committed'" in errors(exactly_once_support="required")["exactly.once.support"][0]
     assert not errors(exactly_once_support="required", source_consumer_isolation_level="read_committed")
     support = MirrorSourceConnector().exactly_once_support
@@ -50,7 +54,7 @@ def test_exactly_once_needs_a_consumer_that_reads_committed_records_only() -> No
     assert support(config(consumer_isolation_level="read_committed")) is ExactlyOnceSupport.SUPPORTED
 
 
-def test_options_of_offset_syncs_and_none_of_them_do_not_go_together() -> None:
+def test_offset_sync_keys_conflict_with_disabled_offset_syncs() -> None:
     off = {"emit.offset-syncs.enabled": "false"}
     found = validate({**BASE, **off, "offset-syncs.topic.location": "target"})["emit.offset-syncs.enabled"].errors
     assert found == ["MirrorSourceConnector can't setup offset-syncs feature while emit.offset-syncs.enabled set to false"]
@@ -67,7 +71,7 @@ def test_options_of_offset_syncs_and_none_of_them_do_not_go_together() -> None:
         ("legacy,x", "Invalid value x for configuration metric.names.formats: String must be one of: legacy, new"),
     ],
 )
-def test_the_first_thing_wrong_with_a_list_is_told(value: str, message: str) -> None:
+def test_the_first_error_in_a_list_is_reported(value: str, message: str) -> None:
     assert errors(metric_names_formats=value) == {"metric.names.formats": [message]}
 
 
@@ -79,9 +83,9 @@ def test_classes_that_do_not_exist_are_reported() -> None:
     )
 
 
-def test_a_class_of_another_kind_is_refused_when_it_is_to_run() -> None:
+def test_a_class_that_is_not_a_policy_is_refused() -> None:
     wrong = config(replication_policy_class="org.apache.kafka.connect.mirror.DefaultTopicFilter")
-    with pytest.raises(ConfigError, match=r"replication\.policy\.class: This is no ReplicationPolicy"):
+    with pytest.raises(ConfigError, match=r"replication\.policy\.class: not a ReplicationPolicy"):
         MirrorConfig(wrong)
 
 
@@ -91,13 +95,13 @@ def test_a_policy_may_be_a_python_class(monkeypatch: pytest.MonkeyPatch) -> None
     assert mirror.remote("t") == "A.T"
 
 
-def test_a_converter_has_to_be_one() -> None:
+def test_a_converter_must_implement_the_converter_interface() -> None:
     message = "Class class org.apache.kafka.connect.transforms.RegexRouter does not implement the Converter interface"
     assert errors(key_converter="org.apache.kafka.connect.transforms.RegexRouter") == {"key.converter": [message]}
     assert not errors(key_converter="ByteArrayConverter", header_converter="org.apache.kafka.connect.json.JsonConverter")
 
 
-def test_clients_take_what_is_nearest_to_them() -> None:
+def test_the_most_specific_client_prefix_wins() -> None:
     given = config(
         source_cluster_foo="1",
         source_cluster_security_protocol="SSL",
@@ -113,13 +117,13 @@ def test_clients_take_what_is_nearest_to_them() -> None:
     assert client_properties(given, "target", "admin") == {"bootstrap.servers": "t:1", "retries": "5"}
 
 
-def test_a_cluster_whose_place_is_not_said_is_asked_for() -> None:
+def test_missing_bootstrap_servers_are_reported() -> None:
     given = {key: value for key, value in BASE.items() if key != "target.cluster.bootstrap.servers"}
     with pytest.raises(ConfigError, match=r'"target\.cluster\.bootstrap\.servers"'):
         client_properties(given, "target", "admin")
 
 
-def test_clients_are_named_after_their_mirror_and_task() -> None:
+def test_client_ids_contain_the_connector_and_task() -> None:
     assert (
         MirrorConfig(BASE).client("source", "admin", "replication-source-admin")["client.id"]
         == "A->B|mm|replication-source-admin"
@@ -128,7 +132,7 @@ def test_clients_are_named_after_their_mirror_and_task() -> None:
     assert task.client("source", "consumer", "replication-consumer")["client.id"] == "A->B|mm-2|replication-consumer"
 
 
-def test_offset_syncs_go_to_the_other_cluster_than_their_topic_names() -> None:
+def test_the_offset_syncs_topic_is_named_after_the_other_cluster() -> None:
     assert MirrorConfig(BASE).offset_syncs == OffsetSyncsConfig("mm2-offset-syncs.B.internal", "source", 3, 100)
     target = MirrorConfig({**BASE, "offset-syncs.topic.location": "target", "offset.lag.max": "7"})
     assert target.offset_syncs == OffsetSyncsConfig("mm2-offset-syncs.A.internal", "target", 3, 7)
@@ -139,12 +143,12 @@ def test_offset_syncs_go_to_the_other_cluster_than_their_topic_names() -> None:
     "more",
     [{"refresh_topics_enabled": "false"}, {"refresh_topics_interval_seconds": "0"}, {"refresh_topics_interval_seconds": "-1"}],
 )
-def test_jobs_can_be_switched_off(more: dict[str, str]) -> None:
+def test_periodic_jobs_can_be_disabled(more: dict[str, str]) -> None:
     assert MirrorConfig(BASE).refresh_interval == 600
     assert MirrorConfig(config(**more)).refresh_interval is None
 
 
-def test_a_disabled_mirror_has_no_tasks_and_asks_no_cluster() -> None:
+def test_a_disabled_connector_has_no_tasks_and_connects_to_no_cluster() -> None:
     connector = MirrorSourceConnector()
     connector.start(config(enabled="false"))
     assert connector.task_configs(3) == []

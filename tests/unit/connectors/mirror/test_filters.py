@@ -25,24 +25,24 @@ def topics(**config: str) -> DefaultTopicFilter:
         ("(?i)AB,C", "", ["ab"]),
     ],
 )
-def test_topics_are_matched_as_a_whole_and_exclusion_wins(wanted: str, exclude: str, taken: list[str]) -> None:
+def test_patterns_match_whole_names_and_exclusion_wins(wanted: str, exclude: str, taken: list[str]) -> None:
     made = topics(topics=wanted, topics_exclude=exclude)
     names = ["a", "ab", "b", "bb", "x", "xy", "y", "a b", "c"]
     assert [name for name in names if made.should_replicate_topic(name)] == taken
 
 
-def test_by_default_everything_but_internal_topics_and_replicas_is_taken() -> None:
+def test_defaults_select_all_topics_except_internal_topics_and_replicas() -> None:
     made = topics()
     names = ["orders", "mm2-x.internal", "orders.replica", "__consumer_offsets"]
     assert [name for name in names if made.should_replicate_topic(name)] == ["orders"]
 
 
-def test_a_pattern_that_is_none_is_refused_by_its_key() -> None:
+def test_an_invalid_pattern_is_refused_with_its_key() -> None:
     with pytest.raises(ConfigError, match=r"Invalid value \[ for configuration topics.exclude"):
         topics(topics_exclude="a,[")
 
 
-def test_settings_of_brokers_and_clusters_are_left_out_by_default() -> None:
+def test_settings_of_brokers_and_clusters_are_excluded_by_default() -> None:
     made = DefaultConfigPropertyFilter()
     made.configure({})
     assert made.should_replicate_config_property("retention.ms")
@@ -50,7 +50,7 @@ def test_settings_of_brokers_and_clusters_are_left_out_by_default() -> None:
     assert not made.should_replicate_source_default("retention.ms")
 
 
-def test_defaults_may_be_taken_from_the_source() -> None:
+def test_defaults_may_be_copied_from_the_source() -> None:
     made = DefaultConfigPropertyFilter()
     made.configure({"use.defaults.from": "source", "config.properties.exclude": "retention.*"})
     assert made.should_replicate_source_default("segment.bytes")
@@ -68,15 +68,15 @@ def selection(policy: ReplicationPolicy | None = None, *, heartbeats: bool = Tru
     ("topic", "copied"),
     [("t", True), ("C.t", True), ("B.t", False), ("C.B.t", False), ("C.D.t", True), (".t", False), ("x-internal", True)],
 )
-def test_what_came_from_the_target_by_whatever_way_is_not_copied(topic: str, copied: bool) -> None:
+def test_topics_copied_from_the_target_over_any_clusters_are_not_copied_back(topic: str, copied: bool) -> None:
     assert (topic in selection(topics=".*", topics_exclude="")) is copied
 
 
-def test_names_that_say_nothing_of_their_source_are_copied() -> None:
+def test_topics_of_unknown_origin_are_copied() -> None:
     assert "t" in selection(IdentityReplicationPolicy(), topics=".*")
 
 
-def test_heartbeats_are_copied_whatever_the_filter_says_unless_that_is_switched_off() -> None:
+def test_heartbeats_are_copied_whatever_the_filter_selects_unless_disabled() -> None:
     assert "heartbeats" in selection(topics="t")
     assert "C.heartbeats" in selection(topics="t")
     assert "B.heartbeats" not in selection(topics="t")

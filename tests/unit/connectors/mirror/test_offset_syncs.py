@@ -15,32 +15,32 @@ def taken(syncs: OffsetSyncs, *offsets: tuple[int, int], place: TopicPartition =
     return found
 
 
-def test_a_sync_is_written_as_mirror_maker_writes_it() -> None:
+def test_a_sync_has_mirror_makers_bytes() -> None:
     key, value = OffsetSync(TopicPartition("tö", 3), 5, 9).encoded()
     assert key.hex() == "000374c3b600000003"
     assert value.hex() == "00000000000000050000000000000009"
 
 
-def test_the_first_record_and_one_behind_a_gap_are_due_at_once() -> None:
+def test_the_first_record_and_one_after_a_gap_are_due_at_once() -> None:
     assert taken(OffsetSyncs(100), (0, 0), (1, 1), (5, 2), (6, 3)) == [(0, 0), (5, 2)]
 
 
-def test_a_record_far_behind_the_last_sync_is_due_at_once() -> None:
+def test_a_record_max_lag_after_the_last_sync_is_due_at_once() -> None:
     assert taken(OffsetSyncs(3), *((n, n) for n in range(10))) == [(0, 0), (4, 4), (8, 8)]
     assert taken(OffsetSyncs(0), *((n, n) for n in range(3))) == [(0, 0), (1, 1), (2, 2)]
 
 
-def test_a_topic_made_anew_on_the_target_is_seen() -> None:
+def test_a_target_topic_that_was_created_again_is_detected() -> None:
     assert taken(OffsetSyncs(100), (7, 50), (8, 0), (9, 1)) == [(7, 50), (8, 0)]
 
 
-def test_partitions_are_told_apart() -> None:
+def test_partitions_are_independent() -> None:
     syncs = OffsetSyncs(100)
     assert taken(syncs, (0, 0)) == [(0, 0)]
     assert taken(syncs, (0, 0), (1, 1), place=THERE) == [(0, 0)]
 
 
-def test_the_newest_of_the_others_waits_for_a_commit() -> None:
+def test_only_the_newest_other_sync_is_kept_until_the_commit() -> None:
     syncs = OffsetSyncs(100)
     taken(syncs, (0, 0), (1, 1), (2, 2))
     taken(syncs, (0, 5), place=THERE)
@@ -48,13 +48,13 @@ def test_the_newest_of_the_others_waits_for_a_commit() -> None:
     assert syncs.take_all() == []
 
 
-def test_nothing_older_is_written_after_a_newer_sync() -> None:
+def test_no_older_sync_is_written_after_a_newer_one() -> None:
     syncs = OffsetSyncs(2)
     assert taken(syncs, (0, 0), (1, 1), (2, 2), (3, 3)) == [(0, 0), (3, 3)]
     assert syncs.take_all() == []
 
 
-def test_without_a_lag_there_is_nothing_to_wait_for() -> None:
+def test_without_a_max_lag_no_sync_is_held_back() -> None:
     syncs = OffsetSyncs(-1)
     syncs.copied(HERE, 0, 0)
     assert syncs.take_all() == [OffsetSync(HERE, 0, 0)]

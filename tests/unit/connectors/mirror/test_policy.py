@@ -38,7 +38,7 @@ def separated(separator: str, *, internal: bool = True) -> ReplicationPolicy:
         ("", "", None, None),
     ],
 )
-def test_the_default_policy_reads_from_a_name_where_a_topic_came_from(
+def test_the_default_policy_derives_the_source_from_the_name(
     separator: str, topic: str, source: str | None, upstream: str | None
 ) -> None:
     made = separated(separator)
@@ -56,7 +56,7 @@ def test_the_default_policy_reads_from_a_name_where_a_topic_came_from(
         ("xheartbeats", "xheartbeats", False),
     ],
 )
-def test_the_original_topic_is_found_over_any_number_of_clusters(topic: str, original: str, heartbeats: bool) -> None:
+def test_the_original_topic_is_found_over_several_clusters(topic: str, original: str, heartbeats: bool) -> None:
     assert policy().original_topic(topic) == original
     assert policy().is_heartbeats_topic(topic) is heartbeats
 
@@ -76,11 +76,11 @@ def test_the_original_topic_is_found_over_any_number_of_clusters(topic: str, ori
         ("t", False),
     ],
 )
-def test_internal_topics_are_kafkas_and_the_mirrors(topic: str, internal: bool) -> None:
+def test_internal_topics_are_kafkas_and_mirror_makers(topic: str, internal: bool) -> None:
     assert policy().is_internal_topic(topic) is internal
 
 
-def test_another_separator_counts_for_internal_topics_unless_it_is_told_not_to() -> None:
+def test_a_custom_separator_applies_to_internal_topics_unless_disabled() -> None:
     assert separated("-").offset_syncs_topic("B") == "mm2-offset-syncs-B-internal"
     assert separated("-").is_internal_topic("B-checkpoints-internal")
     assert not separated("-").is_internal_topic("mm2x.internal")
@@ -94,7 +94,7 @@ def test_remote_topics_are_named_after_their_source() -> None:
     assert separated("-").format_remote_topic("A", "t") == "A-t"
 
 
-def test_the_identity_policy_changes_heartbeats_only() -> None:
+def test_the_identity_policy_renames_heartbeats_only() -> None:
     made = policy(IdentityReplicationPolicy)
     assert [made.format_remote_topic("A", topic) for topic in ("t", "B.t", "heartbeats")] == ["t", "B.t", "A.heartbeats"]
     assert [made.topic_source(topic) for topic in ("t", "B.t", "heartbeats", "A.heartbeats")] == ["A", "A", None, "A"]
@@ -102,7 +102,7 @@ def test_the_identity_policy_changes_heartbeats_only() -> None:
     assert made.original_topic("B.t") == "B.t"
 
 
-def test_a_policy_needs_only_three_methods() -> None:
+def test_a_policy_implements_only_three_methods() -> None:
     class Reversed(ReplicationPolicy):
         def format_remote_topic(self, alias: str, topic: str) -> str:
             return f"{topic}@{alias}"

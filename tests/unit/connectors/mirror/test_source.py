@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import pytest
 
 from sluiceway.api import TopicPartition
-from sluiceway.connectors.mirror.task import MirrorSourceTask
+from sluiceway.connectors.mirror.source import MirrorSourceTask
 from sluiceway.data import BYTES_SCHEMA, OPTIONAL_BYTES_SCHEMA, Header
 from sluiceway.errors import ConfigError
 from sluiceway.kafka import source_cluster
@@ -98,7 +98,7 @@ def started(offsets: MemoryOffsets | None = None, **more: str) -> tuple[MirrorSo
     return task, Reader.made[-1]
 
 
-def test_a_record_keeps_everything_but_the_topics_name() -> None:
+def test_a_copy_differs_only_in_the_topic_name() -> None:
     task, reader = started()
     reader.messages = [Message(5, headers=[("h", b"\x00"), ("n", None)])]
     (record,) = task.poll() or ()
@@ -109,13 +109,13 @@ def test_a_record_keeps_everything_but_the_topics_name() -> None:
     assert record.headers == (Header("h", b"\x00", BYTES_SCHEMA), Header("n", None, OPTIONAL_BYTES_SCHEMA))
 
 
-def test_a_record_without_a_timestamp_stays_without() -> None:
+def test_a_missing_timestamp_stays_missing() -> None:
     task, reader = started()
     reader.messages = [Message(0, timestamp=(0, -1))]
     assert (task.poll() or ())[0].timestamp is None
 
 
-def test_reading_starts_behind_what_is_stored_and_at_the_start_where_nothing_is() -> None:
+def test_reading_resumes_after_the_stored_offset_or_at_the_start() -> None:
     offsets = MemoryOffsets()
     task, reader = started(offsets)
     reader.messages = [Message(5)]
@@ -124,7 +124,7 @@ def test_reading_starts_behind_what_is_stored_and_at_the_start_where_nothing_is(
     assert again.positions == {("t", 0): None, ("t", 1): 6}
 
 
-def test_a_poll_waits_a_second_at_most_and_a_stopped_task_has_nothing() -> None:
+def test_a_poll_waits_at_most_a_second_and_a_stopped_task_returns_none() -> None:
     task, reader = started(consumer_poll_timeout_ms="60000")
     assert task.poll() is None
     assert reader.timeout == 1.0
@@ -138,7 +138,7 @@ def test_a_negative_timeout_is_refused() -> None:
         started(consumer_poll_timeout_ms="-1")
 
 
-def test_offset_syncs_are_written_for_what_was_copied() -> None:
+def test_offset_syncs_are_written_for_copied_records() -> None:
     task, reader = started()
     writer = Writer.made[-1]
     reader.messages = [Message(5), Message(6), Message(7)]
@@ -154,7 +154,7 @@ def test_offset_syncs_are_written_for_what_was_copied() -> None:
     assert writer.closed == 1
 
 
-def test_no_offset_syncs_are_written_where_they_are_switched_off() -> None:
+def test_no_offset_syncs_are_written_if_they_are_disabled() -> None:
     before = len(Writer.made)
     task, reader = started(emit_offset__syncs_enabled="false")
     reader.messages = [Message(5)]
@@ -164,7 +164,7 @@ def test_no_offset_syncs_are_written_where_they_are_switched_off() -> None:
     assert len(Writer.made) == before
 
 
-def test_a_partition_without_a_stored_offset_needs_a_start() -> None:
+def test_without_a_stored_offset_auto_offset_reset_none_is_refused() -> None:
     properties = {"bootstrap.servers": "localhost:1", "client.id": "c", "auto.offset.reset": "none"}
     with pytest.raises(ConfigError, match=r"auto\.offset\.reset"):
         PartitionReader(properties, {TopicPartition("t", 0): None})

@@ -3,36 +3,42 @@ from __future__ import annotations
 import pytest
 
 from sluiceway.api import TopicPartition
-from sluiceway.connectors.mirror.connector import MirrorSourceConnector
-from sluiceway.connectors.mirror.topic_partitions import assigned, assignment_text, dealt_out, position_after, source_partition
+from sluiceway.connectors.mirror.source import MirrorSourceConnector
+from sluiceway.connectors.mirror.topic_partitions import (
+    assign_round_robin,
+    assignment_text,
+    next_position,
+    parse_assignment,
+    source_partition,
+)
 from sluiceway.errors import ConfigError, ConnectError
 
 
-def places(topic: str, count: int) -> list[TopicPartition]:
+def partitions(topic: str, count: int) -> list[TopicPartition]:
     return [TopicPartition(topic, number) for number in range(count)]
 
 
-def test_partitions_are_dealt_out_in_turn_whatever_order_they_come_in() -> None:
-    found = [*places("b", 2), *places("a", 3)]
-    dealt = dealt_out(found[::-1], 2)
-    assert dealt == [[("a", 0), ("a", 2), ("b", 1)], [("a", 1), ("b", 0)]]
+def test_partitions_are_assigned_round_robin_in_any_input_order() -> None:
+    found = [*partitions("b", 2), *partitions("a", 3)]
+    assigned = assign_round_robin(found[::-1], 2)
+    assert assigned == [[("a", 0), ("a", 2), ("b", 1)], [("a", 1), ("b", 0)]]
 
 
 def test_no_task_is_without_partitions() -> None:
-    assert dealt_out(places("a", 2), 5) == [[("a", 0)], [("a", 1)]]
-    assert dealt_out([], 5) == []
+    assert assign_round_robin(partitions("a", 2), 5) == [[("a", 0)], [("a", 1)]]
+    assert assign_round_robin([], 5) == []
 
 
-def test_assignments_go_through_a_tasks_config() -> None:
+def test_an_assignment_survives_the_task_config() -> None:
     given = [TopicPartition("a-b", 0), TopicPartition("c", 12)]
     assert assignment_text(given) == "a-b-0,c-12"
-    assert assigned("a-b-0,c-12") == given
+    assert parse_assignment("a-b-0,c-12") == given
 
 
 @pytest.mark.parametrize("text", ["a", "a-", "-1", "a-x"])
-def test_an_assignment_that_is_none_is_refused(text: str) -> None:
+def test_an_invalid_assignment_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match=r"task.assigned.partitions"):
-        assigned(text)
+        parse_assignment(text)
 
 
 def test_partitions_are_stored_as_mirror_maker_stores_them() -> None:
@@ -44,14 +50,14 @@ def test_partitions_are_stored_as_mirror_maker_stores_them() -> None:
     ("offset", "position"),
     [(None, None), ({}, None), ({"offset": None}, None), ({"offset": 0}, 1), ({"offset": 41}, 42), ({"offset": -1}, None)],
 )
-def test_reading_goes_on_behind_the_stored_offset(offset: dict[str, object] | None, position: int | None) -> None:
-    assert position_after(offset) == position
+def test_reading_resumes_after_the_stored_offset(offset: dict[str, object] | None, position: int | None) -> None:
+    assert next_position(offset) == position
 
 
 @pytest.mark.parametrize("wrong", ["5", 1.5, True])
-def test_a_stored_offset_of_another_kind_is_refused_with_advice(wrong: object) -> None:
+def test_a_stored_offset_that_is_not_an_integer_is_refused_with_advice(wrong: object) -> None:
     with pytest.raises(ConnectError, match="PATCH /connectors"):
-        position_after({"offset": wrong})
+        next_position({"offset": wrong})
 
 
 GOOD = {"partition": 0, "topic": "t", "cluster": "A"}
@@ -122,7 +128,7 @@ GOOD = {"partition": 0, "topic": "t", "cluster": "A"}
         ),
     ],
 )
-def test_offsets_that_make_no_sense_are_refused_in_connects_words(
+def test_invalid_offsets_are_refused_with_connects_messages(
     partition: dict[str, object], offset: dict[str, object], where: str, wrong: str
 ) -> None:
     with pytest.raises(ConnectError) as error:
@@ -130,5 +136,5 @@ def test_offsets_that_make_no_sense_are_refused_in_connects_words(
     assert str(error.value) == f"{where} {wrong}"
 
 
-def test_any_offset_may_be_forgotten_and_large_ones_set() -> None:
+def test_any_offset_may_be_deleted_and_large_ones_set() -> None:
     assert MirrorSourceConnector().alter_offsets({}, [({"no": "such"}, None), (GOOD, {"offset": 1 << 40})])

@@ -1,0 +1,63 @@
+"""The zip of the package that executors get."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import sluiceway
+from sluiceway.spark.py_files import package_zip
+
+PACKAGE = Path(sluiceway.__file__).parent
+
+
+def files_in(archive: Path) -> set[str]:
+    with zipfile.ZipFile(archive) as opened:
+        return set(opened.namelist())
+
+
+def test_the_zip_holds_every_module_and_data_file_but_those_that_only_airflow_uses(tmp_path: Path) -> None:
+    expected: set[str] = set()
+    for folder, _, files in os.walk(PACKAGE, followlinks=True):
+        inside = Path(folder).relative_to(PACKAGE)
+        if inside.parts[:1] not in (("operators",), ("sensors",), ("dags",)):
+            expected.update(str("sluiceway" / inside / name) for name in files if name.endswith((".py", ".json")))
+    assert {"sluiceway/runtime/sink/__init__.py", "sluiceway/connectors/mirror/keys.json"} <= expected
+    assert files_in(package_zip(tmp_path)) == expected
+
+
+def test_an_executor_that_has_only_the_zip_can_import_what_a_task_needs(tmp_path: Path) -> None:
+    code = "import sluiceway.worker.executor, sluiceway.connectors.mirror.source\nprint(sluiceway.__file__)"
+    archive = package_zip(tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(archive)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip().startswith(str(archive))
+
+
+def test_links_are_not_followed_so_a_loop_of_links_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, outside = tmp_path / "sluiceway", tmp_path / "operators"
+    for folder in (root / "worker", outside):
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").touch()
+    (root / "__init__.py").touch()
+    (root / "operators").symlink_to(outside)
+    (root / "worker" / "up").symlink_to(root)
+    monkeypatch.setattr(sluiceway, "__file__", str(root / "__init__.py"))
+    assert files_in(package_zip(tmp_path / "cache")) == {"sluiceway/__init__.py", "sluiceway/worker/__init__.py"}
+
+
+def test_the_zip_is_made_again_only_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "sluiceway"
+    root.mkdir()
+    (root / "__init__.py").write_text("A = 1")
+    monkeypatch.setattr(sluiceway, "__file__", str(root / "__init__.py"))
+    first = package_zip(tmp_path / "cache")
+    made = first.stat().st_mtime_ns
+    assert (package_zip(tmp_path / "cache"), first.stat().st_mtime_ns) == (first, made)
+    (root / "__init__.py").write_text("A = 2")
+    assert package_zip(tmp_path / "cache") != first
