@@ -1,4 +1,4 @@
-"""The keys of the mock connectors: Kafka's ``mock_mode`` and ``delay_ms``, the verifiable connectors', and ours."""
+"""Declares the keys of MockSource and MockSink: Kafka's, those of the verifiable connectors, and ours."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ _MOCK = ConfigDef(
     ]
 )
 
-# Kafka's mock source has no topic, and then nothing to send.
+# Optional, because configs of Kafka's MockSource have no topic and send no records.
 _TOPIC = ConfigKey(
     name=verifiable.TOPIC,
     type=Type.STRING,

@@ -1,4 +1,4 @@
-"""The keys of the verifiable connectors: Kafka's own and ours."""
+"""Declares the keys of VerifiableSource and VerifiableSink: Kafka's and ours."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ SINK = ConfigDef(
 
 
 def source_values(config: Mapping[str, str], definition: ConfigDef = SOURCE) -> dict[str, ConfigValue]:
-    """Return a source's typed config. Raises ConfigError, also for keys that do not go together."""
+    """Return the typed config of a source. Raises ConfigError, also for keys that exclude each other."""
     values = definition.parse(config)
     if not values[COMPLETE_RECORD_DATA]:
         if values[RECORD_SIZE]:
@@ -162,7 +162,7 @@ def source_values(config: Mapping[str, str], definition: ConfigDef = SOURCE) -> 
 
 
 def sink_values(config: Mapping[str, str], definition: ConfigDef = SINK) -> dict[str, ConfigValue]:
-    """Return a sink's typed config. Raises ConfigError, also for keys that do not go together."""
+    """Return the typed config of a sink. Raises ConfigError, also for keys that exclude each other."""
     values = definition.parse(config)
     if values[OFFSETS_FROM_FILE] and not values[FILE]:
         raise ConfigError(OFFSETS_FROM_FILE, values[OFFSETS_FROM_FILE], f"needs {FILE}")
@@ -170,7 +170,7 @@ def sink_values(config: Mapping[str, str], definition: ConfigDef = SINK) -> dict
 
 
 def whole(values: Mapping[str, ConfigValue], key: str) -> int:
-    """Return the value of a key that is defined as a whole number."""
+    """Return the value of a key whose type is an integer type."""
     value = values[key]
     assert isinstance(value, int)  # noqa: S101 (the definition says so)
     return value

@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from sluiceway.connectors.file.lines import LineCutter
+from sluiceway.connectors.file.lines import LineSplitter
 
 
 def cut(*chunks: bytes) -> list[tuple[str, int]]:
-    cutter = LineCutter()
+    cutter = LineSplitter()
     return [line for chunk in chunks for line in cutter.feed(chunk)]
 
 
@@ -29,17 +29,17 @@ def cut(*chunks: bytes) -> list[tuple[str, int]]:
         (b"v\x0bt\x0cff\x1cfs\n", [("v\x0bt\x0cff\x1cfs", 10)]),
     ],
 )
-def test_lines_end_where_javas_do_and_positions_count_bytes(data: bytes, lines: list[tuple[str, int]]) -> None:
+def test_lines_end_like_javas_and_positions_count_bytes(data: bytes, lines: list[tuple[str, int]]) -> None:
     assert cut(data) == lines
 
 
-def test_a_carriage_return_at_the_end_is_held_back_until_it_is_known_what_follows() -> None:
+def test_a_carriage_return_at_the_end_is_held_back_until_the_next_byte() -> None:
     assert cut(b"a\r", b"\nb\n") == [("a", 3), ("b", 5)]
     assert cut(b"a\r", b"b\n") == [("a", 2), ("b", 4)]
     assert cut(b"a\r", b"b") == [("a", 2)]
 
 
-def test_the_cuts_between_chunks_do_not_matter() -> None:
+def test_chunk_boundaries_do_not_change_the_lines() -> None:
     data = "eins\nzwei\r\ndrei\rvier\r\r\nfünf\n\n\r\nsechs\xff".encode() + b"\xff\nrest"
     whole = cut(data)
     assert [line for line, _ in whole][:5] == ["eins", "zwei", "drei", "vier", ""]
@@ -50,8 +50,8 @@ def test_the_cuts_between_chunks_do_not_matter() -> None:
         assert cut(*chunks) == whole
 
 
-def test_what_is_held_back_can_be_had_as_a_last_line() -> None:
-    cutter = LineCutter(position=100)
+def test_finish_returns_the_bytes_held_back_as_a_line() -> None:
+    cutter = LineSplitter(position=100)
     assert cutter.feed(b"a\nrest\r") == [("a", 102)]
     assert cutter.held == 5
     assert cutter.finish() == ["rest"]

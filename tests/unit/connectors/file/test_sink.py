@@ -47,7 +47,7 @@ def test_a_restart_appends(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "a\nb\n"
 
 
-def test_an_output_that_was_deleted_or_replaced_is_created_again(tmp_path: Path) -> None:
+def test_a_deleted_or_replaced_file_is_created_again(tmp_path: Path) -> None:
     file = tmp_path / "out"
     task = start(file)
     task.put(records("a"))
@@ -61,12 +61,12 @@ def test_an_output_that_was_deleted_or_replaced_is_created_again(tmp_path: Path)
     assert (tmp_path / "rotated").read_text() == "b\n"
 
 
-def test_a_missing_folder_is_refused_with_connects_text(tmp_path: Path) -> None:
+def test_a_missing_folder_is_refused_with_connects_message(tmp_path: Path) -> None:
     with pytest.raises(ConnectError, match=r"Couldn't find or create file '.*/no/out' for FileStreamSinkTask"):
         start(tmp_path / "no" / "out")
 
 
-def test_standard_output_is_written_where_no_file_is_given(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_without_a_file_lines_go_to_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     task = FileStreamSinkTask()
     task.start({})
     task.put(records("a"))

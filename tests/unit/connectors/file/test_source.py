@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -48,7 +49,7 @@ def position(records: list[SourceRecord]) -> Offset | None:
     return records[-1].source_offset
 
 
-def test_each_line_is_a_record_with_the_position_behind_it(file: Path) -> None:
+def test_each_line_is_a_record_with_the_position_after_it(file: Path) -> None:
     file.write_text("foo\nbar\n")
     first, second = start(file).poll() or []
     assert (first.value, first.value_schema, first.key, first.topic) == ("foo", STRING_SCHEMA, None, "t")
@@ -56,12 +57,12 @@ def test_each_line_is_a_record_with_the_position_behind_it(file: Path) -> None:
     assert second.source_offset == {"position": 8}
 
 
-def test_reading_goes_on_at_the_stored_position_which_counts_bytes(file: Path) -> None:
+def test_reading_resumes_at_the_stored_position_in_bytes(file: Path) -> None:
     file.write_text("üüüüü\nzwei\n", encoding="utf-8")
     assert poll_all(start(file, position=11)) == ["zwei"]
 
 
-def test_lines_left_over_by_a_full_batch_come_without_new_data(file: Path) -> None:
+def test_lines_left_over_from_a_full_batch_need_no_new_data(file: Path) -> None:
     file.write_text("".join(f"{number}\n" for number in range(7)))
     task = start(file, batch_size="2")
     assert [values(list(task.poll() or [])) for _ in range(4)] == [["0", "1"], ["2", "3"], ["4", "5"], ["6"]]
@@ -69,12 +70,12 @@ def test_lines_left_over_by_a_full_batch_come_without_new_data(file: Path) -> No
 
 
 @pytest.mark.parametrize("size", ["0", "-1", "1"])
-def test_a_batch_size_below_one_acts_as_one(file: Path, size: str) -> None:
+def test_a_batch_size_below_one_means_one(file: Path, size: str) -> None:
     file.write_text("a\nb\n")
     assert values(list(start(file, batch_size=size).poll() or [])) == ["a"]
 
 
-def test_appended_lines_are_found_and_a_line_without_its_end_is_held_back(file: Path) -> None:
+def test_appended_lines_are_read_and_an_incomplete_line_is_held_back(file: Path) -> None:
     file.write_text("a\nb")
     task = start(file)
     assert poll_all(task) == ["a"]
@@ -98,7 +99,7 @@ def test_a_missing_file_is_waited_for_with_a_warning(file: Path, caplog: pytest.
     assert poll_all(task) == ["late"]
 
 
-def test_a_directory_in_the_files_place_is_waited_out(file: Path) -> None:
+def test_a_directory_at_the_path_is_waited_for_to_become_a_file(file: Path) -> None:
     file.mkdir()
     task = start(file)
     assert task.poll() is None
@@ -107,7 +108,7 @@ def test_a_directory_in_the_files_place_is_waited_out(file: Path) -> None:
     assert poll_all(task) == ["a"]
 
 
-def test_a_truncated_file_is_read_again_from_its_start(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_truncated_file_is_read_again_from_the_start(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     file.write_text("one\ntwo\nthree\n")
     task = start(file)
     assert poll_all(task) == ["one", "two", "three"]
@@ -119,13 +120,13 @@ def test_a_truncated_file_is_read_again_from_its_start(file: Path, caplog: pytes
     assert "was truncated below position 14" in caplog.text
 
 
-def test_a_file_shorter_than_the_stored_position_is_read_from_its_start(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_shorter_than_the_stored_position_is_read_from_the_start(file: Path, caplog: pytest.LogCaptureFixture) -> None:
     file.write_text("new\n")
     assert poll_all(start(file, position=300064)) == ["new"]
     assert "shorter than the stored position 300064" in caplog.text
 
 
-def test_a_replaced_file_is_read_to_its_end_and_then_its_successor(file: Path) -> None:
+def test_a_replaced_file_is_read_to_its_end_before_the_new_file(file: Path) -> None:
     file.write_text("old 1\n")
     task = start(file)
     assert poll_all(task) == ["old 1"]
@@ -142,8 +143,8 @@ def test_lines_written_just_before_a_file_is_replaced_are_not_missed(file: Path,
     assert poll_all(task) == ["old"]
     read = FileTail._chunk
 
-    def read_and_be_overtaken(tail: FileTail) -> bytes:
-        chunk = read(tail)
+    def read_and_be_overtaken(tail: FileTail, open_file: IO[bytes]) -> bytes:
+        chunk = read(tail, open_file)
         if not chunk and not file.with_suffix(".1").exists():
             with file.open("a") as out:
                 out.write("late\n")
@@ -155,7 +156,7 @@ def test_lines_written_just_before_a_file_is_replaced_are_not_missed(file: Path,
     assert poll_all(task) == ["late", "new"]
 
 
-def test_the_position_after_a_replaced_files_unfinished_line_is_the_new_files_start(file: Path) -> None:
+def test_after_a_replaced_files_incomplete_line_the_position_is_zero(file: Path) -> None:
     file.write_text("a\nunfinished")
     task = start(file)
     assert poll_all(task) == ["a"]
@@ -165,7 +166,7 @@ def test_the_position_after_a_replaced_files_unfinished_line_is_the_new_files_st
     assert (values(records), position(records)) == (["unfinished"], {"position": 0})
 
 
-def test_a_removed_file_that_does_not_come_back_ends_nothing(file: Path) -> None:
+def test_a_deleted_file_is_no_error(file: Path) -> None:
     file.write_text("a\n")
     task = start(file)
     poll_all(task)
@@ -173,12 +174,12 @@ def test_a_removed_file_that_does_not_come_back_ends_nothing(file: Path) -> None
     assert task.poll() is None
 
 
-def test_a_stored_position_that_is_no_count_of_bytes_is_an_error(file: Path) -> None:
-    with pytest.raises(ConnectError, match="has the position 'x', not a count of bytes"):
+def test_an_invalid_stored_position_is_an_error(file: Path) -> None:
+    with pytest.raises(ConnectError, match="has the position 'x', not a number of bytes"):
         start(file, position="x")
 
 
-def test_standard_input_is_read_where_no_file_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_file_lines_come_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     readable, writable = os.pipe()
     with os.fdopen(readable) as stdin, os.fdopen(writable, "w") as out:
         monkeypatch.setattr("sys.stdin", stdin)
@@ -192,7 +193,7 @@ def test_standard_input_is_read_where_no_file_is_given(monkeypatch: pytest.Monke
         assert (record.value, record.source_partition, record.source_offset) == ("typed", {"filename": None}, {"position": None})
 
 
-def test_a_missing_topic_is_refused_with_connects_text() -> None:
+def test_a_missing_topic_is_refused_with_connects_message() -> None:
     with pytest.raises(ConfigError, match='Missing required configuration "topic" which has no default value'):
         FileStreamSourceConnector().start({"file": "x"})
 
