@@ -1,4 +1,4 @@
-"""BooleanConverter: one byte, 0 or 1."""
+"""BooleanConverter: a boolean as one byte, 0 or 1."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _READ = {
 
 
 class BooleanConverter(Converter):
-    """Writes booleans as a byte and reads optional booleans. Runs on executors."""
+    """Converts booleans to one byte, and back to optional booleans. Runs on executors."""
 
     java_class = "org.apache.kafka.connect.converters.BooleanConverter"
 

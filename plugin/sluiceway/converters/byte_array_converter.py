@@ -1,4 +1,4 @@
-"""ByteArrayConverter: bytes as they are."""
+"""ByteArrayConverter: bytes without conversion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sluiceway.errors import DataError
 
 
 class ByteArrayConverter(Converter):
-    """Hands bytes through untouched; what is read is optional bytes. Runs on executors."""
+    """Passes bytes through; their schema is optional bytes. Runs on executors."""
 
     java_class = "org.apache.kafka.connect.converters.ByteArrayConverter"
 

@@ -1,4 +1,4 @@
-"""The option that every converter of Kafka Connect declares, and a converter's options parsed."""
+"""Declares the option that all of Kafka Connect's converters have, and parses options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TYPE = "converter.type"
 
 
 def converter_config_def(*keys: ConfigKey) -> ConfigDef:
-    """Return a converter's ConfigDef: ``converter.type``, which the runtime gives and not the user, and these keys."""
+    """Return a converter's ConfigDef with these keys and ``converter.type``, which the runtime sets."""
     return ConfigDef(
         [
             ConfigKey(
@@ -28,5 +28,5 @@ def converter_config_def(*keys: ConfigKey) -> ConfigDef:
 
 
 def parsed_options(definition: ConfigDef, config: Mapping[str, str], *, is_key: bool) -> dict[str, ConfigValue]:
-    """Return the typed values of a converter's options; raises ConfigError."""
+    """Return the typed values of a converter's options; raises ConfigError for an invalid value."""
     return definition.parse({**config, _TYPE: "key" if is_key else "value"})

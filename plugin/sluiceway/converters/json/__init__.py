@@ -1,1 +1,1 @@
-"""The parts of JsonConverter: parsing, printing, envelopes, schemas, and values with and without a schema."""
+"""The parts of JsonConverter: parse and print JSON, convert schemas and values, cache envelopes."""

@@ -1,7 +1,7 @@
-"""The fast path through JsonConverter's envelope ``{"schema":..,"payload":..}``.
+"""Caches the prefixes of JsonConverter's envelopes, ``{"schema":..,"payload":``.
 
-All records of one schema start with the same bytes. Once such a start is known, a record that has it needs only its payload
-parsed; whatever looks otherwise takes the plain way, so the answer is the same.
+All records of a schema start with the same bytes. For a record with a cached prefix, only the payload must be parsed. All
+other records are parsed completely, so the result is the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _DECODER = json.JSONDecoder()
 
 
 class Envelope(NamedTuple):
-    """A known start of records: everything before the payload, the schema in it, and how to read payloads of it."""
+    """A cached prefix: the bytes before the payload, their schema, and the fast reader for payloads."""
 
     prefix: bytes
     schema: Schema | None
@@ -27,14 +27,14 @@ class Envelope(NamedTuple):
 
 
 class EnvelopeCache:
-    """The starts seen lately, the newest match first. For one topic and one thread."""
+    """The most recently used envelopes of a topic. Not thread-safe."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._known: list[Envelope] = []
 
     def find(self, data: bytes) -> Envelope | None:
-        """Return the envelope that ``data`` starts with, or None."""
+        """Return the envelope with which ``data`` starts, or None."""
         known = self._known
         for index, envelope in enumerate(known):
             if data.startswith(envelope.prefix):
@@ -43,8 +43,8 @@ class EnvelopeCache:
                 return envelope
         return None
 
-    def learn(self, data: bytes, schema: Schema | None, read: Callable[[bytes], Any]) -> None:
-        """Remember the start of ``data``, a document with nothing but these two members, if the schema comes first."""
+    def add(self, data: bytes, schema: Schema | None, read: Callable[[bytes], Any]) -> None:
+        """Cache the prefix of ``data``, a document with only these two members, if the schema comes first."""
         prefix = _prefix(data)
         if prefix is not None and self._size > 0:
             self._known.insert(0, Envelope(prefix, schema, read))
@@ -52,7 +52,7 @@ class EnvelopeCache:
 
 
 def _prefix(data: bytes) -> bytes | None:
-    """Return the bytes before the payload, or None where they cannot be told for certain."""
+    """Return the bytes before the payload, or None if the schema is not the first member."""
     try:
         text = data.decode("utf-8")
         start = _SCHEMA.match(text)

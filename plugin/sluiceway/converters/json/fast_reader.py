@@ -1,7 +1,7 @@
-"""The quick way from JSON to Connect's data: a function made for a schema, for payloads that look as that schema writes them.
+"""Converts JSON to Connect's data with orjson and a function generated for each schema.
 
-It gives what ``json.reader`` gives, by way of orjson; wherever a node is not plainly of its type, or orjson may have
-lost digits, it raises Unusual instead, and the exact way has to be taken.
+It returns the same values as ``reader``. If a node is not exactly of its type, or orjson may have lost digits, it raises
+Unusual, and the caller must use ``reader``.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from sluiceway.java.numbers import to_float32
 _DOUBLE_DIGITS = 53
 
 
-class Unusual(Exception):  # noqa: N818 (a signal, never an error that anybody sees)
-    """The payload has to be read the exact way."""
+class Unusual(Exception):  # noqa: N818 (a signal, which callers always catch)
+    """The payload must be read with ``reader``."""
 
 
 def fast_reader(schema: Schema, *, use_defaults: bool = True) -> Callable[[bytes], Any]:
     """Return the function from a payload's bytes to a value of a schema.
 
-    It raises Unusual, ValueError for what is not JSON alone, and what ``json.reader`` raises.
+    The function raises Unusual, ValueError for bytes that are not exactly one JSON value, and DataError like ``reader``.
     """
     emit = _Emitter(use_defaults)
     return emit.code.callable(emit.code.function("data", ["node = loads(data)", f"return {emit.value(schema, 'node', 0)}"]))
 
 
 class _Emitter:
-    """Writes expressions that take nodes; ``depth`` keeps the names of nested loops apart."""
+    """Generates expressions that convert nodes; ``depth`` makes the variable names of nested loops unique."""
 
     def __init__(self, use_defaults: bool) -> None:
         self._use_defaults = use_defaults
@@ -53,7 +53,7 @@ class _Emitter:
         )
 
     def value(self, schema: Schema | None, node: str, depth: int) -> str:
-        """Return the expression for the value of a node that a variable holds."""
+        """Return the expression that converts the node in a variable."""
         if schema is None:
             return "unusual()"
         if depth == DEEPEST_EXPRESSION:
@@ -63,16 +63,16 @@ class _Emitter:
             null = f"{self.code.bind(default)} if {node} is None else "
         else:
             null = f"None if {node} is None else " if schema.optional else ""
-        fits, taken = self._typed(schema, node, depth)
-        return f"({taken} if {fits} else {null}unusual())"
+        is_typed, value = self._typed(schema, node, depth)
+        return f"({value} if {is_typed} else {null}unusual())"
 
     def _typed(self, schema: Schema, node: str, depth: int) -> tuple[str, str]:
-        """Return when a node is plainly of its type, and its value then."""
+        """Return the condition that a node is exactly of its type, and the expression for its value then."""
         if schema.name in TO_LOGICAL:
             return self._logical(schema, node)
         if schema.type in INTEGER_BITS:
             return _integer(node, INTEGER_BITS[schema.type]), node
-        if schema.type is Type.FLOAT64:  # adding zero makes floats of integers, and zero of its negative
+        if schema.type is Type.FLOAT64:  # adding zero converts integers to floats and -0.0 to 0.0
             return f"type({node}) is float or type({node}) is int", f"{node} + 0.0"
         if schema.type is Type.FLOAT32:
             return f"type({node}) is float or {_integer(node, _DOUBLE_DIGITS)}", f"to_float32({node}) + 0.0"
@@ -109,7 +109,7 @@ class _Emitter:
             [
                 "get = node.get",
                 *(f"value{field.index} = get({field.name!r})" for field in schema.fields),
-                "struct = new(Struct)",  # Struct.of, without the call
+                "struct = new(Struct)",  # Struct.of inlined
                 f"struct.schema = {self.code.bind(schema)}",
                 f"struct.values_ = [{', '.join(values)}]",
                 "return struct",

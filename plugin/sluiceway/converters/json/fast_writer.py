@@ -1,7 +1,7 @@
-"""The quick way from Connect's data to JSON: a function made for a schema.
+"""Converts Connect's data to JSON nodes with a function generated for each schema.
 
-Values that are plainly of their types go straight into the nodes to print; all others go through ``json.writer``'s functions,
-so the result is the same.
+Values that are exactly of their types are converted inline. All others go through the functions of ``writer``, so the result
+is the same.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from sluiceway.errors import DataError
 
 
 def fast_writer(writer: JsonWriter, schema: Schema) -> Callable[[Any], Any]:
-    """Return the function from values of a schema to nodes that can be printed; it raises what ``json.writer`` raises."""
+    """Return the function from values of a schema to printable nodes. The function raises DataError like ``writer``."""
     emit = _Emitter(writer)
     return emit.code.callable(emit.code.function("value", [f"return {emit.node(schema, 'value', 0)}"]))
 
 
 class _Emitter:
-    """Writes expressions that take values; ``depth`` keeps the names of nested loops apart."""
+    """Generates expressions that convert values; ``depth`` makes the variable names of nested loops unique."""
 
     def __init__(self, writer: JsonWriter) -> None:
         self._writer = writer
@@ -55,28 +55,28 @@ class _Emitter:
         )
 
     def node(self, schema: Schema | None, value: str, depth: int) -> str:
-        """Return the expression for the node of a value that a variable holds."""
+        """Return the expression that converts the value in a variable."""
         if depth == DEEPEST_EXPRESSION:
             return f"{self.code.function('value', ['return ' + self.node(schema, 'value', 0)])}({value})"
         plain = f"{self.code.bind(self._writer.writer(schema))}({value})"
-        quick = self._quick(schema, value, depth) if schema is not None else None
-        if schema is None or quick is None:
+        inline = self._inline(schema, value, depth) if schema is not None else None
+        if schema is None or inline is None:
             return plain
         defaulted = schema.default is not None and self._writer.use_defaults
         null = f"None if {value} is None else " if schema.optional and not defaulted else ""
-        fits, node = quick
-        return f"({node} if {fits} else {null}{plain})"
+        is_typed, node = inline
+        return f"({node} if {is_typed} else {null}{plain})"
 
-    def _quick(self, schema: Schema, value: str, depth: int) -> tuple[str, str] | None:
-        """Return when a value is plainly of its type, and its node then; None where there is no quicker way."""
+    def _inline(self, schema: Schema, value: str, depth: int) -> tuple[str, str] | None:
+        """Return the condition that a value is exactly of its type, and the expression for its node; None if there is none."""
         if schema.name == DECIMAL:
             return self._decimal(schema, value)
         if schema.name in FROM_LOGICAL:
-            return _moment(schema.name, value)
+            return _date_or_time(schema.name, value)
         if schema.type in INTEGER_BITS:
             half = 1 << (INTEGER_BITS[schema.type] - 1)
             return f"type({value}) is int and {-half} <= {value} <= {half - 1}", value
-        if schema.type is Type.FLOAT64:  # in this range Java and orjson print alike
+        if schema.type is Type.FLOAT64:  # in this range Java and orjson print the same digits
             return f"type({value}) is float and 0.001 <= {value} < 10000000.0", value
         if schema.type in (Type.STRING, Type.BOOLEAN):
             return f"type({value}) is {'str' if schema.type is Type.STRING else 'bool'}", value
@@ -95,7 +95,7 @@ class _Emitter:
         try:
             scale = decimal_scale(schema)
             same_scale = self.code.bind(decimal_of(1, scale).same_quantum)
-        except (DataError, ArithmeticError):  # no decimal has such a scale
+        except (DataError, ArithmeticError):  # invalid scale
             return None
         return f"type({value}) is Decimal and {same_scale}({value})", f"to_base64(unscaled_bytes(unscaled({value}, {scale})))"
 
@@ -119,7 +119,7 @@ class _Emitter:
         return f"type({value}) is Struct and ({value}.schema is {own} or {value}.schema == {own})", f"{write}({value})"
 
 
-def _moment(name: str | None, value: str) -> tuple[str, str]:
+def _date_or_time(name: str | None, value: str) -> tuple[str, str]:
     if name == DATE:
         return f"type({value}) is date", f"{value}.toordinal() - {EPOCH_DAY}"
     if name == TIME:

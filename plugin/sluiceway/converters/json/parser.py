@@ -1,6 +1,6 @@
-"""From bytes to JSON nodes: the exact way, which is as lenient as Connect and keeps every digit, and a quick one. Pure.
+"""Parses JSON: exactly, as leniently as Connect and with all digits, or fast. No I/O.
 
-Exact nodes are dict, list, str, bool, None, ``int`` of any size and ``Decimal`` for what has a fraction or an exponent.
+Exact nodes are dict, list, str, bool, None, ``int`` of any size, and ``Decimal`` for numbers with a fraction or an exponent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MINUS, _QUOTE = b'-"'
 
 
 class _Missing:
-    """What a document without any value is parsed as: neither null nor anything else."""
+    """The node of a blank document (Jackson's MissingNode), which is not null."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -39,13 +39,13 @@ MISSING = _Missing()
 
 
 def parse_schemaless(data: bytes) -> Any:
-    """Parse bytes as schemaless values where that is quick; raises ValueError where only ``parse`` can tell the value.
+    """Parse bytes to schemaless values with orjson. Raises ValueError if only ``parse`` gives the correct value.
 
-    That is: integers beyond 64 bits, which orjson makes floats of, and negative zeros, which Connect does not have.
+    These are integers of more than 64 bits, which orjson parses to floats, and negative zeros, which Connect does not have.
     """
-    # Looking for 19 digits in a row is cheaper than walking the result, and for one byte than for two; a text has no numbers.
+    # Searching for 19 digits is cheaper than walking the result, and for one byte than for two. A string has no numbers.
     if data and data[0] != _QUOTE and (_LONG_NUMBER in data.translate(_DIGITS) or (_MINUS in data and _negative_zero(data))):
-        raise ValueError("numbers that orjson reads otherwise")
+        raise ValueError("orjson changes these numbers")
     return orjson.loads(data)
 
 
@@ -54,9 +54,9 @@ def _negative_zero(data: bytes) -> bool:
 
 
 def parse(data: bytes) -> Any:
-    """Parse JSON exactly: any of Unicode's encodings, leading zeros, and text after the first value, which is ignored.
+    """Parse JSON exactly, like Jackson: any Unicode encoding, numbers with leading zeros, ignored text after the value.
 
-    Returns MISSING for a blank document. Raises DataError for what is not JSON.
+    Return MISSING for a blank document. Raises DataError for invalid JSON.
     """
     try:
         return _parse_text(_decode(data))
@@ -66,7 +66,7 @@ def parse(data: bytes) -> Any:
 
 def _decode(data: bytes) -> str:
     encoding = json.detect_encoding(data)
-    if encoding.startswith("utf-8"):  # bad bytes may stand after the value, where nobody looks
+    if encoding.startswith("utf-8"):  # invalid bytes after the value must be ignored
         return data.decode(encoding, "surrogateescape")
     return data.decode(encoding)
 
@@ -88,7 +88,7 @@ def _first_value(text: str, start: int) -> Any:
     node, end = _DECODER.raw_decode(text, start)
     follower = text[end : end + 1]
     if isinstance(node, (int, Decimal)) and not isinstance(node, bool):
-        ended = follower in _BLANKS  # so is the end of the text
+        ended = follower in _BLANKS  # also true at the end of the text, for an empty string
     else:
         ended = isinstance(node, (dict, list, str)) or not (follower.isalnum() or follower in ("_", "$"))
     if not ended:
@@ -102,7 +102,7 @@ def _first_value(text: str, start: int) -> Any:
 
 
 def _check_names(node: Any) -> None:
-    """Raise ValueError for a name with half of a surrogate pair, which a text may have."""
+    """Raise ValueError for a field name with an unpaired surrogate. Jackson allows it only in values."""
     if isinstance(node, dict):
         broken = next(filter(_SURROGATE.search, node), None)
         if broken is not None:

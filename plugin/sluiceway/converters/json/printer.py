@@ -1,4 +1,4 @@
-"""Prints JSON as Connect's library does: compact, control characters and pairs of surrogates as escapes in capitals. Pure."""
+"""Prints JSON byte for byte like Jackson: compact, with uppercase escapes for control and surrogate characters. No I/O."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from sluiceway.errors import DataError
 
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 _BACKSLASH = ord("\\")
-# An escaped backslash is matched too, so that the text after it is not taken for an escape.
+# Matching escaped backslashes, too, keeps the text after them from being read as an escape.
 _ESCAPES = re.compile(rb"\\(?:\\|u[0-9a-f]{4})")
 _BEYOND_16_BITS = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
 
 
 def orjson_dumps(node: Any, default: Callable[[Any], Any] | None = None) -> bytes:
-    """Print what orjson can print; ``default`` replaces what it cannot. Raises TypeError."""
+    """Print a node with orjson; ``default`` replaces objects of other types. Raises TypeError."""
     text = orjson.dumps(node, default, _OPTIONS)
-    # Looking for a single byte is eight times faster than looking for b"\\u00".
+    # Searching for one byte is eight times faster than for b"\\u00".
     if _BACKSLASH in text:
         text = _ESCAPES.sub(_upper, text)
     return text if text.isascii() else _BEYOND_16_BITS.sub(_surrogates, text)
 
 
 def dumps(node: Any) -> bytes:
-    """Print JSON: dicts, lists, texts, numbers, and ``orjson.Fragment`` for what is printed already. Raises DataError."""
+    """Print a node; an ``orjson.Fragment`` is printed unchanged. Raises DataError if it cannot be printed."""
     try:
         return orjson_dumps(node)
-    except TypeError:  # it refuses halves of surrogate pairs, and more than 254 levels
+    except TypeError:  # orjson refuses unpaired surrogates and more than 254 levels
         pass
     try:
-        data = _text(node).encode("utf-8", "backslashreplace")  # writes half a pair as \udxxx
+        data = _text(node).encode("utf-8", "backslashreplace")  # writes an unpaired surrogate as \udxxx
     except (TypeError, RecursionError) as error:
         raise DataError("Converting Kafka Connect data to byte[] failed due to serialization error: ") from error
     return _BEYOND_16_BITS.sub(_surrogates, _ESCAPES.sub(_upper, data))

@@ -1,6 +1,7 @@
-"""From exact JSON nodes to Connect's data: one function per schema, made once. Pure. The specification of ``json.fast_reader``.
+"""Converts exact JSON nodes to Connect's data, with a function for each schema. No I/O.
 
-As lenient with scalars as Connect is: a text where a number is wanted is 0, a number where a text is wanted is null.
+Like Connect, it accepts wrong scalars: a string instead of a number is 0, a number instead of a string is null.
+``fast_reader`` must return the same values.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _TOO_MANY_ZEROS = 64  # 10**64 and its multiples have 64 low bits of zeros
 
 
 def reader(schema: Schema | None, *, use_defaults: bool = True) -> Read:
-    """Return the function from exact nodes to values of a schema (None: of no schema); it raises DataError."""
+    """Return the function from exact nodes to values of a schema (None: schemaless). The function raises DataError."""
     if schema is None:
         return read_schemaless
     read = _value_reader(schema, use_defaults)
@@ -40,7 +41,7 @@ def reader(schema: Schema | None, *, use_defaults: bool = True) -> Read:
 
 
 def read_schemaless(node: Any) -> Any:
-    """Return an exact node as a value of no schema: integers wrap to 64 bits, fractions are doubles."""
+    """Return an exact node as a schemaless value: integers wrap to 64 bits, fractions become doubles."""
     try:
         return _schemaless(node)
     except RecursionError as error:
@@ -60,13 +61,13 @@ def _schemaless(node: Any) -> Any:
 
 
 def _value_reader(schema: Schema, use_defaults: bool) -> Read:
-    """Return the reader for nodes that are not null. A logical type goes by its name alone, as in Connect."""
+    """Return the reader for nodes that are not null. Like in Connect, the name alone decides about logical types."""
     logical = _LOGICAL.get(schema.name or "")
     if logical is not None:
         return lambda node: logical(schema, node)
     if schema.type in INTEGER_BITS:
         bits = INTEGER_BITS[schema.type]
-        return lambda node: wrap(_whole(node), bits)
+        return lambda node: wrap(_to_integer(node), bits)
     if schema.type in _SCALARS:
         return _SCALARS[schema.type]
     return {Type.ARRAY: _array, Type.MAP: _map, Type.STRUCT: _struct}[schema.type](schema, use_defaults)
@@ -76,7 +77,7 @@ def _array(schema: Schema, use_defaults: bool) -> Read:
     item = reader(schema.value_schema, use_defaults=use_defaults)
 
     def read(node: Any) -> Any:
-        # Connect takes an object's values, and nothing at all from a scalar.
+        # Like Jackson's iterator: an object has its values as elements, a scalar has none.
         elements = node if isinstance(node, list) else node.values() if isinstance(node, dict) else ()
         return [item(element) for element in elements]
 
@@ -110,11 +111,13 @@ def _map(schema: Schema, use_defaults: bool) -> Read:
 
 
 def _hashable(key: Any) -> Any:
-    """Return a map's key as Python can have it: a list as a tuple."""
+    """Return a map key as a hashable value: a list becomes a tuple."""
     if isinstance(key, list):
         return tuple(_hashable(item) for item in key)
     if isinstance(key, dict):
-        raise DataError("A map whose keys are maps cannot be read: Python has no such dict. Use a struct or an array as the key.")
+        raise DataError(
+            "Maps cannot be keys of a map, because a Python dict is not hashable. Use a struct or an array as the key."
+        )
     return key
 
 
@@ -127,7 +130,7 @@ def _struct(schema: Schema, use_defaults: bool) -> Read:
         values = []
         for field, read_field in fields:
             value = read_field(node.get(field.name))
-            validate_value(field.schema, value, field.name)  # a number where a text is wanted has become a null
+            validate_value(field.schema, value, field.name)  # a wrong scalar may have become null
             values.append(value)
         return Struct.of(schema, values)
 
@@ -142,7 +145,7 @@ def _decimal(schema: Schema, node: Any) -> Decimal:
     try:
         data = from_base64(node)
         if not data:
-            raise ValueError("a Decimal has one byte at least")
+            raise ValueError("a Decimal has at least one byte")
         return decimal_from_bytes(schema, data)
     except (ValueError, DataError) as error:
         raise DataError("Invalid bytes for Decimal field") from error
@@ -161,8 +164,8 @@ def _timestamp(schema: Schema, node: Any) -> Any:
     return TO_LOGICAL[TIMESTAMP](schema, wrap(node, 64))
 
 
-def _whole(node: Any) -> int:
-    """Return a node as an integer: a fraction is cut off, what is not a number is 0."""
+def _to_integer(node: Any) -> int:
+    """Return a node as an integer: fractions are truncated, other nodes are 0."""
     if type(node) is int:
         return node
     if type(node) is not Decimal or node.as_tuple().exponent >= _TOO_MANY_ZEROS or node.adjusted() < 0:  # type: ignore[operator]
@@ -191,7 +194,7 @@ def _bytes(node: Any) -> bytes | None:
 
 
 def kind_of(node: Any) -> str:
-    """Return the name of a JSON node's kind in Connect's error texts."""
+    """Return the name of a node's kind (Jackson's JsonNodeType) for Connect's error messages."""
     if isinstance(node, bool):
         return "BOOLEAN"
     kinds = {dict: "OBJECT", list: "ARRAY", str: "STRING", type(None): "NULL", type(MISSING): "MISSING"}

@@ -1,4 +1,4 @@
-"""JsonConverter's JSON form of schemas, both ways. Pure."""
+"""Converts schemas to and from their JSON form. No I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TYPES = {type_.value: type_ for type_ in Type}
 
 
 def schema_to_json(schema: Schema | None, default_to_json: Callable[[Schema, Any], Any]) -> dict[str, Any] | None:
-    """Return a schema's JSON with its members in Connect's order; ``default_to_json`` turns default values into JSON."""
+    """Return a schema as JSON, with members in Connect's order; ``default_to_json`` converts default values."""
     if schema is None:
         return None
     node: dict[str, Any] = {"type": schema.type.value}
@@ -40,7 +40,7 @@ def schema_to_json(schema: Schema | None, default_to_json: Callable[[Schema, Any
 
 
 def schema_from_json(node: Any, default_from_json: DefaultFromJson) -> Schema | None:
-    """Return the schema that exact JSON describes, None for JSON's null; raises DataError with Connect's texts."""
+    """Return the schema in exact JSON, None for null. Raises DataError with Connect's messages."""
     if node is None:
         return None
     if not isinstance(node, dict) or not isinstance(node.get("type"), str):
@@ -54,7 +54,7 @@ def schema_from_json(node: Any, default_from_json: DefaultFromJson) -> Schema | 
     if "default" not in node:
         return schema
     default = default_from_json(schema, node["default"])
-    # The default of a struct schema would have to have that very schema, default and all, which it cannot.
+    # Connect requires a struct default to have the same schema, default included, which is impossible.
     if default is not None and type_ is Type.STRUCT:
         raise SchemaBuilderError("Invalid default value")
     try:
@@ -65,7 +65,7 @@ def schema_from_json(node: Any, default_from_json: DefaultFromJson) -> Schema | 
 
 
 def _attributes(node: dict[str, Any]) -> dict[str, Any]:
-    """Name, version and the like; those of a wrong type are ignored, as Connect ignores them."""
+    """Return the attributes other than the inner schemas. Like Connect, ignore those of a wrong type."""
     name, version, doc, parameters = (node.get(key) for key in ("name", "version", "doc", "parameters"))
     if isinstance(parameters, dict) and not all(isinstance(value, str) for value in parameters.values()):
         raise DataError("Schema parameters must have string values.")
@@ -86,20 +86,20 @@ def _inner(type_: Type, node: dict[str, Any], default_from_json: DefaultFromJson
         return {"value_schema": items}
     if type_ is Type.MAP:
         return {
-            "key_schema": _of_map(node, "keys", "key", default_from_json),
-            "value_schema": _of_map(node, "values", "value", default_from_json),
+            "key_schema": _map_member(node, "keys", "key", default_from_json),
+            "value_schema": _map_member(node, "values", "value", default_from_json),
         }
     if type_ is Type.STRUCT:
         return {"fields": _fields(node.get("fields"), default_from_json)}
     return {}
 
 
-def _of_map(node: dict[str, Any], member: str, what: str, default_from_json: DefaultFromJson) -> Schema:
+def _map_member(node: dict[str, Any], member: str, name: str, default_from_json: DefaultFromJson) -> Schema:
     if member not in node:
-        raise DataError(f"Map schema did not specify the {what} type")
+        raise DataError(f"Map schema did not specify the {name} type")
     schema = schema_from_json(node[member], default_from_json)
     if schema is None:
-        raise SchemaBuilderError(f"{what}Schema cannot be null.")
+        raise SchemaBuilderError(f"{name}Schema cannot be null.")
     return schema
 
 
@@ -112,8 +112,7 @@ def _fields(nodes: Any, default_from_json: DefaultFromJson) -> list[tuple[str, S
         if not isinstance(name, str):
             raise DataError("Struct schema's field name not specified properly")
         schema = schema_from_json(node, default_from_json)
-        assert schema is not None  # noqa: S101 (the node is an object)
-        if not name:
+        if schema is None or not name:
             raise SchemaBuilderError("fieldName cannot be null.")
         if name in fields:
             raise SchemaBuilderError(f"Cannot create field because of field name duplication {name}")

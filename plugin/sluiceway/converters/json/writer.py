@@ -1,4 +1,4 @@
-"""From Connect's data to JSON: one function per schema, made once. Pure. The specification of ``json.fast_writer``."""
+"""Converts Connect's data to JSON nodes, with a function for each schema. No I/O. ``fast_writer`` must return the same nodes."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _NARROW = (Int32, Int16, Int8)
 
 
 class JsonWriter:
-    """Makes writers. ``numeric_decimals``: Decimals as numbers, not base64; ``use_defaults``: nulls become defaults."""
+    """Creates writers. ``numeric_decimals`` writes Decimals as numbers instead of base64; ``use_defaults`` replaces nulls."""
 
     def __init__(self, *, numeric_decimals: bool = False, use_defaults: bool = True) -> None:
         self.numeric_decimals = numeric_decimals
         self.use_defaults = use_defaults
 
     def writer(self, schema: Schema | None) -> Write:
-        """Return the function from values of a schema (None: of no schema) to nodes that can be printed; it raises DataError."""
+        """Return the function from values of a schema (None: schemaless) to printable nodes. The function raises DataError."""
         if schema is None:
             return self.schemaless
         write = self._value_writer(schema)
@@ -56,7 +56,7 @@ class JsonWriter:
         return write_or_null
 
     def _value_writer(self, schema: Schema) -> Write:
-        """Return the writer for values that are not None. A logical type goes by its name alone, as in Connect."""
+        """Return the writer for values that are not None. Like in Connect, the name alone decides about logical types."""
         if schema.name == DECIMAL:
             return lambda value: self._decimal(schema, value)
         if schema.name in FROM_LOGICAL:
@@ -106,12 +106,12 @@ class JsonWriter:
     def _decimal(self, schema: Schema, value: Any) -> Any:
         if not isinstance(value, Decimal) or not value.is_finite():
             raise DataError(f"Invalid type for Decimal, expected BigDecimal but was class {java_class(value)}")
-        if self.numeric_decimals:  # of whatever scale, as in Connect
+        if self.numeric_decimals:  # like in Connect, the schema's scale does not matter
             return orjson.Fragment(decimal_text(value))
         return to_base64(decimal_to_bytes(schema, value))
 
     def schemaless(self, value: Any) -> Any:
-        """Return a value of no schema as a node; raises DataError for a type outside Connect's data."""
+        """Return a schemaless value as a node. Raises DataError for a type that Connect does not have."""
         if value is None or isinstance(value, (bool, str)):
             return value
         if isinstance(value, int):
@@ -124,7 +124,7 @@ class JsonWriter:
         elif isinstance(value, (list, tuple)):
             return [self.schemaless(item) for item in value]
         elif isinstance(value, Struct):
-            raise DataError("Mismatching schema.")  # it has one, and what it stands in has none
+            raise DataError("Mismatching schema.")  # Connect refuses a Struct inside schemaless data
         elif isinstance(value, Mapping):
             pairs = [(self.schemaless(key), self.schemaless(item)) for key, item in value.items()]
             return dict(pairs) if all(isinstance(key, str) for key in value) else pairs
@@ -132,10 +132,10 @@ class JsonWriter:
 
 
 def dumps_schemaless(writer: JsonWriter, value: Any) -> bytes:
-    """Print a value of no schema: at once where orjson prints it right, else after a walk over it."""
+    """Print a schemaless value: directly if orjson prints it correctly, else converted to nodes first."""
     try:
         text = orjson_dumps(value, _simple)
-        if b"null" not in text or not _holds_infinity(value):  # orjson prints NaN and the infinities as null
+        if b"null" not in text or not _contains_non_finite(value):  # orjson prints NaN and the infinities as null
             return text
     except TypeError:
         pass
@@ -146,7 +146,7 @@ def dumps_schemaless(writer: JsonWriter, value: Any) -> bytes:
 
 
 def _simple(value: Any) -> Any:
-    """Replace what orjson does not know, while it prints; raises TypeError for what has to be looked at closer."""
+    """Replace a value of a type unknown to orjson. Raises TypeError if the whole value must be converted to nodes."""
     if type(value) is Float32 and math.isfinite(value):
         return orjson.Fragment(java_float(value))
     if type(value) in _NARROW:
@@ -156,8 +156,8 @@ def _simple(value: Any) -> Any:
     raise TypeError
 
 
-def _holds_infinity(value: Any) -> bool:
-    """Whether there is a float in a value, printed already, that JSON has no number for."""
+def _contains_non_finite(value: Any) -> bool:
+    """Return True if the value contains NaN or an infinity."""
     if isinstance(value, float):
         return not math.isfinite(value)
     if isinstance(value, dict):
@@ -166,7 +166,7 @@ def _holds_infinity(value: Any) -> bool:
         return False
     for item in value:
         kind = type(item)
-        if kind is not str and kind is not int and item is not None and _holds_infinity(item):
+        if kind is not str and kind is not int and item is not None and _contains_non_finite(item):
             return True
     return False
 

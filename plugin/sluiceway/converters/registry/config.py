@@ -1,4 +1,4 @@
-"""The options that the three Schema Registry converters share, under Confluent's names."""
+"""Declares and parses the options that all Schema Registry converters have, with Confluent's names."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _strategy(name: str, value: ConfigValue) -> None:
 
 def _pem(name: str, value: ConfigValue) -> None:
     if value is not None and str(value).upper() != "PEM":
-        raise ConfigError(name, value, "Only PEM files can be used; convert the store with keytool and openssl")
+        raise ConfigError(name, value, "Only PEM files are supported; convert the store with keytool and openssl")
 
 
 def _static_token(name: str, value: ConfigValue) -> None:
@@ -59,7 +59,7 @@ def _key(
 
 
 def flag(name: str, default: bool, doc: str, importance: Importance = Importance.MEDIUM) -> ConfigKey:
-    """Return the key of an option that is either on or off."""
+    """Return a boolean key."""
     return _key(name, Type.BOOLEAN, default, importance, doc)
 
 
@@ -71,25 +71,25 @@ COMMON = ConfigDef(
             name=URL,
             type=Type.LIST,
             importance=_HIGH,
-            doc="Comma-separated URLs of the Schema Registry; the next is asked when one cannot be reached.",
+            doc="Comma-separated URLs of the Schema Registry, tried in this order.",
         ),
-        flag(AUTO_REGISTER, True, "Whether a schema that the registry does not know is registered."),
+        flag(AUTO_REGISTER, True, "Whether schemas that are not in the registry are registered."),
         flag(USE_LATEST, False, "With auto.register.schemas=false: write with the subject's latest schema.", _LOW),
         _key(USE_ID, Type.INT, -1, _LOW, "With auto.register.schemas=false: write with the schema of this id (0 or more)."),
         flag(
             STRICT,
             True,
-            "Taken for compatibility: an Avro record that the latest schema cannot hold always fails as it is "
-            "written; JSON and Protobuf records are not compared with it.",
+            "Accepted for compatibility, without effect: writing an Avro record that does not match the latest schema always "
+            "fails; JSON and Protobuf records are not compared with it.",
             _LOW,
         ),
-        flag(NORMALIZE, False, "Whether the registry brings schemas into a normal form before it compares them."),
+        flag(NORMALIZE, False, "Whether the registry normalizes schemas before it compares them."),
         _key(
             "key.subject.name.strategy",
             Type.CLASS,
             TOPIC_NAME,
             _MEDIUM,
-            "How subjects of key schemas are named: TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy.",
+            "Strategy for the subjects of key schemas: TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy.",
             _strategy,
         ),
         _key(
@@ -97,7 +97,7 @@ COMMON = ConfigDef(
             Type.CLASS,
             TOPIC_NAME,
             _MEDIUM,
-            "How subjects of value schemas are named: TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy.",
+            "Strategy for the subjects of value schemas: TopicNameStrategy, RecordNameStrategy or TopicRecordNameStrategy.",
             _strategy,
         ),
         _key(
@@ -105,33 +105,33 @@ COMMON = ConfigDef(
             Type.STRING,
             "URL",
             _MEDIUM,
-            "Where the user and password for HTTP come from: the URL itself, or USER_INFO.",
+            "Source of user and password for HTTP basic authentication: URL (the URL contains them) or USER_INFO.",
             OneOf(("URL", "USER_INFO")),
         ),
         _key(USER_INFO, Type.PASSWORD, None, _MEDIUM, "user:password, with basic.auth.credentials.source=USER_INFO."),
-        _key(_PREFIX + USER_INFO, Type.PASSWORD, None, _MEDIUM, "The same as basic.auth.user.info, which it precedes."),
-        _key("bearer.auth.credentials.source", Type.STRING, None, _MEDIUM, "STATIC_TOKEN, or nothing.", _static_token),
-        _key(_TOKEN, Type.PASSWORD, None, _MEDIUM, "The token, with bearer.auth.credentials.source=STATIC_TOKEN."),
-        _key("bearer.auth.logical.cluster", Type.STRING, "", _LOW, "The registry's logical cluster, sent along with the token."),
-        _key(_TRUSTSTORE + ".location", Type.STRING, None, _HIGH, "PEM file of the certificates to trust."),
+        _key(_PREFIX + USER_INFO, Type.PASSWORD, None, _MEDIUM, "Like basic.auth.user.info, over which it takes precedence."),
+        _key("bearer.auth.credentials.source", Type.STRING, None, _MEDIUM, "STATIC_TOKEN, or not set.", _static_token),
+        _key(_TOKEN, Type.PASSWORD, None, _MEDIUM, "Token, with bearer.auth.credentials.source=STATIC_TOKEN."),
+        _key("bearer.auth.logical.cluster", Type.STRING, "", _LOW, "Logical cluster of the registry, sent with the token."),
+        _key(_TRUSTSTORE + ".location", Type.STRING, None, _HIGH, "PEM file with trusted certificates."),
         _key(_TRUSTSTORE + ".type", Type.STRING, None, _MEDIUM, "PEM.", _pem),
-        _key(_KEYSTORE + ".location", Type.STRING, None, _HIGH, "PEM file of the client's certificate and private key."),
+        _key(_KEYSTORE + ".location", Type.STRING, None, _HIGH, "PEM file with the client's certificate and private key."),
         _key(_KEYSTORE + ".type", Type.STRING, None, _MEDIUM, "PEM.", _pem),
         _key(_KEY_PASSWORD, Type.PASSWORD, None, _HIGH, "Password of the private key."),
-        _key("proxy.host", Type.STRING, "", _LOW, "Host of the HTTP proxy to go through."),
+        _key("proxy.host", Type.STRING, "", _LOW, "Host of an HTTP proxy."),
         _key("proxy.port", Type.INT, -1, _LOW, "Port of the HTTP proxy."),
-        _key("max.retries", Type.INT, 3, _LOW, "How often a request is tried again.", Range(0)),
-        _key("retries.wait.ms", Type.INT, 1000, _LOW, "Longest wait before the first retry, in milliseconds.", Range(0)),
-        _key("retries.max.wait.ms", Type.INT, 20000, _LOW, "Longest wait before any retry, in milliseconds.", Range(0)),
-        _key("http.read.timeout.ms", Type.INT, 60000, _LOW, "Longest wait for an answer, in milliseconds.", Range(1)),
-        _key(CACHE, Type.INT, 1000, _LOW, "How many converted schemas are kept.", Range(0)),
+        _key("max.retries", Type.INT, 3, _LOW, "Maximum number of retries of a request.", Range(0)),
+        _key("retries.wait.ms", Type.INT, 1000, _LOW, "Maximum backoff before the first retry, in milliseconds.", Range(0)),
+        _key("retries.max.wait.ms", Type.INT, 20000, _LOW, "Maximum backoff before any retry, in milliseconds.", Range(0)),
+        _key("http.read.timeout.ms", Type.INT, 60000, _LOW, "Timeout for a response, in milliseconds.", Range(1)),
+        _key(CACHE, Type.INT, 1000, _LOW, "Maximum number of cached schemas.", Range(0)),
     ]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryOptions:
-    """The shared options, parsed. ``client`` is the registry client's configuration and holds secrets: it is never shown."""
+    """The parsed options. ``client`` is the config of the registry client; it contains secrets, so the repr omits it."""
 
     client: Mapping[str, object] = field(repr=False)
     strategy: str
@@ -143,13 +143,13 @@ class RegistryOptions:
 
     @property
     def foreign_schema(self) -> bool:
-        """Whether records are written with a schema from the registry instead of their own."""
+        """True if records are written with a schema from the registry instead of their own."""
         return self.use_latest or self.use_id is not None
 
     @classmethod
     def of(cls, values: Mapping[str, ConfigValue], *, is_key: bool) -> RegistryOptions:
-        """Return the options in what ``ConfigDef.parse`` returned; raises ConfigError for what does not fit together."""
-        registers = bool(values[AUTO_REGISTER])  # precedes the other two, as in Confluent's serializers
+        """Return the options in the result of ``ConfigDef.parse``. Raises ConfigError for values that exclude each other."""
+        registers = bool(values[AUTO_REGISTER])  # takes precedence over the other two, like in Confluent's serializers
         schema_id = int(str(values[USE_ID]))
         by_id = not registers and schema_id >= 0
         return cls(
@@ -190,12 +190,12 @@ def _client_options(values: Mapping[str, ConfigValue]) -> dict[str, object]:
 def _urls(value: ConfigValue, *, keep_user: bool) -> list[str]:
     urls = [str(url).rstrip("/") for url in value] if isinstance(value, list) else []
     if not any(urls):
-        raise ConfigError(f"{URL} needs at least one URL.")
+        raise ConfigError(f"{URL} must contain at least one URL.")
     for url in urls:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            # the URL may hold a password, so that it is not shown
-            raise ConfigError(f"{URL} must hold URLs such as http://registry:8081, separated by commas.")
+            # the message omits the URL, because it may contain a password
+            raise ConfigError(f"{URL} must contain URLs such as http://registry:8081, separated by commas.")
     if keep_user:
         return urls
     return [urlsplit(url)._replace(netloc=urlsplit(url).netloc.rpartition("@")[2]).geturl() for url in urls]
@@ -213,7 +213,7 @@ def _bearer(values: Mapping[str, ConfigValue]) -> dict[str, object]:
     if not isinstance(token, Password):
         raise ConfigError(f"{_TOKEN} must be given when bearer.auth.credentials.source is STATIC_TOKEN.")
     fields = {"bearer.auth.token": token.value, "bearer.auth.logical.cluster": str(values["bearer.auth.logical.cluster"])}
-    # the library's own STATIC_TOKEN insists on more than Confluent's converters do
+    # confluent-kafka's STATIC_TOKEN requires keys that are optional in Confluent's converters
     return {
         "bearer.auth.credentials.source": "CUSTOM",
         "bearer.auth.custom.provider.function": lambda _config: fields,

@@ -26,7 +26,7 @@ def test_bytes_are_written_as_base64_and_read_back(data: bytes) -> None:
         ("AAEC AAEC", b"\0\1\2\0\1\2"),
     ],
 )
-def test_blanks_between_groups_and_leftover_bits_do_not_matter(text: str, data: bytes) -> None:
+def test_whitespace_between_groups_and_leftover_bits_are_ignored(text: str, data: bytes) -> None:
     assert from_base64(text) == data
 
 
@@ -52,6 +52,6 @@ def test_blanks_between_groups_and_leftover_bits_do_not_matter(text: str, data: 
         "=AAA",
     ],
 )
-def test_everything_else_is_refused(text: str) -> None:
+def test_other_text_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not base64"):
         from_base64(text)

@@ -22,12 +22,12 @@ from sluiceway.errors import DataError
         (b'["\\"01",01]', ['"01', 1]),
     ],
 )
-def test_leading_zeros_are_dropped_outside_of_texts(data: bytes, node: Any) -> None:
+def test_leading_zeros_are_dropped_outside_strings(data: bytes, node: Any) -> None:
     assert parse(data) == node
 
 
 @pytest.mark.parametrize("data", [b"1 x", b"1\n2", b"true,", b"null]", b'{"a":1}x', b"[1]]", b'"a"b', b"1 \xff", b"{}\xff"])
-def test_what_follows_the_first_value_is_not_looked_at(data: bytes) -> None:
+def test_text_after_the_first_value_is_ignored(data: bytes) -> None:
     assert parse(data) in (1, True, None, {"a": 1}, [1], "a", {})
 
 
@@ -66,7 +66,7 @@ def test_what_follows_the_first_value_is_not_looked_at(data: bytes) -> None:
         b"[" * 100000,
     ],
 )
-def test_what_is_not_json_is_refused(data: bytes) -> None:
+def test_invalid_json_is_refused(data: bytes) -> None:
     with pytest.raises(DataError, match=r"^Converting byte\[\] to Kafka Connect data failed due to serialization error: $"):
         parse(data)
 
@@ -74,16 +74,16 @@ def test_what_is_not_json_is_refused(data: bytes) -> None:
 @pytest.mark.parametrize(
     "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"]
 )
-def test_any_encoding_of_unicode_is_recognised(encoding: str) -> None:
+def test_any_unicode_encoding_is_detected(encoding: str) -> None:
     assert parse('{"a":"ü😀"}'.encode(encoding)) == {"a": "ü😀"}
 
 
 @pytest.mark.parametrize("blank", [b"", b" ", b" \r\n\t", b"\xef\xbb\xbf"])
-def test_a_document_without_a_value_is_missing(blank: bytes) -> None:
+def test_a_blank_document_is_missing(blank: bytes) -> None:
     assert parse(blank) is MISSING
 
 
-def test_half_a_surrogate_pair_may_stand_in_a_text_but_not_in_a_name() -> None:
+def test_an_unpaired_surrogate_is_valid_in_a_string_but_not_in_a_field_name() -> None:
     assert parse(rb'{"\ud83d\ude00":"\ud83d"}') == {"\U0001f600": "\ud83d"}
 
 
@@ -97,7 +97,7 @@ def test_numbers_keep_all_their_digits() -> None:
 @pytest.mark.parametrize(
     "data", [b"9223372036854775808", b"[-9223372036854775809]", b"-0.0", b'{"a":-0}', b"[1, -0.00]", b"-0e5"]
 )
-def test_what_the_quick_way_would_read_otherwise_is_left_to_the_exact_one(data: bytes) -> None:
+def test_numbers_that_orjson_changes_are_left_to_the_exact_parser(data: bytes) -> None:
     with pytest.raises(ValueError, match="orjson"):
         parse_schemaless(data)
 
@@ -110,5 +110,5 @@ def test_what_the_quick_way_would_read_otherwise_is_left_to_the_exact_one(data: 
         (b"123456789012345678", 123456789012345678),
     ],
 )
-def test_common_values_go_the_quick_way(data: bytes, value: Any) -> None:
+def test_common_values_are_parsed_fast(data: bytes, value: Any) -> None:
     assert repr(parse_schemaless(data)) == repr(value)

@@ -25,7 +25,7 @@ def struct(*fields: Any) -> dict[str, Any]:
         ([{"type": "x", "field": ""}], DataError, "Unknown schema type: x"),
     ],
 )
-def test_of_several_errors_in_fields_the_first_is_told(fields: list[Any], error: type[Exception], text: str) -> None:
+def test_the_first_of_several_field_errors_is_reported(fields: list[Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error) as caught:
         schema_from_json(struct(*fields), lambda _schema, default: default)
     assert str(caught.value) == text

@@ -31,7 +31,7 @@ def test_defaults_are_confluents() -> None:
     assert not made.foreign_schema
 
 
-def test_registering_precedes_the_other_ways_to_choose_a_schema() -> None:
+def test_auto_registration_takes_precedence_over_use_latest_version_and_use_schema_id() -> None:
     assert not options(**{"use.latest.version": "true", "use.schema.id": "3"}).foreign_schema
     latest = options(**{"auto.register.schemas": "false", "use.latest.version": "true"})
     assert (latest.use_latest, latest.use_id) == (True, None)
@@ -40,7 +40,7 @@ def test_registering_precedes_the_other_ways_to_choose_a_schema() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "io.confluent.kafka.serializers.subject."])
-def test_strategies_are_named_short_or_by_their_java_class(prefix: str) -> None:
+def test_strategies_have_short_names_and_java_class_names(prefix: str) -> None:
     given = {"key.subject.name.strategy": f"{prefix}RecordNameStrategy", "value.subject.name.strategy": "TopicRecordNameStrategy"}
     assert options(is_key=True, **given).strategy == "RecordNameStrategy"
     assert options(is_key=False, **given).strategy == "TopicRecordNameStrategy"
@@ -49,7 +49,7 @@ def test_strategies_are_named_short_or_by_their_java_class(prefix: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["basic.auth.user.info", "schema.registry.basic.auth.user.info"])
-def test_credentials_come_from_the_option_that_is_named(name: str) -> None:
+def test_credentials_come_from_the_configured_source(name: str) -> None:
     made = options(
         **{
             "schema.registry.url": "http://x:old@a:1,http://y:old@b:2",
@@ -76,7 +76,7 @@ def test_credentials_come_from_the_option_that_is_named(name: str) -> None:
         {"schema.registry.ssl.truststore.location": "/x.jks", "schema.registry.ssl.truststore.type": "JKS"},
     ],
 )
-def test_what_cannot_be_used_is_refused_without_showing_a_secret(given: dict[str, str]) -> None:
+def test_invalid_options_are_refused_without_showing_a_secret(given: dict[str, str]) -> None:
     with pytest.raises(ConfigError) as caught:
         options(**given)
     assert "secret" not in str(caught.value)
@@ -113,7 +113,7 @@ def test_converters_are_found_by_their_java_names() -> None:
         assert found.__name__ == f"{name}Converter"
 
 
-def test_a_missing_url_is_a_config_error_and_use_before_configure_says_so() -> None:
+def test_a_missing_url_and_use_before_configure_are_reported() -> None:
     with pytest.raises(ConfigError, match=r"schema\.registry\.url"):
         AvroConverter().configure({}, is_key=False)
     with pytest.raises(ConnectError, match="must be configured"):
@@ -121,7 +121,7 @@ def test_a_missing_url_is_a_config_error_and_use_before_configure_says_so() -> N
 
 
 @pytest.mark.parametrize("package", ["fastavro", "authlib", "confluent_kafka.schema_registry"])
-def test_a_missing_package_is_named_with_how_to_get_it(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_with_the_extra_to_install(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] in ("fastavro", "authlib")]:
         monkeypatch.delitem(sys.modules, name)
     for name in [name for name in sys.modules if name.startswith("confluent_kafka.schema_registry")]:
@@ -137,7 +137,7 @@ def test_a_missing_package_is_named_with_how_to_get_it(package: str, monkeypatch
     ("name", "avro", "protobuf"),
     [("a-b c", "a_b_c", "a_b_c"), ("_x", "_x", "x_x"), ("1é", "x1_C3_A9", "x1_C3_A9"), ("ok_1", "ok_1", "ok_1"), ("", "x", "x")],
 )
-def test_names_are_scrubbed_as_java_does(name: str, avro: str, protobuf: str) -> None:
+def test_names_are_scrubbed_like_in_java(name: str, avro: str, protobuf: str) -> None:
     assert scrub(name, underscore_may_start=True) == avro
     assert scrub(name, underscore_may_start=False) == protobuf
 

@@ -1,4 +1,4 @@
-"""The converters of single values: numbers, booleans, bytes."""
+"""The converters of numbers, booleans and bytes."""
 
 from __future__ import annotations
 
@@ -59,9 +59,7 @@ WRITTEN: list[tuple[type[Converter], Type, Any, bytes]] = [
 
 
 @pytest.mark.parametrize(("converter", "type_", "value", "data"), WRITTEN)
-def test_values_are_written_and_read_back_as_optional_ones(
-    converter: type[Converter], type_: Type, value: Any, data: bytes
-) -> None:
+def test_values_are_read_back_as_optional_values(converter: type[Converter], type_: Type, value: Any, data: bytes) -> None:
     each, read = converter(), (Schema(type_, optional=True), value)
     assert each.from_connect_data("t", Schema(type_), value) == data == each.encoder("t", Schema(type_))(value)
     assert each.to_connect_data("t", data) == read == each.decoder("t")(data)
@@ -70,7 +68,7 @@ def test_values_are_written_and_read_back_as_optional_ones(
 
 
 @pytest.mark.parametrize("converter", EVERY)
-def test_null_is_null_both_ways_and_keeps_the_schema(converter: type[Converter]) -> None:
+def test_null_stays_null_and_keeps_the_schema(converter: type[Converter]) -> None:
     each = converter()
     assert each.from_connect_data("t", None, None) is None
     schema, value = each.to_connect_data("t", None)
@@ -92,7 +90,7 @@ def test_null_is_null_both_ways_and_keeps_the_schema(converter: type[Converter])
         (ByteArrayConverter, memoryview(b"a"), b"a"),
     ],
 )
-def test_without_a_schema_the_value_says_what_it_is(converter: type[Converter], value: Any, data: bytes) -> None:
+def test_without_a_schema_the_type_of_the_value_decides(converter: type[Converter], value: Any, data: bytes) -> None:
     assert converter().from_connect_data("t", None, value) == data
 
 
@@ -146,7 +144,7 @@ def test_a_float_is_rounded_to_32_bits() -> None:
     assert math.isnan(FloatConverter().to_connect_data("t", bytes.fromhex("7fc00000")).value)
 
 
-def test_a_boolean_is_no_number_and_a_number_no_boolean() -> None:
+def test_booleans_and_numbers_are_not_interchangeable() -> None:
     with pytest.raises(DataError):
         LongConverter().from_connect_data("t", INT64_SCHEMA, True)
     with pytest.raises(DataError):
@@ -155,7 +153,7 @@ def test_a_boolean_is_no_number_and_a_number_no_boolean() -> None:
 
 
 @pytest.mark.parametrize("converter", EVERY)
-def test_every_converter_is_one_of_headers_too_and_declares_its_type(converter: type[Converter]) -> None:
+def test_every_converter_also_converts_headers_and_declares_its_type(converter: type[Converter]) -> None:
     assert issubclass(converter, HeaderConverter)
     assert [key.name for key in converter.config_def()] == ["converter.type"]
     converter().configure({}, is_key=True)

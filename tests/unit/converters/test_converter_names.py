@@ -1,4 +1,4 @@
-"""Which converters a task gets, by the names that configs have for them."""
+"""Converters are found by the names in configs."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from sluiceway.runtime.task_converters import Converters, task_converters
         ("sluiceway.converters.json_converter.JsonConverter", JsonConverter),
     ],
 )
-def test_any_converter_can_be_one_of_headers(name: str, expected: type[HeaderConverter]) -> None:
+def test_any_converter_can_convert_headers(name: str, expected: type[HeaderConverter]) -> None:
     assert header_converter_class(name) is expected
 
 
 @pytest.mark.parametrize("kind", ["ByteArray", "Short", "Integer", "Long", "Float", "Double", "Boolean"])
-def test_plain_converters_go_by_their_java_names(kind: str) -> None:
+def test_primitive_converters_are_found_by_their_java_names(kind: str) -> None:
     java_class = f"org.apache.kafka.connect.converters.{kind}Converter"
     assert converter_class(java_class).java_class == java_class
     assert converter_class(kind) is converter_class(f"{kind}Converter") is converter_class(java_class)
@@ -65,7 +65,7 @@ class _Closing(StringConverter):
             raise RuntimeError(self._name)
 
 
-def test_all_converters_are_closed_also_when_one_fails_to() -> None:
+def test_all_converters_are_closed_even_if_one_fails() -> None:
     closed: list[str] = []
     key: Converter = _Closing(closed, "key", fails=True)
     made = Converters(key=key, value=_Closing(closed, "value"), header=_Closing(closed, "header"))
