@@ -16,17 +16,21 @@ SOURCE = ConfigDef(
             type=Type.STRING,
             default=None,
             importance=Importance.HIGH,
-            doc="Path of the file to follow; without one, lines come from standard input.",
+            doc="Path of the file to read and follow; if not set, standard input.",
         ),
         ConfigKey(
             name=TOPIC,
             type=Type.STRING,
             validator=NonEmptyString(),
             importance=Importance.HIGH,
-            doc="Where the lines go: a topic's name.",
+            doc="Topic for the lines.",
         ),
         ConfigKey(
-            name=BATCH_SIZE, type=Type.INT, default=2000, importance=Importance.LOW, doc="Most lines that one poll returns."
+            name=BATCH_SIZE,
+            type=Type.INT,
+            default=2000,
+            importance=Importance.LOW,
+            doc="Maximum number of lines that a poll returns.",
         ),
     ]
 )
@@ -38,7 +42,7 @@ SINK = ConfigDef(
             type=Type.STRING,
             default=None,
             importance=Importance.HIGH,
-            doc="Path of the file to append to; without one, records go to standard output.",
+            doc="Path of the file to append to; if not set, standard output.",
         ),
     ]
 )

@@ -14,7 +14,7 @@ from sluiceway.errors import ConfigError
 def test_an_entry_declares_type_default_importance_validator_and_documentation() -> None:
     key = keys.CLIENT_SECURITY["sasl.login.refresh.window.factor"]
     assert (key.type, key.default, key.importance, key.validator) == (Type.DOUBLE, 0.8, Importance.LOW, Range(0.5, 1.0))
-    assert key.doc.startswith("A token is refreshed")
+    assert key.doc.startswith("Share of its lifetime")
 
 
 def test_an_entry_without_a_default_is_a_required_key() -> None:
