@@ -1,12 +1,12 @@
-"""A DAG written by hand beside the generated ones: it runs a connector's own DAG as one of its steps.
+"""A hand-written DAG that runs the generated DAG of a connector as one of its steps.
 
-The connector is created by REST or with ``sluiceway apply``, so its DAG is made from the config topic, and its config stays with
-whoever owns the connector. It must be a micro-batch without a schedule, for example:
+The connector is created by REST or with ``sluiceway apply``, so its DAG is generated from the config topic, and its owner can
+change the config without changing this DAG. It must be a micro-batch without a schedule, for example:
 
 ``{"name": "example-export", "connector.class": "FileStreamSink", "topics": "connect-test", "file": "/data/export.txt",
 "airflow.mode": "micro-batch"}``
 
-``SLUICEWAY_EXAMPLE_GENERATED``  the DAG to run, named as its connector; default ``example-export``
+``SLUICEWAY_EXAMPLE_GENERATED``  the id of the generated DAG, which is the connector's name; default ``example-export``
 ``SLUICEWAY_EXAMPLE_EXPORT``     the file that the connector writes; default ``export.txt`` in AIRFLOW_HOME
 """
 
@@ -25,7 +25,7 @@ _EXPORT = os.environ.get("SLUICEWAY_EXAMPLE_EXPORT", str(_HOME / "export.txt"))
 
 with DAG(
     dag_id="example_beside_generated",
-    description="Runs a generated connector DAG as one of its steps, and works on what it wrote",
+    description="Runs a generated connector DAG as one of its steps, and sorts the file that it wrote",
     schedule=None,
     start_date=pendulum.datetime(2024, 1, 1, tz="UTC"),
     catchup=False,
@@ -45,7 +45,7 @@ with DAG(
 
     @task
     def sort(path: str) -> str:
-        """Write the exported lines in order beside the export; return that file. Runs on an Airflow worker."""
+        """Write the exported lines, sorted, to a file beside the export; return its path. Runs on an Airflow worker."""
         exported = Path(path)
         ordered = exported.with_suffix(".sorted")
         ordered.write_text("".join(sorted(exported.read_text(encoding="utf-8").splitlines(keepends=True))), encoding="utf-8")

@@ -1,13 +1,13 @@
-"""A database bridged to Kafka every night: what is new in each table goes into a topic of its own, and the run ends.
+"""Copies the new rows of every table of a database to Kafka each night, one topic for each table.
 
-Each run goes on behind the last row of the run before. Parsing this file needs neither Kafka nor Spark nor the database. Where
-things are comes from the environment of the DAG processor and the Airflow workers:
+Each run continues after the last row of the previous run. Parsing this file needs neither Kafka, Spark nor the database. The
+addresses come from environment variables of the DAG processor and the Airflow workers:
 
 ``SLUICEWAY_EXAMPLE_DATABASE``  the database's JDBC URL; default is the SQLite file ``example.db`` in AIRFLOW_HOME
-``SLUICEWAY_EXAMPLE_PREFIX``    what the topics' names begin with; default ``example-db-``
+``SLUICEWAY_EXAMPLE_PREFIX``    the prefix of the topics' names; default ``example-db-``
 
-A user and a password would be named by reference, with the keys ``connection.user`` and ``connection.password``; see the user
-guide. The tables of this example have a column ``id`` that grows.
+To log in, set ``connection.user`` and ``connection.password`` to references such as ``${airflow:conn_id:password}``. The
+tables of this example need a column ``id`` with increasing values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PREFIX = os.environ.get("SLUICEWAY_EXAMPLE_PREFIX", "example-db-")
 
 with DAG(
     dag_id="example_database_to_topics",
-    description="The new rows of all tables of a database into topics, every night",
+    description="The new rows of all tables of a database to topics, every night",
     schedule="0 2 * * *",
     start_date=pendulum.datetime(2024, 1, 1, tz="UTC"),
     catchup=False,

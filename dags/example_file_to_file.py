@@ -1,7 +1,7 @@
-"""Kafka Connect's quickstart as one DAG written by hand: a file's lines go into a topic, and from there into another file.
+"""Kafka Connect's quickstart as one hand-written DAG: copies a file's lines to a topic, and from there to another file.
 
-Both connectors run until the DAG is paused; lines that are appended to the file follow within a second. Parsing this file
-needs neither Kafka nor Spark. Where things are comes from the environment of the DAG processor and the Airflow workers:
+Both connectors run until the DAG is paused, and copy appended lines within a second. Parsing this file needs neither Kafka nor
+Spark. Paths and topic come from environment variables of the DAG processor and the Airflow workers:
 
 ``SLUICEWAY_EXAMPLE_SOURCE``  the file to read; default ``test.txt`` in AIRFLOW_HOME
 ``SLUICEWAY_EXAMPLE_SINK``    the file to write; default ``test.sink.txt`` in AIRFLOW_HOME
@@ -25,7 +25,7 @@ _TOPIC = os.environ.get("SLUICEWAY_EXAMPLE_TOPIC", "connect-test")
 
 with DAG(
     dag_id="example_file_to_file",
-    description="Kafka Connect's quickstart: a file through a topic into a file",
+    description="Kafka Connect's quickstart: a file through a topic to a file",
     schedule="@continuous",
     start_date=pendulum.datetime(2024, 1, 1, tz="UTC"),
     catchup=False,

@@ -1,8 +1,8 @@
-"""File landing to topic to files, by schedule: each day's file goes into a topic, and from there into a file of that day.
+"""Copies each day's landed file to a topic, and from there to a file of that day, by schedule.
 
-Both connectors move what is there and end, so between two runs nothing runs and nothing is paid for. The names of the files are
-templates: a connector keeps its place for each file, so a run that is repeated moves only what has been added since. A day
-without a file moves nothing. Parsing this file needs neither Kafka nor Spark.
+Both connectors move the available records and end, so no machine is needed between two runs. The file names are templates. A
+connector stores an offset for each file, so a repeated run moves only records added since. A day without a file moves nothing.
+Parsing this file needs neither Kafka nor Spark.
 
 ``SLUICEWAY_EXAMPLE_LANDING``    the folder where ``YYYY-MM-DD.txt`` files land; default ``landing`` in AIRFLOW_HOME
 ``SLUICEWAY_EXAMPLE_DELIVERED``  the folder where they are delivered, which must exist; default ``delivered`` in AIRFLOW_HOME
@@ -24,12 +24,12 @@ _LANDING = os.environ.get("SLUICEWAY_EXAMPLE_LANDING", str(_HOME / "landing"))
 _DELIVERED = os.environ.get("SLUICEWAY_EXAMPLE_DELIVERED", str(_HOME / "delivered"))
 _TOPIC = os.environ.get("SLUICEWAY_EXAMPLE_TOPIC", "landing")
 
-# A run that is started by hand has no logical date; every run has the day after which it may run.
+# A manually triggered run has no logical date, but every run has run_after.
 _FILE = "{{ dag_run.run_after | ds }}.txt"
 
 with DAG(
     dag_id="example_landing_to_files",
-    description="Each day's landed file through a topic into a file of that day",
+    description="Each day's landed file through a topic to a file of that day",
     schedule="@daily",
     start_date=pendulum.datetime(2024, 1, 1, tz="UTC"),
     catchup=False,

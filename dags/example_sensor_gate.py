@@ -1,7 +1,7 @@
-"""A pipeline behind a gate: what others write into a topic is collected and counted as soon as there is something new.
+"""Waits until a topic has new records, then collects them in a file and counts them.
 
-The sensor waits until the topic has a record from the run's time on; it holds no worker slot while it waits. Then a sink moves
-what is in the topic into a file and ends, and a task of plain Python works on the file.
+The sensor waits for a record with a timestamp after the start of the run's data interval; it holds no worker slot. Then a sink
+moves the available records to a file and ends, and a Python task reads the file.
 
 ``SLUICEWAY_EXAMPLE_TOPIC``      the topic to watch; default ``connect-test``, which ``example_file_to_file`` writes
 ``SLUICEWAY_EXAMPLE_COLLECTED``  the file to collect into; default ``collected.txt`` in AIRFLOW_HOME
@@ -24,7 +24,7 @@ _COLLECTED = os.environ.get("SLUICEWAY_EXAMPLE_COLLECTED", str(_HOME / "collecte
 
 with DAG(
     dag_id="example_sensor_gate",
-    description="Collects and counts what was written into a topic, once there is something new",
+    description="Collects and counts a topic's records, once it has new ones",
     schedule="@hourly",
     start_date=pendulum.datetime(2024, 1, 1, tz="UTC"),
     catchup=False,
@@ -47,7 +47,7 @@ with DAG(
 
     @task
     def count(path: str) -> int:
-        """Return the number of lines collected so far. Runs on an Airflow worker, which must see the file."""
+        """Return the number of lines in the file, which must be on the Airflow worker that runs the task."""
         with Path(path).open(encoding="utf-8") as lines:
             return sum(1 for _ in lines)
 

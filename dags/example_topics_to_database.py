@@ -1,14 +1,14 @@
-"""A table kept in step with a topic: each record adds or changes the row of its key, a tombstone deletes it.
+"""Applies a topic's records to a table: a record inserts or updates the row with its key, a tombstone deletes it.
 
-Runs until the DAG is paused; a record is in the table within a second. Offsets are stored with the rows, so whatever ends the
-run, the next one goes on with each record applied once. Parsing this file needs neither Kafka nor Spark nor the database. Where
-things are comes from the environment of the DAG processor and the Airflow workers:
+Runs until the DAG is paused, and applies a record within a second. The sink stores offsets in the same database transaction as
+the rows, so each record is applied exactly once. Parsing this file needs neither Kafka, Spark nor the database. The addresses
+come from environment variables of the DAG processor and the Airflow workers:
 
 ``SLUICEWAY_EXAMPLE_TARGET``  the database's JDBC URL; default is the SQLite file ``example-target.db`` in AIRFLOW_HOME
-``SLUICEWAY_EXAMPLE_TOPICS``  the topics, each of which has a table of its name; default ``example-people``
+``SLUICEWAY_EXAMPLE_TOPICS``  the topics, which are also the tables' names; default ``example-people``
 
-Records need schemas, as JsonConverter writes them by default, and keys that are structs. A user and a password would be named by
-reference, with the keys ``connection.user`` and ``connection.password``; see the user guide.
+Records need schemas, as JsonConverter writes them by default, and structs as keys. To log in, set ``connection.user`` and
+``connection.password`` to references such as ``${airflow:conn_id:password}``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TOPICS = os.environ.get("SLUICEWAY_EXAMPLE_TOPICS", "example-people")
 
 with DAG(
     dag_id="example_topics_to_database",
-    description="Tables of a database kept in step with topics",
+    description="Upserts and deletes from topics into a database's tables",
     schedule="@continuous",
     start_date=pendulum.datetime(2024, 1, 1, tz="UTC"),
     catchup=False,

@@ -1,4 +1,4 @@
-"""Health check of one Airflow component: exits with 0 if the API server reports it to be well. Needs nothing but Python.
+"""Checks the health of one Airflow component: exits with 0 if the API server reports it as healthy. Needs only Python.
 
 Usage: healthy.py COMPONENT [URL], for example ``healthy.py dag_processor http://airflow-api-server:8080``.
 """
@@ -13,12 +13,12 @@ _PATH = "/api/v2/monitor/health"
 
 
 def main(component: str, server: str = "http://localhost:8080") -> int:
-    """Return 0 for a component (``metadatabase``, ``scheduler``, ``dag_processor``, ``triggerer``) that is healthy, else 1."""
+    """Return 0 if a component (``metadatabase``, ``scheduler``, ``dag_processor``, ``triggerer``) is healthy, else 1."""
     try:
-        with urllib.request.urlopen(server.rstrip("/") + _PATH, timeout=5) as answer:  # noqa: S310 (an address of our own)
+        with urllib.request.urlopen(server.rstrip("/") + _PATH, timeout=5) as answer:  # noqa: S310 (a fixed address)
             status = json.load(answer)[component]["status"]
     except (OSError, ValueError, KeyError) as error:
-        print(f"{component}: {error!r}")  # noqa: T201 (what docker inspect shows)
+        print(f"{component}: {error!r}")  # noqa: T201 (docker inspect shows it)
         return 1
     print(f"{component}: {status}")  # noqa: T201
     return 0 if status == "healthy" else 1

@@ -1,4 +1,4 @@
-"""Airflow operators that run connectors on Spark, and that pause, resume and change them."""
+"""Airflow operators that run connectors on Spark, and operators that create, pause, resume, change and delete them."""
 
 from __future__ import annotations
 

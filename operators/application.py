@@ -1,13 +1,13 @@
-"""The operator that runs a Spark application which connectors share."""
+"""The operator that runs a shared Spark application: one driver for several connectors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException
 
-from sluiceway.operators.driver_operator import DriverOperator, paused_probe
+from sluiceway.operators.driver_operator import DriverOperator, paused_flag
 from sluiceway.provider.dag_bundle.dag_keys import LONG_RUNNING
 from sluiceway.provider.driver.submission import Submission
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class ApplicationOperator(DriverOperator):
-    """Runs the driver of every connector whose config names this application, until its DAG is paused or none is left.
+    """Runs the driver of every connector whose config names this application, until the DAG is paused or no connector is left.
 
-    The connectors have DAGs of their own, whose tasks wait in the triggerer: there each is paused, resumed and restarted alone.
-    Meant for many small connectors, which then share one JVM. Runs in client mode, on the worker's machine.
+    Each connector has its own DAG, whose task waits in the triggerer; there the connector is paused, resumed and restarted alone.
+    Meant for many small connectors, which then share one JVM. Runs in client mode, on the Airflow worker's machine.
 
     Args:
         application_name: the value of ``sluiceway.application`` in the connectors' configs (templated).
@@ -37,34 +37,32 @@ class ApplicationOperator(DriverOperator):
         return self.application_name
 
     def execute(self, context: Context) -> None:
-        """Run the driver; whatever its end is, but for a pause, Airflow's retries start another."""
+        """Run the driver until it ends. Any end, except for a pause or exit code 0, fails the task, and Airflow retries it."""
         settings = self._settings()
-        overrides = self._begin(settings)
-        is_paused = paused_probe(context)
+        is_paused = paused_flag(context)
 
         def drain() -> None:
             if self._processes is not None:
                 self._processes.drain()
 
-        if is_paused():  # queued before the pause
-            self._reschedule(context, "The DAG is paused")
+        if is_paused():  # Airflow queued the task before the pause
+            self._reschedule(context, settings, "The DAG is paused")
         worker_file = settings.worker_file(self.worker_properties)
         submission = Submission(self.application_name, worker_file, LONG_RUNNING, {}, shared=True)
-        hook = self._prepare(context, settings, submission, overrides)
+        hook = self._prepare(context, settings, submission, self._worker_overrides())
         if not hook.is_client_mode:
             raise AirflowException(
-                f"Application {self.application_name}: a driver that connectors share runs in client mode only; "
-                "leave out deploy-mode=cluster of its Spark connection."
+                f"Application {self.application_name}: a shared application runs in client mode only. Remove "
+                "deploy-mode=cluster from its Spark connection."
             )
         end = self._run(context, settings, hook, is_paused, drain)
-        if self._killed:
-            raise AirflowException(f"Application {self.application_name}: the task was told to end.")
+        self._raise_if_killed()
         if end.dag_paused:
-            self._reschedule(context, "The driver has drained; waiting for the resume")
+            self._reschedule(context, settings, "The driver has drained; waiting for the resume")
         if end.exit_code == 0:
-            self.log.info("[%s|worker] Done: no connector is left that names this application", self.application_name)
+            self.log.info("[%s|worker] Done: no connector names this application any more", self.application_name)
             return
         raise AirflowException(
-            f"Application {self.application_name}: the driver ended with exit code {end.exit_code}; its last lines are in this "
-            "log. Airflow starts it again after a pause."
+            f"Application {self.application_name}: the driver ended with exit code {end.exit_code}; see its last lines in this "
+            "log. Airflow retries the task."
         ) from end.failure

@@ -1,4 +1,4 @@
-"""Operators that run one connector: a Spark application that lasts while the connector runs."""
+"""Operators that run one connector: a Spark application that lasts as long as the connector runs."""
 
 from __future__ import annotations
 
@@ -7,76 +7,83 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.exceptions import AirflowException
 from airflow.sdk.configuration import conf
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from sluiceway import exit_codes
 from sluiceway.config.connector import APPLICATION, CONNECTOR_CLASS, NAME
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConfigError
-from sluiceway.operators.driver_operator import DriverOperator, End, Probe, paused_probe, report_folder, with_report
+from sluiceway.operators.driver_operator import (
+    DriverEnd,
+    DriverOperator,
+    PausedFlag,
+    paused_flag,
+    report_folder,
+    with_report,
+)
 from sluiceway.operators.given_config import check_kind, named_config
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
 from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of, is_sink_config
 from sluiceway.provider.driver.backfill import Backfill
-from sluiceway.provider.driver.internal_topics import KafkaLink, Link
-from sluiceway.provider.driver.outcome import Verdict, after_end, before_start
+from sluiceway.provider.driver.detached import DetachedDriver
+from sluiceway.provider.driver.internal_topics import InternalTopics, KafkaInternalTopics
+from sluiceway.provider.driver.outcome import NextAction, after_end, before_start
 from sluiceway.provider.driver.run_variables import is_backfill, run_variables
 from sluiceway.provider.driver.submission import Submission
-from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 from sluiceway.provider.lineage.assets import connector_alias, emit, written_uris
 from sluiceway.provider.lineage.datasets import Lineage, lineage
 from sluiceway.provider.lineage.openlineage import LineageMixin
 from sluiceway.provider.links import ConnectorRestLink, publish
 from sluiceway.provider.progress.cluster_view import DriverSeen
-from sluiceway.provider.progress.position import LONGEST, Moved, Position
-from sluiceway.provider.progress.progress_log import MovementWatch
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.provider.progress.progress_log import ProgressLog
+from sluiceway.provider.progress.run_summary import RunSummary
 from sluiceway.provider.settings import Settings
-from sluiceway.provider.triggers.conditions import RestCondition
+from sluiceway.provider.triggers import ConditionTrigger
+from sluiceway.provider.triggers.conditions import DriverEndedCondition
 from sluiceway.storage.model import ConnectorEntry
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-_LATER = timedelta(seconds=10)
+_NOT_CREATED_DELAY = timedelta(seconds=10)
 _LINGER_POLL_SECONDS = 0.5
-_APPEARS_SECONDS = 300.0  # a driver that was submitted to a cluster may have to wait for machines
+_SUBMIT_TIMEOUT_SECONDS = 300.0  # a driver submitted to a cluster may have to wait for resources
 
 
 class ConnectorOperator(LineageMixin, DriverOperator):
-    """Runs a connector until it is paused, stopped or deleted; in micro-batch mode until it has moved what is there.
+    """Runs a connector until it is paused, stopped or deleted; in micro-batch mode until it has moved the available records.
 
-    When the DAG or the connector is paused the driver drains; the task waits some seconds for a resume (``[sluiceway]
-    pause_linger``), then gives its slot back and waits within the same DAG run. A driver that dies is started again by Airflow's
-    retries; whatever else fails is retried too, ever later, because in a DAG that runs continuously a failed run is followed by
-    the next one at once.
+    When the DAG or the connector is paused, the driver drains. The task waits some seconds for a resume (``[sluiceway]
+    pause_linger``), then releases its slot and waits within the same DAG run. If a driver dies, Airflow retries the task, with
+    growing delays.
 
-    In client mode the driver is the task's child and ends with it; a new one takes the connector's lease, so that an old one
-    that still lingers cannot write any more. In cluster mode a driver outlives its task: a retry, or the next run, finds it by
-    its heartbeats and waits for it, in the triggerer, instead of starting a second one.
+    In client mode the driver is the task's child process and ends with it. A new driver takes over the connector's lease, so
+    that an old one that still runs cannot write. In cluster mode a driver outlives its task: a retry, or the next run, finds it
+    by its heartbeats and waits for it in the triggerer, instead of submitting a second one.
 
-    Returns, as XCom, what was moved: ``records``, ``seconds``, and ``offsets`` (``partition``, ``from``, ``to``) of the
-    partitions that changed. A micro-batch that moved something makes an asset event for the connector and for what it wrote to,
-    with the same in its extra. In a backfill's run it moves the run's data interval, with offsets of its own.
+    Returns, as XCom, what the run has moved: ``records``, ``seconds``, and ``offsets`` (``partition``, ``from``, ``to``) of the
+    partitions that changed. A micro-batch that moved records emits an asset event for the connector and for each topic or file
+    that it wrote to, with the same values in its extra. In a backfill's run it moves the run's data interval, with its own
+    offsets.
 
     Args:
         connector: the connector's name (templated); default is ``name`` in the config.
-        config: its config as a dict, or the path of a JSON, YAML or .properties file on the worker; created or changed in the
-            config topic when the task starts. Without it the connector is one that exists there or is yet to be created (the
-            task waits for it). (templated)
-        mode: ``long-running`` or ``micro-batch``; default is ``airflow.mode`` of the config.
+        config: its config as a dict, or the path of a JSON, YAML or .properties file on the worker. The task creates or updates
+            the connector in the config topic when it starts. Without it, the task waits until the connector exists. (templated)
+        mode: ``long-running`` or ``micro-batch``; default is ``airflow.mode`` in the config.
         deferrable: in cluster mode, whether to wait for the driver's end in the triggerer rather than in a slot; default is
             Airflow's ``[operators] default_deferrable``. A task that ends while it is deferred leaves its driver running.
-        conf: Spark settings; they win over the ``spark.*`` keys of the connector's config.
+        conf: Spark settings; they override the ``spark.*`` keys of the connector's config.
     """
 
     template_fields: Sequence[str] = (*DriverOperator.template_fields, "connector", "config")
     template_fields_renderers: ClassVar[dict[str, str]] = {"config": "json"}
     operator_extra_links = (ConnectorRestLink(), *DriverOperator.operator_extra_links)
     sink: ClassVar[bool | None] = None
-    """Whether only sinks (True) or only sources (False) may be run."""
+    """True if only sinks may be run, False if only sources."""
 
     def __init__(
         self,
@@ -92,7 +99,7 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         if not name and not isinstance(config, str):
             raise ValueError("A connector operator needs the connector's name: as 'connector', or as 'name' in its config.")
         if mode not in (None, LONG_RUNNING, MICRO_BATCH):
-            raise ValueError(f"mode is {LONG_RUNNING!r} or {MICRO_BATCH!r}, not {mode!r}.")
+            raise ValueError(f"mode must be {LONG_RUNNING!r} or {MICRO_BATCH!r}, not {mode!r}.")
         alias = [connector_alias(name)] if name and "{{" not in name else []
         super().__init__(outlets=[*outlets, *alias], **kwargs)
         self.connector = name or ""
@@ -105,86 +112,89 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         return self.connector
 
     def execute(self, context: Context) -> Any:
-        """Run the driver, another after each short pause, and decide from its end how the task goes on.
-
-        Runs in the Airflow task's process.
-        """
+        """Run one driver after another until the task is done; return what the last one moved."""
         moved = None
         while moved is None:
-            moved = self._drive(context)
+            moved = self._run_driver(context)
         return moved
 
-    def _drive(self, context: Context) -> dict[str, Any] | None:
-        """Run one driver; return what the task has moved, or None if it is to run another."""
+    def _run_driver(self, context: Context) -> dict[str, Any] | None:
+        """Run one driver; return the task's XCom, or None to run another driver."""
         settings = self._settings()
-        overrides = self._begin(settings)
+        overrides = self._worker_overrides()
         worker = settings.worker(self.worker_properties, overrides)
-        link = self._link(worker)
-        is_paused = paused_probe(context)
-        entry = self._await_go(link, is_paused, context["ti"].dag_id, context)
+        topics = self._internal_topics(worker)
+        is_paused = paused_flag(context)
+        entry = self._await_started(context, settings, topics, is_paused)
         config = dict(entry.config or {})
         mode = self.mode or DagKeys.parse(config).mode
         if config.get(APPLICATION) and mode == LONG_RUNNING:
             publish(self, context["ti"])
-            self._wait_deferred(settings, RestCondition(self.connector, hosted=True), {})
-        backfill = self._backfill(link, config, context)
-        name, ran = (backfill.name, dict(backfill.config)) if backfill else (self.connector, config)
+            self._defer(settings, DriverEndedCondition(self.connector, hosted=True), {})
+        backfill = self._backfill(topics, config, context)
+        name, used_config = (backfill.name, dict(backfill.config)) if backfill else (self.connector, config)
         bounded = mode == MICRO_BATCH or backfill is not None
         with report_folder() as folder:
-            submission = Submission(name, settings.worker_file(self.worker_properties), MICRO_BATCH if bounded else mode, ran)
-            hook = self._prepare(context, settings, with_report(submission, folder), overrides)
-            self._go_elsewhere(context, settings, link, hook, name)
+            worker_file = settings.worker_file(self.worker_properties)
+            submission = with_report(Submission(name, worker_file, MICRO_BATCH if bounded else mode, used_config), folder)
+            hook = self._prepare(context, settings, submission, overrides)
+            self._defer_in_cluster_mode(context, settings, topics, hook, name)
 
-            def see_to_target_state() -> None:
-                if link.ensure_paused(name, is_paused):
-                    self.log.info("[%s|worker] Target state PAUSED, since the DAG is paused", name)
+            def set_target_state() -> None:
+                if topics.ensure_paused(name, is_paused):
+                    self.log.info("[%s|worker] Target state PAUSED, because the DAG is paused", name)
 
-            with MovementWatch(name, link, settings.progress_interval) as watch:
-                end = self._run(context, settings, hook, is_paused, see_to_target_state)
-        if self._killed:
-            raise AirflowException(f"Connector {name}: the task was told to end.")
-        moved = watch.moved(end.records)
+            with ProgressLog(name, topics, settings.progress_interval) as progress:
+                end = self._run(context, settings, hook, is_paused, set_target_state)
+        self._raise_if_killed()
+        moved = progress.summary(end.records)
         self.log.info("[%s|worker] Moved %s", name, moved)
 
         def resumed() -> bool:
-            return self._is_resumed(settings, link, is_paused, name)
+            return self._await_resume(settings, topics, is_paused, name)
 
         since = entry.target_state_at if backfill is None else None
-        if self._go_on(context, link, name, end, bounded=bounded, resumed=resumed, since=since):
+        if self._after_end(context, settings, topics, name, end, bounded=bounded, resumed=resumed, since=since):
             return None
         if backfill is not None:
-            link.end_backfill(name)
-        return self._done(context, worker, link, config, moved, bounded=bounded)
+            topics.delete_backfill(name)
+        return self._result(context, worker, topics, config, moved, bounded=bounded)
 
     def after_wait(self, context: Context, event: Mapping[str, Any], began: Mapping[str, Any] | None = None) -> Any:
-        """Go on once the driver that runs elsewhere is gone, or the connector is to rest. Runs on an Airflow worker.
+        """Continue the task after the wait in the triggerer. Runs on an Airflow worker.
 
-        ``began`` is what ``_go_elsewhere`` noted; a connector that others host has none.
+        Airflow stores this method's name and ``began`` while the task is deferred, so both must stay compatible with 0.1.0.
+
+        Args:
+            context: the task's context.
+            event: the payload of ``ConditionTrigger``.
+            began: a ``DetachedDriver`` as dict; None if a shared application runs the connector.
         """
         settings = self._settings()
-        worker = settings.worker(self.worker_properties, self._begin(settings))
-        link = self._link(worker)
-        name = str(began["name"]) if began else self.connector
+        worker = settings.worker(self.worker_properties, self._worker_overrides())
+        topics = self._internal_topics(worker)
+        detached = DetachedDriver.from_dict(began) if began else None
+        name = detached.name if detached else self.connector
         self.log.info("[%s|worker] %s", name, event["seen"])
-        entry = link.entry(name)
+        entry = topics.entry(name)
         config = dict(entry.config or {}) if entry else {}
         hosted = bool(config.get(APPLICATION))
-        backfill = name != self.connector
-        bounded = backfill or (bool(entry) and not hosted and (self.mode or DagKeys.parse(config).mode) == MICRO_BATCH)
-        end = End(0, None, False) if hosted or entry is None else self._end_elsewhere(link.driver(name), began)
-        self._go_on(context, link, name, end, bounded=bounded)
-        before = Position([(p, o) for p, o in began["offsets"]], began["count"]) if began else None
-        moved = Moved.between(before, link.position(name), time.time() - began["time"] if began else 0.0)
-        if backfill:
-            link.end_backfill(name)
-        return self._done(context, worker, link, config, moved, bounded=bounded)
+        is_backfill = name != self.connector
+        bounded = is_backfill or (bool(entry) and not hosted and (self.mode or DagKeys.parse(config).mode) == MICRO_BATCH)
+        end = DriverEnd(0, None, False) if hosted or entry is None else self._end_in_cluster(topics.driver(name), detached)
+        self._after_end(context, settings, topics, name, end, bounded=bounded)
+        before, seconds = (detached.progress, time.time() - detached.time) if detached else (None, 0.0)
+        moved = RunSummary.between(before, topics.progress(name), seconds)
+        if is_backfill:
+            topics.delete_backfill(name)
+        return self._result(context, worker, topics, config, moved, bounded=bounded)
 
     def lineage(self) -> Lineage | None:
-        """Return both ends by the config that ran, else the one in the DAG, else the one in the config topic."""
-        worker = self._settings().worker(self.worker_properties, kafka_overrides(self.kafka_conn_id))
+        """Return the connector's inputs and outputs, from the config that ran, else the DAG's, else the config topic's."""
+        worker = self._settings().worker(self.worker_properties, self._worker_overrides())
         config = self._submission.config if self._submission else named_config(self.connector, self.config)
         if config is None:
-            entry = self._link(worker).entry(self.connector)
+            entry = self._internal_topics(worker).entry(self.connector)
             config = (entry.config if entry else None) or {}
         if CONNECTOR_CLASS not in config:
             return None
@@ -192,173 +202,184 @@ class ConnectorOperator(LineageMixin, DriverOperator):
 
     # Before the driver.
 
-    def _await_go(self, link: Link, is_paused: Probe, dag: str, context: Context) -> ConnectorEntry:
-        """Return the connector if it is to run now; else give the slot back."""
+    def _await_started(
+        self, context: Context, settings: Settings, topics: InternalTopics, is_paused: PausedFlag
+    ) -> ConnectorEntry:
+        """Return the connector if it must run now; otherwise reschedule the task."""
+        dag = context["ti"].dag_id
         config = named_config(self.connector, self.config)
         if config is not None:
             self.connector = config[NAME]
-        if is_paused():  # queued before the pause
-            self._reschedule(context, "The DAG is paused")
+        if is_paused():  # Airflow queued the task before the pause
+            self._reschedule(context, settings, "The DAG is paused")
         if config is not None:
-            self._store_config(link, {**config, DAG: dag})
-        entry = link.entry(self.connector)
+            self._store_config(topics, {**config, DAG: dag})
+        entry = topics.entry(self.connector)
         if entry is None:
-            self._reschedule(context, "The connector does not exist yet; create it by REST or with 'sluiceway apply'", _LATER)
-        if before_start(dag_paused=False, entry=entry) is Verdict.WAIT:
-            # Either the mirror is about to pause the DAG, or it was just resumed there and the topic does not say so yet.
-            self._reschedule(context, f"The connector is to be {entry.target_state.value}")
+            why = "The connector does not exist yet; create it with REST or 'sluiceway apply'"
+            self._reschedule(context, settings, why, _NOT_CREATED_DELAY)
+        if before_start(dag_paused=False, entry=entry) is NextAction.RESCHEDULE:
+            # The DAG is not paused: either the pause sync is about to pause it, or it was just resumed and the pause sync has
+            # not written the target state yet.
+            self._reschedule(context, settings, f"The connector's target state is {entry.target_state.value}")
         check_kind(self.connector, dict(entry.config or {}), self.sink, type(self).__name__)
-        self._check_owner(link, dict(entry.config or {}), dag)
+        self._claim(topics, dict(entry.config or {}), dag)
         return entry
 
-    def _check_owner(self, link: Link, config: Mapping[str, str], dag: str) -> None:
-        """Two DAGs of one connector would fence each other for ever, so a hand-written one takes it from the generated one."""
+    def _claim(self, topics: InternalTopics, config: Mapping[str, str], dag: str) -> None:
+        """Store this DAG as the one that runs the connector; fail the task of a generated DAG if a hand-written one runs it.
+
+        Two DAGs that ran one connector would fence each other forever.
+        """
         owner = dag_of(self.connector, config)
         if owner == dag:
             return
         if dag == dag_id(self.connector):
-            raise AirflowFailException(f"Connector {self.connector} is run by DAG {owner} now, as its key {DAG} says.")
-        self.log.info("[%s|worker] DAG %s takes the connector over from DAG %s", self.connector, dag, owner)
-        self._store_config(link, {**config, DAG: dag})
+            raise AirflowFailException(
+                f"Connector {self.connector}: DAG {owner} runs it, according to its key {DAG}. Remove the key to run it here."
+            )
+        self.log.info("[%s|worker] DAG %s takes over the connector from DAG %s", self.connector, dag, owner)
+        self._store_config(topics, {**config, DAG: dag})
 
-    def _store_config(self, link: Link, config: Mapping[str, str]) -> None:
+    def _store_config(self, topics: InternalTopics, config: Mapping[str, str]) -> None:
         try:
-            link.ensure_config(self.connector, config)
+            topics.ensure_config(self.connector, config)
         except BadRequestError as error:
             raise AirflowException(f"Connector {self.connector}: {error}") from error
 
-    def _backfill(self, link: Link, config: Mapping[str, str], context: Context) -> Backfill | None:
-        """Make the connector that a backfill's run needs; None for any other run."""
+    def _backfill(self, topics: InternalTopics, config: Mapping[str, str], context: Context) -> Backfill | None:
+        """Create the temporary connector of a backfill's run; return None for any other run."""
         if not is_backfill(context):
             return None
         try:
             backfill = Backfill.plan(self.connector, config, run_variables(context))
-            link.begin_backfill(backfill)
+            topics.create_backfill(backfill)
         except (BadRequestError, ConfigError) as error:
             raise AirflowFailException(f"Connector {self.connector}: {error}") from error
-        self.log.info("[%s|worker] Backfill as connector %s, with offsets of its own", self.connector, backfill.name)
+        self.log.info("[%s|worker] Backfill as connector %s, with its own offsets", self.connector, backfill.name)
         return backfill
 
     # A driver that is not this task's child.
 
-    def _go_elsewhere(self, context: Context, settings: Settings, link: Link, hook: ConnectorSubmitHook, name: str) -> None:
-        """In cluster mode, wait in the triggerer: for a driver that runs already, or for a new one if that was asked for."""
+    def _defer_in_cluster_mode(
+        self, context: Context, settings: Settings, topics: InternalTopics, hook: ConnectorSubmitHook, name: str
+    ) -> None:
+        """In cluster mode, defer the task until the running driver ends, or, if ``deferrable``, one submitted now.
+
+        Return in client mode, and if the task must wait in its slot.
+        """
         if hook.is_client_mode:
             return
-        driver = link.driver(name)
+        driver = topics.driver(name)
         store = context.get("task_state_store")
         known = store is not None and self.durable and store.get(self.external_id_key)
         if driver.lives and not known:
-            self.log.info("[%s|worker] A driver runs it already, as generation %d; waiting for that", name, driver.generation)
+            self.log.info("[%s|worker] A driver runs already, generation %d; waiting for its end", name, driver.generation)
         elif self.deferrable:
-            hook.leave_the_driver()
+            hook.detach_from_driver()
             self.log.info("[%s|worker] Submitted as %s", name, self.submit_job(context))
         else:
             return
-        position = link.position(name) or Position()
         generation = driver.generation - 1 if driver.lives else driver.generation
-        began = {
-            "name": name,
-            "generation": generation,
-            "time": time.time(),
-            "count": position.count,
-            "offsets": [list(each) for each in position.offsets[:LONGEST]],
-        }
-        self._wait_deferred(settings, RestCondition(name, generation, time.time() + _APPEARS_SECONDS), {"began": began})
+        detached = DetachedDriver(name, generation, time.time(), topics.progress(name) or ConnectorProgress())
+        condition = DriverEndedCondition(name, generation, time.time() + _SUBMIT_TIMEOUT_SECONDS)
+        self._defer(settings, condition, {"began": detached.to_dict()})
 
-    def _end_elsewhere(self, driver: DriverSeen, began: Mapping[str, Any] | None) -> End:
-        """Return how the driver that was waited for ended; one that never came to say that it runs has failed."""
-        if began and driver.generation <= began["generation"]:
-            why = AirflowException(
-                f"Nothing was heard of its driver for {_APPEARS_SECONDS:.0f} s; the cluster's log may say why."
-            )
-            return End(1, why, False)
-        return End(0 if driver.clean else 1, None, False)
+    def _end_in_cluster(self, driver: DriverSeen, detached: DetachedDriver | None) -> DriverEnd:
+        """Return the end of a driver that the task waited for; failed if the driver never started."""
+        if detached and driver.generation <= detached.generation:
+            why = AirflowException(f"No driver started within {_SUBMIT_TIMEOUT_SECONDS:.0f} s; see the cluster's log.")
+            return DriverEnd(1, why, False)
+        return DriverEnd(0 if driver.clean else 1, None, False)
 
-    def _wait_deferred(self, settings: Settings, condition: RestCondition, kwargs: dict[str, Any]) -> None:
-        from sluiceway.provider.triggers import ConditionTrigger
-
+    def _defer(self, settings: Settings, condition: DriverEndedCondition, kwargs: dict[str, Any]) -> None:
         worker_file = str(settings.worker_file(self.worker_properties))
         trigger = ConditionTrigger.of(condition, worker_file, self.kafka_conn_id, settings.sensor_interval)
         self.defer(trigger=trigger, method_name="after_wait", kwargs=kwargs)
 
     # After the driver.
 
-    def _is_resumed(self, settings: Settings, link: Link, is_paused: Probe, name: str) -> bool:
-        """Wait in the slot for a resume, and say whether it came: on the way over the scheduler it takes seconds longer."""
+    def _await_resume(self, settings: Settings, topics: InternalTopics, is_paused: PausedFlag, name: str) -> bool:
+        """Wait ``pause_linger`` seconds for a resume, and return whether it came. Restarting the task takes seconds longer."""
         deadline = time.monotonic() + settings.pause_linger
         if settings.pause_linger:
             self.log.info("[%s|worker] The driver has drained; waiting %g s for a resume", name, settings.pause_linger)
         while time.monotonic() < deadline and not self._killed:
             try:
-                if not is_paused() and before_start(dag_paused=False, entry=link.entry(name)) is Verdict.START:
+                if not is_paused() and before_start(dag_paused=False, entry=topics.entry(name)) is NextAction.START:
                     return True
-            except Exception as error:  # noqa: BLE001 (Airflow or Kafka is away, in whatever way: the scheduler's way is left)
-                self.log.warning("[%s|worker] Cannot see whether it is resumed: %s", name, error)
+            except Exception as error:  # noqa: BLE001 (Airflow or Kafka does not answer; the scheduler restarts the task later)
+                self.log.warning("[%s|worker] Cannot read whether the connector is resumed: %s", name, error)
                 return False
             time.sleep(min(settings.pause_poll_interval, _LINGER_POLL_SECONDS))
-        if self._killed:
-            raise AirflowException(f"Connector {name}: the task was told to end.")
+        self._raise_if_killed()
         return False
 
-    def _go_on(
+    def _after_end(
         self,
         context: Context,
-        link: Link,
+        settings: Settings,
+        topics: InternalTopics,
         name: str,
-        end: End,
+        end: DriverEnd,
         *,
         bounded: bool,
         resumed: Callable[[], bool] = lambda: False,
         since: int | None = None,
     ) -> bool:
-        """Return for success, True if another driver is to run at once; or raise what tells Airflow how the task goes on.
+        """Return True to start another driver now, False when done; otherwise raise what reschedules or fails the task.
 
-        ``resumed`` waits for a resume; ``since`` is when the target state was last set before the driver began.
+        ``resumed`` waits for a resume; ``since`` is when the target state was last set before the driver started.
         """
         if end.exit_code not in (exit_codes.DONE, exit_codes.FENCED):
-            link.mark_dead(name)
-        entry = link.entry(name)
-        verdict = after_end(exit_code=end.exit_code, bounded=bounded, dag_paused=end.dag_paused, entry=entry)
-        if verdict is Verdict.WAIT:
+            topics.mark_unassigned(name)
+        entry = topics.entry(name)
+        action = after_end(exit_code=end.exit_code, bounded=bounded, dag_paused=end.dag_paused, entry=entry)
+        if action is NextAction.RESCHEDULE:
             if resumed():
                 return True
-            self._reschedule(context, "The driver has drained; waiting for the resume")
-        if verdict is Verdict.AGAIN:
+            self._reschedule(context, settings, "The driver has drained; waiting for the resume")
+        if action is NextAction.RESTART:
             if entry is not None and since not in (None, entry.target_state_at):
                 self.log.info("[%s|worker] Resumed while the driver drained; starting it again", name)
                 return True
-            self._reschedule(context, "The driver has ended, but the connector is to run: starting it again")
-        if verdict is Verdict.FENCED:
+            self._reschedule(context, settings, "The driver has ended although the connector must run; starting it again")
+        if action is NextAction.FAIL_FENCED:
             raise AirflowException(
-                f"Connector {name}: another driver has taken over, so this one has ended. If that is not wanted, look for a "
-                f"second DAG or worker that runs {name}."
+                f"Connector {name}: another driver has taken over, so this one has ended. If that is not intended, find the "
+                f"second DAG or worker that runs {name}, and stop it."
             ) from end.failure
-        if verdict is Verdict.DIED:
+        if action is NextAction.FAIL_DIED:
             raise AirflowException(
-                f"Connector {name}: the driver died with exit code {end.exit_code}; its last lines are in this log. "
-                "Airflow starts it again after a pause."
+                f"Connector {name}: the driver died with exit code {end.exit_code}; see its last lines in this log. Airflow "
+                "retries the task."
             ) from end.failure
-        why = "all that was there has been moved" if bounded else "the connector was deleted"
+        why = "moved all available records" if bounded else "the connector was deleted"
         self.log.info("[%s|worker] Done: %s", name, why)
         return False
 
-    def _done(
-        self, context: Context, worker: WorkerConfig, link: Link, config: Mapping[str, str], moved: Moved, *, bounded: bool
+    def _result(
+        self,
+        context: Context,
+        worker: WorkerConfig,
+        topics: InternalTopics,
+        config: Mapping[str, str],
+        moved: RunSummary,
+        *,
+        bounded: bool,
     ) -> dict[str, Any]:
-        """Return what was moved, as XCom, and tell of it by asset events."""
+        """Emit the asset events of a micro-batch that moved records; return the task's XCom."""
         alias = connector_alias(self.connector)
         if bounded and moved and alias in (self.outlets or ()):
             sink = is_sink_config(config)
-            topics = [] if sink else link.topics(self.connector)
-            uris = written_uris(self.connector, config, sink=sink, bootstrap_servers=worker.bootstrap_servers, topics=topics)
+            used = [] if sink else topics.topics(self.connector)
+            uris = written_uris(self.connector, config, sink=sink, bootstrap_servers=worker.bootstrap_servers, topics=used)
             emit(context["outlet_events"], alias, uris, moved.as_dict())
         return moved.as_dict()
 
-    # What tests replace.
-
-    def _link(self, worker: WorkerConfig) -> Link:
-        return KafkaLink(worker)
+    def _internal_topics(self, worker: WorkerConfig) -> InternalTopics:
+        """Return the access to the Connect cluster. Tests replace it."""
+        return KafkaInternalTopics(worker)
 
 
 class SourceConnectorOperator(ConnectorOperator):

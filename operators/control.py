@@ -1,7 +1,7 @@
-"""One-shot operators: each does to a connector what a call of Connect's REST API would, straight through Kafka's topics.
+"""Operators that create, change, pause, resume, restart and delete connectors, as Connect's REST API does.
 
-They need neither the REST API nor Spark: the config topic is what drivers listen to. They run on an Airflow worker, and can be
-repeated: what is so already stays so.
+They write Kafka's internal topics themselves, so they need neither the REST API nor Spark. They run on an Airflow worker, and are
+idempotent, so Airflow may retry them.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow.exceptions import AirflowException
 from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowException
 
 from sluiceway.config.connector import NAME
 from sluiceway.errors import BadRequestError, NotFoundError
@@ -31,13 +31,13 @@ _INITIAL = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPP
 
 
 class ConnectorControlOperator(BaseOperator):
-    """Does one thing to one connector. A connector that does not exist, or a refusal, fails the task and says why.
+    """The base of these operators. The task fails if the connector does not exist, or if Connect rejects the request.
 
     Args:
         connector: the connector's name (templated).
         worker_properties: path of the worker's properties file; default is Airflow's ``[sluiceway] worker_properties``
             (templated).
-        kafka_conn_id: an Airflow connection of type ``kafka_connect`` or ``kafka`` that wins over the file. (templated)
+        kafka_conn_id: an Airflow connection of type ``kafka_connect`` or ``kafka`` that overrides the file. (templated)
     """
 
     template_fields: Sequence[str] = ("connector", "worker_properties", "kafka_conn_id")
@@ -52,17 +52,18 @@ class ConnectorControlOperator(BaseOperator):
         self.kafka_conn_id = kafka_conn_id
 
     def execute(self, context: Context) -> Any:
+        """Send the request; raises AirflowException if Connect rejects it."""
         try:
             with self._herder() as herder:
-                result = self.act(herder)
+                result = self.request(herder)
         except (BadRequestError, NotFoundError) as error:
             raise AirflowException(f"Connector {self.connector}: {error}") from error
         self.log.info("[%s|worker] %s: done", self.connector, type(self).__name__)
         return result
 
     @abc.abstractmethod
-    def act(self, herder: Herder) -> Any:
-        """Do it, and return what is to be the task's XCom."""
+    def request(self, herder: Herder) -> Any:
+        """Send the request to the herder; return the task's XCom."""
 
     @contextmanager
     def _herder(self) -> Iterator[Herder]:
@@ -73,12 +74,12 @@ class ConnectorControlOperator(BaseOperator):
 
 
 class CreateConnectorOperator(ConnectorControlOperator):
-    """Creates a connector, or gives it a new config. Returns ``created``, ``changed`` or ``unchanged``.
+    """Creates a connector, or changes its config. Returns ``created``, ``changed`` or ``unchanged``, as XCom.
 
     Args:
         config: a dict, or the path of a JSON, YAML or .properties file on the worker (templated).
-        connector: its name (templated); default is ``name`` in the config.
-        initial_state: RUNNING, PAUSED or STOPPED, for one that is new.
+        connector: the connector's name (templated); default is ``name`` in the config.
+        initial_state: RUNNING, PAUSED or STOPPED; ignored if the connector exists.
     """
 
     template_fields: Sequence[str] = (*ConnectorControlOperator.template_fields, "config")
@@ -87,13 +88,13 @@ class CreateConnectorOperator(ConnectorControlOperator):
         self, *, config: Mapping[str, str] | str, connector: str | None = None, initial_state: str = "RUNNING", **kwargs: Any
     ) -> None:
         if initial_state not in _INITIAL:
-            raise ValueError(f"initial_state is one of {', '.join(_INITIAL)}, not {initial_state!r}.")
+            raise ValueError(f"initial_state must be one of {', '.join(_INITIAL)}, not {initial_state!r}.")
         name = connector or (config.get(NAME, "") if isinstance(config, Mapping) else "")
         super().__init__(connector=name, **kwargs)
         self.config = config
         self.initial_state = initial_state
 
-    def act(self, herder: Herder) -> str:
+    def request(self, herder: Herder) -> str:
         config = named_config(self.connector, self.config) or {}
         name = config[NAME]
         present = herder.configs().get(name)
@@ -107,32 +108,32 @@ class CreateConnectorOperator(ConnectorControlOperator):
 
 
 class PauseConnectorOperator(ConnectorControlOperator):
-    """Asks that a connector pause; its DAG is paused with it."""
+    """Pauses a connector; the pause sync pauses its DAG too."""
 
-    def act(self, herder: Herder) -> None:
+    def request(self, herder: Herder) -> None:
         herder.pause(self.connector)
 
 
 class ResumeConnectorOperator(ConnectorControlOperator):
-    """Asks that a paused or stopped connector run; its DAG is unpaused with it."""
+    """Resumes a paused or stopped connector; the pause sync unpauses its DAG too."""
 
-    def act(self, herder: Herder) -> None:
+    def request(self, herder: Herder) -> None:
         herder.resume(self.connector)
 
 
 class StopConnectorOperator(ConnectorControlOperator):
-    """Asks that a connector stop: it has no tasks until it is resumed, and its offsets may be set."""
+    """Stops a connector: it has no tasks until it is resumed, and its offsets can be changed."""
 
-    def act(self, herder: Herder) -> None:
+    def request(self, herder: Herder) -> None:
         herder.stop(self.connector)
 
 
 class RestartConnectorOperator(ConnectorControlOperator):
-    """Asks for a restart of a connector (KIP-745). Without a driver there is nothing to restart.
+    """Restarts a connector (KIP-745). Without a live driver, the pause sync clears the connector's failed DAG run instead.
 
     Args:
-        include_tasks: its tasks too.
-        only_failed: only what has failed.
+        include_tasks: whether to restart its tasks too.
+        only_failed: whether to restart only failed instances.
     """
 
     def __init__(self, *, include_tasks: bool = True, only_failed: bool = False, **kwargs: Any) -> None:
@@ -140,22 +141,22 @@ class RestartConnectorOperator(ConnectorControlOperator):
         self.include_tasks = include_tasks
         self.only_failed = only_failed
 
-    def act(self, herder: Herder) -> None:
+    def request(self, herder: Herder) -> None:
         herder.restart(self.connector, include_tasks=self.include_tasks, only_failed=self.only_failed)
 
 
 class DeleteConnectorOperator(ConnectorControlOperator):
-    """Deletes a connector; its offsets stay. Its DAG goes.
+    """Deletes a connector and its generated DAG; its offsets remain.
 
     Args:
-        missing_ok: whether one that does not exist is well.
+        missing_ok: whether the task succeeds if the connector does not exist.
     """
 
     def __init__(self, *, missing_ok: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.missing_ok = missing_ok
 
-    def act(self, herder: Herder) -> None:
+    def request(self, herder: Herder) -> None:
         try:
             herder.delete(self.connector)
         except NotFoundError:
@@ -164,11 +165,11 @@ class DeleteConnectorOperator(ConnectorControlOperator):
 
 
 class SetConnectorOffsetsOperator(ConnectorControlOperator):
-    """Sets offsets of a stopped connector (KIP-875), waiting some seconds for a driver that is still stopping.
+    """Alters or resets the offsets of a stopped connector (KIP-875). Waits some seconds for its driver to stop.
 
     Args:
-        offsets: in the form of ``PATCH /connectors/<name>/offsets``: a list of ``{"partition": .., "offset": ..}``, an offset of
-            None to forget it; None forgets all. (templated)
+        offsets: a list of ``{"partition": .., "offset": ..}``, as for ``PATCH /connectors/<name>/offsets``; an offset of None
+            removes that partition's offset. None resets all offsets. (templated)
     """
 
     template_fields: Sequence[str] = (*ConnectorControlOperator.template_fields, "offsets")
@@ -177,7 +178,7 @@ class SetConnectorOffsetsOperator(ConnectorControlOperator):
         super().__init__(**kwargs)
         self.offsets = offsets
 
-    def act(self, herder: Herder) -> str:
+    def request(self, herder: Herder) -> str:
         if self.offsets is None:
             return herder.reset_offsets(self.connector)
         return herder.alter_offsets(self.connector, [(each.get("partition"), each.get("offset")) for each in self.offsets])

@@ -1,6 +1,6 @@
-"""What operators that run a driver share: spark-submit, a watch over it, and its end.
+"""The base of operators that run a driver: submits it with spark-submit, watches it, and reports its end.
 
-The task runs on an Airflow worker; in client mode the driver is its child, in cluster mode Spark's own affair.
+The task runs on an Airflow worker. In client mode the driver is the task's child process; in cluster mode Spark runs it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import pendulum
-from airflow.exceptions import AirflowException
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk.exceptions import AirflowRescheduleException
+from airflow.sdk.exceptions import AirflowException, AirflowRescheduleException
 
 from sluiceway.config.properties import read_properties
 from sluiceway.provider.config_provider import environment
@@ -32,33 +31,35 @@ from sluiceway.provider.settings import Settings, read_settings
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperatorLink, Context
 
-Probe = Callable[[], bool]
+PausedFlag = Callable[[], bool]
+"""Returns whether the task's DAG is paused."""
 
-# The supervisor of an Airflow task kills it 5 s after it was asked to end.
-_KILL_DRAIN_SECONDS = 4.0
+# Airflow's supervisor kills a task 5 s after it has asked it to end.
+_DRAIN_ON_KILL_SECONDS = 4.0
 
 
-class End(NamedTuple):
-    """How a driver ended: spark-submit's exit code (in cluster mode 0 or 1), its error, and whether the DAG was paused.
-
-    ``records`` is how many it moved, where it could say so.
-    """
+class DriverEnd(NamedTuple):
+    """The end of a driver."""
 
     exit_code: int
+    """spark-submit's exit code; in cluster mode 0 or 1."""
     failure: Exception | None
+    """The error of spark-submit, or of the tracking in cluster mode."""
     dag_paused: bool
     records: int | None = None
+    """The number of records that the driver moved; None if it did not report it."""
 
 
 class DriverOperator(SparkSubmitOperator):
-    """Runs a driver; what it hosts is its subclasses' affair.
+    """Runs a driver. Subclasses define which connectors it hosts.
 
     Args:
         worker_properties: path of the worker's properties file; default is Airflow's ``[sluiceway] worker_properties``.
-        kafka_conn_id: an Airflow connection of type ``kafka_connect`` or ``kafka``: where Kafka is and how to log in there. Wins
-            over the worker's file. (templated)
-        conn_id: the Spark connection; default is Airflow's ``[sluiceway] spark_conn_id``. Where there is no such connection,
-            Spark runs in local mode with as many slots as are needed.
+            (templated)
+        kafka_conn_id: an Airflow connection of type ``kafka_connect`` or ``kafka`` with the addresses and credentials of Kafka.
+            Overrides the worker's file. (templated)
+        conn_id: the Spark connection; default is Airflow's ``[sluiceway] spark_conn_id``. If it does not exist, Spark runs in
+            local mode with as many slots as the connector needs.
     """
 
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, "worker_properties", "kafka_conn_id")
@@ -75,7 +76,7 @@ class DriverOperator(SparkSubmitOperator):
         worker_properties: str | None = None,
         kafka_conn_id: str | None = None,
         conn_id: str | None = None,
-        # Named here so that a DAG's default_args reach them.
+        # Explicit parameters, because Airflow applies a DAG's default_args only to those.
         retries: int = 10,
         retry_delay: timedelta = timedelta(seconds=5),
         retry_exponential_backoff: float = 2.0,
@@ -94,53 +95,50 @@ class DriverOperator(SparkSubmitOperator):
         self.kafka_conn_id = kafka_conn_id
         self._submission: Submission | None = None
         self._processes: DriverProcesses | None = None
-        self._settle_time = timedelta()
         self._killed = False
 
     @property
     def subject(self) -> str:
-        """What the log says it is about."""
+        """Return the name that prefixes log lines: the connector's or the application's."""
         raise NotImplementedError
 
     def on_kill(self) -> None:
-        """Let the driver drain for some seconds before it is killed. Called in the main thread, by a signal."""
+        """Drain the driver for at most 4 s, then kill it. Runs in the main thread, in a signal handler."""
         self._killed = True
         if self._processes is not None:
-            self._processes.look()
-            if self._processes.drain() and self._processes.wait(_KILL_DRAIN_SECONDS):
+            self._processes.refresh()
+            if self._processes.drain() and self._processes.wait(_DRAIN_ON_KILL_SECONDS):
                 self.log.info("[%s|worker] The driver has drained", self.subject)
         if self._hook is not None:
             super().on_kill()
 
-    def _begin(self, settings: Settings) -> dict[str, str]:
-        """Take note of settings; return the worker properties that win over its file."""
-        self._settle_time = timedelta(seconds=settings.settle_time)
+    def _worker_overrides(self) -> dict[str, str]:
+        """Return the worker properties that override the worker's file; raises ConfigError."""
         return kafka_overrides(self.kafka_conn_id)
 
     def _prepare(
         self, context: Context, settings: Settings, submission: Submission, overrides: Mapping[str, str]
     ) -> ConnectorSubmitHook:
-        """Fill in what spark-submit is told; the hook adds what depends on where the driver runs."""
+        """Return the hook for a submission, and publish the task's links."""
         self._submission = submission
         self._conn_id = self._conn_id or settings.spark_conn_id
         self.application = submission.application
-        # What the configs refer to in Airflow: the driver and its executors cannot ask for it.
+        # Values from Airflow that the configs refer to, because the driver and its executors cannot read them.
         secrets = environment(read_properties(submission.worker), submission.config, run_variables(context), overrides)
         self.env_vars = {**(self.env_vars or {}), **secrets} or None
         self.name = submission.name
-        self._hook = hook = self._get_hook()
+        self._hook = hook = self._submit_hook(submission)
         if hook._is_yarn_cluster_mode and not self._yarn_track_via_rm_api:
-            # Without its resource manager's REST API Spark's operator refuses to be durable; heartbeats find the driver as well.
+            # Without the resource manager's REST API, Airflow's operator refuses durable=True; heartbeats find the driver too.
             self.durable = False
         hook.on_ui = lambda: publish(self, context["ti"])
         publish(self, context["ti"])
         return hook
 
-    def _get_hook(self) -> ConnectorSubmitHook:
-        if self._submission is None:
-            raise AirflowException(f"{self.subject}: there is no driver before the task has begun.")
+    def _submit_hook(self, submission: Submission) -> ConnectorSubmitHook:
+        """Return the hook with the arguments of SparkSubmitOperator. Tests replace it."""
         return ConnectorSubmitHook(
-            self._submission,
+            submission,
             conf=self.conf,
             conn_id=self._conn_id,
             files=self.files,
@@ -175,9 +173,9 @@ class DriverOperator(SparkSubmitOperator):
         )
 
     def _run(
-        self, context: Context, settings: Settings, hook: ConnectorSubmitHook, is_paused: Probe, on_pause: Callable[[], None]
-    ) -> End:
-        """Run the driver to its end."""
+        self, context: Context, settings: Settings, hook: ConnectorSubmitHook, is_paused: PausedFlag, on_pause: Callable[[], None]
+    ) -> DriverEnd:
+        """Submit the driver and block until it has ended; ``is_paused`` and ``on_pause`` as in ``DriverWatch``."""
         self._processes = None
         failure: Exception | None = None
         with DriverWatch(
@@ -187,58 +185,62 @@ class DriverOperator(SparkSubmitOperator):
             processes=lambda: self._driver_processes(hook),
             submit_ended=lambda: hook.exit_code is not None,
             interval=settings.pause_poll_interval,
-            patience=settings.drain_timeout,
+            drain_timeout=settings.drain_timeout,
         ) as watch:
             try:
                 super().execute(context)
-            except Exception as error:  # noqa: BLE001 (hook and trackers raise several kinds; all mean that the driver failed)
+            except Exception as error:  # noqa: BLE001 (hook and trackers raise several types; each means that the driver failed)
                 failure = error
         code = hook.exit_code if hook.is_client_mode else None
         exit_code = code if code is not None else int(failure is not None)
-        return End(exit_code, failure, watch.paused, _reported(self._submission))
+        return DriverEnd(exit_code, failure, watch.paused, _reported_records(self._submission))
 
     def _driver_processes(self, hook: ConnectorSubmitHook) -> DriverProcesses | None:
         if self._processes is None and hook.is_client_mode and hook.submit_pid is not None:
             self._processes = DriverProcesses(hook.submit_pid, self.application)
         return self._processes
 
-    def _reschedule(self, context: Context, why: str, delay: timedelta = timedelta()) -> NoReturn:
-        """Give the slot back but keep the DAG run; Airflow queues the task again after the delay, or on the resume.
+    def _reschedule(self, context: Context, settings: Settings, why: str, delay: timedelta = timedelta()) -> NoReturn:
+        """Release the slot but keep the DAG run. Airflow queues the task again after the delay, or when the DAG resumes.
 
-        Never sooner than the scheduler has heard of it: it would take the old end for the new try's, and fail that.
+        Waits at least ``settle_time``: a scheduler that has not seen the end of this try yet would take it for the end of the
+        next one, and fail the task.
         """
-        self.log.info("[%s|worker] %s; the task gives its slot back", self.subject, why)
+        self.log.info("[%s|worker] %s; the task releases its slot", self.subject, why)
         store = context.get("task_state_store")
-        if store is not None and self.durable:  # else a drained driver would be taken for the finished job of a retry
+        if store is not None and self.durable:  # otherwise a retry takes the drained driver for its own finished job
             store.delete(self.external_id_key)
-        raise AirflowRescheduleException(pendulum.now("UTC") + max(delay, self._settle_time))
+        raise AirflowRescheduleException(pendulum.now("UTC") + max(delay, timedelta(seconds=settings.settle_time)))
 
-    # What tests replace.
+    def _raise_if_killed(self) -> None:
+        if self._killed:
+            raise AirflowException(f"{self.subject}: Airflow ended the task while its driver ran.")
 
     def _settings(self) -> Settings:
+        """Return Airflow's ``[sluiceway]`` section. Tests replace it."""
         return read_settings()
 
 
-def paused_probe(context: Context) -> Probe:
-    """Return what tells whether the task's DAG is paused; it asks Airflow each time."""
+def paused_flag(context: Context) -> PausedFlag:
+    """Return a function that reads the paused flag of the task's DAG from Airflow at each call."""
     ti = context["ti"]
     return lambda: bool(ti.get_dag(ti.dag_id).is_paused)
 
 
 def with_report(submission: Submission, folder: str) -> Submission:
-    """Return a submission whose driver, if it is on this machine, says in ``folder`` what it has moved."""
+    """Return a submission whose driver, if it runs on this machine, writes its number of records to a file in ``folder``."""
     return replace(submission, report=Path(folder) / "report.json")
 
 
 def report_folder() -> tempfile.TemporaryDirectory[str]:
+    """Return a temporary folder for ``with_report``."""
     return tempfile.TemporaryDirectory(prefix="sluiceway-")
 
 
-def _reported(submission: Submission | None) -> int | None:
-    """Return how many records the driver says it has moved; None if it did not come to say."""
+def _reported_records(submission: Submission | None) -> int | None:
     if submission is None or submission.report is None:
         return None
     try:
         return int(json.loads(submission.report.read_text(encoding="utf-8"))["records"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):  # the driver died before it wrote the file
         return None

@@ -1,11 +1,11 @@
-"""What the sensors share: one look at a time, by the task or, deferred, by the triggerer for all tasks of a cluster."""
+"""The base of the sensors: a condition on a Connect cluster, polled by the task or, if deferred, by the triggerer."""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseSensorOperator
 from airflow.sdk.configuration import conf
@@ -15,28 +15,29 @@ from sluiceway.errors import InternalTopicError, KafkaClientError
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.progress.cluster_view import open_view
 from sluiceway.provider.settings import read_settings
-from sluiceway.provider.triggers.conditions import Answer, Condition
+from sluiceway.provider.triggers import ConditionTrigger
+from sluiceway.provider.triggers.conditions import Condition, ConditionResult
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
 class ConditionSensor(BaseSensorOperator):
-    """A sensor on a Connect cluster. Looks on an Airflow worker, or deferred in the triggerer.
+    """Waits for a condition on a Connect cluster.
 
-    Deferred, it holds no slot, and all sensors on one cluster share one set of connections to Kafka. Otherwise, in mode
-    "reschedule", it looks again no sooner than some seconds after Airflow's ``[workers] min_heartbeat_interval``, however
-    short ``poke_interval`` is: a task that comes back before the scheduler has heard that it left is failed by it.
+    If deferred, it holds no slot, and all sensors on one cluster share one set of Kafka clients. Otherwise, in the mode
+    "reschedule", two pokes are some seconds further apart than Airflow's ``[workers] min_heartbeat_interval``, even if
+    ``poke_interval`` is shorter: the scheduler fails a task that comes back before it has seen the previous poke's end.
 
     Args:
-        worker_properties: path of the worker's properties file; default is Airflow's ``[sluiceway] worker_properties``. It must
-            be there on the triggerer's machine too where the sensor is deferred. (templated)
-        kafka_conn_id: an Airflow connection of type ``kafka_connect`` or ``kafka`` that wins over the file. (templated)
+        worker_properties: path of the worker's properties file; default is Airflow's ``[sluiceway] worker_properties``. A
+            deferred sensor reads it on the triggerer's machine too. (templated)
+        kafka_conn_id: an Airflow connection of type ``kafka_connect`` or ``kafka`` that overrides the file. (templated)
         deferrable: whether to wait in the triggerer; default is Airflow's ``[operators] default_deferrable``.
     """
 
     template_fields: Sequence[str] = ("worker_properties", "kafka_conn_id")
-    ui_color: ClassVar[str] = "#e6e0f2"
+    ui_color: str = "#e6e0f2"
 
     def __init__(
         self,
@@ -55,26 +56,24 @@ class ConditionSensor(BaseSensorOperator):
 
     @abc.abstractmethod
     def condition(self) -> Condition:
-        """Return what is waited for, from the rendered fields; raises ValueError for what can never be."""
+        """Return the condition, from the rendered fields; raises ValueError for invalid fields."""
 
     def poke(self, context: Context) -> bool:
-        """Look once; opens its own connection to Kafka, since between two looks the task may not exist."""
+        """Check once, with new Kafka clients, since the task may end between two pokes."""
         condition = self.condition()
-        answer = self._look(condition)
-        self.log.info("[%s|worker] %s", self._subject(condition), answer.seen)
-        return self._conclude(condition, met=answer.met, failed=answer.failed, seen=answer.seen)
+        result = self._check(condition)
+        self.log.info("[%s|worker] %s", self._subject(condition), result.seen)
+        return self._conclude(condition, met=result.met, failed=result.failed, seen=result.seen)
 
     def execute(self, context: Context) -> Any:
-        """Wait in the way that was asked for."""
+        """Poke, and defer the task if ``deferrable`` and the condition is not met yet."""
         if not self.deferrable:
             return super().execute(context)
         try:
             if self.poke(context):
                 return None
-        except (KafkaClientError, InternalTopicError) as error:  # the triggerer waits for a Kafka that is away
-            self.log.warning("Nothing was seen yet, waiting: %s", error)
-        from sluiceway.provider.triggers import ConditionTrigger
-
+        except (KafkaClientError, InternalTopicError) as error:  # the triggerer retries until Kafka answers
+            self.log.warning("The first check failed; the triggerer repeats it: %s", error)
         settings = read_settings()
         worker_file = str(settings.worker_file(self.worker_properties))
         trigger = ConditionTrigger.of(self.condition(), worker_file, self.kafka_conn_id, settings.sensor_interval)
@@ -82,14 +81,14 @@ class ConditionSensor(BaseSensorOperator):
         raise AssertionError("defer() does not return")
 
     def after_wait(self, context: Context, event: Mapping[str, Any]) -> None:
-        """Go on with what the trigger saw."""
+        """Continue with the payload of ``ConditionTrigger``. Airflow stores this method's name while the task is deferred."""
         condition = self.condition()
         self.log.info("[%s|worker] %s", self._subject(condition), event["seen"])
         self._conclude(condition, met=bool(event["met"]), failed=bool(event["failed"]), seen=str(event["seen"]))
 
     def _conclude(self, condition: Condition, *, met: bool, failed: bool, seen: str) -> bool:
         if failed:
-            raise AirflowFailException(f"{self._subject(condition)} is not as it should be: {seen}.")
+            raise AirflowFailException(f"{self._subject(condition)}: the sensor's condition cannot be met any more: {seen}.")
         return met
 
     def _subject(self, condition: Condition) -> str:
@@ -99,6 +98,7 @@ class ConditionSensor(BaseSensorOperator):
         interval = super()._get_next_poke_interval(started_at, run_duration, poke_count)
         return max(interval, read_settings().settle_time) if self.reschedule else interval
 
-    def _look(self, condition: Condition) -> Answer:
+    def _check(self, condition: Condition) -> ConditionResult:
+        """Check the condition on the cluster. Tests replace it."""
         with open_view(read_settings().worker(self.worker_properties, kafka_overrides(self.kafka_conn_id))) as view:
             return condition.check(view)

@@ -1,4 +1,4 @@
-"""Sensors that wait for records: a sink's lag, a connector's offsets, a topic's records."""
+"""Sensors that wait for progress: a sink's lag, a connector's offsets, a topic's records."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sluiceway.sensors.base import ConditionSensor
 
 
 class ConnectorLagSensor(ConditionSensor):
-    """Waits until a sink has at most so many records of its topics left to commit; see ``ConditionSensor``.
+    """Waits until a sink has at most ``at_most`` records of its topics left to commit; see ``ConditionSensor``.
 
-    A source fails it: Kafka does not know how much its other end has left. What a sink has never read counts from the
-    first record that is still there.
+    The lag of a partition without committed offset counts from its first record. The sensor fails for a source, since Kafka does
+    not know how many records are left to read.
 
     Args:
         connector: the sink's name (templated).
-        at_most: records over all partitions (templated).
+        at_most: the number of records over all partitions (templated).
     """
 
     template_fields: Sequence[str] = (*ConditionSensor.template_fields, "connector", "at_most")
@@ -36,13 +36,13 @@ class ConnectorLagSensor(ConditionSensor):
 
 
 class ConnectorOffsetsSensor(ConditionSensor):
-    """Waits until a connector's offsets have reached others; see ``ConditionSensor``.
+    """Waits until a connector's offsets have reached given ones; see ``ConditionSensor``.
 
     Args:
         connector: the connector's name (templated).
-        offsets: partitions and the offsets that they are to have at least, in the form of ``GET /connectors/<name>/offsets``:
-            ``[{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 100}}]``. Partitions and
-            fields of an offset that are not named do not count. (templated)
+        offsets: the minimum offset of each partition, as in ``GET /connectors/<name>/offsets``:
+            ``[{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 100}}]``. Other partitions,
+            and other fields of an offset, are ignored. (templated)
     """
 
     template_fields: Sequence[str] = (*ConditionSensor.template_fields, "connector", "offsets")
@@ -55,18 +55,18 @@ class ConnectorOffsetsSensor(ConditionSensor):
     def condition(self) -> OffsetsCondition:
         for each in self.offsets:
             if not isinstance(each, Mapping) or set(each) != {"partition", "offset"}:
-                raise ValueError(f"Each of a connector's offsets is a dict of 'partition' and 'offset', not {each!r}.")
+                raise ValueError(f"Each element of 'offsets' must be a dict with 'partition' and 'offset', not {each!r}.")
         return OffsetsCondition(self.connector, tuple(self.offsets))
 
 
 class TopicRecordsSensor(ConditionSensor):
-    """Waits until a topic has records from a time on, by their timestamps; see ``ConditionSensor``.
+    """Waits until a topic has records with a timestamp of ``since`` or later; see ``ConditionSensor``.
 
     Args:
-        topic: its name (templated). A topic that does not exist yet is waited for.
-        since: a moment, or a text of one, in UTC unless it says otherwise (templated); default is the data interval's start, or
-            the moment of a run that has no interval.
-        count: how many records there must be. They are counted by offsets, so what was compacted away counts too.
+        topic: the topic's name (templated). Waits for a topic that does not exist yet.
+        since: a datetime, or an ISO 8601 string, in UTC unless it has an offset (templated). Default is the start of the data
+            interval; for a run without interval, its ``run_after``.
+        count: the minimum number of records. Counted by offsets, so compacted records and transaction markers count too.
     """
 
     template_fields: Sequence[str] = (*ConditionSensor.template_fields, "topic", "since")
@@ -87,5 +87,5 @@ class TopicRecordsSensor(ConditionSensor):
     def condition(self) -> RecordsCondition:
         since = self.since if isinstance(self.since, datetime) else pendulum.parse(self.since)
         if not isinstance(since, datetime):
-            raise ValueError(f"'since' is not a moment: {self.since!r}")
+            raise ValueError(f"'since' must be a date and time, not {self.since!r}.")
         return RecordsCondition(self.topic, milliseconds(since), self.count)

@@ -11,16 +11,16 @@ from sluiceway.storage.model import State
 
 
 class ConnectorStateSensor(ConditionSensor):
-    """Waits until a connector, and with ``tasks`` all its tasks too, is in one of some states; see ``ConditionSensor``.
+    """Waits until a connector, and with ``tasks`` all its tasks too, has one of some states; see ``ConditionSensor``.
 
-    A state is what ``GET /connectors/<name>/status`` says: a driver that has not been heard of for
-    ``sluiceway.heartbeat.timeout.ms`` is UNASSIGNED. A connector that does not exist yet is waited for.
+    States are those of ``GET /connectors/<name>/status``: without a heartbeat for ``sluiceway.heartbeat.timeout.ms``, connector
+    and tasks are UNASSIGNED. Waits for a connector that does not exist yet.
 
     Args:
         connector: the connector's name (templated).
         states: the states to wait for (templated).
-        tasks: whether its tasks must be in one of these states too, and be at least one if RUNNING is waited for.
-        fail_on: states of the connector or of a task that end the wait with a failure.
+        tasks: whether all tasks must have one of these states too. A RUNNING connector must then have at least one task.
+        fail_on: states of the connector or of a task that fail the sensor.
     """
 
     template_fields: Sequence[str] = (*ConditionSensor.template_fields, "connector", "states")
@@ -40,8 +40,8 @@ class ConnectorStateSensor(ConditionSensor):
         self.tasks = tasks
         self.fail_on = tuple(fail_on)
         for each in (*self.states, *self.fail_on):
-            if "{{" not in each:  # a template is not known yet
-                State(each)  # a ValueError now, rather than a wait without end
+            if "{{" not in each:  # a template is rendered later
+                State(each)  # raises ValueError when the DAG is parsed, instead of waiting forever
 
     def condition(self) -> StateCondition:
         for each in self.states:

@@ -1,4 +1,4 @@
-"""Sluiceway's example Airflow DAGs; each is paused until somebody unpauses it."""
+"""Sluiceway's example DAGs. Each is paused at first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
--- A small shop: what the JDBC source reads. Run once, when the database is made.
+-- Sample data for the JDBC source. PostgreSQL runs this once, when it creates the database.
 CREATE TABLE customers (
     id         serial PRIMARY KEY,
     name       text NOT NULL,

@@ -1,7 +1,7 @@
-"""Every error that Sluiceway raises on purpose, in one small tree.
+"""Defines the errors that Sluiceway raises, and how Kafka Connect names them.
 
-The names are Kafka Connect's with ``Exception`` read as ``Error``. An error says what went wrong, where, and what to do;
-it survives pickling, because Spark carries it from an executor to the driver; and it never holds a secret.
+Class names are Kafka Connect's, with ``Error`` instead of ``Exception``. Messages say what happened, where, and what to do, and
+never hold a secret. Errors can be pickled, because Spark sends them from executors to the driver.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ class ConnectError(Exception):
 
 
 class RetriableError(ConnectError):
-    """The same call may succeed later; the runtime tries it again with back-off (``RetriableException``)."""
+    """The same call may succeed later; the runtime retries it with a back-off (``RetriableException``)."""
 
 
 class DataError(ConnectError):
-    """A value does not fit its schema, or a converter or transform cannot take it (``DataException``)."""
+    """A value does not match its schema, or a converter or transform cannot handle it (``DataException``)."""
 
 
 class SchemaBuilderError(DataError):
-    """A schema was built wrongly (``SchemaBuilderException``)."""
+    """A schema definition is invalid (``SchemaBuilderException``)."""
 
 
 class SerializationError(ConnectError):
-    """A serializer cannot be set up as its options say (Kafka's ``SerializationException``)."""
+    """A serializer cannot be configured with its options (Kafka's ``SerializationException``)."""
 
     java_class = "org.apache.kafka.common.errors.SerializationException"
 
@@ -41,22 +41,22 @@ class NotFoundError(ConnectError):
 
 
 class AlreadyExistsError(ConnectError):
-    """A connector of that name exists already (REST: 409)."""
+    """A connector with that name already exists (REST: 409)."""
 
 
 class BadRequestError(ConnectError):
-    """The request cannot be carried out as it stands (REST: 400)."""
+    """The request is invalid (REST: 400)."""
 
 
 class ConflictError(ConnectError):
-    """The request clashes with the present state, or another writer got in between; try again (REST: 409)."""
+    """The request conflicts with the current state or with a concurrent writer; a retry may succeed (REST: 409)."""
 
 
 class ConfigError(ConnectError):
-    """A configuration cannot be used (Kafka's ``ConfigException``).
+    """A configuration is invalid (Kafka's ``ConfigException``).
 
-    ``ConfigError("text")`` carries a plain message; ``ConfigError(name, value, "why")`` reads
-    ``Invalid value <value> for configuration <name>: why`` as Kafka writes it. Never pass a secret as value.
+    ``ConfigError("text")`` has the message ``text``. ``ConfigError(name, value, "why")`` has Kafka's message
+    ``Invalid value <value> for configuration <name>: why``. Never pass a secret as value.
     """
 
     def __init__(self, name_or_message: str, value: object = None, message: str | None = None) -> None:
@@ -73,26 +73,26 @@ class ConfigError(ConnectError):
 
 
 class InvalidConfigError(BadRequestError):
-    """A connector's config was refused; ``errors`` holds one text for each finding (REST: 400)."""
+    """Validation refused a connector's config; ``errors`` has one message for each problem (REST: 400)."""
 
     def __init__(self, errors: Sequence[str]) -> None:
         super().__init__(tuple(errors))
         self.errors = tuple(errors)
 
     def __str__(self) -> str:
-        findings = "".join(f"\n{error}" for error in self.errors)
+        problems = "".join(f"\n{error}" for error in self.errors)
         return (
-            f"Connector configuration is invalid and contains the following {len(self.errors)} error(s):{findings}\n"
+            f"Connector configuration is invalid and contains the following {len(self.errors)} error(s):{problems}\n"
             "You can also find the above list of errors at the endpoint `/connector-plugins/{connectorType}/config/validate`"
         )
 
 
 class InternalTopicError(ConnectError):
-    """An internal topic is missing, not compacted, or has the wrong number of partitions; nothing was read or written."""
+    """An internal topic is missing, not compacted, or has the wrong number of partitions. Nothing was read or written."""
 
 
 class FencedError(ConnectError):
-    """A newer driver or writer has taken over; this one must stop and write nothing more."""
+    """Another driver or writer has taken over. This one must stop without writing anything more."""
 
 
 class KafkaClientError(ConnectError):
@@ -107,11 +107,11 @@ class KafkaClientError(ConnectError):
 
 
 class SlotsError(ConnectError):
-    """The Spark application has fewer slots than the tasks need; they would wait for ever in silence."""
+    """The Spark application has fewer slots than its tasks need, so some would never start, and report nothing."""
 
 
 class MissingToolError(ConnectError):
-    """Something outside Python is missing (Java, a download, a free port); the message says how to get it."""
+    """A requirement outside Python is missing, such as Java, a download or a free port; the message says how to get it."""
 
 
 _JAVA_NAMES = {
@@ -131,9 +131,9 @@ _JAVA_NAMES = {
 
 
 def java_name(error: BaseException) -> str:
-    """Return the name of the Java class that Kafka Connect would have raised; errors of others keep their Python names.
+    """Return the name of the Java class that Kafka Connect would have thrown, or else the Python class's name.
 
-    An error class may say itself with an attribute ``java_class``.
+    An error class can name its Java class in an attribute ``java_class``.
     """
     own = getattr(error, "java_class", None)
     if isinstance(own, str):
@@ -143,12 +143,12 @@ def java_name(error: BaseException) -> str:
 
 
 def java_text_of(error: BaseException) -> str:
-    """Return an error as Java's ``toString`` has it: ``org.apache.kafka.connect.errors.DataException: the message``."""
+    """Return an error in the form of Java's ``toString``: ``org.apache.kafka.connect.errors.DataException: the message``."""
     return f"{java_name(error)}: {error}" if str(error) else java_name(error)
 
 
 def trace_of(error: BaseException) -> str:
-    """Return an error as a status record's ``trace``: its type and message first, as in Java, then where it happened."""
+    """Return the ``trace`` of a status record for an error: its type and message first, as in Java, then the traceback."""
     kind = type(error)
     frames = "".join(traceback.format_exception(kind, error, error.__traceback__))
     return f"{kind.__module__}.{kind.__qualname__}: {error}\n{frames}"

@@ -1,25 +1,25 @@
-"""The exit codes of the processes: of a driver, of standalone mode and of the ``sluiceway`` command."""
+"""Exit codes of drivers, standalone mode and the ``sluiceway`` command."""
 
 from __future__ import annotations
 
 from sluiceway.errors import ConnectError, InvalidConfigError
 
 DONE = 0
-"""A driver: drained, because the connector was paused, stopped or deleted, or its micro-batch is done."""
+"""Success. A driver has drained: its connector was paused, stopped or deleted, its micro-batch ended, or SIGTERM arrived."""
 FAILED = 1
 FENCED = 3
-"""Only a driver: a newer one has taken over."""
+"""Drivers only: another driver has taken the connector over."""
 
-# The other codes are only the command's; standalone mode ends with REFUSED too.
+# The following codes are the command's. Standalone mode uses REFUSED too.
 USAGE = 2
 REFUSED = 3
-"""The server refuses what was asked, such as a config with errors; also Kafka's own code for a refused connector file."""
+"""The server refused the request, such as a config with errors. Kafka uses this code for a refused connector file too."""
 NOT_FOUND = 4
 UNREACHABLE = 5
 NOT_ALLOWED = 6
 CONFLICT = 7
 DIFFERENT = 8
-"""``diff`` found something that ``apply`` would change."""
+"""``diff`` found a change that ``apply`` would make."""
 INTERRUPTED = 130
 
 _OF_STATUS = {0: UNREACHABLE, 400: REFUSED, 401: NOT_ALLOWED, 403: NOT_ALLOWED, 404: NOT_FOUND, 409: CONFLICT, 422: REFUSED}
@@ -29,5 +29,5 @@ def exit_code(error: ConnectError) -> int:
     """Return the command's exit code for an error."""
     if isinstance(error, InvalidConfigError):
         return REFUSED
-    # Looked up by attribute, so that an error does not cost the import of the HTTP client.
+    # By attribute instead of class, because importing the HTTP client for its error class would slow each command.
     return _OF_STATUS.get(getattr(error, "status", -1), FAILED)

@@ -1,4 +1,4 @@
-"""Where Sluiceway keeps files of its own: state of one installation, and downloads that any installation may share."""
+"""Names the folders of Sluiceway's own files, and locks and replaces files safely between processes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ def state_home() -> Path:
 
 
 def cache_home() -> Path:
-    """Return the folder for what can be fetched or made again: ``$XDG_CACHE_HOME/sluiceway`` or ``~/.cache/sluiceway``."""
+    """Return the folder of files that can be made again: ``$XDG_CACHE_HOME/sluiceway`` or ``~/.cache/sluiceway``."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG specification says that a relative path is to be ignored.
+    # The XDG Base Directory specification ignores relative paths.
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "sluiceway"
 
 
 @contextlib.contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file, waiting for it; the kernel gives it back when the process dies.
+    """Wait for an exclusive lock on a file and hold it. The kernel releases it if the process dies.
 
     Raises:
-        OSError: the file cannot be made.
+        OSError: the file cannot be created.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as handle:
@@ -36,10 +36,10 @@ def file_lock(path: Path) -> Iterator[None]:
 
 
 def write_atomically(path: Path, content: str | bytes, mode: int = 0o644) -> None:
-    """Write a file so that another process sees the old content or the new, never a part.
+    """Replace a file so that other processes see either the old content or the new content, never a part.
 
     Raises:
-        OSError: the folder cannot be made or written.
+        OSError: the folder cannot be created or written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

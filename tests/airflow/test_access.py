@@ -121,7 +121,7 @@ def test_what_is_asked_of_the_auth_manager(
         scope={"route": SimpleNamespace(path=path)},
         state=SimpleNamespace(),
     )
-    access.authorise(request, SimpleNamespace())  # type: ignore[arg-type]
+    access.authorize(request, SimpleNamespace())  # type: ignore[arg-type]
     assert seen == [asked]
 
 

@@ -55,7 +55,7 @@ def test_the_button_asks_the_brokers_and_creates_nothing(
 ) -> None:
     topics = {f"{each}.storage.topic": unique(each) for each in ("config", "offset", "status")}
     extra = json.dumps({"bootstrap.servers": kafka_bootstrap, **topics})
-    said = f"Kafka {kafka_bootstrap}: no topic {', '.join(topics.values())} yet (made when the first connector is)"
+    said = f"Kafka {kafka_bootstrap}: no topic {', '.join(topics.values())} yet (created with the first connector)"
     for _ in range(2):
         assert button(extra=extra) == {"status": True, "message": said}
 

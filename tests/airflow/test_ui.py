@@ -222,7 +222,7 @@ def test_a_connector_is_stopped_only_after_a_question(team: MemoryConnectors, op
 def test_restarting_asks_for_the_connector_and_its_tasks(team: MemoryConnectors, open_ui: OpenUi) -> None:
     ui = open_ui()
     ui.button("clicks-archive", "restart").click()
-    expect(ui.frame.get_by_role("status")).to_contain_text("clicks-archive is asked to restart")
+    expect(ui.frame.get_by_role("status")).to_contain_text("clicks-archive: restart requested")
     [request] = eventually(team.config.take_restart_requests, what="the request")
     assert (request.connector, request.include_tasks, request.only_failed) == ("clicks-archive", True, False)
 
@@ -291,9 +291,9 @@ def test_the_keyboard_suffices_and_keeps_its_place(team: MemoryConnectors, open_
     for _ in range(4):  # past the columns that sort
         ui.page.keyboard.press("Tab")
     ui.frame.locator('[data-key="open orders-warehouse"]').focus()
-    asked = len(team.probe.asked)
+    asked = len(team.probe.requests)
     team.follow("clicks-archive")
-    eventually(lambda: ui.page.wait_for_timeout(50) or len(team.probe.asked) > asked + 1, what="the next looks")
+    eventually(lambda: ui.page.wait_for_timeout(50) or len(team.probe.requests) > asked + 1, what="the next looks")
     expect(ui.frame.locator('[data-key="open orders-warehouse"]')).to_be_focused()
     ui.page.keyboard.press("Enter")
     expect(ui.frame.get_by_role("heading", level=1)).to_have_text("orders-warehouse")

@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 
 from sluiceway.api import SinkRecord
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.runtime.garbage import collect_seldom
+from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.runtime.task_converters import task_converters
-from sluiceway.runtime.transforms.transformation_chain import Chain, StageError, chain_of
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain, TransformationError, chain_of
 
 TOPIC = "orders"
 BATCH = 500  # a sink task's, as Java's max.poll.records
@@ -82,9 +82,9 @@ def mover(kind: str) -> Callable[[Sequence[bytes]], list[bytes | None]]:
     }
     converter = task_converters(config, WorkerConfig.of({})).value
     decode = converter.decoder(TOPIC)
-    chain: Chain[SinkRecord] = chain_of(config, in_place=True)
+    chain: TransformationChain[SinkRecord] = chain_of(config, in_place=True)
 
-    def refuse(_record: SinkRecord, error: StageError) -> None:
+    def refuse(_record: SinkRecord, error: TransformationError) -> None:
         raise error
 
     def move(values: Sequence[bytes]) -> list[bytes | None]:
@@ -155,7 +155,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--profile", action="store_true", help="say where the time goes instead")
     arguments = parser.parse_args()
-    collect_seldom()
+    raise_gc_threshold()
     for kind, peer in PEER.items():
         check(kind)
         if arguments.profile:

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sluiceway.connectors.jdbc.source.task import JdbcSourceTask
 from sluiceway.converters.json_converter import JsonConverter
-from sluiceway.runtime.garbage import collect_seldom
+from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage.model import State
 from sluiceway.testing import MemoryOffsets
@@ -89,7 +89,7 @@ def config_of(server: DatabaseForTest, table: str, *, schemas: bool, mode: str, 
 
 
 def run_task(config: dict[str, str], bootstrap: str, answer: multiprocessing.Queue[tuple[float, int, float]], rows: int) -> None:
-    """What our process does: run the task until it has sent so many rows, and say how long that took and how much memory."""
+    """Run the task until it has sent this many rows; report the time and memory that it took. Runs in a process of its own."""
     with RunningTask(config, {"bootstrap.servers": bootstrap}, bounded=True) as task:
         task.wait_for(State.RUNNING, within=GIVE_UP_SECONDS)
         began, most = time.monotonic(), 0
@@ -118,7 +118,7 @@ def ours(
 
 def lines(server: DatabaseForTest, table: str, rows: int, batch: int) -> float:
     """Return our rows a second without Kafka: read, converted, and made JSON."""
-    collect_seldom()
+    raise_gc_threshold()
     config = config_of(server, table, schemas=False, mode="bulk", batch=batch)
     task, converter, count = JdbcSourceTask(), JsonConverter(), 0
     converter.configure({"schemas.enable": "false"})

@@ -26,7 +26,7 @@ from sluiceway.data import Header
 from sluiceway.errors import java_name
 from sluiceway.herder import validation
 from sluiceway.runtime.task_converters import task_converters
-from sluiceway.runtime.transforms.transformation_chain import Chain, StageError, chain_of
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain, TransformationError, chain_of
 
 Json = Any
 
@@ -75,21 +75,21 @@ def _transform(vector: Json) -> Json:
     config = {"name": "conformance", "connector.class": _CONNECTOR, **vector["config"]}
     try:
         CONNECTOR.parse(config)
-        chain: Chain[Any] = chain_of(config)
+        chain: TransformationChain[Any] = chain_of(config)
     except Exception as error:  # noqa: BLE001
         return _error("configure", error)
     record = _read_record(vector["record"])
     try:
         records = _through(chain, record)
-    except StageError as error:
+    except TransformationError as error:
         return _error("apply", error.__cause__ or error, error.stage)
     return {"records": [_write_record(each) for each in records]}
 
 
-def _through(chain: Chain[Any], record: Any) -> Any:
+def _through(chain: TransformationChain[Any], record: Any) -> Any:
     """Send a record through as one of a batch, which is how tasks use a chain."""
 
-    def refuse(_record: Any, error: StageError) -> None:
+    def refuse(_record: Any, error: TransformationError) -> None:
         raise error
 
     transformed = chain([record], refuse)

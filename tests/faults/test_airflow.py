@@ -111,7 +111,7 @@ def test_a_paused_dag_rests_whatever_is_restarted_and_goes_on_without_a_gap(job:
     assert job.stack.states(job.name) == ("PAUSED", "PAUSED")
     assert not job.drivers()
     assert job.cluster.end(job.topic) == end
-    # By REST: what a person toggles in the API server's first seconds, before its mirror has looked, is undone.
+    # By REST: what a person toggles in the API server's first seconds, before its pause sync has read it, is undone.
     job.stack.connect.resume(job.name)
     resumed = time.monotonic()
     eventually(lambda: job.stack.is_paused(job.name) is False, within=30, what="the DAG unpaused")

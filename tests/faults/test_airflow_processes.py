@@ -17,7 +17,8 @@ import psutil
 import pytest
 
 from sluiceway.stack.airflow import airflow_process
-from sluiceway.stack.process import BackgroundProcess, free_port
+from sluiceway.stack.ports import free_port
+from sluiceway.stack.process import BackgroundProcess
 from support.airflow_home import isolate_airflow
 from support.eventually import eventually
 from support.faults.airflow_job import AT_LEAST_ONCE, Job, gone
@@ -92,11 +93,11 @@ def _steady(job: Job) -> psutil.Process | None:
     return drivers[0] if job.stack.worker_id(job.name).endswith(f":{drivers[0].pid}") else None
 
 
-# The mirror, in the four processes of two API servers.
+# The pause sync, in the four processes of two API servers.
 
 
-def test_one_of_four_processes_mirrors_and_another_takes_over_when_it_is_killed(job: Job, row: NewRow) -> None:
-    made = row("leading API server process killed (-9), of 2 x 2", "another mirrors within seconds; 0 lost, 0 duplicated")
+def test_one_of_four_processes_runs_the_pause_sync_and_another_takes_over(job: Job, row: NewRow) -> None:
+    made = row("leading API server process killed (-9), of 2 x 2", "another takes over within seconds; 0 lost, 0 duplicated")
     stack = job.stack
     with _second_api_server(stack):
         eventually(lambda: len(_servers(stack)) >= 4, within=START, what="four API server processes")
@@ -116,7 +117,7 @@ def test_one_of_four_processes_mirrors_and_another_takes_over_when_it_is_killed(
         eventually(lambda: stack.is_paused(job.name), within=15, what="the DAG paused")
         toggles = _toggles(stack, job.name)[len(before) :]
     stack.up()
-    # Each toggle once in the audit log: the person's own by Airflow, what was asked of Connect by the one mirror.
+    # Each toggle once in the audit log: the person's own by Airflow, what was requested of Connect by the one pause sync.
     assert toggles == [("patch_dag", "true"), ("unpause", "false"), ("pause", "true")]
     stack.connect.resume(job.name)
     job.running()
@@ -189,7 +190,7 @@ def _leader(stack: RunningStack) -> psutil.Process:
 
 
 def _leader_or_none(stack: RunningStack) -> psutil.Process | None:
-    """Return the process that holds the mirror's lock: it is at the other end of that connection of PostgreSQL's."""
+    """Return the process that holds the lock of the pause sync: the client of that connection to PostgreSQL."""
     query = "SELECT client_port FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE locktype = 'advisory' AND granted"
     ports = {port for (port,) in stack.database.execute(query)}
     assert len(ports) <= 1, "two lead"

@@ -52,7 +52,7 @@ def test_a_dead_letter_topic_that_takes_nothing_holds_offsets_back(
     cluster.send(topic, [(None, BAD)])
     cluster.send(topic, [(None, b'{"task":0,"seqno":%d}' % number) for number in range(100, 200)])
     trace = place.failed(name)
-    assert "A dead letter was not written" in trace
+    assert "A dead letter queue record was not written" in trace
     assert letters in trace
     assert cluster.committed(name, topic) <= 100
     if how == "too small":

@@ -86,7 +86,7 @@ def test_a_batch_that_meets_deadlocks_is_put_again_as_a_whole(place: World, feed
     sent = feed.finish()
     eventually(lambda: check(from_file(file), sent=sent).lost == 0, within=30, what="everything sent is written")
     place.drain(driver)
-    assert driver.log.read_text().count("is tried again in") == 5
+    assert driver.log.read_text().count("records failed; retrying in") == 5
     verdict = check(from_file(file), sent=sent)
     made.judge(verdict)
     assert verdict.exactly_once, verdict

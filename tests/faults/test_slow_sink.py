@@ -10,7 +10,8 @@ import pytest
 
 from sluiceway.connectors.verifiable.checker import check
 from sluiceway.connectors.verifiable.results import from_file
-from sluiceway.stack.process import BackgroundProcess, free_port
+from sluiceway.stack.ports import free_port
+from sluiceway.stack.process import BackgroundProcess
 from support.driver import write_properties
 from support.eventually import eventually
 from support.faults.cluster import Cluster

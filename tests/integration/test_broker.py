@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.stack import maven
 from sluiceway.stack.broker import EmbeddedBroker
-from sluiceway.stack.process import free_port, port_is_open
+from sluiceway.stack.ports import free_port, port_is_open
 from support.eventually import eventually
 
 pytestmark = pytest.mark.kafka
@@ -71,7 +71,7 @@ def test_starting_a_running_broker_gives_the_running_one(broker: EmbeddedBroker,
     other = EmbeddedBroker(tmp_path / "kafka")
     assert other.start() == bootstrap
     assert other.status().pid == pid
-    with pytest.raises(ConnectError, match="runs already on port"):
+    with pytest.raises(ConnectError, match="already runs on port"):
         EmbeddedBroker(tmp_path / "kafka", port=free_port()).start()
 
 
@@ -100,7 +100,7 @@ def test_given_port_and_properties_reach_kafka(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_an_error_that_names_who_has_it(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        with pytest.raises(MissingToolError, match=rf"Port {port}.* is taken by .*\(pid {os.getpid()}\)"):
+        with pytest.raises(MissingToolError, match=rf"port {port}: it is in use by .*\(pid {os.getpid()}\)"):
             EmbeddedBroker(tmp_path, port=port).start()
     assert not EmbeddedBroker(tmp_path).status().running
 

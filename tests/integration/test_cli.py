@@ -46,9 +46,9 @@ def shell(kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path) ->
             [sys.executable, "-m", "sluiceway.cli.main", "rest", str(worker_file)], stdout=output, stderr=output
         )
     try:
-        eventually(lambda: "REST API on http" in log.read_text() or process.poll() is not None, within=60)
+        eventually(lambda: "REST API is listening on http" in log.read_text() or process.poll() is not None, within=60)
         assert process.poll() is None, log.read_text()
-        yield Shell(log.read_text().split("REST API on ")[1].split()[0].rstrip(","), tmp_path)
+        yield Shell(log.read_text().split("REST API is listening on ")[1].split()[0].rstrip(","), tmp_path)
     finally:
         process.terminate()
         process.wait(20)

@@ -1,4 +1,4 @@
-"""The bundle of generated DAGs on a real Kafka."""
+"""Tests of the connector DAG bundle on a real Kafka."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def no_collections() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_collections")
 @pytest.mark.parametrize("reached", [True, False])
-def test_a_refresh_leaves_no_kafka_client_to_the_processes_that_are_forked_after_it(
+def test_a_refresh_leaves_no_kafka_client_to_forked_processes(
     kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reached: bool
 ) -> None:
-    monkeypatch.setattr("sluiceway.provider.dag_bundle.bundle._PATIENCE", 10.0 if reached else 0.5)
+    monkeypatch.setattr("sluiceway.provider.dag_bundle.bundle._REFRESH_TIMEOUT_SECONDS", 10.0 if reached else 0.5)
     worker = tmp_path / "worker.properties"
     worker.write_text(
         f"bootstrap.servers={kafka_bootstrap if reached else '127.0.0.1:1'}\ngroup.id={unique('group')}\n"

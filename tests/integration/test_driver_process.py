@@ -17,7 +17,8 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
-from sluiceway.stack.process import BackgroundProcess, free_port
+from sluiceway.stack.ports import free_port
+from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.codec import ConnectorStatusRecord, TaskStatusRecord, decode_status_record
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TaskId
@@ -116,7 +117,7 @@ def test_sigterm_to_sparks_jvm_drains_the_driver_before_spark_ends_its_tasks(run
     eventually(lambda: not running.driver.is_running() and not python.is_running(), within=30, what="the driver's end")
     running.eventually_states(("UNASSIGNED", ["UNASSIGNED"]))
     said = running.driver.log_tail(10_000)[len(stored_before) :]
-    assert "Stopping: Spark's JVM was told to end" in said
+    assert "Stopping: Spark's JVM is shutting down" in said
     assert "Traceback" not in said, said
     assert "was lost" not in said, "the task was drained, not taken away"
 
@@ -150,7 +151,7 @@ def test_a_killed_python_worker_is_replaced(running: Running) -> None:
     workers = [p for p in jvm.children(recursive=True) if "pyspark" in command_of(p) and p.pid != python.pid]
     for worker in workers:
         worker.kill()
-    eventually(lambda: "placing it anew" in running.driver.log.read_text(), within=30, what="the loss is noticed")
+    eventually(lambda: "starting it again" in running.driver.log.read_text(), within=30, what="the loss is noticed")
     running.eventually_states(("RUNNING", ["RUNNING"]), within=30)
 
 
@@ -288,7 +289,7 @@ def test_standalone_mode_ends_with_a_message_when_its_jvm_dies(
             assert process.wait(timeout=30) == 1
         finally:
             process.kill()
-    assert "Sluiceway ended: Spark's JVM is gone" in (tmp_path / "log").read_text()
+    assert "Sluiceway ended: Spark's JVM has ended" in (tmp_path / "log").read_text()
 
 
 def _status(address: str) -> object:

@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 
 from sluiceway.errors import RetriableError
 from sluiceway.runtime.sink import subscription
-from sluiceway.runtime.task import Order
+from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.model import State
 from support.engine import Offsets, RunningTask
 from support.engine_connectors import SINK, SOURCE, dotted, script, scripted_sink
@@ -177,7 +177,7 @@ def test_topics_regex_takes_whole_names_and_several_topics(kafka: Kafka, unique:
 def test_topics_regex_finds_topics_that_come_later(
     kafka: Kafka, unique: Names, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subscription, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(subscription, "_REFRESH_SECONDS", 0.1)
     base = unique("regex")
     made = script(name)
     config = {"name": name, "connector.class": SINK, "topics.regex": f"{base}-.*"}
@@ -203,16 +203,16 @@ def test_a_paused_sink_takes_nothing_keeps_its_membership_and_goes_on(
     session = {"consumer_override_session_timeout_ms": "6000"}
     with RunningTask(file_sink(name, topic, copy, **session), kafka.worker()) as task:
         eventually(lambda: lines(copy) == ["a"])
-        task.orders.give(Order.PAUSE)
+        task.commands.give(TaskCommand.PAUSE)
         task.wait_for(State.PAUSED)
         assert kafka.committed(f"connect-{name}") == {(topic, 0): 1}
         kafka.produce(topic, "b")
-        asked = task.orders._asked
-        eventually(lambda: task.orders._asked > asked + 5)
+        asked = task.commands._asked
+        eventually(lambda: task.commands._asked > asked + 5)
         group = kafka.admin.describe_consumer_groups([f"connect-{name}"])[f"connect-{name}"].result(10)
         assert [member.client_id for member in group.members] == [f"connector-consumer-{name}-0"]
         assert lines(copy) == ["a"]
-        task.orders.give(Order.RUN)
+        task.commands.give(TaskCommand.RUN)
         eventually(lambda: lines(copy) == ["a", "b"])
     assert task.reports.states == [State.RUNNING, State.PAUSED, State.RUNNING]
 
@@ -222,12 +222,12 @@ def test_a_paused_source_stops_and_goes_on_without_a_gap(kafka: Kafka, topic: st
     source.write_text("a\n")
     with RunningTask(file_source(name, topic, source), kafka.worker()) as task:
         eventually(lambda: kafka.end(topic) == 1)
-        task.orders.give(Order.PAUSE)
+        task.commands.give(TaskCommand.PAUSE)
         task.wait_for(State.PAUSED)
         assert task.offsets.get(name, [{"filename": str(source)}]) == [{"position": 2}]
         with source.open("a") as out:
             out.write("b\n")
-        task.orders.give(Order.RUN)
+        task.commands.give(TaskCommand.RUN)
         eventually(lambda: kafka.end(topic) == 2)
     assert kafka.values(topic, 2) == ["a", "b"]
 
@@ -263,10 +263,10 @@ def test_records_that_were_not_taken_before_a_pause_come_again_after_it(kafka: K
     made = script(name, *[RetriableError("not now")] * 1000)
     with RunningTask(scripted_sink(name, topic), kafka.worker()) as task:
         eventually(lambda: len(made.steps) < 999)
-        task.orders.give(Order.PAUSE)
+        task.commands.give(TaskCommand.PAUSE)
         task.wait_for(State.PAUSED)
         made.steps.clear()
-        task.orders.give(Order.RUN)
+        task.commands.give(TaskCommand.RUN)
         eventually(lambda: [record.value for record in made.taken] == ["a"])
 
 
@@ -302,7 +302,7 @@ def test_an_abandoned_sink_commits_nothing(kafka: Kafka, topic: str, name: str) 
     made = script(name)
     with RunningTask(scripted_sink(name, topic), kafka.worker()) as task:
         eventually(lambda: len(made.taken) == 1)
-        task.stop(Order.ABANDON)
+        task.stop(TaskCommand.ABANDON)
     assert "pre_commit" not in made.names()
     assert kafka.committed(f"connect-{name}") == {}
 

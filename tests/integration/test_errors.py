@@ -18,8 +18,8 @@ from sluiceway.api import Converter, SchemaAndValue
 from sluiceway.cli.main import main
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.runtime.errors import error_handling
-from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, Tolerance
-from sluiceway.runtime.task import Order
+from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, RetryWithToleranceOperator
+from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.config_backing_store import KafkaConfigStore
 from sluiceway.storage.model import State
 from support.bad_records import FLAKY, PREFIX, Flaky, headers, tolerant
@@ -45,12 +45,12 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> list[ErrorCounts]:
     """The counts of each task that is started."""
     made: list[ErrorCounts] = []
 
-    def counted(*arguments: Any, **more: Any) -> Tolerance:
-        tolerance = Tolerance(*arguments, **more)
+    def counted(*arguments: Any, **more: Any) -> RetryWithToleranceOperator:
+        tolerance = RetryWithToleranceOperator(*arguments, **more)
         made.append(tolerance.counts)
         return tolerance
 
-    monkeypatch.setattr(error_handling, "Tolerance", counted)
+    monkeypatch.setattr(error_handling, "RetryWithToleranceOperator", counted)
     return made
 
 
@@ -186,10 +186,10 @@ def test_infinite_retries_end_with_the_task_and_commit_nothing_of_the_batch(kafk
         left = Flaky.failures["never"]
         kafka.produce(topic, "never")
         eventually(lambda: Flaky.failures["never"] <= left - 3)
-        task.orders.give(Order.PAUSE)
+        task.commands.give(TaskCommand.PAUSE)
         task.wait_for(State.PAUSED, within=5)
         assert committed(kafka, name, topic) == 1
-        task.orders.give(Order.RUN)
+        task.commands.give(TaskCommand.RUN)
         left = Flaky.failures["never"]
         eventually(lambda: Flaky.failures["never"] < left)
         assert not task.stop().failed
@@ -267,9 +267,8 @@ def test_dead_letters_that_kafka_refuses_fail_the_task_and_nothing_is_committed(
     script(name)
     with RunningTask(sink(name, topic, JSON, tolerant(dlq)), kafka.worker(offset_flush_interval_ms="50")) as task:
         result = task.join()
-    assert f"A dead letter was not written, so no more offsets are committed: Cannot write a dead letter to topic {dlq}" in (
-        result.trace or ""
-    )
+    expected = "A dead letter queue record was not written, so no more offsets are committed: "
+    assert f"{expected}Cannot write a dead letter queue record to topic {dlq}" in (result.trace or "")
     assert committed(kafka, name, topic) is None
 
 
@@ -293,7 +292,7 @@ def test_a_dead_letter_topic_that_is_away_is_waited_for_and_offsets_with_it(
     made = script(name)
     worker = kafka.worker(offset_flush_interval_ms="50", offset_flush_timeout_ms="200")
     with RunningTask(sink(name, topic, JSON, tolerant(dlq), by(way)), worker) as task:
-        eventually(lambda: caplog.text.count(f"dead letters for topic {dlq} are not acknowledged") >= 3)
+        eventually(lambda: caplog.text.count(f"dead letter queue records for topic {dlq}") >= 3)
         assert [record.value for record in made.taken] == [1, 3]
         assert committed(kafka, name, topic) is None
         assert task.result is None
@@ -309,7 +308,7 @@ def test_a_dead_letter_topic_that_stays_away_fails_the_task_in_the_end(
     script(name)
     config = sink(name, topic, JSON, tolerant(dlq), by(way, delivery_timeout_ms="2000"))
     with RunningTask(config, kafka.worker(offset_flush_interval_ms="50")) as task:
-        assert "A dead letter was not written" in (task.join().trace or "")
+        assert "A dead letter queue record was not written" in (task.join().trace or "")
     assert committed(kafka, name, topic) is None
 
 

@@ -21,7 +21,7 @@ from sluiceway.kafka.admin import create_topic, end_offsets, partition_count
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.fenced_writer import TransactionalWriter
 from sluiceway.runtime.interrupts import Abandoned
-from sluiceway.runtime.task import Order
+from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.config_backing_store import KafkaConfigStore
 from sluiceway.storage.connector_offsets import ConnectorOffsetStore
 from sluiceway.storage.factory import open_source_offsets
@@ -460,7 +460,7 @@ def test_a_topic_that_cannot_be_made_fails_the_task_and_says_what_to_do(worker: 
     with RunningTask(config, worker, offsets=stores({}), bounded=True) as task:
         result = task.join()
     assert result.failed
-    assert f"could not create topic '{name}' by its group 'default'" in str(result.trace)
+    assert f"could not create topic '{name}' with the settings of group 'default'" in str(result.trace)
     assert stored(stores({}), name) is None
 
 
@@ -470,6 +470,6 @@ def test_an_abandoned_task_commits_nothing(worker: Worker, stores: Any, unique: 
     config = config_of(name, transaction_boundary="interval", transaction_boundary_interval_ms="500000")
     with RunningTask(config, worker, offsets=stores({})) as task:
         eventually(lambda: values(worker, name, committed=False) == [1] if task.reports.topics else False)
-        result = task.stop(Order.ABANDON)
+        result = task.stop(TaskCommand.ABANDON)
     assert not result.failed
     assert values(worker, name) == []

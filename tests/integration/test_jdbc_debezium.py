@@ -1,5 +1,5 @@
 # ruff: noqa: S608 (of databases of our own)
-"""Debezium's change events into real databases, under the keys of its own JDBC sink."""
+"""Debezium's change events into real databases, with configs of Debezium's JDBC sink."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def event(topic: str, offset: int, op: str, number: int, name: str = "") -> Sink
     return SinkRecord(topic, 0, offset, value, ENVELOPE, Struct(KEY, {"id": number}), KEY)
 
 
-def test_a_table_follows_the_events_of_another(
+def test_change_events_keep_a_table_equal_to_their_source(
     database: DatabaseForTest, kafka_bootstrap: str, unique: Callable[[str], str]
 ) -> None:
     name = unique("cdc").replace("-", "_")

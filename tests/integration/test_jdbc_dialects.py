@@ -1,4 +1,4 @@
-"""The dialects, asked about real databases."""
+"""The dialects' catalog queries on real databases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from sluiceway.connectors.jdbc.columns import Kind
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.connection_keys import CONNECTION, ConnectionSettings
-from sluiceway.connectors.jdbc.dialects.base import TableId
+from sluiceway.connectors.jdbc.dialects.sql import TableId
 from sluiceway.connectors.jdbc.tables import TableSelection, columns_of, find_tables
 from sluiceway.errors import ConnectError, RetriableError
 from support.database import PASSWORD, DatabaseForTest
@@ -74,7 +74,7 @@ def test_a_wrong_password_is_refused_at_once_and_not_shown(name: str, request: p
     assert PASSWORD not in repr(caught.value) + repr(door.settings)
 
 
-def test_a_database_that_does_not_answer_is_tried_again(postgresql: DatabaseForTest) -> None:
+def test_an_unreachable_database_is_retried(postgresql: DatabaseForTest) -> None:
     waits: list[float] = []
     config = {**postgresql.config, "connection.url": "jdbc:postgresql://127.0.0.1:1/x", "connection.attempts": "3"}
     door = Database(ConnectionSettings.of(CONNECTION.parse(config)), wait=lambda seconds: bool(waits.append(seconds)))
@@ -83,7 +83,7 @@ def test_a_database_that_does_not_answer_is_tried_again(postgresql: DatabaseForT
     assert waits == [10.0, 10.0]
 
 
-def test_names_need_no_quotes_where_they_are_left_to_the_database(postgresql: DatabaseForTest) -> None:
+def test_unquoted_names_follow_the_databases_case(postgresql: DatabaseForTest) -> None:
     postgresql.execute('create table "Mixed" (id int)')
     postgresql.execute("create table Plain (id int)")
     with (door := opened(postgresql)).connect() as connection:

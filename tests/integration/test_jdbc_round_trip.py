@@ -1,5 +1,5 @@
 # ruff: noqa: S608 (of databases of our own)
-"""Every type from a table through a topic into a table, by both JDBC connectors and JsonConverter."""
+"""Every type from a table through a topic into a table, with both JDBC connectors and JsonConverter."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEYED = {"pk.mode": "record_value", "pk.fields": "id"}
 
 @pytest.fixture(params=["postgresql", "mariadb"])
 def origin(request: pytest.FixtureRequest) -> DatabaseForTest:
-    """A database with the table ``origin`` of all types: each second row is empty."""
+    """A database with the table ``origin`` of all types; every second row has nulls only."""
     database: DatabaseForTest = request.getfixturevalue(request.param)
     if request.param == "postgresql":
         database.execute("create type mood as enum ('sad', 'happy')")
@@ -53,7 +53,7 @@ def rounded(literal: str) -> str:
 
 
 def copied(database: DatabaseForTest, bootstrap: str, prefix: str, sink: dict[str, str]) -> None:
-    """Carry the table ``origin`` to a topic, and the topic into a table."""
+    """Copy the table ``origin`` to a topic, and the topic into a table."""
     worker = {"bootstrap.servers": bootstrap}
     common = {**JSON, **database.config}
     source = {
@@ -82,7 +82,7 @@ def copied(database: DatabaseForTest, bootstrap: str, prefix: str, sink: dict[st
     [{"insert.mode": "insert"}, {"insert.mode": "upsert", **KEYED}, {"insert.mode": "upsert", "batch.size": "5", **KEYED}],
     ids=["insert", "upsert", "upserts-of-few-rows"],
 )
-def test_a_table_of_all_types_is_copied_into_one_like_it(
+def test_a_table_of_all_types_is_copied_into_a_table_of_the_same_types(
     origin: DatabaseForTest, kafka_bootstrap: str, unique: Callable[[str], str], way: dict[str, str]
 ) -> None:
     origin.execute("create table target (like origin)" if origin.dialect == "postgresql" else "create table target like origin")
@@ -96,7 +96,7 @@ def test_a_table_of_all_types_is_copied_into_one_like_it(
         assert (name, origin.execute(columns.format("target"))) == (name, origin.execute(columns.format("origin")))
 
 
-def test_a_table_of_all_types_is_copied_into_one_that_is_created(
+def test_a_table_of_all_types_is_copied_into_a_created_table(
     origin: DatabaseForTest, kafka_bootstrap: str, unique: Callable[[str], str]
 ) -> None:
     into = {"table.name.format": "target", "auto.create": "true", "insert.mode": "upsert", **KEYED}
@@ -105,7 +105,7 @@ def test_a_table_of_all_types_is_copied_into_one_that_is_created(
 
 
 def values(database: DatabaseForTest, table: str) -> list[list[Any]]:
-    """Return a table's rows as Connect's values, decimals as texts: PostgreSQL's of no precision are read as such."""
+    """Return a table's rows as Connect's values, decimals as texts, because PostgreSQL's unlimited ones are read so."""
     config = {**database.config, "mode": "bulk", "topic.prefix": "t-", "query": f"select * from {table} order by id"}
     found = run_source(JdbcSourceConnector, config, records=ROWS)[:ROWS]
     return [[str(value) if isinstance(value, Decimal) else value for value in record.value.values()] for record in found]

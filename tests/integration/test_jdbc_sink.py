@@ -1,4 +1,4 @@
-"""The JDBC sink's task on real databases: what its modes, tables, types and errors come to."""
+"""The JDBC sink's task on real databases: modes, tables, types and errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PEOPLE = "select id, name from people order by id"
 UTC = dt.timezone.utc
 
 
-def test_records_are_inserted_into_a_table_that_is_created(database: DatabaseForTest) -> None:
+def test_records_are_inserted_into_a_created_table(database: DatabaseForTest) -> None:
     with sink(database, pk_mode="none", auto_create="true") as made:
         made.put(person(0, 1, "Ann"), person(1, 1, None))
         assert made.rows("select id, name from people order by name is null") == [(1, "Ann"), (1, None)]
@@ -50,7 +50,7 @@ def test_an_upsert_changes_the_row_of_a_key_and_a_tombstone_deletes_it(database:
         assert made.rows(PEOPLE) == [(2, "Ben"), (3, "Cyd")]
 
 
-def test_the_last_record_of_a_key_in_a_batch_decides(database: DatabaseForTest) -> None:
+def test_the_last_record_of_a_key_in_a_batch_wins(database: DatabaseForTest) -> None:
     with sink(database, **UPSERT) as made:
         made.put(
             person(0, 1, "a"),
@@ -65,7 +65,7 @@ def test_the_last_record_of_a_key_in_a_batch_decides(database: DatabaseForTest) 
         assert made.rows(PEOPLE) == [(1, "b"), (3, "e")]
 
 
-def test_many_rows_are_upserted_by_way_of_a_staging_table(database: DatabaseForTest) -> None:
+def test_many_rows_are_upserted_through_a_staging_table(database: DatabaseForTest) -> None:
     with sink(database, **UPSERT) as made:
         for turn in range(3):
             made.put(*[person(turn * 500 + number, number % 250, f"{turn}/{number}") for number in range(500)])
@@ -80,7 +80,7 @@ def test_inserts_and_deletes_of_one_key_keep_their_order(database: DatabaseForTe
         assert made.rows(PEOPLE) == [(1, "b"), (2, "c")]
 
 
-def test_an_update_changes_rows_that_are_there_and_adds_none(database: DatabaseForTest) -> None:
+def test_an_update_changes_existing_rows_and_adds_none(database: DatabaseForTest) -> None:
     database.execute("create table people (id bigint primary key, name varchar(20))")
     database.execute("insert into people values (1, 'Ann')")
     with sink(database, **KEYED, insert_mode="update") as made:
@@ -88,7 +88,7 @@ def test_an_update_changes_rows_that_are_there_and_adds_none(database: DatabaseF
         assert made.rows(PEOPLE) == [(1, "Anne")]
 
 
-def test_place_in_kafka_as_the_key(database: DatabaseForTest) -> None:
+def test_topic_partition_and_offset_become_the_key(database: DatabaseForTest) -> None:
     with sink(database, pk_mode="kafka", insert_mode="upsert", auto_create="true") as made:
         made.put(person(7, 1, "Ann"), person(8, 1, "Ann"))
         made.put(person(8, 1, "Anna"))
@@ -96,7 +96,7 @@ def test_place_in_kafka_as_the_key(database: DatabaseForTest) -> None:
         assert made.rows(sql) == [("people", 0, 7, "Ann"), ("people", 0, 8, "Anna")]
 
 
-def test_a_single_value_as_the_key(database: DatabaseForTest) -> None:
+def test_a_primitive_key_becomes_the_key_column(database: DatabaseForTest) -> None:
     with sink(database, **UPSERT, pk_fields="code") as made:
         options: dict[str, Any] = {"key_schema": STRING_SCHEMA}
         made.put(*[record(number, f"k{number}", {"id": number, "name": "x"}, **options) for number in range(30)])
@@ -104,7 +104,7 @@ def test_a_single_value_as_the_key(database: DatabaseForTest) -> None:
         assert made.rows("select code, id from people") == [("k29", 29)]
 
 
-def test_fields_of_the_value_as_the_key(database: DatabaseForTest) -> None:
+def test_fields_of_the_value_become_the_key(database: DatabaseForTest) -> None:
     with sink(database, pk_mode="record_value", pk_fields="id", insert_mode="upsert", auto_create="true") as made:
         made.put(person(0, 1, "Ann"), person(1, 1, "Anna"))
         assert made.rows(PEOPLE) == [(1, "Anna")]
@@ -134,7 +134,7 @@ EVOLVED = Schema.struct(
 )
 
 
-def test_columns_are_added_for_new_fields_and_rows_before_have_none(database: DatabaseForTest) -> None:
+def test_columns_are_added_for_new_fields_and_are_null_in_earlier_rows(database: DatabaseForTest) -> None:
     with sink(database, **UPSERT, auto_evolve="true") as made:
         made.put(person(0, 1, "Ann"))
         made.put(
@@ -152,7 +152,7 @@ def test_columns_are_added_for_new_fields_and_rows_before_have_none(database: Da
         assert rows[2][4] == 5
 
 
-def test_new_fields_without_evolution_are_refused_with_the_statements_to_run(database: DatabaseForTest) -> None:
+def test_new_fields_without_auto_evolve_are_refused_with_the_statements_to_run(database: DatabaseForTest) -> None:
     with sink(database, **UPSERT) as made:
         made.put(person(0, 1, "Ann"))
         with pytest.raises(
@@ -170,7 +170,7 @@ def test_a_missing_table_is_refused_with_the_statement_to_run(database: Database
         made.put(person(0, 1, "Ann"))
 
 
-def test_a_view_is_not_written_to_unless_it_may_be(database: DatabaseForTest) -> None:
+def test_a_view_is_written_to_only_with_table_types(database: DatabaseForTest) -> None:
     database.execute("create table persons (id bigint, name varchar(20))")
     database.execute("create view people as select id, name from persons")
     with sink(database, pk_mode="none") as made, pytest.raises(ConnectError, match=r"is a view.*table\.types"):
@@ -215,7 +215,7 @@ ALL_TYPES: dict[str, tuple[Schema, Any]] = {
 
 @pytest.mark.parametrize("mode", ["insert", "upsert", "update"])
 @pytest.mark.parametrize("count", [1, 50])
-def test_every_type_is_written_as_it_is(database: DatabaseForTest, mode: str, count: int) -> None:
+def test_every_type_is_written_unchanged(database: DatabaseForTest, mode: str, count: int) -> None:
     schema = Schema.struct({"id": INT64_SCHEMA, **{name: kind for name, (kind, _) in ALL_TYPES.items()}})
     optional = Schema.struct({field.name: field.schema.replace(optional=field.name != "id") for field in schema.fields})
     values = {name: value for name, (_, value) in ALL_TYPES.items()}
@@ -234,7 +234,7 @@ def test_every_type_is_written_as_it_is(database: DatabaseForTest, mode: str, co
 
 
 def as_read(dialect: str, values: dict[str, Any]) -> dict[str, Any]:
-    """What the drivers make of the columns."""
+    """Return the values as the drivers read them."""
     moment = values["moment"].replace(tzinfo=None)
     if dialect == "postgresql":
         return {**values, "moment": moment}
@@ -262,7 +262,7 @@ def test_timestamps_are_written_in_the_databases_zone(database: DatabaseForTest)
         assert str(made.rows("select at from people")[0][0]).startswith("2024-01-02 05:00:00")
 
 
-def test_lists_become_arrays_where_there_are_any(database: DatabaseForTest) -> None:
+def test_lists_become_arrays_in_databases_that_have_them(database: DatabaseForTest) -> None:
     schema = Schema.struct({"tags": Schema.array(STRING_SCHEMA), "days": Schema.array(date_schema(), optional=True)})
     value = {"tags": ["a", 'b"c', "d,e", ""], "days": [dt.date(2024, 1, 1)]}
     with sink(database, pk_mode="none", auto_create="true", reports=True) as made:
@@ -295,7 +295,7 @@ def test_a_bad_record_is_reported_and_the_rest_is_written_in_order(database: Dat
     assert rows == {**expected, 17: "n17"}  # offset 80 is a good record of the key that offset 20 had
 
 
-def test_bad_records_that_nobody_takes_fail_the_task_and_say_which(database: DatabaseForTest) -> None:
+def test_a_bad_record_without_an_error_reporter_fails_the_task_with_its_position(database: DatabaseForTest) -> None:
     database.execute("create table people (id bigint primary key, name varchar(5) not null)")
     with sink(database, **UPSERT) as made, pytest.raises(ConnectError, match=r"people-0@1 cannot be written to table .*people"):
         made.put(person(0, 1, "Ann"), person(1, 2, None))
@@ -314,7 +314,7 @@ def test_records_of_the_wrong_shape_are_reported(database: DatabaseForTest) -> N
         assert [bad.kafka_offset for bad, _ in made.context.reported] == [1, 2]
 
 
-def test_offsets_are_stored_with_the_rows_and_read_from_by_the_next_task(database: DatabaseForTest) -> None:
+def test_offsets_are_stored_with_the_rows_and_the_next_task_starts_from_them(database: DatabaseForTest) -> None:
     place = TopicPartition("people", 0)
     with sink(database, pk_mode="none", auto_create="true") as made:
         assert made.context.rewinds == {}
@@ -343,7 +343,7 @@ def test_an_earlier_task_is_fenced_by_a_later_one(database: DatabaseForTest) -> 
         assert old.rows(PEOPLE) == [(1, "Ann"), (2, "new")]
 
 
-def test_a_task_that_is_told_to_give_a_fenced_partition_up_goes_on_with_the_others(database: DatabaseForTest) -> None:
+def test_a_task_whose_fenced_partition_is_revoked_continues_with_the_others(database: DatabaseForTest) -> None:
     mine, lost = TopicPartition("people", 0), TopicPartition("people", 1)
     with sink(database, pk_mode="none", auto_create="true", partitions=2) as old:
         with sink(database, pk_mode="none", partitions=2) as new:
@@ -358,7 +358,7 @@ def test_a_task_that_is_told_to_give_a_fenced_partition_up_goes_on_with_the_othe
         assert old.rows(PEOPLE) == [(1, "Ann"), (2, "new")]
 
 
-def test_without_exactly_once_there_is_no_table_of_offsets(database: DatabaseForTest) -> None:
+def test_without_exactly_once_there_is_no_offsets_table(database: DatabaseForTest) -> None:
     with sink(database, pk_mode="none", auto_create="true", sluiceway_exactly_once="false") as made:
         made.put(person(0, 1, "Ann"))
         assert made.task.pre_commit({TopicPartition("people", 0): 1}) == {TopicPartition("people", 0): 1}
@@ -367,7 +367,7 @@ def test_without_exactly_once_there_is_no_table_of_offsets(database: DatabaseFor
 
 
 @pytest.mark.parametrize("size", [100, 3 << 20, 5 << 20])
-def test_long_values_are_written_as_long_as_the_server_takes_them(mariadb: DatabaseForTest, size: int) -> None:
+def test_long_values_are_written_up_to_the_servers_limit(mariadb: DatabaseForTest, size: int) -> None:
     mariadb.execute("set global max_allowed_packet = 4194304")
     try:
         with sink(mariadb, pk_mode="none", auto_create="true", reports=True) as made:
@@ -378,7 +378,7 @@ def test_long_values_are_written_as_long_as_the_server_takes_them(mariadb: Datab
         mariadb.execute("set global max_allowed_packet = 16777216")
 
 
-def test_a_value_that_does_not_fit_is_never_cut_short(mariadb: DatabaseForTest) -> None:
+def test_a_value_that_does_not_fit_is_never_truncated(mariadb: DatabaseForTest) -> None:
     mariadb.execute("set global sql_mode = ''")
     try:
         mariadb.execute("create table people (id bigint primary key, name varchar(3))")

@@ -1,4 +1,4 @@
-"""The JDBC sink's task where things happen at the wrong moment: a commit whose answer is lost, tables that others change."""
+"""The JDBC sink's task under concurrent changes: lost responses to commits, tables that other tasks change."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from typing import Any
 
 import pytest
 
-from sluiceway.connectors.jdbc.dialects.base import TableId
+from sluiceway.connectors.jdbc.dialects.sql import TableId
+from sluiceway.connectors.jdbc.dialects.writer import Writer
 from sluiceway.connectors.jdbc.sink.tables import Tables
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, Schema
 from sluiceway.errors import FencedError, RetriableError
 from support.database import DatabaseForTest
-from support.jdbc_sink import KEYED, person, record, sink
+from support.jdbc_sink import KEYED, Sink, person, record, sink
 
 PEOPLE = "select id, name from people order by id"
 
 
 class LostAnswer:
-    """A driver's connection whose next commit is carried out, and never answered."""
+    """A driver connection whose next commit succeeds, but whose response is lost."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -32,11 +33,17 @@ class LostAnswer:
         return getattr(self._connection, name)
 
 
-def test_a_commit_whose_answer_is_lost_is_not_made_twice(database: DatabaseForTest) -> None:
+def writer_of(made: Sink) -> Writer:
+    session = made.task._session
+    assert session is not None
+    assert session._connected is not None
+    return session._connected.writer
+
+
+def test_a_commit_whose_response_is_lost_is_not_repeated(database: DatabaseForTest) -> None:
     with sink(database, pk_mode="none", auto_create="true") as made:
         made.put(person(0, 1, "a"))
-        writer = made.task._session._writer  # type: ignore[union-attr]
-        assert writer is not None
+        writer = writer_of(made)
         writer.connection = LostAnswer(writer.connection)
         batch = [person(1, 2, "b"), person(2, 3, "c")]
         with pytest.raises(RetriableError):
@@ -47,11 +54,10 @@ def test_a_commit_whose_answer_is_lost_is_not_made_twice(database: DatabaseForTe
         assert made.rows("select next_offset from sluiceway_offsets") == [(5,)]
 
 
-def test_who_was_replaced_while_a_commits_answer_was_lost_writes_nothing(database: DatabaseForTest) -> None:
+def test_a_task_that_was_replaced_while_a_commits_response_was_lost_writes_nothing(database: DatabaseForTest) -> None:
     with sink(database, pk_mode="none", auto_create="true") as earlier:
         earlier.put(person(0, 1, "a"))
-        writer = earlier.task._session._writer  # type: ignore[union-attr]
-        assert writer is not None
+        writer = writer_of(earlier)
         writer.connection = LostAnswer(writer.connection)
         with pytest.raises(RetriableError):
             earlier.put(person(1, 2, "b"))

@@ -1,4 +1,4 @@
-"""The JDBC sink between a real broker and real databases: converters, dead letters, deadlocks, lost connections."""
+"""The JDBC sink with a real broker and real databases: converters, dead letter queue, deadlocks, lost connections."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def task(database: DatabaseForTest, kafka: Kafka, topic: str, **more: str) -> Ru
     return RunningTask(config(database, topic, **more), {"bootstrap.servers": kafka.bootstrap}, bounded=True)
 
 
-def test_a_table_follows_its_topic(database: DatabaseForTest, kafka: Kafka, topic: str) -> None:
+def test_a_table_receives_the_records_of_its_topic(database: DatabaseForTest, kafka: Kafka, topic: str) -> None:
     fill(kafka.bootstrap, [person(0, number % 700, f"n{number}", topic=topic) for number in range(2000)])
     fill(kafka.bootstrap, [gone(0, number, topic=topic) for number in range(600)])
     with task(database, kafka, topic) as running:
@@ -56,7 +56,7 @@ def test_a_table_follows_its_topic(database: DatabaseForTest, kafka: Kafka, topi
     assert kafka.committed(f"connect-sink-{topic}") == {(topic, 0): 2600}
 
 
-def test_every_type_comes_from_the_topic_as_it_was(database: DatabaseForTest, kafka: Kafka, topic: str) -> None:
+def test_every_type_comes_from_the_topic_unchanged(database: DatabaseForTest, kafka: Kafka, topic: str) -> None:
     schema = Schema.struct({"id": INT64_SCHEMA, **{name: kind for name, (kind, _) in ALL_TYPES.items()}})
     values = {name: value for name, (_, value) in ALL_TYPES.items()}
     fill(kafka.bootstrap, [record(0, value={"id": 1, **values}, schema=schema, topic=topic)])
@@ -89,7 +89,7 @@ def test_bad_records_go_to_the_dead_letter_topic_and_the_rest_to_the_table(
 
 @pytest.fixture
 def table(request: pytest.FixtureRequest) -> DatabaseForTest:
-    """A database of several sessions, with a table of two people."""
+    """A database that allows several sessions, with a table of two people."""
     database: DatabaseForTest = request.getfixturevalue(request.param)
     database.execute("create table people (id bigint primary key, name varchar(20))")
     database.execute("insert into people values (1, 'a'), (2, 'b')")
@@ -100,7 +100,7 @@ servers = pytest.mark.parametrize("table", ["postgresql", "mariadb"], indirect=T
 
 
 @servers
-def test_a_batch_that_meets_a_deadlock_is_written_by_the_runtimes_next_attempt(
+def test_a_batch_that_deadlocks_is_written_by_the_runtimes_next_attempt(
     table: DatabaseForTest, kafka: Kafka, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     fill(kafka.bootstrap, [person(0, 1, "sink", topic=topic), person(0, 2, "sink", topic=topic)])
@@ -145,7 +145,7 @@ def test_a_lost_connection_is_replaced(table: DatabaseForTest) -> None:
         assert table.execute(PEOPLE)[0] == (1, "after")
 
 
-def test_attempts_end_as_max_retries_says(postgresql: DatabaseForTest) -> None:
+def test_attempts_end_after_max_retries(postgresql: DatabaseForTest) -> None:
     postgresql.execute("create table people (id bigint primary key, name varchar(20))")
     with sink(postgresql, **UPSERT, max_retries="2") as made, closing(postgresql.connect(autocommit=False)) as other:
         made.put(person(0, 1, "a"))
@@ -160,7 +160,7 @@ def test_attempts_end_as_max_retries_says(postgresql: DatabaseForTest) -> None:
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mariadb", "sqlite"])
-def test_tasks_that_find_no_table_at_once_share_the_one_that_is_created(request: pytest.FixtureRequest, kind: str) -> None:
+def test_tasks_that_create_the_same_table_at_once_share_it(request: pytest.FixtureRequest, kind: str) -> None:
     database: DatabaseForTest = request.getfixturevalue(kind)
     started = threading.Barrier(3)
 

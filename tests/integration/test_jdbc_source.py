@@ -1,5 +1,5 @@
 # ruff: noqa: S608 (of a database of our own)
-"""JdbcSource on real databases: nothing is lost, nothing comes twice, whatever happens to the tables meanwhile."""
+"""The JDBC source on real databases: no row is lost or repeated while tables change."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STAMP = {"postgresql": "timestamp", "mysql": "datetime(6)", "sqlite": "timestamp
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks that have nothing to give say so soon, since these tests ask several of them in turn."""
+    """Shorten the time that polls wait, because these tests poll several tasks in turn."""
     monkeypatch.setattr(source_task, "_PATIENCE_SECONDS", 0.05)
 
 
@@ -70,7 +70,7 @@ def until(source: RunningSource, enough: Callable[[list[SourceRecord]], bool]) -
     raise AssertionError(f"not enough: {[record.value for record in records]}")
 
 
-def test_incrementing_rows_come_once_and_a_restart_goes_on(database: DatabaseForTest) -> None:
+def test_incrementing_rows_are_read_once_and_a_restart_continues(database: DatabaseForTest) -> None:
     people(database, 7)
     offsets = MemoryOffsets()
     config = config_of(database, "incrementing", incrementing_column_name="id")
@@ -82,7 +82,7 @@ def test_incrementing_rows_come_once_and_a_restart_goes_on(database: DatabaseFor
     assert record.source_partition == {"protocol": "1", "table": expected[database.dialect]}
 
 
-def test_rows_of_one_time_are_neither_lost_nor_repeated_over_batches_and_restarts(database: DatabaseForTest) -> None:
+def test_rows_of_one_timestamp_are_neither_lost_nor_repeated_over_batches_and_restarts(database: DatabaseForTest) -> None:
     people(database)
     for number in range(1, 9):
         insert(database, number, "2024-01-01 10:00:00.250000")
@@ -93,7 +93,7 @@ def test_rows_of_one_time_are_neither_lost_nor_repeated_over_batches_and_restart
     assert found == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
-def test_rows_of_one_time_are_not_lost_without_a_number(database: DatabaseForTest) -> None:
+def test_rows_of_one_timestamp_are_not_lost_without_a_number(database: DatabaseForTest) -> None:
     people(database)
     for number in range(1, 9):
         insert(database, number, "2024-01-01 10:00:00.250000")
@@ -108,7 +108,7 @@ def test_rows_of_one_time_are_not_lost_without_a_number(database: DatabaseForTes
     assert ids(run_source(JdbcSourceConnector, config, records=1, offsets=offsets)) == [10]
 
 
-def test_a_changed_row_comes_again(database: DatabaseForTest) -> None:
+def test_a_changed_row_is_read_again(database: DatabaseForTest) -> None:
     people(database, 3)
     config = config_of(database, "timestamp", timestamp_column_name="changed")
     with RunningSource(JdbcSourceConnector, config) as source:
@@ -118,7 +118,7 @@ def test_a_changed_row_comes_again(database: DatabaseForTest) -> None:
     assert dict(record.value)["name"] == "other"
 
 
-def test_bulk_reads_everything_again(database: DatabaseForTest) -> None:
+def test_bulk_mode_reads_all_rows_again(database: DatabaseForTest) -> None:
     people(database, 4)
     with RunningSource(JdbcSourceConnector, config_of(database, "bulk")) as source:
         records = source.read(8, 10)
@@ -151,7 +151,7 @@ def test_a_row_that_is_committed_late_is_not_lost(name: str, mode: str, request:
         assert ids(until(source, lambda records: len(records) >= 2)) == [1, 2]
 
 
-def test_a_transaction_that_only_reads_holds_no_numbers_back(postgresql: DatabaseForTest) -> None:
+def test_a_read_only_transaction_holds_no_numbers_back(postgresql: DatabaseForTest) -> None:
     people(postgresql, 3)
     config = config_of(postgresql, "incrementing", incrementing_column_name="id")
     with closing(postgresql.connect(autocommit=False)) as reader:
@@ -159,7 +159,7 @@ def test_a_transaction_that_only_reads_holds_no_numbers_back(postgresql: Databas
         assert ids(run_source(JdbcSourceConnector, config, records=3)) == [1, 2, 3]
 
 
-def test_without_the_right_to_see_transactions_a_required_horizon_says_what_to_grant(postgresql: DatabaseForTest) -> None:
+def test_without_the_privilege_to_see_transactions_a_required_horizon_fails_with_the_grant(postgresql: DatabaseForTest) -> None:
     people(postgresql, 1)
     role = f"reader_{postgresql.name}"
     postgresql.execute(f"create role {role} login password 'p'")
@@ -188,7 +188,7 @@ def test_an_altered_table_gets_a_new_schema_while_running(database: DatabaseForT
     assert [field.name for field in record.value_schema.fields] == ["id", "name", "changed", "mail"]
 
 
-def test_a_dropped_table_ends_and_the_others_go_on(database: DatabaseForTest) -> None:
+def test_a_dropped_table_does_not_stop_the_others(database: DatabaseForTest) -> None:
     people(database, 2)
     database.execute("create table things (id integer not null primary key)")
     database.execute("insert into things values (1)")
@@ -218,7 +218,7 @@ def test_a_table_that_is_dropped_and_created_again_is_read_again(
         assert ids(source.read(2, 10)) == [3, 4]
 
 
-def test_fifty_tables_are_shared_out_and_a_new_one_disturbs_one_task_only(postgresql: DatabaseForTest) -> None:
+def test_fifty_tables_are_assigned_to_tasks_and_a_new_one_reconfigures_one_task(postgresql: DatabaseForTest) -> None:
     for number in range(50):
         postgresql.execute(f"create table t{number:02d} (id int generated always as identity primary key, x int)")
         postgresql.execute(f"insert into t{number:02d} (x) values ({number})")
@@ -237,7 +237,7 @@ def test_fifty_tables_are_shared_out_and_a_new_one_disturbs_one_task_only(postgr
     assert sum("t50" in config["tables"] for config in after) == 1
 
 
-def test_a_query_is_read_with_conditions_around_it(database: DatabaseForTest) -> None:
+def test_a_query_becomes_a_subquery_with_conditions(database: DatabaseForTest) -> None:
     people(database, 5)
     query = "select p.id, p.name from people p where p.name <> 'n2' and p.name like 'n%'"
     config = config_of(database, "incrementing", incrementing_column_name="id", query=query)
@@ -265,7 +265,7 @@ def test_deleted_rows_become_tombstones(database: DatabaseForTest) -> None:
 
 
 @pytest.mark.parametrize("mode", ["incrementing", "timestamp+incrementing", "timestamp", "bulk"])
-def test_ranges_read_a_table_once_between_them_and_then_what_is_new(postgresql: DatabaseForTest, mode: str) -> None:
+def test_ranges_read_a_table_once_and_then_new_rows(postgresql: DatabaseForTest, mode: str) -> None:
     people(postgresql, 40)
     more = {"timestamp_column_name": "changed"} if "timestamp" in mode else {}
     config = config_of(postgresql, mode, sluiceway_snapshot_ranges="4", poll_interval_ms="30", **more)
@@ -285,7 +285,7 @@ def test_ranges_read_a_table_once_between_them_and_then_what_is_new(postgresql: 
     assert sorted(ids(first) + ids(rest)) == list(range(1, 42))
 
 
-def test_a_lost_connection_is_opened_again_where_it_was(postgresql: DatabaseForTest) -> None:
+def test_after_a_lost_connection_reading_continues_at_the_same_position(postgresql: DatabaseForTest) -> None:
     people(postgresql, 20)
     config = config_of(postgresql, "incrementing", incrementing_column_name="id")
     from sluiceway.errors import RetriableError
@@ -306,19 +306,19 @@ def test_a_lost_connection_is_opened_again_where_it_was(postgresql: DatabaseForT
     assert (ids(found), failures) == (list(range(1, 21)), 1)
 
 
-def test_what_a_table_lacks_is_said(database: DatabaseForTest) -> None:
+def test_missing_or_unusable_columns_are_named(database: DatabaseForTest) -> None:
     database.execute("create table people (id integer, name varchar(10))")
     for more, message in (
         ({"incrementing_column_name": "id"}, "column id of table .*people may be null.*validate.non.null"),
         ({"incrementing_column_name": "number"}, "no column number in table .*people; it has id, name"),
         ({"incrementing_column_name": "name", "validate_non_null": "false"}, "needs whole numbers"),
-        ({}, "no column counts itself up"),
+        ({}, "people has no auto-increment column"),
     ):
         with pytest.raises(ConnectError, match=message):
             run_source(JdbcSourceConnector, config_of(database, "incrementing", **more), records=1)
 
 
-def test_validation_lists_tables_and_finds_what_tables_lack(database: DatabaseForTest) -> None:
+def test_validation_recommends_tables_and_checks_columns(database: DatabaseForTest) -> None:
     database.execute("create table people (id integer, name varchar(10))")
     found = JdbcSourceConnector.validate(config_of(database, "incrementing", incrementing_column_name="id"))
     [table] = found["table.whitelist"].recommended_values
@@ -336,7 +336,7 @@ def test_validation_lists_tables_and_finds_what_tables_lack(database: DatabaseFo
         ({"timestamp_column_name": "later"}, "timestamp.column.name", "no column later in table"),
     ],
 )
-def test_validation_finds_columns_of_no_use(database: DatabaseForTest, more: dict[str, str], key: str, message: str) -> None:
+def test_validation_finds_unusable_columns(database: DatabaseForTest, more: dict[str, str], key: str, message: str) -> None:
     database.execute("create table people (id integer not null, name varchar(10))")
     mode = "incrementing" if "incrementing_column_name" in more else "timestamp"
     found = JdbcSourceConnector.validate(config_of(database, mode, **more))
@@ -345,7 +345,7 @@ def test_validation_finds_columns_of_no_use(database: DatabaseForTest, more: dic
 
 @pytest.mark.parametrize("name", ["postgresql", "mariadb"])
 @pytest.mark.parametrize("connector", [JdbcSourceConnector, JdbcSinkConnector, DebeziumJdbcSinkConnector])
-def test_validation_shows_a_refused_login_at_the_keys_it_is_about(
+def test_validation_reports_a_refused_login_at_url_user_and_password(
     request: pytest.FixtureRequest, name: str, connector: type[Connector]
 ) -> None:
     database: DatabaseForTest = request.getfixturevalue(name)
@@ -358,13 +358,13 @@ def test_validation_shows_a_refused_login_at_the_keys_it_is_about(
 
 
 @pytest.mark.parametrize(("connector", "errors"), [(JdbcSourceConnector, 1), (JdbcSinkConnector, 0)])
-def test_a_database_that_is_away_fails_the_validation_of_who_reads_it(connector: type[Connector], errors: int) -> None:
+def test_an_unreachable_database_fails_the_validation_of_sources_only(connector: type[Connector], errors: int) -> None:
     url = "jdbc:postgresql://127.0.0.1:1/db"
     config = {"name": "x", "topics": "t", "connection.url": url, "mode": "bulk", "topic.prefix": "t-"}
     assert len(connector.validate(config)["connection.url"].errors) == errors
 
 
-def test_a_driver_that_is_missing_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_driver_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pymysql", None)
     config = {"connection.url": "jdbc:mysql://127.0.0.1:1/db", "mode": "bulk", "topic.prefix": "t-"}
     [error] = JdbcSourceConnector.validate(config)["connection.url"].errors

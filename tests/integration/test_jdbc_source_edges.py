@@ -1,5 +1,5 @@
 # ruff: noqa: S608 (of a database of our own)
-"""JdbcSource where databases are not as one would like them: odd zones, types, moments, and tables that go at the wrong one."""
+"""The JDBC source in edge cases: zones, types, lost connections, and tables that change during a pass."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from sluiceway.connectors.jdbc.dialects.mysql.horizon import MySqlHorizon
 from sluiceway.connectors.jdbc.source import table_reader as source_reader
 from sluiceway.connectors.jdbc.source import task as source_task
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
-from sluiceway.connectors.jdbc.source.horizon import MySqlHorizon
 from sluiceway.errors import ConnectError, RetriableError
 from sluiceway.testing import MemoryOffsets
 from sluiceway.testing.running import RunningSource
@@ -29,7 +29,7 @@ def config_of(database: DatabaseForTest, mode: str, **more: str) -> dict[str, st
 
 
 @pytest.mark.parametrize("zone", ["EST5", "CET-1"])
-def test_a_transaction_of_mariadb_begins_when_it_began_whatever_the_servers_zone(zone: str) -> None:
+def test_the_start_of_a_mariadb_transaction_does_not_depend_on_the_servers_zone(zone: str) -> None:
     with MariaDbServer(zone) as mariadb, closing(mariadb.first.connect(autocommit=False)) as late:
         late.cursor().execute("start transaction with consistent snapshot")
         late.cursor().execute("create temporary table t (id integer)")
@@ -57,8 +57,8 @@ def test_rows_of_a_transaction_that_is_open_when_ranges_are_planned_are_not_lost
             assert ids(source.read(1, 10)) == [11]
 
 
-def test_ranges_that_nobody_began_are_read_after_a_restart(postgresql: DatabaseForTest) -> None:
-    """What comes later may be read and stored before any row of the ranges is."""
+def test_ranges_that_were_not_begun_are_read_after_a_restart(postgresql: DatabaseForTest) -> None:
+    """New rows may be read and stored before any row of the ranges."""
     postgresql.execute("create table people (id integer primary key, changed timestamptz not null)")
     postgresql.execute("insert into people select n, '2024-01-01' from generate_series(1, 10) n")
     postgresql.execute("insert into people select 20, now() + interval '1 hour'")  # makes the last range an empty one
@@ -98,7 +98,7 @@ def test_a_number_that_no_offset_can_hold_is_refused(postgresql: DatabaseForTest
         source.read(1, 10)
 
 
-def test_rows_without_a_number_are_passed_over_where_that_is_allowed(postgresql: DatabaseForTest) -> None:
+def test_rows_without_a_number_are_skipped_without_validate_non_null(postgresql: DatabaseForTest) -> None:
     postgresql.execute("create table people (id integer, changed timestamptz not null)")
     postgresql.execute("insert into people values (1, '2024-01-01'), (null, '2024-01-01'), (2, '2024-01-02')")
     config = config_of(
@@ -114,7 +114,7 @@ def test_rows_without_a_number_are_passed_over_where_that_is_allowed(postgresql:
 
 @pytest.mark.parametrize("change", ["drop table people", "alter table people drop column name"])
 @pytest.mark.parametrize("name", ["postgresql", "mariadb", "sqlite"])
-def test_a_table_that_changes_right_after_it_was_looked_at_fails_nobody(
+def test_a_table_that_changes_after_its_columns_were_read_fails_no_task(
     name: str, change: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database: DatabaseForTest = request.getfixturevalue(name)
@@ -144,7 +144,7 @@ def test_a_table_that_changes_right_after_it_was_looked_at_fails_nobody(
 
 
 def polled(source: RunningSource, enough: Any) -> list[Any]:
-    """Poll as the runtime does, with errors that are to be tried again."""
+    """Poll as the runtime does: repeat after retriable errors."""
     found: list[Any] = []
     for _ in range(400):
         try:
@@ -156,7 +156,7 @@ def polled(source: RunningSource, enough: Any) -> list[Any]:
     raise AssertionError(f"not enough: {ids(found)}")
 
 
-def test_rows_of_one_time_are_not_lost_with_the_connection(postgresql: DatabaseForTest) -> None:
+def test_rows_of_one_timestamp_are_not_lost_with_the_connection(postgresql: DatabaseForTest) -> None:
     postgresql.execute("create table people (id integer primary key, changed timestamptz not null)")
     postgresql.execute("insert into people select n, '2024-01-01' from generate_series(1, 12) n")
     config = config_of(postgresql, "timestamp", timestamp_column_name="changed", batch_max_rows="2")
@@ -169,7 +169,7 @@ def test_rows_of_one_time_are_not_lost_with_the_connection(postgresql: DatabaseF
     assert set(ids(found)) == set(range(1, 13))
 
 
-def test_a_batch_is_not_lost_with_the_connection_before_it_was_given(
+def test_a_batch_that_was_not_delivered_is_not_lost_with_the_connection(
     database: DatabaseForTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database.execute("create table people (id integer not null primary key)")
@@ -191,7 +191,7 @@ def test_a_batch_is_not_lost_with_the_connection_before_it_was_given(
 
 @pytest.mark.parametrize("name", ["postgresql", "mariadb"])
 @pytest.mark.parametrize("mode", ["incrementing", "timestamp"])
-def test_a_task_that_is_paused_in_the_middle_of_a_table_holds_no_transaction(
+def test_a_task_paused_during_a_pass_holds_no_transaction(
     name: str, mode: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source_task, "_IDLE_SECONDS", 0.5)

@@ -1,4 +1,4 @@
-"""JdbcSource into a real broker."""
+"""The JDBC source with a real broker."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_run_in_micro_batch_mode_reads_all_tables_however_many_are_empty(
 
 
 class Placings(ThreadLauncher):
-    """Remembers which tasks were placed, and with which tables."""
+    """Records which tasks were started, and with which tables."""
 
     def __init__(self) -> None:
         self.tables: list[tuple[int, list[str]]] = []
@@ -76,7 +76,7 @@ class Placings(ThreadLauncher):
         return super().launch(assignment)
 
 
-def test_tables_that_come_change_and_go_disturb_no_task_but_their_own(
+def test_new_altered_and_dropped_tables_reconfigure_their_own_task_only(
     postgresql: DatabaseForTest, kafka_bootstrap: str, tmp_path: Path, unique: Callable[[str], str]
 ) -> None:
     kafka, prefix, placings = Kafka(kafka_bootstrap), unique("db") + "-", Placings()

@@ -1,5 +1,5 @@
 # ruff: noqa: S608 (of a database of our own)
-"""Every type of every database, as schema and value, and as JsonConverter writes it."""
+"""Every type of every database: schema, value, and JSON."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_every_type_has_its_schema_and_value(
         ("best_fit_eager_double", [12, 1.5, 2.5]),
     ],
 )
-def test_decimals_become_what_numeric_mapping_says(postgresql: DatabaseForTest, mapping: str, expected: list[Any]) -> None:
+def test_decimals_follow_numeric_mapping(postgresql: DatabaseForTest, mapping: str, expected: list[Any]) -> None:
     postgresql.execute("create table numbers (a numeric(4,0), b numeric(6,2), c numeric)")
     postgresql.execute("insert into numbers values (12, 1.5, 2.5)")
     config = {**postgresql.config, "mode": "bulk", "topic.prefix": "t-", "numeric.mapping": mapping}
@@ -171,7 +171,7 @@ def test_decimals_become_what_numeric_mapping_says(postgresql: DatabaseForTest, 
     assert list(record.value.values()) == expected
 
 
-def test_times_without_a_zone_are_in_the_databases(postgresql: DatabaseForTest) -> None:
+def test_timestamps_without_a_zone_are_in_db_timezone(postgresql: DatabaseForTest) -> None:
     postgresql.execute("create table times (id int primary key, at timestamp not null)")
     postgresql.execute("insert into times values (1, '2024-07-01 12:00:00'), (2, '2024-07-01 13:00:00')")
     config = {
@@ -195,7 +195,7 @@ def test_times_without_a_zone_are_in_the_databases(postgresql: DatabaseForTest) 
         ("micros_iso_datetime_string", "2024-05-06T07:08:09.123456"),
     ],
 )
-def test_timestamps_become_what_granularity_says(postgresql: DatabaseForTest, granularity: str, expected: object) -> None:
+def test_timestamps_follow_timestamp_granularity(postgresql: DatabaseForTest, granularity: str, expected: object) -> None:
     postgresql.execute("create table times (at timestamp)")
     postgresql.execute("insert into times values ('2024-05-06 07:08:09.123456')")
     config = {**postgresql.config, "mode": "bulk", "topic.prefix": "t-", "timestamp.granularity": granularity}

@@ -21,7 +21,7 @@ from sluiceway.storage.codec import encode_commit, encode_connector, encode_task
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import State, TaskId
 from sluiceway.worker.connector_runner import Outcome
-from sluiceway.worker.kafka_channel import KafkaPort
+from sluiceway.worker.kafka_channel import KafkaControlChannel
 from support import peer
 from support.driver import worker_of, worker_properties
 from support.driver_bench import Bench, open_bench
@@ -184,7 +184,7 @@ def test_two_drivers_of_an_exactly_once_source_leave_each_number_once(
 def test_a_fenced_driver_can_write_nothing_at_all(bench: Bench, unique: Callable[[str], str]) -> None:
     """The old driver's every word is refused, and nothing of its is read after the new driver's first."""
     name = unique("source")
-    old, new = (KafkaPort(name, bench.worker, worker_id, bench.stores) for worker_id in ("old:1", "new:2"))
+    old, new = (KafkaControlChannel(name, bench.worker, worker_id, bench.stores) for worker_id in ("old:1", "new:2"))
     old.acquire()
     old.publish_connector(State.RUNNING)
     old.publish_tasks([0, 1], State.RUNNING)
@@ -216,20 +216,20 @@ def test_a_fenced_driver_can_write_nothing_at_all(bench: Bench, unique: Callable
 
 def test_a_driver_whose_lease_was_lost_to_nobody_takes_it_back(bench: Bench, unique: Callable[[str], str]) -> None:
     name = unique("source")
-    port = KafkaPort(name, bench.worker, "one:1", bench.stores)
-    port.acquire()
-    port.publish_connector(State.RUNNING)
-    port._lease.close()  # as after an error of the cluster's
-    port.publish_connector(State.FAILED, "still here")
+    channel = KafkaControlChannel(name, bench.worker, "one:1", bench.stores)
+    channel.acquire()
+    channel.publish_connector(State.RUNNING)
+    channel._lease._writer.close()  # as after an error of the cluster's
+    channel.publish_connector(State.FAILED, "still here")
     assert bench.stores.status.connector(name).trace == "still here"  # type: ignore[union-attr]
-    newer = KafkaPort(name, bench.worker, "two:2", bench.stores)
+    newer = KafkaControlChannel(name, bench.worker, "two:2", bench.stores)
     newer.acquire()
     newer.publish_connector(State.RUNNING)
-    port._lease.close()
+    channel._lease._writer.close()
     with pytest.raises(FencedError, match="two:2 has taken"):
-        port.publish_connector(State.RUNNING)
+        channel.publish_connector(State.RUNNING)
     newer.publish_connector(State.RUNNING)  # and was not fenced in its turn
-    port.close()
+    channel.close()
     newer.close()
 
 
@@ -280,14 +280,14 @@ def test_a_status_topic_made_here_is_compacted_soon_unless_the_worker_says_other
 def test_the_cost_of_a_heartbeat(bench: Bench, unique: Callable[[str], str]) -> None:
     """One record and its transaction's marker in the status topic, and nothing in the others."""
     name = unique("source")
-    port = KafkaPort(name, bench.worker, "one:1", bench.stores)
-    port.acquire()
-    port.publish_connector(State.RUNNING)
+    channel = KafkaControlChannel(name, bench.worker, "one:1", bench.stores)
+    channel.acquire()
+    channel.publish_connector(State.RUNNING)
     admin = admin_client(bench.worker)
     places = [TopicPartition(bench.worker.status_topic, p) for p in range(bench.worker.number("status.storage.partitions"))]
     places += [TopicPartition(bench.worker.config_topic, 0)]
     before = sum(end_offsets(admin, places).values())
     for _ in range(5):
-        port.publish_connector(State.RUNNING)
+        channel.publish_connector(State.RUNNING)
     eventually(lambda: sum(end_offsets(admin, places).values()) - before == 10, what="5 records, 5 markers")
-    port.close()
+    channel.close()

@@ -32,7 +32,7 @@ from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.testing import SourceConnectorContract
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver
-from sluiceway.worker.kafka_channel import KafkaPort
+from sluiceway.worker.kafka_channel import KafkaControlChannel
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support.driver import worker_of, worker_properties
 from support.eventually import eventually
@@ -154,7 +154,7 @@ class Bench:
                 connector,
                 worker=self.worker,
                 config_store=self.stores.config,
-                port=KafkaPort(connector, self.worker, "one:1", self.stores),
+                channel=KafkaControlChannel(connector, self.worker, "one:1", self.stores),
                 launcher=ThreadLauncher(),
                 worker_id="one:1",
                 exit_when_idle=True,

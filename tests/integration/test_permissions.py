@@ -20,11 +20,11 @@ from confluent_kafka.admin import (
 from sluiceway.api import SourceRecord
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import STRING_SCHEMA
-from sluiceway.runtime.task import Order, TaskResult, TaskServices
+from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices
 from sluiceway.stack.broker import EmbeddedBroker
-from sluiceway.stack.process import free_port
+from sluiceway.stack.ports import free_port
 from sluiceway.storage.offset_backing_store import KafkaOffsetStore
-from support.engine import Orders, Reports, RunningTask, spec_of
+from support.engine import Commands, Reports, RunningTask, spec_of
 from support.engine_connectors import SOURCE, script
 from support.eventually import eventually
 
@@ -146,8 +146,8 @@ def exactly_once(guarded: Guarded, unique: Names, config: dict[str, str], group:
     try:
         from sluiceway.runtime.source.worker_source_task import run_source
 
-        orders = Orders(lambda asked: Order.STOP if asked > 10_000 else None)
-        return first_line(run_source(spec_of(config, worker), TaskServices(orders, Reports(), store)))
+        commands = Commands(lambda asked: TaskCommand.STOP if asked > 10_000 else None)
+        return first_line(run_source(spec_of(config, worker), TaskServices(commands, Reports(), store)))
     finally:
         store.stop()
         guarded.forbid(offsets)

@@ -52,12 +52,12 @@ class RestProcess:
         with log.open("w") as output:
             self.process = subprocess.Popen(command, stderr=output, stdout=output)
         eventually(
-            lambda: "REST API on http" in log.read_text() or self.process.poll() is not None,
+            lambda: "REST API is listening on http" in log.read_text() or self.process.poll() is not None,
             within=60,
             what=f"a listening REST server (log: {log})",
         )
         assert self.process.poll() is None, log.read_text()
-        self.url = log.read_text().split("REST API on ")[1].split()[0]
+        self.url = log.read_text().split("REST API is listening on ")[1].split()[0]
         self.client = ConnectClient(self.url)
 
     def terminate(self) -> int:

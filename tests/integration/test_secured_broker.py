@@ -27,7 +27,7 @@ from sluiceway.kafka.clients import admin_client, consumer, consumer_config, pro
 from sluiceway.kafka.errors import mapped_errors
 from sluiceway.rest.client import ConnectClient
 from sluiceway.stack.broker import EmbeddedBroker
-from sluiceway.stack.process import free_port
+from sluiceway.stack.ports import free_port
 from support.airflow_home import isolate_airflow
 from support.certificates import Authority
 from support.driver import worker_properties, write_properties
@@ -288,9 +288,9 @@ def test_a_rest_server_with_a_secured_worker_file_works_and_says_nothing_secret(
         command = [sys.executable, "-m", "sluiceway.cli.main", "rest", str(worker_file)]
         process = subprocess.Popen(command, stdout=output, stderr=output)
     try:
-        eventually(lambda: "REST API on http" in log.read_text() or process.poll() is not None, within=60)
+        eventually(lambda: "REST API is listening on http" in log.read_text() or process.poll() is not None, within=60)
         assert process.poll() is None, log.read_text()
-        with ConnectClient(log.read_text().split("REST API on ")[1].split()[0].rstrip(",")) as client:
+        with ConnectClient(log.read_text().split("REST API is listening on ")[1].split()[0].rstrip(",")) as client:
             client.create("a", {"connector.class": "FileStreamSource", "topic": "t"}, "STOPPED")
             assert client.connectors() == ["a"]
     finally:

@@ -63,7 +63,7 @@ def test_offsets_wait_for_the_dead_letters_before_them(kafka: Kafka, unique: Nam
         config = {"name": name, "connector.class": SOURCE, **FLAKY, **tolerant(dlq)}
         config["producer.override.bootstrap.servers"] = f"127.0.0.1:{way.port}"
         with RunningTask(config, worker) as task:
-            eventually(lambda: caplog.text.count(f"dead letters for topic {dlq} are not acknowledged") >= 3)
+            eventually(lambda: caplog.text.count(f"dead letter queue records for topic {dlq}") >= 3)
             assert task.offsets.puts == []
             way.restore()
             eventually(lambda: task.offsets.get(name, [PARTITION]) == [{"position": 2}])

@@ -9,7 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sluiceway.stack.process import BackgroundProcess, free_port
+from sluiceway.stack.ports import free_port
+from sluiceway.stack.process import BackgroundProcess
 from support.driver import write_properties
 from support.eventually import eventually
 

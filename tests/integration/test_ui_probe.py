@@ -1,4 +1,4 @@
-"""What the connectors' page asks of a real cluster."""
+"""Tests of the probe and of dead letter queue topics on a real cluster."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from sluiceway.api import TopicPartition as Place
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
-from sluiceway.provider.progress.measures import measure
+from sluiceway.provider.progress.connector_progress import measure
 from sluiceway.provider.progress.probe import KafkaProbe
-from sluiceway.provider.progress.subjects import Subject
+from sluiceway.provider.progress.probe_request import ProbeRequest
 from support.dashboard import WORKER
 from support.eventually import eventually
 
@@ -31,12 +31,12 @@ def _write(bootstrap: str, topic: str, values: list[str], headers: list[tuple[st
     assert producer.flush(30) == 0
 
 
-def _commit(bootstrap: str, group: str, place: TopicPartition) -> None:
+def _commit(bootstrap: str, group: str, partition: TopicPartition) -> None:
     reader = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
 
     def committed() -> bool:
         try:
-            reader.commit(offsets=[place], asynchronous=False)
+            reader.commit(offsets=[partition], asynchronous=False)
         except KafkaException:  # a broker that has only just started may still load its coordinator
             return False
         return True
@@ -45,23 +45,23 @@ def _commit(bootstrap: str, group: str, place: TopicPartition) -> None:
     reader.close()
 
 
-def test_one_look_tells_lags_ends_and_dead_letters(
+def test_a_snapshot_has_lags_ends_and_dead_letter_queue_records(
     worker: WorkerConfig, kafka_bootstrap: str, unique: Callable[[str], str]
 ) -> None:
     topic, dead, group = unique("topic"), unique("dead"), unique("group")
     _write(kafka_bootstrap, topic, ["a"] * 10)
     _write(kafka_bootstrap, dead, ["b"] * 3)
     _commit(kafka_bootstrap, group, TopicPartition(topic, 0, 4))
-    sink = Subject("sink", group, (topic, unique("missing")), dead)
-    never = Subject("never", unique("group"), (topic,))
-    source = Subject("source", None, (topic,), unique("missing"))
-    reading = KafkaProbe(worker).read([sink, never, source])
-    assert (measure(sink, reading).lag, measure(sink, reading).dead_letters) == (6, 3)
-    assert measure(never, reading).lag == 10
-    assert (measure(source, reading).positions, measure(source, reading).dead_letters) == ({Place(topic, 0): 10}, 0)
+    sink = ProbeRequest("sink", group, (topic, unique("missing")), dead)
+    never = ProbeRequest("never", unique("group"), (topic,))
+    source = ProbeRequest("source", None, (topic,), unique("missing"))
+    snapshot = KafkaProbe(worker).snapshot([sink, never, source])
+    assert (measure(sink, snapshot).lag, measure(sink, snapshot).dead_letters) == (6, 3)
+    assert measure(never, snapshot).lag == 10
+    assert (measure(source, snapshot).positions, measure(source, snapshot).dead_letters) == ({Place(topic, 0): 10}, 0)
 
 
-def test_the_newest_dead_letters_come_first_and_are_the_connectors_own(
+def test_the_newest_dead_letter_queue_records_of_the_connector_come_first(
     worker: WorkerConfig, kafka_bootstrap: str, unique: Callable[[str], str]
 ) -> None:
     dead = unique("dead")

@@ -1,4 +1,4 @@
-"""The connectors' page over stores in memory: any number of connectors in any state, without Kafka and Spark."""
+"""The connectors' page over stores in memory, without Kafka and Spark."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from sluiceway.api import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
-from sluiceway.provider.progress.measures import Reading
-from sluiceway.provider.progress.subjects import Subject
+from sluiceway.provider.progress.connector_progress import OffsetsSnapshot
+from sluiceway.provider.progress.probe_request import ProbeRequest
 from sluiceway.provider.ui.dashboard import Dashboard
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
@@ -27,32 +27,32 @@ WORKER = {
 SOURCE, SINK = "FileStreamSource", "FileStreamSink"
 
 
-class StandingProbe:
-    """Answers with what the test put there."""
+class StaticProbe:
+    """Returns the offsets that a test has set."""
 
     def __init__(self) -> None:
         self.ends: dict[TopicPartition, int] = {}
         self.begins: dict[TopicPartition, int] = {}
         self.committed: dict[str, dict[TopicPartition, int]] = {}
-        self.asked: list[Sequence[Subject]] = []
+        self.requests: list[Sequence[ProbeRequest]] = []
         self.failure: Exception | None = None
         self.at: float | None = None
 
-    def read(self, subjects: Sequence[Subject]) -> Reading:
-        self.asked.append(subjects)
+    def snapshot(self, requests: Sequence[ProbeRequest]) -> OffsetsSnapshot:
+        self.requests.append(requests)
         if self.failure is not None:
             raise self.failure
-        return Reading(self.at or time.time(), dict(self.committed), dict(self.begins), dict(self.ends))
+        return OffsetsSnapshot(self.at or time.time(), dict(self.committed), dict(self.begins), dict(self.ends))
 
 
 class MemoryConnectors:
-    """Connectors with statuses, a herder over them and what the page shows of them."""
+    """Connectors with statuses, their herder and their dashboard."""
 
     def __init__(self) -> None:
         self.worker = WorkerConfig.of(WORKER)
         self.config = MemoryConfigStore()
         self.status = MemoryStatusStore()
-        self.probe = StandingProbe()
+        self.probe = StaticProbe()
         self.herder = Herder(self.worker, self.config, self.status)
         self.dashboard = Dashboard(self.worker, self.herder, self.config, self.probe)
 
@@ -67,7 +67,7 @@ class MemoryConnectors:
         target: TargetState | None = None,
         **config: str,
     ) -> None:
-        """Make a connector in a state; ``trace`` is that of whatever FAILED. Underscores in ``config`` stand for dots."""
+        """Create a connector in a state; ``trace`` is that of each FAILED status. Underscores in ``config`` are dots."""
         own = {"topic": name} if kind == SOURCE else {"topics": name}
         keys = {key.replace("_", "."): value for key, value in config.items()}
         self.config.put_connector(name, {"name": name, "connector.class": kind, **own, **keys}, target)
@@ -79,7 +79,7 @@ class MemoryConnectors:
             self.status.put_topic(name, 0, name)
 
     def follow(self, name: str) -> None:
-        """Do a driver's part: take over what the connector is asked for."""
+        """Change the states as a driver would after a change of the target state."""
         target = self.target(name)
         state = {TargetState.STARTED: State.RUNNING, TargetState.PAUSED: State.PAUSED, TargetState.STOPPED: State.STOPPED}[target]
         self.status.put_connector(name, Status(state, "10.0.0.7:8083", 1))
@@ -90,7 +90,7 @@ class MemoryConnectors:
         return self.config.snapshot().connectors[name].target_state
 
     def pretend_an_hour(self, rates: Mapping[str, float], minutes: int = 61) -> None:
-        """Fill the last hour of connectors with records that came at about these rates a second, and a lag."""
+        """Fill the last hour of connectors with a lag, and with records at about these rates per second."""
         now = time.time()
         moved = dict.fromkeys(rates, 0.0)
         for minute in range(minutes, -1, -1):

@@ -1,4 +1,4 @@
-"""A database as tests see it, of whichever kind."""
+"""A test's database, for all supported kinds."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from sluiceway.connectors.jdbc.url import MYSQL, POSTGRESQL, SQLITE
+POSTGRESQL, MYSQL, SQLITE = "postgresql", "mysql", "sqlite"  # names of dialects
 
 HOST = "127.0.0.1"
 USER = "sluiceway"
-PASSWORD = "open-sesame"  # of servers that this machine alone reaches, for as long as the test runs
+PASSWORD = "open-sesame"  # of servers that listen on the loopback interface during a test
 
 
 @dataclass(frozen=True)
 class DatabaseForTest:
-    """One empty database. ``connect`` gives autocommitting connections of the Python driver, to be closed by the caller."""
+    """An empty database. ``connect`` returns a driver connection, by default in autocommit mode, that the caller closes."""
 
     dialect: str
     name: str
@@ -26,7 +26,7 @@ class DatabaseForTest:
 
     @property
     def config(self) -> dict[str, str]:
-        """The connection's keys in a connector's config."""
+        """The connection keys for a connector's config."""
         if self.dialect == SQLITE:
             return {"connection.url": self.jdbc_url}
         return {"connection.url": self.jdbc_url, "connection.user": self.user, "connection.password": self.password}
@@ -55,7 +55,7 @@ class DatabaseForTest:
         return sqlite3.connect(self.name, isolation_level=None if autocommit else "", timeout=30)
 
     def execute(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """Run one statement, commit it, and return its rows."""
+        """Execute one statement, commit it, and return its rows."""
         with closing(self.connect()) as connection, closing(connection.cursor()) as cursor:
             cursor.execute(sql, parameters or ()) if parameters or self.dialect == SQLITE else cursor.execute(sql)
             return [tuple(row) for row in cursor.fetchall()] if cursor.description else []

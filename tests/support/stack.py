@@ -31,17 +31,25 @@ class RunningStack:
         home: the stack's folder.
         postgres: whether Airflow's database is a PostgreSQL of the stack's own, instead of SQLite.
         settings: settings of Airflow, as ``SECTION__OPTION``.
+        running: the addresses of a stack that runs already; it is neither started nor ended here.
     """
 
-    def __init__(self, home: Path, *, postgres: bool = False, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *,
+        postgres: bool = False,
+        settings: Mapping[str, str] | None = None,
+        running: Addresses | None = None,
+    ) -> None:
         self.home = home
         self._database = PostgresServer() if postgres else None
         self.settings = {**(self._database.airflow() if self._database else {}), **(settings or {})}
-        self._guard = Guard(end, home)
+        self._guard = None if running else Guard(end, home)
         try:
             if self._database is not None:
                 self._database.start()
-            self.addresses = self.up()
+            self.addresses = running or self.up()
         except BaseException:
             self._end()
             raise
@@ -69,11 +77,13 @@ class RunningStack:
     def close(self) -> None:
         for client in (self.connect, self.mounted, self.airflow):
             client.close()
-        down(_say, home=self.home)
+        if self._guard is not None:
+            down(_say, home=self.home)
         self._end()
 
     def _end(self) -> None:
-        self._guard.close()
+        if self._guard is not None:
+            self._guard.close()
         if self._database is not None:
             self._database.close()
 

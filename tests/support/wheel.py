@@ -16,7 +16,7 @@ def build_context(target: Path) -> Path:
     for path in (line[1:] for line in lines if line.startswith("!")):
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / path).is_dir():
-            shutil.copytree(ROOT / path, target / path, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / path, target / path, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(ROOT / path, target / path)
     return target

@@ -1,4 +1,4 @@
-"""Every error survives pickling: Spark carries them from executors to the driver."""
+"""Errors: pickling, because Spark sends them from executors to the driver, and the texts of messages and traces."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def example(cls: type[ConnectError]) -> ConnectError:
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_an_error_is_the_same_after_pickling(cls: type[ConnectError]) -> None:
+def test_an_error_is_equal_after_pickling(cls: type[ConnectError]) -> None:
     error = example(cls)
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 (our own bytes)
     assert type(copy) is cls
@@ -32,7 +32,7 @@ def test_an_error_is_the_same_after_pickling(cls: type[ConnectError]) -> None:
     assert vars(copy) == vars(error)
 
 
-def test_config_errors_read_as_kafka_writes_them() -> None:
+def test_config_errors_have_kafkas_message() -> None:
     assert (
         str(ConfigError("a", None, "Value must be non-null")) == "Invalid value null for configuration a: Value must be non-null"
     )

@@ -1,4 +1,4 @@
-"""``sluiceway top``: a live table of connectors with their states, rates and lags."""
+"""Implements ``sluiceway top``: a live table of connectors with their states, rates and lags."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,43 +13,44 @@ from sluiceway.cli.common import Subparsers, add_server, client, say
 from sluiceway.cli.output import table
 
 if TYPE_CHECKING:
-    from sluiceway.cli.top_table import Look
-    from sluiceway.kafka.lag import Offsets
+    from sluiceway.cli.top_table import Sample
+    from sluiceway.provider.progress.probe import KafkaProbe
     from sluiceway.rest.client import ConnectClient
 
-# Offsets are committed now and then, by default once a minute: rates from one look to the next would be 0 or enormous.
+# Sinks commit offsets periodically, by default once a minute. A rate over a shorter time would be 0 or much too high.
 _WINDOW_SECONDS = 60.0
 _CLEAR = "\033[H\033[J"
 _BOLD, _RED, _YELLOW, _PLAIN = "\033[1m", "\033[31m", "\033[33m", "\033[0m"
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser("top", help="show connectors, their states, rates and lags, again and again until Ctrl-C")
+    """Add the command."""
+    parser = subparsers.add_parser("top", help="show connectors, their states, rates and lags, repeatedly until Ctrl-C")
     parser.add_argument("-i", "--interval", type=_seconds, default=2.0, metavar="SECONDS", help="default: 2")
-    parser.add_argument("-n", "--count", type=int, metavar="N", help="end after so many tables (1 shows no rates)")
+    parser.add_argument("-n", "--count", type=int, metavar="N", help="exit after this number of tables (1 shows no rates)")
     parser.add_argument(
         "--worker",
         type=Path,
         metavar="WORKER.properties",
-        help="the worker's file, to ask Kafka for the ends of topics, which lags are counted from (default: that of up)",
+        help="the worker's file, to read the end offsets of topics from Kafka, which lags need (default: that of up)",
     )
     add_server(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a table every so often: on a terminal in the place of the one before, else one below the other."""
+    """Print a table at each interval: on a terminal in the same place, otherwise one below the other."""
     from sluiceway.cli.top_table import rows
 
     live = sys.stdout.isatty()
-    ends = _Ends(options.worker)
-    looks: deque[Look] = deque(maxlen=1 + max(1, int(_WINDOW_SECONDS / options.interval)))
+    lags = _Lags(options.worker)
+    samples: deque[Sample] = deque(maxlen=1 + max(1, int(_WINDOW_SECONDS / options.interval)))
     shown = 0
     with client(options) as api:
         while True:
-            now = _look(api, ends)
-            before = looks[0] if looks else None
-            looks.append(now)
+            now = _sample(api, lags)
+            before = samples[0] if samples else None
+            samples.append(now)
             head = f"{api.server}  {time.strftime('%H:%M:%S')}  {len(now.statuses)} connector(s)"
             say(_live(head, table(rows(now, before))) if live else table(rows(now, before)))
             shown += 1
@@ -59,16 +59,64 @@ def run(options: argparse.Namespace) -> int:
             time.sleep(options.interval)
 
 
-def _look(api: ConnectClient, ends: _Ends) -> Look:
-    from sluiceway.cli.top_table import Look, committed
+def _sample(api: ConnectClient, lags: _Lags) -> Sample:
+    from sluiceway.cli.top_table import Sample
 
     statuses = api.statuses()
     offsets = {name: _offsets(api, name) for name in statuses}
-    if not ends.known:
-        return Look(time.monotonic(), statuses, offsets)
-    topics = _topics(api, {name for name, status in statuses.items() if status["type"] == "sink"})
-    begins, found = ends.of([(topics.get(name, ()), committed(each)) for name, each in offsets.items()])
-    return Look(time.monotonic(), statuses, offsets, topics, begins, found)
+    return Sample(time.monotonic(), statuses, offsets, lags.read(api, statuses, offsets))
+
+
+def _offsets(api: ConnectClient, name: str) -> list[dict[str, Any]]:
+    from sluiceway.rest.client import RestError
+
+    try:
+        return api.offsets(name)
+    except RestError as error:
+        if error.status:
+            return []  # the connector was deleted since, or its class is not installed
+        raise
+
+
+class _Lags:
+    """Reads the lags of sinks; returns none without a worker's file, and while Kafka does not answer."""
+
+    def __init__(self, worker_file: Path | None) -> None:
+        from sluiceway.folders import state_home
+
+        default = state_home() / "worker.properties"
+        self._file = worker_file or (default if default.exists() else None)
+        self._probe: KafkaProbe | None = None
+
+    def read(
+        self, api: ConnectClient, statuses: dict[str, dict[str, Any]], offsets: dict[str, list[dict[str, Any]]]
+    ) -> dict[str, int | None]:
+        """Return the lag of each sink, given the statuses and offsets that the REST API returned."""
+        from sluiceway.cli.top_table import committed
+        from sluiceway.errors import InternalTopicError, KafkaClientError
+        from sluiceway.provider.progress.connector_progress import measure
+        from sluiceway.provider.progress.probe_request import ProbeRequest
+
+        if self._file is None:
+            return {}
+        topics = _topics(api, {name for name, status in statuses.items() if status["type"] == "sink"})
+        # The REST API returns offsets by connector, so the connector's name stands for its group.
+        commits = {name: committed(offsets[name]) for name in topics}
+        requests = [ProbeRequest(name, name, topics[name]) for name in topics if topics[name] or commits[name]]
+        if not requests:
+            return {}
+        try:
+            snapshot = self._opened(self._file).snapshot(requests, commits)
+        except (KafkaClientError, InternalTopicError):
+            return {}
+        return {request.name: measure(request, snapshot).lag for request in requests}
+
+    def _opened(self, file: Path) -> KafkaProbe:
+        from sluiceway.cli.common import worker
+        from sluiceway.provider.progress.probe import KafkaProbe
+
+        self._probe = self._probe or KafkaProbe(worker(file))
+        return self._probe
 
 
 def _topics(api: ConnectClient, sinks: set[str]) -> dict[str, tuple[str, ...]]:
@@ -76,10 +124,13 @@ def _topics(api: ConnectClient, sinks: set[str]) -> dict[str, tuple[str, ...]]:
     from sluiceway.config.connector import TOPICS_REGEX, sink_topics
 
     configs = {name: info["config"] for name, info in api.infos().items() if name in sinks}
-    return {name: sink_topics(config, _seen(api, name) if config.get(TOPICS_REGEX) else ()) for name, config in configs.items()}
+    return {
+        name: sink_topics(config, _active_topics(api, name) if config.get(TOPICS_REGEX) else ())
+        for name, config in configs.items()
+    }
 
 
-def _seen(api: ConnectClient, name: str) -> list[str]:
+def _active_topics(api: ConnectClient, name: str) -> list[str]:
     from sluiceway.rest.client import RestError
 
     try:
@@ -90,65 +141,14 @@ def _seen(api: ConnectClient, name: str) -> list[str]:
         raise
 
 
-def _offsets(api: ConnectClient, name: str) -> list[dict[str, Any]]:
-    from sluiceway.rest.client import RestError
-
-    try:
-        return api.offsets(name)
-    except RestError as error:
-        if error.status:
-            return []  # deleted meanwhile, or its class is not there
-        raise
-
-
-class _Ends:
-    """Asks Kafka where partitions begin and end; knows neither without a worker's file, or while Kafka does not answer."""
-
-    def __init__(self, worker_file: Path | None) -> None:
-        from sluiceway.folders import state_home
-
-        made = state_home() / "worker.properties"
-        self._file = worker_file or (made if made.exists() else None)
-        self._admin: Any = None
-
-    @property
-    def known(self) -> bool:
-        """Whether there is a cluster to ask."""
-        return self._file is not None
-
-    def of(self, sinks: Sequence[tuple[Sequence[str], Offsets]]) -> tuple[Offsets, Offsets]:
-        """Return the first offsets of partitions without a commit and the ends of all, given each sink's topics and commits."""
-        from sluiceway.errors import InternalTopicError, KafkaClientError
-        from sluiceway.kafka.admin import begin_offsets, end_offsets, partition_counts
-        from sluiceway.kafka.lag import existing, partitions_of
-
-        if self._file is None or not any(topics or committed for topics, committed in sinks):
-            return {}, {}
-        admin = self._client(self._file)
-        try:
-            counts = partition_counts(admin)
-            fresh = {each for topics, committed in sinks for each in partitions_of(topics, counts) if each not in committed}
-            read = existing({each for _, committed in sinks for each in committed}, counts)
-            return begin_offsets(admin, fresh), end_offsets(admin, fresh | read)
-        except (KafkaClientError, InternalTopicError):
-            return {}, {}
-
-    def _client(self, file: Path) -> Any:
-        from sluiceway.cli.common import worker
-        from sluiceway.kafka.clients import admin_client
-
-        self._admin = self._admin or admin_client(worker(file))
-        return self._admin
-
-
 def _live(head: str, lines: str) -> str:
     first, *others = lines.splitlines()
-    return "\n".join((f"{_CLEAR}{head}", f"{_BOLD}{first}{_PLAIN}", *map(_coloured, others)))
+    return "\n".join((f"{_CLEAR}{head}", f"{_BOLD}{first}{_PLAIN}", *map(_colored, others)))
 
 
-def _coloured(line: str) -> str:
-    colour = _RED if "FAILED" in line else _YELLOW if "UNASSIGNED" in line else ""
-    return f"{colour}{line}{_PLAIN}" if colour else line
+def _colored(line: str) -> str:
+    color = _RED if "FAILED" in line else _YELLOW if "UNASSIGNED" in line else ""
+    return f"{color}{line}{_PLAIN}" if color else line
 
 
 def _seconds(text: str) -> float:

@@ -1,40 +1,40 @@
-"""What ``sluiceway top`` shows: connectors with their states, lags and rates, from one look to the next. Pure."""
+"""Builds the table of ``sluiceway top`` from two samples. No I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sluiceway.api.task import TopicPartition
 from sluiceway.cli.output import counts
-from sluiceway.kafka.lag import Lag, Offsets, group_lag
 
 _HEAD = ("NAME", "TYPE", "STATE", "TASKS", "OFFSETS/S", "LAG")
 
 
 @dataclass(frozen=True)
-class Look:
-    """What was seen at a time (seconds, any clock).
+class Sample:
+    """The connectors at one time.
 
-    ``statuses`` and ``offsets`` as REST shows them, and ``topics`` that sinks read, all by connector. ``begins`` and ``ends`` of
-    the sinks' partitions; empty if Kafka was not asked or did not answer.
+    Attributes:
+        at: seconds, of any clock.
+        statuses: as the REST API returns them, by connector.
+        offsets: as the REST API returns them, by connector.
+        lags: by sink; empty if Kafka was not asked or did not answer.
     """
 
     at: float
     statuses: Mapping[str, Mapping[str, Any]]
     offsets: Mapping[str, list[dict[str, Any]]] = field(default_factory=dict)
-    topics: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    begins: Offsets = field(default_factory=dict)
-    ends: Offsets = field(default_factory=dict)
+    lags: Mapping[str, int | None] = field(default_factory=dict)
 
 
-def rows(now: Look, before: Look | None) -> list[tuple[str, ...]]:
-    """Return the table; a rate needs an earlier look, a lag the ends of the partitions."""
+def rows(now: Sample, before: Sample | None) -> list[tuple[str, ...]]:
+    """Return the rows of the table, headings first. Rates need an earlier sample."""
     found: list[tuple[str, ...]] = [_HEAD]
     for name, status in sorted(now.statuses.items()):
         rate = None if before is None else _rate(name, now, before)
-        lag = _lag(name, now).total
+        lag = now.lags.get(name)
         state = status["connector"]["state"]
         shown = ("-" if rate is None else f"{rate:,.1f}", "-" if lag is None else f"{lag:,}")
         found.append((name, status["type"], state, counts(dict(status)), *shown))
@@ -42,7 +42,7 @@ def rows(now: Look, before: Look | None) -> list[tuple[str, ...]]:
 
 
 def committed(offsets: list[dict[str, Any]]) -> dict[TopicPartition, int]:
-    """Return a sink's committed offsets."""
+    """Return a sink's committed offsets by partition; those of a source are left out."""
     return {
         TopicPartition(each["partition"]["kafka_topic"], int(each["partition"]["kafka_partition"])): int(
             each["offset"]["kafka_offset"]
@@ -52,10 +52,10 @@ def committed(offsets: list[dict[str, Any]]) -> dict[TopicPartition, int]:
     }
 
 
-def _rate(name: str, now: Look, before: Look) -> float | None:
-    """Return by how much offsets grow in a second: records of a sink; of a source, whatever it counts, such as bytes."""
+def _rate(name: str, now: Sample, before: Sample) -> float | None:
+    """Return the increase of offsets per second: records of a sink, and of a source its own unit, such as bytes."""
     seconds = now.at - before.at
-    current, former = (_numbers(look.offsets.get(name, [])) for look in (now, before))
+    current, former = (_numbers(sample.offsets.get(name, [])) for sample in (now, before))
     shared = current.keys() & former.keys()
     if not shared or seconds <= 0:
         return None
@@ -63,14 +63,10 @@ def _rate(name: str, now: Look, before: Look) -> float | None:
 
 
 def _numbers(offsets: list[dict[str, Any]]) -> dict[str, float]:
-    """Return the offsets of one number each by partition; of others nothing can be told."""
+    """Return the offsets that hold exactly one number, by partition; others cannot be compared."""
     found: dict[str, float] = {}
     for each in offsets:
         numbers = [value for value in (each["offset"] or {}).values() if isinstance(value, (int, float)) and value is not True]
         if len(numbers) == 1:
             found[repr(sorted(each["partition"].items()))] = numbers[0]
     return found
-
-
-def _lag(name: str, look: Look) -> Lag:
-    return group_lag(look.topics.get(name, ()), committed(look.offsets.get(name, [])), look.begins, look.ends)

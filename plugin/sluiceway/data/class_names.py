@@ -1,4 +1,4 @@
-"""The names that Connect's error texts have for the classes of values."""
+"""Maps Python values to the Java class names in Connect's error messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NAMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 
 def java_class(value: Any) -> str:
-    """Return the name of the class that Java has such a value in: ``java.lang.Long``; ``null`` for None."""
+    """Return the name of a value's Java class, such as ``java.lang.Long``; ``null`` for None."""
     if value is None:
         return "null"
     for kinds, name in _NAMES:

@@ -1,7 +1,7 @@
-"""Makes a Python function out of lines of code, for work that is done for each record and known from its schema.
+"""Compiles generated Python code for per-record work that depends only on the schema.
 
-The code consists of what the callers here write, and of constants: names out of schemas only ever enter it as ``repr`` of a
-text or as bound objects.
+The code contains only text of its callers in this package and constants: names from schemas enter it as ``repr`` of a string or
+as bound objects, never as code.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 DEEPEST_EXPRESSION = 10
-"""How deep callers nest expressions before they put the rest into a function: Python takes no more than 200 brackets."""
+"""Callers move deeper nesting to another function, because Python allows no more than 200 nested brackets."""
 
 
 class Code:
-    """The names that generated functions share."""
+    """A namespace of generated functions."""
 
     def __init__(self, **names: Any) -> None:
         self._names: dict[str, Any] = dict(names)
 
     def bind(self, value: Any) -> str:
-        """Return a name that stands for an object."""
+        """Bind an object and return its name in the generated code."""
         name = f"bound{len(self._names)}"
         self._names[name] = value
         return name
@@ -29,10 +29,10 @@ class Code:
         """Define a function of one argument and return its name."""
         name = f"function{len(self._names)}"
         source = "\n    ".join([f"def {name}({argument}):", *body])
-        exec(compile(source, f"<generated {name}>", "exec"), self._names)  # noqa: S102 (nothing but our own code, see above)
+        exec(compile(source, f"<generated {name}>", "exec"), self._names)  # noqa: S102 (no input reaches the code, see above)
         return name
 
     def callable(self, name: str) -> Callable[[Any], Any]:
-        """Return a function by its name."""
+        """Return a generated function by name."""
         found: Callable[[Any], Any] = self._names[name]
         return found

@@ -1,4 +1,4 @@
-"""Record headers: ordered, and a key may come more than once (Connect's ``Header`` and ``Headers``)."""
+"""Defines record headers, which are ordered and may repeat a key (Connect's ``Header`` and ``Headers``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sluiceway.data.schema import Schema
 
 
 class Header(NamedTuple):
-    """One header: a key and a value with its schema (None: schemaless)."""
+    """A header: a key, a value, and the value's schema (None for a schemaless value)."""
 
     key: str
     value: Any
@@ -16,4 +16,4 @@ class Header(NamedTuple):
 
 
 Headers = tuple[Header, ...]
-"""Headers in order; an empty tuple for none. Immutable, so that records can share them."""
+"""Headers in order. Immutable, so that records can share them."""

@@ -1,4 +1,4 @@
-"""Moments as milliseconds since the epoch, which is what Java's ``Date`` holds; and those that Python's types cannot. Pure."""
+"""Converts dates, times and timestamps from and to milliseconds since the epoch, as in Java's ``Date``. No I/O."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 
 
 @functools.total_ordering
 class Instant:
-    """A moment outside the years 1 to 9999, or a Date or Time that has what they do not: stands where a datetime cannot.
+    """A Java ``Date`` that Python's types cannot represent: outside the years 1 to 9999, or a Date with a time of day.
 
-    ``millis`` since the epoch; immutable.
+    Immutable; ``millis`` are the milliseconds since the epoch.
     """
 
     __slots__ = ("millis",)
@@ -29,7 +29,7 @@ class Instant:
         object.__setattr__(self, "millis", millis)
 
     def __setattr__(self, key: str, value: object) -> None:
-        raise AttributeError("an Instant is immutable; make another one")
+        raise AttributeError("an Instant is immutable; create another one")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Instant) and self.millis == other.millis
@@ -51,41 +51,43 @@ class Instant:
 
 
 Moment = dt.date | dt.time | Instant
-"""Whatever stands for a Java Date; a ``datetime`` is a ``date``."""
+"""The Python types of a Java ``Date``; ``datetime`` is a subclass of ``date``."""
 
 MOMENT_TYPES = (dt.date, dt.time, Instant)
 
 
 def millis_of(value: Any) -> int:
-    """Return a moment's milliseconds since the epoch, as ``Date.getTime`` does; a naive datetime is taken as UTC.
+    """Return the milliseconds since the epoch, as ``Date.getTime`` does.
 
-    A date is its midnight, a time is on 1 January 1970. Raises TypeError for every other value.
+    Naive datetimes are in UTC, dates are at midnight, times are on 1 January 1970. Raises TypeError for any other value.
     """
     if isinstance(value, dt.datetime):
         since = (value if value.tzinfo is not None else value.replace(tzinfo=dt.timezone.utc)) - EPOCH
-        return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000  # // of timedeltas takes twice as long
+        return (
+            since.days * 86_400 + since.seconds
+        ) * 1000 + since.microseconds // 1000  # dividing timedeltas takes twice as long
     if isinstance(value, Instant):
         return value.millis
     if isinstance(value, dt.date):
         return (value.toordinal() - EPOCH_DAY) * DAY_MS
     if isinstance(value, dt.time):
         return ((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000
-    raise TypeError(f"{type(value).__name__} is no moment")
+    raise TypeError(f"{type(value).__name__} is not a date, time or timestamp")
 
 
 def timestamp_of(millis: int) -> dt.datetime | Instant:
-    """Return the datetime in UTC of milliseconds since the epoch."""
+    """Return the datetime in UTC of milliseconds since the epoch; an Instant outside the years 1 to 9999."""
     return EPOCH + millis * _MILLISECOND if _EARLIEST <= millis <= _LATEST else Instant(millis)
 
 
 def date_of(millis: int) -> dt.date | Instant:
-    """Return the date of milliseconds since the epoch; an Instant if they are not a midnight."""
+    """Return the date of milliseconds since the epoch; an Instant if the time is not midnight."""
     days, rest = divmod(millis, DAY_MS)
     return Instant(millis) if rest or not _EARLIEST <= millis <= _LATEST else dt.date.fromordinal(EPOCH_DAY + days)
 
 
 def time_of(millis: int) -> dt.time | Instant:
-    """Return the time of day of milliseconds since midnight; an Instant if there are more of them than a day has."""
+    """Return the time of milliseconds since midnight; an Instant outside one day."""
     return (EPOCH + millis * _MILLISECOND).time() if 0 <= millis < DAY_MS else Instant(millis)
 
 
@@ -93,6 +95,6 @@ _DATE_TEXT = SimpleDateFormat("EEE MMM dd HH:mm:ss zzz yyyy")
 
 
 def date_text(millis: int) -> str:
-    """Return ``Date.toString()``, in UTC."""
+    """Return ``Date.toString()`` in UTC."""
     head, year = _DATE_TEXT.format(millis).rsplit(" ", 1)
     return f"{head} {int(year)}"

@@ -1,8 +1,8 @@
-"""Connect's logical types: Decimal, Date, Time and Timestamp over the primitive types.
+"""Converts Connect's logical types Decimal, Date, Time and Timestamp from and to primitive types.
 
 In Python a Decimal is a ``decimal.Decimal``, a Date a ``datetime.date``, a Time a ``datetime.time`` and a Timestamp an
-aware ``datetime.datetime`` in UTC. All but Decimal are kept to the millisecond, as in Connect, and any of them is taken for
-any other (all are Java's ``Date`` there); one that Python's type cannot hold is an ``Instant``.
+aware ``datetime.datetime`` in UTC. Dates, times and timestamps have milliseconds, as in Connect, and are interchangeable, because
+all of them are Java's ``Date`` there. A value that Python's type cannot represent is an ``Instant``.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ def date_schema(*, optional: bool = False, default: dt.date | None = None) -> Sc
 
 
 def time_schema(*, optional: bool = False, default: dt.time | None = None) -> Schema:
-    """Return the schema of times of the day."""
+    """Return the schema of times of day."""
     return Schema(Type.INT32, optional=optional, default=default, name=TIME, version=1)
 
 
 def timestamp_schema(*, optional: bool = False, default: dt.datetime | None = None) -> Schema:
-    """Return the schema of moments, to the millisecond."""
+    """Return the schema of timestamps, in milliseconds."""
     return Schema(Type.INT64, optional=optional, default=default, name=TIMESTAMP, version=1)
 
 
 def decimal_scale(schema: Schema) -> int:
-    """Return a Decimal schema's scale; raises DataError where it is missing or not a number."""
+    """Return a Decimal schema's scale. Raises DataError if it is missing or not a number."""
     text = schema.parameters.get(SCALE)
     if text is None:
         raise DataError("Invalid Decimal schema: scale parameter not found.")
@@ -73,23 +73,23 @@ def decimal_to_bytes(schema: Schema, value: Any) -> bytes:
 
 
 def unscaled(value: Decimal, scale: int) -> int:
-    """Return ``value * 10**scale`` of a decimal that has this scale, however many digits it has."""
+    """Return ``value * 10**scale`` of a decimal with this scale and any number of digits."""
     return int(value.scaleb(scale, _EXACT))
 
 
 def unscaled_bytes(number: int) -> bytes:
-    """Return an integer as the fewest bytes of big-endian two's complement."""
+    """Return an integer as the shortest big-endian two's complement."""
     bits = (number if number >= 0 else ~number).bit_length()
     return number.to_bytes(bits // 8 + 1, "big", signed=True)
 
 
 def decimal_of(number: int, scale: int) -> Decimal:
-    """Return ``number * 10**-scale`` with that scale, however many digits it has (``new BigDecimal(number, scale)``)."""
+    """Return ``number * 10**-scale`` with that scale and any number of digits (``new BigDecimal(number, scale)``)."""
     return Decimal(number).scaleb(-scale, _EXACT)
 
 
 def decimal_from_bytes(schema: Schema, value: bytes) -> Decimal:
-    """Return the decimal of an unscaled value in big-endian two's complement, however many digits it has."""
+    """Return the decimal of an unscaled value in big-endian two's complement."""
     return decimal_of(int.from_bytes(value, "big", signed=True), decimal_scale(schema))
 
 
@@ -122,7 +122,7 @@ def time_from_millis(_schema: Schema, value: int) -> dt.time | Instant:
 
 
 def timestamp_to_millis(_schema: Schema, value: Any) -> int:
-    """Return the milliseconds since the epoch; a naive datetime is taken as UTC."""
+    """Return the milliseconds since the epoch; naive datetimes are in UTC."""
     return _millis("Timestamp", value)
 
 
@@ -142,7 +142,7 @@ TO_LOGICAL: dict[str, Callable[[Schema, Any], Any]] = {
     TIME: time_from_millis,
     TIMESTAMP: timestamp_from_millis,
 }
-"""From a value of the primitive type to the logical one, by the schema's name."""
+"""Functions from primitive to logical values, by schema name."""
 
 FROM_LOGICAL: dict[str, Callable[[Schema, Any], Any]] = {
     DECIMAL: decimal_to_bytes,
@@ -150,4 +150,4 @@ FROM_LOGICAL: dict[str, Callable[[Schema, Any], Any]] = {
     TIME: time_to_millis,
     TIMESTAMP: timestamp_to_millis,
 }
-"""From a logical value to one of the primitive type, by the schema's name; raises DataError for any other value."""
+"""Functions from logical to primitive values, by schema name; they raise DataError for any other value."""

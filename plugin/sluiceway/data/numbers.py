@@ -1,8 +1,8 @@
-"""Java's narrower numbers for schemaless values.
+"""Defines Python classes for Java's narrower number types in schemaless values.
 
-A schemaless ``int`` is Java's Long and a ``float`` its Double, which is what JSON brings. Where Connect tells the narrower
-types apart without a schema (Cast, MaskField, TimestampConverter, typed connectors), these stand for them. With a schema
-plain ``int`` and ``float`` are used: there the schema says the width.
+A schemaless ``int`` is Java's Long and a ``float`` is Double, as in JSON. Where Connect distinguishes narrower types without a
+schema (Cast, MaskField, TimestampConverter, typed connectors), these classes represent them. Values with a schema are plain
+``int`` and ``float``, because the schema defines the width.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Int32(int):
 
 
 class BigInteger(int):
-    """A schemaless integer of any size. No schema goes with it: Connect takes it for no value of its own, only prints it."""
+    """A schemaless integer of any size. Connect's data API has no schema for it and only prints it."""
 
     __slots__ = ()
 
 
 class Float32(float):
-    """A schemaless Float; its value is one that 32 bits can hold (see ``to_float32``)."""
+    """A schemaless Float; its value is exact in 32 bits (see ``to_float32``)."""
 
     __slots__ = ()

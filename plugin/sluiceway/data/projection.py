@@ -1,4 +1,4 @@
-"""Projecting values of one schema onto another, for sinks that keep to one (Connect's ``SchemaProjector``). Pure."""
+"""Projects values from one schema to a compatible one (Connect's ``SchemaProjector``). No I/O."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _WIDENING = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.F
 
 
 def is_promotable(source: Type, target: Type) -> bool:
-    """Whether every value of a number type is one of the other: the same type or a wider one."""
+    """Return True if the target is the same number type or a wider one."""
     return source in _WIDENING and target in _WIDENING and _WIDENING.index(source) <= _WIDENING.index(target)
 
 
 def check_compatible(source: Schema, target: Schema) -> None:
-    """Raise SchemaProjectorError unless types (or a wider number's), names and parameters agree; looks at no inner schema."""
+    """Raise SchemaProjectorError unless names, parameters and types (or promotable number types) match. Ignores inner schemas."""
     if source.type is not target.type and not is_promotable(source.type, target.type):
         raise SchemaProjectorError(f"Schema type mismatch. source type: {source.type.name} and target type: {target.type.name}")
     if source.name != target.name:
@@ -34,10 +34,10 @@ def check_compatible(source: Schema, target: Schema) -> None:
 
 
 def project(source: Schema, value: Any, target: Schema) -> Any:
-    """Return a value of the source schema as one of the target schema.
+    """Return a value of the source schema as a value of the target schema.
 
-    Fields that the target lacks are dropped, those that it adds are left out if optional or else get their default. Raises
-    SchemaProjectorError where the schemas do not allow that, and DataError for a value that does not fit its schema.
+    Drops fields that the target does not have. Fields that only the target has are null if optional, else their default. Raises
+    SchemaProjectorError for incompatible schemas, and DataError for a value that does not match its schema.
     """
     check_compatible(source, target)
     if source.optional and not target.optional and target.default is None:
@@ -57,7 +57,7 @@ def project(source: Schema, value: Any, target: Schema) -> Any:
 
 def _inner(schema: Schema | None) -> Schema:
     if schema is None:
-        raise SchemaProjectorError("A list or map without a schema for what is in it cannot be projected")
+        raise SchemaProjectorError("Cannot project an array or map whose schema has no key or value schema")
     return schema
 
 

@@ -1,4 +1,4 @@
-"""Schemas: immutable, hashable descriptions of values (Connect's ``Schema``, ``SchemaBuilder`` and ``Field``)."""
+"""Defines schemas and their fields (Connect's ``Schema``, ``ConnectSchema`` and ``Field``)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sluiceway.errors import DataError, SchemaBuilderError
 
 
 class Type(enum.Enum):
-    """The kinds of values; the enum's values are the names in JsonConverter's schema JSON."""
+    """The types of schemas; the enum's values are the type names in JsonConverter's JSON schemas."""
 
     INT8 = "int8"
     INT16 = "int16"
@@ -37,7 +37,7 @@ _EXACT_TYPES: dict[Type, type] = {Type.STRING: str, Type.BOOLEAN: bool, Type.FLO
 
 
 class Parameters(dict[str, str]):
-    """A schema's parameters: a dict that cannot be changed."""
+    """A schema's parameters, an immutable dict."""
 
     __slots__ = ()
 
@@ -75,9 +75,9 @@ class Field:
 
 
 class Schema:
-    """What values look like. Build one with the class methods, with ``SchemaBuilder``, or take a constant of this module.
+    """The type of values with its attributes. Create one with the class methods, ``SchemaBuilder`` or this module's constants.
 
-    Immutable; equal schemas hash alike, and the hash is computed once, so schemas serve as cache keys.
+    Immutable and hashable; the hash is computed once, so schemas can be cache keys.
     """
 
     __slots__ = (
@@ -111,7 +111,7 @@ class Schema:
     _hash: int | None
     _identity: tuple[object, ...] | None
     exact_type: builtins.type | None
-    """The Python type all of whose values fit; None where a value must be looked at."""
+    """The Python type whose values are all valid, so that they need no validation; None if there is none."""
 
     def __init__(
         self,
@@ -148,11 +148,11 @@ class Schema:
             raise SchemaBuilderError(f"Cannot create field because of field name duplication {twice}")
 
     def __setattr__(self, key: str, value: object) -> None:
-        raise AttributeError("a Schema is immutable; build another one")
+        raise AttributeError("a Schema is immutable; create another one with replace()")
 
     @classmethod
     def struct(cls, fields: Mapping[str, Schema] | Iterable[tuple[str, Schema]], **attributes: Any) -> Schema:
-        """Return a struct schema with these fields in this order; attributes as for the constructor."""
+        """Return a struct schema with these fields in this order; ``attributes`` are the constructor's."""
         pairs = fields.items() if isinstance(fields, Mapping) else fields
         return cls(Type.STRUCT, fields=pairs, **attributes)
 
@@ -167,13 +167,13 @@ class Schema:
         return cls(Type.MAP, key_schema=keys, value_schema=values, **attributes)
 
     def field(self, name: str) -> Field | None:
-        """Return the field of that name, or None; only for struct schemas."""
+        """Return the field of that name, or None. Raises DataError for a schema that is not a struct."""
         if self.type is not Type.STRUCT:
             raise DataError("Cannot look up fields on non-struct type")
         return self._fields_by_name.get(name)
 
     def replace(self, **attributes: Any) -> Schema:
-        """Return this schema with some attributes changed, named as for the constructor."""
+        """Return a copy of this schema with some of the constructor's attributes changed."""
         kept = {
             "type_": self.type,
             "optional": self.optional,
@@ -189,7 +189,7 @@ class Schema:
         return Schema(**{**kept, **attributes})
 
     def _key(self) -> tuple[object, ...]:
-        """Return all that makes schemas equal; the default as text, since 1, 1.0 and True are equal in Python."""
+        """Return the attributes that define equality; the default as text, because 1, 1.0 and True are equal in Python."""
         if self._identity is None:
             key = (
                 self.type,
@@ -234,7 +234,7 @@ class Schema:
         )
 
     def __repr__(self) -> str:
-        """As Connect prints it: ``Schema{STRING}``, ``Schema{com.example.Name:STRUCT}``."""
+        """Return the text in Connect's form: ``Schema{STRING}``, ``Schema{com.example.Name:STRUCT}``."""
         return f"Schema{{{self.name}:{self.type.name}}}" if self.name is not None else f"Schema{{{self.type.name}}}"
 
 

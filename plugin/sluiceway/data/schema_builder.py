@@ -1,4 +1,4 @@
-"""SchemaBuilder: schemas one attribute at a time, each checked (Connect's ``SchemaBuilder``)."""
+"""Builds schemas attribute by attribute with checks (Connect's ``SchemaBuilder``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sluiceway.errors import DataError, SchemaBuilderError
 class SchemaBuilder:
     """Builds a schema: ``SchemaBuilder.struct().name("Point").field("x", INT32_SCHEMA).build()``.
 
-    Every method returns the builder, and raises SchemaBuilderError for what cannot be or has been set already.
+    Every method returns the builder. It raises SchemaBuilderError for an attribute that is invalid or already set.
     """
 
     def __init__(self, type_: Type | None) -> None:
@@ -91,7 +91,7 @@ class SchemaBuilder:
         return self._set("optional", value=False)
 
     def default(self, value: Any) -> SchemaBuilder:
-        """Set the default; it must be a value of the schema as built so far."""
+        """Set the default, which must be valid for the schema built so far."""
         self._check_unset("default", value)
         try:
             validate_value(self._built(), value)
@@ -110,7 +110,7 @@ class SchemaBuilder:
         return self._set("doc", doc)
 
     def parameter(self, key: str, value: str) -> SchemaBuilder:
-        """Set one parameter; one that is there already is replaced."""
+        """Set or replace one parameter."""
         self._parameters[key] = value
         return self
 
@@ -132,7 +132,7 @@ class SchemaBuilder:
         return self
 
     def build(self) -> Schema:
-        """Return the schema; the builder can be used further."""
+        """Return the schema. The builder stays usable."""
         return self._built()
 
     def _built(self) -> Schema:

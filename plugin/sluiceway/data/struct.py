@@ -1,4 +1,4 @@
-"""Struct, a value with a struct schema, used like a dict (Connect's ``Struct``); and whether values fit their schemas."""
+"""Defines Struct, a mapping with a schema (Connect's ``Struct``), and validates values against schemas."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sluiceway.errors import DataError
 
 
 class Struct(Mapping[str, Any]):
-    """Values for the fields of a struct schema, in the schema's order; a missing one is None or the field's default.
+    """A mapping from the fields of a struct schema to values; a missing value reads as the field's default or None.
 
-    Setting a field checks the value; ``validate`` tells whether those are there that must be.
+    Setting a field validates the value; ``validate`` checks that required fields are set.
     """
 
     __slots__ = ("schema", "values_")
@@ -34,21 +34,21 @@ class Struct(Mapping[str, Any]):
 
     @classmethod
     def of(cls, schema: Schema, values: list[Any]) -> Struct:
-        """Return a struct of values in the order of the schema's fields, which it keeps and takes as fitting, unchecked."""
+        """Return a struct that keeps this list of values, in the order of the fields, without validating them."""
         struct = cls.__new__(cls)
         struct.schema = schema
         struct.values_ = values
         return struct
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Set a field; raises DataError for a field that does not exist and a value that does not fit it."""
+        """Set a field. Raises DataError for an unknown field or an invalid value."""
         field = self._field(name)
         if type(value) is not field.schema.exact_type:
             validate_value(field.schema, value, name)
         self.values_[field.index] = value
 
     def put(self, name: str, value: Any) -> Struct:
-        """Set a field and return the struct, for chaining; raises DataError as setting does."""
+        """Set a field and return the struct, for chaining. Raises DataError for an unknown field or an invalid value."""
         self[name] = value
         return self
 
@@ -58,11 +58,11 @@ class Struct(Mapping[str, Any]):
         return field.schema.default if value is None else value
 
     def get_without_default(self, name: str) -> Any:
-        """Return what was put, or None: no default is filled in."""
+        """Return the value that was set, or None; ignores the default."""
         return self.values_[self._field(name).index]
 
     def validate(self) -> None:
-        """Raise DataError if a field that needs a value has neither one nor a default, or one that does not fit."""
+        """Raise DataError if a required field has neither a value nor a default, or if a value is invalid."""
         for field, value in zip(self.schema.fields, self.values_, strict=True):
             if value is not None or (not field.schema.optional and field.schema.default is None):
                 validate_value(field.schema, value, field.name)
@@ -89,7 +89,7 @@ class Struct(Mapping[str, Any]):
         return hash((self.schema, len(self.values_)))
 
     def __repr__(self) -> str:
-        """As Connect prints it, null fields left out: ``Struct{a=1,b=x}``."""
+        """Return the text in Connect's form, without null fields: ``Struct{a=1,b=x}``."""
         pairs = zip(self.schema.fields, self.values_, strict=True)
         return (
             "Struct{"
@@ -99,9 +99,9 @@ class Struct(Mapping[str, Any]):
 
 
 def validate_value(schema: Schema, value: Any, field_name: str | None = None) -> None:
-    """Raise DataError unless a value fits its schema (``ConnectSchema.validateValue``).
+    """Raise DataError unless a value is valid for its schema (``ConnectSchema.validateValue``).
 
-    Java's classes have a width and Python's do not: any int that the width can hold will do.
+    Java's integer classes have a width; here any int in the range of the type is valid.
     """
     _validate(schema, value, "value" if field_name is None else f'field: "{field_name}"')
 

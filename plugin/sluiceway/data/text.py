@@ -1,4 +1,4 @@
-"""Values as Java's ``String.valueOf`` prints them, which is what StringConverter and FileStreamSink write."""
+"""Prints values as Java's ``String.valueOf`` does, for StringConverter, FileStreamSink and error messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["java_double", "java_float", "java_text"]
 def java_text(value: Any, schema: Schema | None = None) -> str:
     """Return ``String.valueOf(value)``: ``null``, ``true``, ``1.0E10``, ``{a=1}``, ``[1, 2]``, ``Struct{a=b}``.
 
-    The schema tells 32-bit floats from doubles. Bytes, for which Java prints an address, are shown as UTF-8 text, bad
+    The schema distinguishes 32-bit floats from doubles. Bytes, for which Java prints an address, are printed as UTF-8 with bad
     sequences replaced.
     """
     if type(value) is str:

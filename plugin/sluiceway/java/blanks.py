@@ -1,4 +1,4 @@
-"""Which characters Java's methods take for blanks: each has its own set, and none is that of Python's ``str.strip``. No I/O."""
+"""Trims and tests white space as Java's methods do; each has its own set of characters, unlike Python's ``str.strip``. No I/O."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _SEPARATORS = "\x1c\x1d\x1e\x1f"
 
 
 def trim(text: str) -> str:
-    """Return ``String.trim()``: control characters go with the spaces, other blanks of Unicode such as U+00A0 stay."""
+    """Return ``String.trim()``: removes control characters with the spaces, but keeps Unicode spaces such as U+00A0."""
     return text.strip(_TRIMMED)
 
 
 def is_blank(text: str) -> bool:
-    """Whether ``String.trim()`` leaves nothing (Kafka's ``Utils.isBlank``)."""
+    """Return True if ``String.trim()`` leaves nothing (Kafka's ``Utils.isBlank``)."""
     return not trim(text)
 
 

@@ -1,4 +1,4 @@
-"""Java's character sets, by Java's names: what StringConverter can be told to write and read."""
+"""Encodes and decodes text in Java's character sets, by Java's names, for StringConverter's encoding options."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import NamedTuple
 
 
 class Charset(NamedTuple):
-    """How to write a text and how to read one; neither raises: what cannot be mapped becomes ``?`` or U+FFFD."""
+    """A character set. Neither function raises: what cannot be mapped becomes ``?`` or U+FFFD."""
 
     encode: Callable[[str], bytes]
     decode: Callable[[bytes], str]
 
 
 def charset(name: str) -> Charset:
-    """Return a character set by a name that Java knows it by; raises LookupError."""
+    """Return the character set of a name that Java knows. Raises LookupError."""
     known = _UNICODE.get(name.lower())
     if known is not None:
         return known
     if not _LEGAL.fullmatch(name):
-        raise LookupError(f"{name!r} is no legal name of a character set")
+        raise LookupError(f"{name!r} is not a legal name of a character set")
     codec = codecs.lookup(name).name
-    if codec.startswith("utf") or codec.replace("_", "-") in _PYTHONS_OWN:  # by other names than Java's, or unknown to it
-        raise LookupError(f"{name} is no character set of Java's")
-    "".encode(codec)  # raises LookupError for what codes no text, such as base64
+    if codec.startswith("utf") or codec.replace("_", "-") in _PYTHONS_OWN:
+        raise LookupError(f"Java has no character set {name}")
+    "".encode(codec)  # raises LookupError for codecs of bytes, such as base64
     return _simple(codec)
 
 
@@ -34,7 +34,7 @@ def _simple(codec: str) -> Charset:
 
 
 def _marked(codec: str, mark: bytes, marks: dict[bytes, str]) -> Charset:
-    """Return one that is read by the byte order mark at its start, big-endian without one, and written after ``mark``."""
+    """Return a character set that a byte order mark selects when reading (none: ``codec``), and that writes ``mark`` first."""
 
     def decode(data: bytes) -> str:
         for found, marked_codec in marks.items():
@@ -46,7 +46,7 @@ def _marked(codec: str, mark: bytes, marks: dict[bytes, str]) -> Charset:
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """Stand in for bad bytes as Java does: where UTF-8 spells half a surrogate pair, one mark for all three bytes."""
+    """Replace bad bytes as Java does: half a surrogate pair in UTF-8 is one U+FFFD for all three bytes."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     if _SURROGATE.match(error.object, error.start) and error.encoding == "utf-8":
@@ -54,7 +54,7 @@ def _replaced(error: UnicodeError) -> tuple[str, int]:
     return "\ufffd", error.end
 
 
-_REPLACE = "sluiceway.java_runtime-replace"
+_REPLACE = "sluiceway-java-replace"
 codecs.register_error(_REPLACE, _replaced)
 
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")

@@ -1,12 +1,12 @@
-"""The order in which Java's HashMap lists its keys. Pure.
+"""Lists keys in the iteration order of Java's HashMap. No I/O.
 
-It shows where Connect walks through such a map: task configs are written in it, and it decides which of two fields that get
-one name is left, or which of two errors comes first.
+The order is visible in Connect: task configs are written in it, and it decides which of two fields with the same new name
+remains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 _LOAD_FACTOR = 0.75
@@ -23,7 +23,7 @@ def string_hash(text: str) -> int:
 
 
 def grown_table_size(entries: int) -> int:
-    """Return how many buckets a HashMap has into which so many entries were put one by one."""
+    """Return the number of buckets of a HashMap after so many single ``put`` calls."""
     size = _FIRST_TABLE
     while entries > size * _LOAD_FACTOR:
         size *= 2
@@ -31,13 +31,13 @@ def grown_table_size(entries: int) -> int:
 
 
 def copied_table_size(entries: int) -> int:
-    """Return how many buckets a HashMap has that was made as a copy of one with so many entries."""
+    """Return the number of buckets of a HashMap copied from one with so many entries (``new HashMap<>(map)``)."""
     wanted = int(entries / _LOAD_FACTOR + 1.0)
     return 1 << max(wanted - 1, 0).bit_length()
 
 
 def in_buckets(keys: Iterable[Any], table_size: int) -> list[Any]:
-    """Return keys, given as they were put in, in the order of a table's buckets. Those that are not text come last."""
+    """Return keys, given in insertion order, in the order of a table's buckets. Keys that are not strings come last."""
 
     def bucket(key: object) -> int:
         if not isinstance(key, str):
@@ -49,6 +49,18 @@ def in_buckets(keys: Iterable[Any], table_size: int) -> list[Any]:
 
 
 def hash_map_order(keys: Iterable[Any]) -> list[Any]:
-    """Return keys in the order of a HashMap into which they were put one by one. Those that are not text come last."""
+    """Return keys, given in insertion order, in the order of a HashMap filled by ``put``. Keys that are not strings come last."""
     listed: list[Any] = list(keys)
     return in_buckets(listed, grown_table_size(len(listed)))
+
+
+def task_config_order(config: Mapping[str, str], added: str) -> dict[str, str]:
+    """Return a task's config in the order in which Connect writes it.
+
+    Connect reads the connector's config into a HashMap key by key, copies the map, puts the key ``added`` into the copy, and
+    copies that again. Keys of one bucket stay in insertion order, so ``config`` must be in the order of the stored config.
+    """
+    read = in_buckets([key for key in config if key != added], grown_table_size(len(config) - (added in config)))
+    if added in config:
+        read.append(added)
+    return {key: config[key] for key in in_buckets(read, copied_table_size(len(config)))}

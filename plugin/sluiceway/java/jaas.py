@@ -1,4 +1,4 @@
-"""Java's login configuration: the one line that ``sasl.jaas.config`` holds. Pure."""
+"""Parses ``sasl.jaas.config``, a login module in the syntax of Java's login configuration. No I/O."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _FLAGS = {"required", "requisite", "sufficient", "optional"}
 
 @dataclass(frozen=True, slots=True)
 class LoginModule:
-    """A login module's class and options. Holds secrets: the options are not shown."""
+    """A login module's class and options. ``repr`` hides the options, which hold secrets."""
 
     name: str
     options: Mapping[str, str] = field(repr=False)
 
     @property
     def simple_name(self) -> str:
-        """The class without its package."""
+        """Return the class name without its package."""
         return self.name.rpartition(".")[2]
 
 
 def parse_jaas(text: str) -> LoginModule:
-    """Return the login module of ``<class> <flag> key="value" ... ;``; raises ConfigError, which shows nothing of the text."""
+    """Return the login module of ``<class> <flag> key="value" ... ;``; raises ConfigError, whose message hides the text."""
     *tokens, last = [*_tokens(text)] or [_END]
     if last != _END:
         raise _refused("it does not end with a semicolon")

@@ -1,7 +1,7 @@
 """Reads and writes Java's own key store format, JKS, which keytool wrote by default up to Java 8. No I/O.
 
-The format is described by what Java's ``KeyStore`` of type JKS reads: big-endian numbers, a SHA-1 digest at the end, and
-private keys hidden by a stream of SHA-1 digests of the password (a protection that is weak, and that nobody should rely on).
+The format has big-endian numbers, a SHA-1 digest at the end, and private keys XORed with a stream of SHA-1 digests of the
+password. That protection is weak; do not rely on it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _SEQUENCE, _OCTETS = 0x30, 0x04
 
 @dataclass(frozen=True, slots=True)
 class KeyEntry:
-    """A private key as it is hidden in the store, and its certificates, its own one first (DER)."""
+    """A private key as the store encrypts it, and its certificate chain (DER), the key's own certificate first."""
 
     hidden: bytes = field(repr=False)
     chain: tuple[bytes, ...]
 
     def private_key(self, password: str) -> bytes:
-        """Return the key as PKCS 8 (DER); raises ValueError if it is not the key's password."""
+        """Return the key as PKCS #8 (DER). Raises ValueError for a wrong password."""
         _algorithm, data = list(_elements(_value(self.hidden, _SEQUENCE)))
         body = _value(data, _OCTETS)
         before, hidden, check = body[:_DIGEST_BYTES], body[_DIGEST_BYTES:-_DIGEST_BYTES], body[-_DIGEST_BYTES:]
@@ -43,14 +43,14 @@ class KeyEntry:
 
 @dataclass(frozen=True, slots=True)
 class Jks:
-    """What is in a store: trusted certificates (DER), and private keys."""
+    """A store's trusted certificates (DER) and private keys."""
 
     trusted: tuple[bytes, ...]
     keys: tuple[KeyEntry, ...]
 
 
 def read_jks(content: bytes, password: str | None) -> Jks:
-    """Read a store; without a password it is not checked. Raises ValueError if it is damaged or the password another."""
+    """Read a store. ``password`` None skips the digest check. Raises ValueError for a damaged store or a wrong password."""
     body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
     if password is not None and _digest(body, password) != digest:
         raise ValueError("digest")
@@ -73,7 +73,7 @@ def read_jks(content: bytes, password: str | None) -> Jks:
 
 
 def write_truststore(certificates: Mapping[str, bytes], password: str) -> bytes:
-    """Return a store of trusted certificates (DER) by alias; aliases are ASCII. Its entries have no time of creation."""
+    """Return a store of trusted certificates (DER) by alias (ASCII). Creation times are 0."""
     body = bytearray(MAGIC + struct.pack(">II", _VERSION, len(certificates)))
     for alias, certificate in certificates.items():
         body += struct.pack(">I", _TRUSTED) + _text(alias) + struct.pack(">Q", 0)
@@ -106,7 +106,7 @@ class _Reader:
 
     def certificate(self, version: int) -> bytes:
         if version > 1:
-            self.text()  # its type, which is X.509
+            self.text()  # the certificate type, always X.509
         return self.take(self.number())
 
 
@@ -119,7 +119,7 @@ def _sha1(data: bytes) -> bytes:
 
 
 def _elements(content: bytes) -> Iterator[bytes]:
-    """Yield the DER elements that stand one after the other."""
+    """Yield consecutive DER elements."""
     while content:
         start, length = _header(content)
         yield content[: start + length]
@@ -134,7 +134,7 @@ def _value(element: bytes, tag: int) -> bytes:
 
 
 def _header(element: bytes) -> tuple[int, int]:
-    """Return where a DER element's value starts, and its length."""
+    """Return the offset and the length of a DER element's value."""
     length = element[1]
     if length < 0x80:
         return 2, length

@@ -1,4 +1,4 @@
-"""Certificates and keys in Java's key stores, as PEM: what neither librdkafka nor Python's ``ssl`` reads."""
+"""Converts JKS and PKCS12 key stores and trust stores to PEM, because librdkafka and Python's ``ssl`` cannot read them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _DER_SEQUENCE = b"\x30"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A private key and its certificates, its own one first, as PEM; the key is not encrypted."""
+    """An unencrypted private key and its certificate chain as PEM, the key's own certificate first."""
 
     key: str = field(repr=False)
     chain: str
 
 
 def read_store(path: str, key: str) -> bytes:
-    """Return a store's bytes; ``key`` is the property that names it, for the error (ConfigError)."""
+    """Return a store's bytes. Raises ConfigError about ``key``, the property that names the file, if it cannot be read."""
     try:
         return Path(path).expanduser().read_bytes()
     except OSError as error:
@@ -37,7 +37,7 @@ def read_store(path: str, key: str) -> bytes:
 
 
 def store_type(content: bytes) -> StoreType | None:
-    """Tell what a store is by what is in it: since Java 9, keytool writes PKCS12 whatever the file is called."""
+    """Return a store's type by its content: since Java 9 keytool writes PKCS12 whatever the file is called."""
     if content.startswith(MAGIC):
         return "JKS"
     if content.startswith(_DER_SEQUENCE):
@@ -46,7 +46,7 @@ def store_type(content: bytes) -> StoreType | None:
 
 
 def trusted_certificates(content: bytes, password: str | None, path: str) -> str:
-    """Return the certificates of a JKS or PKCS12 trust store as PEM; ``path`` names it in errors (ConfigError)."""
+    """Return the certificates of a JKS or PKCS12 trust store as PEM. Raises ConfigError, which names ``path``."""
     try:
         found = read_jks(content, password).trusted if store_type(content) == "JKS" else _trusted_of_pkcs12(content, password)
     except (ValueError, IndexError) as error:
@@ -57,7 +57,7 @@ def trusted_certificates(content: bytes, password: str | None, path: str) -> str
 
 
 def private_identity(content: bytes, password: str | None, key_password: str | None, path: str) -> Identity:
-    """Return the one private key of a JKS or PKCS12 store; ``key_password`` None: it is the store's. Raises ConfigError."""
+    """Return the only private key of a JKS or PKCS12 store; ``key_password`` defaults to ``password``. Raises ConfigError."""
     try:
         if store_type(content) == "JKS":
             return _identity_of_jks(content, password, key_password)

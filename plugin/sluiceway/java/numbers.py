@@ -1,4 +1,4 @@
-"""Numbers as Java reads, prints and narrows them. Pure; whatever is no number raises ValueError (``NumberFormatException``)."""
+"""Parses, prints and narrows numbers as Java does. No I/O. Text that is not a number raises ValueError."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _FLOATING = re.compile(
     r"|0[xX](?P<hex>(?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)"
 )
 _DECIMAL = re.compile(r"([+-]?)(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
-_MANY_DIGITS = 4000  # beyond any width, leading zeros and all; Python reads no more in one go
+_MANY_DIGITS = 4000  # more than any width needs; Python's int() refuses texts a little longer
 _INT_MAX, _INT_MIN = (1 << 31) - 1, -(1 << 31)
 
 
 def parse_integer(text: str, bits: int) -> int:
-    """Return the integer in a text as ``Byte.parseByte`` (8 bits) to ``Long.parseLong`` (64) do.
+    """Parse an integer as ``Byte.parseByte`` (8 bits) to ``Long.parseLong`` (64) do.
 
-    A sign and any script's digits are fine; blanks, underscores and fractions are not.
+    Accepts a sign and the digits of any script; refuses blanks, underscores and fractions.
     """
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not digits.isdecimal() or len(digits) > _MANY_DIGITS:
@@ -35,7 +35,7 @@ def parse_integer(text: str, bits: int) -> int:
 
 
 def parse_double(text: str) -> float:
-    """Return the double in a text as ``Double.parseDouble`` does: trimmed, ``1f``, ``0x1p3``, ``NaN`` and ``Infinity`` too."""
+    """Parse a double as ``Double.parseDouble`` does: trimmed, with ``1f``, ``0x1p3``, ``NaN`` and ``Infinity``."""
     sign, magnitude = _magnitude(text)
     if isinstance(magnitude, float):
         return sign * magnitude
@@ -46,13 +46,13 @@ def parse_double(text: str) -> float:
 
 
 def parse_float32(text: str) -> float:
-    """Return the float in a text as ``Float.parseFloat`` does: rounded to 32 bits once, not by way of a double."""
+    """Parse a float as ``Float.parseFloat`` does: rounded once to 32 bits, without a double in between."""
     sign, magnitude = _magnitude(text)
     return sign * (magnitude if isinstance(magnitude, float) else _nearest_float32(magnitude))
 
 
 def _magnitude(text: str) -> tuple[float, Fraction | float]:
-    """Return the sign and the exact magnitude, or the float where it is not finite, zero, or beyond both widths."""
+    """Return the sign and the exact magnitude; a float if it is zero, not finite, or too large for a double."""
     trimmed = trim(text)
     found = _FLOATING.fullmatch(trimmed)
     if found is None:
@@ -77,12 +77,12 @@ def _hex_fraction(text: str) -> Fraction:
 
 
 def _nearest_float32(magnitude: Fraction) -> float:
-    """Return the nearest float of 32 bits, the even one of two: through a double, which is stepped off a false tie."""
+    """Return the nearest 32-bit float (ties to even), by way of a double that is rounded to odd."""
     rough = float(magnitude)
     exact = Fraction(rough)
     if exact != magnitude:
         bits: int = struct.unpack(">q", struct.pack(">d", rough))[0]
-        # Round to odd: then the second rounding cannot see a tie where there is none.
+        # Rounding to odd keeps the second rounding from seeing a tie that is none.
         if bits % 2 == 0:
             bits += 1 if magnitude > exact else -1
         rough = struct.unpack(">d", struct.pack(">q", bits))[0]
@@ -94,7 +94,7 @@ def _nearest_float32(magnitude: Fraction) -> float:
 
 
 def double_to_integer(value: float, bits: int) -> int:
-    """Return Java's cast of a double: NaN is 0, too large saturates; 8 and 16 bits are cut from a saturated int."""
+    """Cast a double as Java does: NaN is 0, large values saturate; 8 and 16 bits are the low bits of a saturated int."""
     if value != value:
         return 0
     width = 64 if bits == 64 else 32
@@ -109,7 +109,7 @@ def double_to_integer(value: float, bits: int) -> int:
 
 
 def parse_decimal(text: str) -> Decimal:
-    """Return the decimal in a text as ``new BigDecimal(text)`` does, every digit and the scale kept."""
+    """Parse a decimal as ``new BigDecimal(text)`` does, with every digit and the scale."""
     found = _DECIMAL.fullmatch(text)
     if found is None:
         raise ValueError(f"{text!r} is not a decimal number")
@@ -125,7 +125,7 @@ def decimal_text(value: Decimal) -> str:
     """Return ``BigDecimal.toString``: ``1.50``, ``5E-10``, ``1E+2``."""
     if not value.is_finite():
         raise ValueError(f"{value} is not a BigDecimal")
-    return str(value if value else value.copy_abs())  # Python's own differs for zero alone: Java's has no sign
+    return str(value if value else value.copy_abs())  # Java's zero has no sign
 
 
 def java_double(value: float) -> str:
@@ -156,14 +156,14 @@ def _java_text(value: float, significant_bits: int) -> str:
 
 
 def _digits(value: float, significant_bits: int) -> tuple[str, int]:
-    """Return the digits to print, and where the point stands among them."""
+    """Return the digits to print and the position of the decimal point among them."""
     if value < 2**63 and value.is_integer():
         return _integer_digits(int(value), significant_bits)
     return _fraction_digits(value, significant_bits)
 
 
 def _integer_digits(value: int, significant_bits: int) -> tuple[str, int]:
-    """Return an integer's digits as Java prints a float's: rounded to what its last bit can tell, often one digit too many."""
+    """Return an integer's digits as Java prints a float's: rounded to the precision of its last bit."""
     dropped_bits = value.bit_length() - significant_bits - 2
     dropped = len(str(1 << dropped_bits)) - 1 if dropped_bits > 1 else 0
     power: int = 10**dropped
@@ -172,10 +172,10 @@ def _integer_digits(value: int, significant_bits: int) -> tuple[str, int]:
 
 
 def _fraction_digits(value: float, significant_bits: int) -> tuple[str, int]:
-    """Return the digits that tell a value from its neighbours, one after the other.
+    """Return the digits that distinguish a value from its neighbors.
 
-    Three things keep JDK 17 from the shortest text: with an exponent it makes two digits at least, a text that lies exactly in
-    the middle between two floats counts as neither's, and its sums may overflow.
+    JDK 17 does not always print the shortest text: with an exponent it prints at least two digits, a text halfway between two
+    floats counts for neither, and its sums may overflow.
     """
     tens, bits = _registers(value, significant_bits)
 
@@ -210,9 +210,9 @@ def _fraction_digits(value: float, significant_bits: int) -> tuple[str, int]:
 
 
 def _registers(value: float, significant_bits: int) -> tuple[int, int]:
-    """Return what JDK 17 compares remainders with, and in how many bits; 0 bits where it computes without bounds.
+    """Return the number that JDK 17 compares remainders with, and its width in bits (0: unlimited).
 
-    Of value = b / s it takes twos out of both, and then the narrowest integers that hold b and 10 s.
+    For value = b / s, JDK 17 removes common powers of two and takes the narrowest integers that hold b and 10 s.
     """
     mantissa, denominator = value.as_integer_ratio()
     twos = (mantissa & -mantissa).bit_length() - 1
@@ -237,7 +237,7 @@ def _bits_of_fives(power: int) -> int:
 
 
 def _half_gap(value: float, significant_bits: int) -> Fraction:
-    """Return half the distance to the nearer neighbour; Java takes a power of two for having one nearer below always."""
+    """Return half the distance to the nearer neighbor; Java assumes that powers of two always have a nearer one below."""
     mantissa, exponent = math.frexp(value)
     lowest = -1074 if significant_bits == 53 else -149
     unit = max(exponent - significant_bits, lowest)
@@ -245,13 +245,13 @@ def _half_gap(value: float, significant_bits: int) -> Fraction:
 
 
 def wrap(value: int, bits: int) -> int:
-    """Return the low bits of an integer as Java's narrowing casts do: two's complement, nothing refused."""
+    """Return the low bits of an integer as Java's narrowing casts do (two's complement)."""
     half = 1 << (bits - 1)
     return (value + half & (1 << bits) - 1) - half
 
 
 def to_float32(value: float) -> float:
-    """Return a float rounded to 32 bits as Java's ``(float)`` does: too large becomes infinite."""
+    """Round a float to 32 bits as Java's ``(float)`` does; large values become infinite."""
     try:
         rounded: float = _FLOAT.unpack(_FLOAT.pack(value))[0]
         return rounded

@@ -1,4 +1,4 @@
-"""Java's serialised form of a ``HashMap<byte[], byte[]>``, which Connect's offsets file is. Pure: no I/O."""
+"""Reads and writes Java's serialized ``HashMap<byte[], byte[]>``, the format of Connect's offsets file. No I/O."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _FIRST_CAPACITY = 16
 
 
 class MalformedError(ValueError):
-    """The bytes are not a serialised ``HashMap<byte[], byte[]>``; the message says from which byte on."""
+    """The bytes are not a serialized ``HashMap<byte[], byte[]>``; the message names the first wrong byte."""
 
 
 def dumps(entries: Mapping[bytes | None, bytes | None]) -> bytes:
-    """Return the bytes that Java writes for a map into which these entries were put in this order."""
+    """Return the bytes that Java writes for a map filled with these entries in this order."""
     capacity = _FIRST_CAPACITY
     while len(entries) > capacity * 3 // 4:
         capacity *= 2
@@ -44,10 +44,10 @@ def dumps(entries: Mapping[bytes | None, bytes | None]) -> bytes:
 
 
 def loads(data: bytes) -> Entries:
-    """Return the entries in file order; raises MalformedError."""
+    """Return the entries in file order. Raises MalformedError."""
     reader = _Reader(data)
-    reader.expect(_HASH_MAP, "a serialised java.util.HashMap")
-    reader.take(4)  # threshold: follows from the size
+    reader.expect(_HASH_MAP, "a serialized java.util.HashMap")
+    reader.take(4)  # the threshold, which follows from the size
     reader.expect(_BLOCK_OF_8, "the map's capacity and size")
     reader.take(4)
     size = reader.number()
@@ -86,7 +86,7 @@ class _Reader:
         kind = self.take(1)
         if kind == _NULL:
             return None
-        if kind == _REFERENCE:  # the same array a second time
+        if kind == _REFERENCE:  # an array that was written before
             index = self.number() - _FIRST_ARRAY_HANDLE
             if 0 <= index < len(self._arrays):
                 return self._arrays[index]

@@ -1,4 +1,4 @@
-"""Version ranges in Maven's notation, which ``*.plugin.version`` keys are written in. Pure: no I/O."""
+"""Parses and compares version ranges in Maven's notation, the values of ``*.plugin.version`` keys. No I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PARTS = re.compile(r"[0-9]+|(?P<letter>[abm](?=[0-9]))|[^0-9._-]+")
 
 @dataclass(frozen=True, slots=True)
 class Restriction:
-    """An interval of versions; an end that is None is open."""
+    """An interval of versions; a bound that is None is open."""
 
     low: str | None
     low_included: bool
@@ -34,15 +34,15 @@ class Restriction:
 
 @dataclass(frozen=True, slots=True)
 class VersionRange:
-    """One interval or several."""
+    """A union of intervals."""
 
     restrictions: tuple[Restriction, ...]
 
     @classmethod
     def parse(cls, text: str | None) -> VersionRange | None:
-        """Return the range a config asks for, a bare version being that version alone; None is the latest, whichever it is.
+        """Parse a range; a bare version matches only itself. Return None for the latest version (``latest`` or no text).
 
-        Raises ValueError, with Maven's text, for what is no range.
+        Raises ValueError with Maven's message.
         """
         if text is None or text.strip().lower() == LATEST:
             return None
@@ -89,9 +89,9 @@ def _restriction(text: str) -> Restriction:
 
 
 def _key(version: str) -> tuple[tuple[int, int, str], ...]:
-    """Return what versions are compared by: numbers as numbers, qualifiers as Maven ranks them.
+    """Return the sort key of a version: numbers as numbers, qualifiers in Maven's order.
 
-    Zeros at the end, or before a qualifier, say nothing.
+    Ignores zeros at the end and before a qualifier.
     """
     plain = re.sub(r"(?:[.-]?\b0+)+(?=[.-]?[a-z]|$)", "", version.lower())
     return (*(_part(found) for found in _PARTS.finditer(plain)), (_QUALIFIERS.index(""), 0, ""))

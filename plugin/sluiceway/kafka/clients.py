@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from sluiceway.config.worker import WorkerConfig
@@ -22,6 +22,7 @@ __all__ = [
     "CLIENT_DEFAULTS",
     "CONSUMER_DEFAULTS",
     "AdminClient",
+    "ConsumedMessage",
     "Consumer",
     "Message",
     "Producer",
@@ -38,6 +39,31 @@ __all__ = [
 ]
 
 log = logging.getLogger(__name__)
+
+
+class ConsumedMessage(Protocol):
+    """The parts of a ``Message`` that a consumer returned and whose ``error()`` is None, so that its position is known.
+
+    ``Message`` types these results as optional because it is also used for records that have not been written. Cast once
+    per batch, where the consumer returns it.
+    """
+
+    def topic(self) -> str: ...
+
+    def partition(self) -> int: ...
+
+    def offset(self) -> int: ...
+
+    def timestamp(self) -> tuple[int, int]:
+        """Return the type of the timestamp (0: none) and milliseconds since the epoch."""
+
+    def key(self) -> bytes | None: ...
+
+    def value(self) -> bytes | None: ...
+
+    def headers(self) -> list[tuple[str, bytes | None]] | None: ...
+
+    def error(self) -> KafkaError | None: ...
 
 
 # Being fenced is an everyday answer to a writer, and comes as FencedError; librdkafka calls it fatal three times over.

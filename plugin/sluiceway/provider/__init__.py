@@ -1,1 +1,1 @@
-"""Airflow's side: the plugin with REST and mirror, the DAG bundle, what operators and sensors share."""
+"""The Airflow provider: plugin, DAG bundle, hooks, triggers, links, and the shared code of operators and sensors."""

@@ -1,7 +1,7 @@
-"""AirflowConfigProvider: ``${airflow:conn_id:password}``, ``${airflow:variable:NAME}``, ``${airflow:run:data_interval_start}``.
+"""The config provider for ``${airflow:conn_id:password}``, ``${airflow:variable:NAME}`` and ``${airflow:run:ds}``.
 
-Airflow answers in its own processes: the API server, and the tasks. A driver and its executors have no Airflow, so the task
-that submits a driver looks up what the configs refer to and hands it over (``environment``).
+Airflow's connections and variables can be read in its own processes only, such as the API server and tasks. A driver and its
+executors have no Airflow, so the task that submits a driver resolves the references and passes on the values (``environment``).
 """
 
 from __future__ import annotations
@@ -21,23 +21,18 @@ _FIELDS = ("conn_type", "host", "login", "password", "port", "schema")
 
 
 class AirflowConfigProvider(ConfigProvider):
-    """Looks up Airflow's connections (by id and field) and variables (path ``variable``), wherever Airflow keeps them.
+    """Reads Airflow's connections (path: connection id, key: field) and variables (path: ``variable``), from any secrets backend.
 
     Fields are ``login``, ``password``, ``host``, ``port``, ``schema``, ``conn_type``, ``uri``, ``extra`` (all of it as JSON)
-    and ``extra.<name>``. Path ``run`` is the DAG run that runs the connector: only its task knows it (``environment``).
+    and ``extra.<name>``. The path ``run`` is the DAG run that runs the connector; only the run's task can resolve it.
     """
 
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
+        """Return the values of a connection's fields, or of variables; raises ConfigError, without any value."""
         if not path:
-            raise ConfigError("An Airflow reference is ${airflow:<connection id>:<field>} or ${airflow:variable:<name>}.")
+            raise ConfigError("A reference to Airflow must be ${airflow:<connection id>:<field>} or ${airflow:variable:<name>}.")
         if path == RUN:
-            unknown = sorted(set(keys) - set(NAMES))
-            what = (
-                f"A DAG run has no variable {unknown[0]!r}: there are {', '.join(NAMES)}."
-                if unknown
-                else (f"${{airflow:{RUN}:...}} is known only while a DAG runs the connector, not here.")
-            )
-            raise ConfigError(what)
+            raise _no_run(keys)
         if path == VARIABLE:
             found: dict[str, str | None] = {key: _variable(key) for key in keys}
         else:
@@ -52,37 +47,53 @@ def environment(
     run: Mapping[str, str] | None = None,
     overrides: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return the environment variable that hands a driver what its worker's and its connector's config take from Airflow.
+    """Return the environment variable that passes the values of references to Airflow to a driver; empty if there are none.
 
-    Runs in an Airflow task, before it submits the driver; ``properties`` is the worker's file as it is written. Empty if
-    nothing refers to Airflow. Raises ConfigError for a connection or variable that does not exist. The values are masked in
-    the task's log. ``run`` are the DAG run's variables, ``overrides`` worker properties that win over those in the file.
+    Runs in an Airflow task, before it submits the driver. Masks the values in the task's log.
+
+    Args:
+        properties: the worker's file, with unresolved references.
+        config: the connector's config, with unresolved references.
+        run: the DAG run's variables (``run_variables``).
+        overrides: worker properties that override those in the file.
+
+    Raises:
+        ConfigError: a connection, field or variable does not exist.
     """
-    handed = {WORKER_OVERRIDE + key: value for key, value in (overrides or {}).items()}
+    passed = {WORKER_OVERRIDE + key: value for key, value in (overrides or {}).items()}
     names = _providers(properties)
     wanted = {each for each in (*references(properties), *references(config)) if each.provider in names}
-    if not wanted and not handed:
+    if not wanted and not passed:
         return {}
     ours = Resolver.of({key: value for key, value in properties.items() if key.startswith("config.providers")})
     found: dict[str, str] = {}
     for reference in sorted(wanted):
         if reference.path == RUN and reference.key in (run or {}):
-            handed[":".join(reference)] = (run or {})[reference.key]
+            passed[":".join(reference)] = (run or {})[reference.key]
             continue
         text = f"${{{':'.join(reference)}}}"
         value = ours.resolve({"value": text})["value"]
         if value != text:
             found[":".join(reference)] = value
-    text = json.dumps({**handed, **found})
-    _mask([*found.values(), text] if found or overrides else [])  # what the run tells is no secret
+    text = json.dumps({**passed, **found})
+    _mask([*found.values(), text] if found or overrides else [])  # values of the DAG run are not secret
     return {HANDED_OVER: text}
 
 
 def _providers(properties: Mapping[str, str]) -> set[str]:
-    """Return the names under which a worker's properties declare this provider."""
+    """Return the names that a worker's ``config.providers`` gives this provider."""
     ours = (AirflowConfigProvider.__name__, f"{__name__}.{AirflowConfigProvider.__name__}", "Airflow")
     names = (name.strip() for name in properties.get("config.providers", "").split(","))
     return {name for name in names if properties.get(f"config.providers.{name}.class", "").strip().replace(":", ".") in ours}
+
+
+def _no_run(keys: Collection[str]) -> ConfigError:
+    unknown = sorted(set(keys) - set(NAMES))
+    if unknown:
+        return ConfigError(f"A DAG run has no variable {unknown[0]!r}; available are {', '.join(NAMES)}.")
+    return ConfigError(
+        f"${{airflow:{RUN}:...}} is available only while a DAG runs the connector. Run the connector by its DAG to resolve it."
+    )
 
 
 def _connection(conn_id: str) -> Any:
@@ -93,7 +104,7 @@ def _connection(conn_id: str) -> Any:
         raise _no_airflow(conn_id) from None
     try:
         return Connection.get(conn_id)
-    except (AirflowException, AirflowRuntimeError):  # not its text: some backends quote what they read
+    except (AirflowException, AirflowRuntimeError):  # its text may contain secrets: some backends quote values
         raise ConfigError(f"Airflow has no connection {conn_id!r}, which a config refers to; create it.") from None
 
 
@@ -119,8 +130,8 @@ def _field(connection: Any, conn_id: str, field: str) -> str | None:
         return value if value is None or isinstance(value, str) else json.dumps(value)
     if field not in _FIELDS:
         raise ConfigError(
-            f"An Airflow connection has no field {field!r} (asked of {conn_id}): there are {', '.join(_FIELDS)}, uri, extra "
-            "and extra.<name>."
+            f"An Airflow connection has no field {field!r} (referred to in connection {conn_id}); available are "
+            f"{', '.join(_FIELDS)}, uri, extra and extra.<name>."
         )
     value = getattr(connection, field)
     return None if value is None else str(value)
@@ -128,13 +139,13 @@ def _field(connection: Any, conn_id: str, field: str) -> str | None:
 
 def _no_airflow(what: str) -> ConfigError:
     return ConfigError(
-        f"${{airflow:{what}}} cannot be looked up here: this process has no Airflow. Run the connector by its DAG, whose task "
-        "hands over what the configs refer to."
+        f"Cannot resolve ${{airflow:{what}}}: this process has no Airflow. Run the connector by its DAG, whose task resolves "
+        "the reference and passes on the value."
     )
 
 
 def _mask(values: Collection[str]) -> None:
-    """Keep values out of the task's log."""
+    """Mask values in the task's log."""
     from airflow.sdk.log import mask_secret
 
     for value in values:

@@ -1,4 +1,7 @@
-"""The Airflow plugin. Every Airflow component imports it, so it imports nothing heavy; only the API server builds the app."""
+"""The Airflow plugin: REST API, UI page and pause sync in the API server.
+
+Every Airflow component imports this module, so it imports no large packages. Only the API server builds the app.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ URL_PREFIX = "/sluiceway"
 
 
 def external_views(base_url: str) -> list[dict[str, Any]]:
-    """Return the page's places in Airflow's UI: in the navigation, and a tab on each DAG. Pure.
+    """Return the page's entries in Airflow's UI: in the navigation, and as a tab of each DAG. No I/O.
 
-    ``base_url`` is ``[api] base_url``; where it has a path, Airflow and so this page are below it.
+    ``base_url`` is ``[api] base_url``; if it has a path, Airflow and the page are served below that path.
     """
     ui = f"{urlsplit(base_url).path.rstrip('/')}{URL_PREFIX}/ui"
     icons = {"icon": f"{ui}/icon.svg", "icon_dark_mode": f"{ui}/icon-dark.svg"}
@@ -28,7 +31,7 @@ def external_views(base_url: str) -> list[dict[str, Any]]:
 class SluicewayPlugin(AirflowPlugin):
     """Mounts Connect's REST API and the connectors' page under ``/sluiceway``, behind Airflow's authentication.
 
-    The mirror of DAGs and connectors runs beside them.
+    The app also runs the pause sync, which keeps DAGs' paused flags and connectors' target states equal.
     """
 
     name = "sluiceway"
@@ -37,8 +40,8 @@ class SluicewayPlugin(AirflowPlugin):
     _apps: list[dict[str, Any]] | None = None
 
     @property
-    def fastapi_apps(self) -> list[dict[str, Any]]:
-        """A property, since building the app takes seconds in components that do not serve it."""
+    def fastapi_apps(self) -> list[dict[str, Any]]:  # type: ignore[override]  # Airflow only reads it
+        """Build the app on first access, since that takes seconds and only the API server serves it."""
         if self._apps is None:
             from sluiceway.provider.api.app import make_airflow_app
 

@@ -1,4 +1,7 @@
-"""What Airflow's provider manager is told about this package. Imported by every Airflow process, so it imports nothing heavy."""
+"""The package's metadata for Airflow's provider manager.
+
+Every Airflow process imports this module, so it imports no large packages.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ _INTEGRATION = "Sluiceway"
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Return the provider's metadata in the form of Airflow's provider_info schema."""
+    """Return the provider's metadata, as Airflow's provider_info schema defines it."""
     from sluiceway import __version__
 
     options = {
@@ -40,7 +43,7 @@ def get_provider_info() -> dict[str, Any]:
         "sensors": _modules("sluiceway.sensors.state", "sluiceway.sensors.progress"),
         "triggers": _modules("sluiceway.provider.triggers"),
         "hooks": _modules("sluiceway.provider.hooks.kafka_connect", "sluiceway.provider.hooks.spark_submit"),
-        "bundles": _modules("sluiceway.provider.dag_bundle.bundle"),
+        "bundles": _modules("sluiceway.provider.bundle"),
         "connection-types": [
             {
                 "connection-type": CONN_TYPE,
@@ -56,7 +59,12 @@ def get_provider_info() -> dict[str, Any]:
         ],
         "cli": ["sluiceway.cli.airflow_commands.get_cli_commands"],
         "plugins": [{"name": "sluiceway", "plugin-class": "sluiceway.provider.plugin.SluicewayPlugin"}],
-        "config": {SECTION: {"description": "The worker's properties, and how often to look.", "options": options}},
+        "config": {
+            SECTION: {
+                "description": "The worker's properties file, intervals and timeouts.",
+                "options": options,
+            }
+        },
     }
 
 

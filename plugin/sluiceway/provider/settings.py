@@ -1,4 +1,4 @@
-"""What the Airflow side is told by Airflow's configuration: section ``[sluiceway]``."""
+"""Reads the section ``[sluiceway]`` of Airflow's configuration, and prints the settings that an Airflow needs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sluiceway.errors import ConfigError
 
 SECTION = "sluiceway"
 _SCHEDULER_SECONDS = 5.0
-BUNDLE_CLASS = "sluiceway.provider.dag_bundle.bundle.ConnectorDagBundle"
+BUNDLE_CLASS = "sluiceway.provider.bundle.ConnectorDagBundle"
 DEFAULT_BUNDLE = "connectors"
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of the section: its default as text, and what it is for."""
+    """One option of the section; the default is in the form of Airflow's configuration file."""
 
     name: str
     default: str
@@ -33,59 +33,59 @@ OPTIONS = (
         "worker_properties",
         "",
         "string",
-        "Path of the worker's .properties file (bootstrap.servers, group.id, the internal topics, converters). The file "
-        "is read by the API server, the DAG processor and every Airflow worker, so it must be at this path on each.",
+        "Path of the worker's .properties file (bootstrap.servers, group.id, the internal topics, converters). The API "
+        "server, the DAG processor, the triggerer and every Airflow worker read it, so each needs it at this path.",
     ),
     Option(
         "spark_conn_id",
         "spark_default",
         "string",
-        "Airflow connection of the Spark cluster that runs the connectors; without such a connection they run in local mode.",
+        "Airflow connection of the Spark cluster that runs the connectors. If it does not exist, Spark runs in local mode.",
     ),
     Option(
         "bundle_name",
         DEFAULT_BUNDLE,
         "string",
-        "Name of the DAG bundle, as in [dag_processor] dag_bundle_config_list, whose DAGs are made from the config topic.",
+        "Name of the connector DAG bundle in [dag_processor] dag_bundle_config_list.",
     ),
     Option(
         "mirror_enabled",
         "True",
         "boolean",
-        "Whether the API server keeps the DAGs' paused flags and the connectors' target states equal.",
+        "Whether the API server keeps the DAGs' paused flags and the connectors' target states equal (pause sync).",
     ),
-    Option("mirror_interval", "0.5", "float", "Seconds between two looks of the mirror at the DAGs' paused flags."),
-    Option("pause_poll_interval", "1.0", "float", "Seconds between two looks of a running task at its DAG's paused flag."),
+    Option("mirror_interval", "0.5", "float", "Seconds between two reads of the DAGs' paused flags by the API server."),
+    Option("pause_poll_interval", "1.0", "float", "Seconds between two reads of the DAG's paused flag by a running task."),
     Option(
         "pause_linger",
         "20.0",
         "float",
-        "Seconds that a task keeps its slot after its driver has drained for a pause: a resume within that time starts the "
-        "driver at once, a later one waits for Airflow to start the task again. 0 gives the slot back at once.",
+        "Seconds that a task keeps its slot after a pause has drained its driver. A resume within that time starts the driver "
+        "immediately; a later one waits for Airflow to start the task again. 0 releases the slot immediately.",
     ),
     Option(
         "drain_timeout",
         "15.0",
         "float",
-        "Seconds that a driver may take to drain by itself once its connector is paused, before it is sent SIGTERM, and again "
-        "as long after that before it is killed.",
+        "Seconds that a driver may take to drain after its connector is paused. Then the task sends SIGTERM, and after the same "
+        "time again SIGKILL.",
     ),
-    Option("progress_interval", "30.0", "float", "Seconds between two lines in a task's log about what its connector moves."),
-    Option("sensor_interval", "5.0", "float", "Seconds between two looks at a connector for a task that is deferred."),
+    Option("progress_interval", "30.0", "float", "Seconds between two progress lines in the log of a connector's task."),
+    Option("sensor_interval", "5.0", "float", "Seconds between two polls of Kafka for a deferred task."),
     Option(
         "callbacks",
         "",
         "string",
-        "Python modules, separated by commas, whose functions connectors may name as callbacks of their DAGs "
-        "(airflow.on.failure.callback and the like). Without any, none may, since whoever can change a connector could call "
-        "anything.",
+        "Python modules, separated by commas, whose functions a connector's config may name as callbacks "
+        "(airflow.on.failure.callback and similar keys). Empty: no callbacks, because whoever can change a connector could call "
+        "any function.",
     ),
     Option(
         "spark_ui_url",
         "",
         "string",
-        "Address of the Spark master's UI or history server as browsers reach it: where the button 'Spark UI' of a "
-        "connector's task leads if the application's own UI is not known.",
+        "Address of the Spark master's UI or history server for browsers: the target of a task's link 'Spark UI' while the "
+        "application's own UI is unknown.",
     ),
 )
 
@@ -107,11 +107,11 @@ class Settings:
     callbacks: tuple[str, ...] = ()
     spark_ui_url: str = ""
     settle_time: float = 10.0
-    """How long the scheduler may take to hear that a task has given its slot back, from Airflow's own settings."""
+    """Until when the scheduler knows that a task has released its slot, derived from Airflow's own settings."""
 
     @classmethod
     def parse(cls, values: Mapping[str, str]) -> Settings:
-        """Return the settings in an Airflow section; options that are missing or empty take their defaults."""
+        """Return the settings of a section; missing or empty options have their defaults. Raises ConfigError."""
         texts = {option.name: values.get(option.name) or option.default for option in OPTIONS}
         return cls(
             worker_properties=Path(texts["worker_properties"]).expanduser() if texts["worker_properties"] else None,
@@ -133,34 +133,34 @@ class Settings:
         path = Path(override) if override else self.worker_properties
         if path is None:
             raise ConfigError(
-                f"Airflow's configuration does not say where the worker's properties file is: set [{SECTION}] worker_properties "
+                f"Airflow's configuration has no path of the worker's properties file. Set [{SECTION}] worker_properties "
                 f"(AIRFLOW__{SECTION.upper()}__WORKER_PROPERTIES)."
             )
         return path.absolute()
 
     def worker(self, override: str | Path | None = None, more: Mapping[str, str] | None = None) -> WorkerConfig:
-        """Read the worker's properties file; raises ConfigError if it is not configured, not there or wrong.
+        """Read the worker's properties file; raises ConfigError if it is not configured, missing or invalid.
 
-        ``more`` are properties that win over those in the file.
+        ``more`` are properties that override those in the file.
         """
         return WorkerConfig.of({**read_properties(self.worker_file(override)), **(more or {})})
 
 
 def read_settings() -> Settings:
-    """Return the settings of this Airflow process. Runs in any Airflow component; raises ConfigError."""
+    """Return the settings of this Airflow process; raises ConfigError. Works in any Airflow component."""
     from airflow.configuration import conf
 
     settings = Settings.parse({option.name: conf.get(SECTION, option.name, fallback=option.default) for option in OPTIONS})
-    # A task's supervisor may notice its end only when the next heartbeat is due, and the scheduler looks now and then.
+    # A supervisor may notice its task's end only at the next heartbeat, and the scheduler reads that at its next loop.
     return replace(settings, settle_time=conf.getfloat("workers", "min_heartbeat_interval", fallback=5.0) + _SCHEDULER_SECONDS)
 
 
 def airflow_settings(
     worker_file: Path | None = None, *, bundle_name: str = DEFAULT_BUNDLE, dags_folder: bool = True
 ) -> dict[str, str]:
-    """Return the environment variables that an Airflow needs to run connectors; pure.
+    """Return the environment variables that an Airflow needs to run connectors. No I/O.
 
-    The bundle list replaces Airflow's own, so it repeats the DAGs folder unless ``dags_folder`` is False.
+    The bundle list replaces Airflow's own list, so it includes the DAGs folder unless ``dags_folder`` is False.
     """
     bundles: list[dict[str, object]] = []
     if dags_folder:
@@ -168,9 +168,9 @@ def airflow_settings(
     bundles.append({"name": bundle_name, "classpath": BUNDLE_CLASS, "kwargs": {"refresh_interval": 30}})
     settings = {
         "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(bundles),
-        # A change of a connector shows after the bundle's next refresh; the default looks every 5 s.
+        # A changed connector shows after the bundle's next refresh; by default Airflow checks every 5 s whether one is due.
         "AIRFLOW__DAG_PROCESSOR__BUNDLE_REFRESH_CHECK_INTERVAL": "1",
-        # With the defaults an outage of the API server of some 15 s would kill every long-running task.
+        # With the defaults, an outage of the API server of about 15 s kills every long-running task.
         "AIRFLOW__WORKERS__MAX_FAILED_HEARTBEATS": "60",
         f"AIRFLOW__{SECTION.upper()}__WORKER_PROPERTIES": str(worker_file or "/path/to/connect-distributed.properties"),
     }

@@ -1,1 +1,1 @@
-"""Moves records: source loop and sink loop, the chain, offsets. Knows neither Spark nor Airflow."""
+"""Runs source and sink tasks: transforms, converters, offsets and error handling. Independent of Spark and Airflow."""

@@ -1,17 +1,18 @@
-"""Keeps Python's cycle collector out of the records' way."""
+"""Reduces how often Python's cyclic garbage collector runs."""
 
 from __future__ import annotations
 
 import gc
 
-_YOUNG = 50_000
+_YOUNG_OBJECTS = 50_000
 
 
-def collect_seldom() -> None:
-    """Let the cycle collector look for garbage every 50,000 new objects instead of every 700. Concerns the whole process.
+def raise_gc_threshold() -> None:
+    """Run the garbage collector every 50,000 new objects instead of every 700, in the whole process.
 
-    Records are in no cycles and go as soon as nobody refers to them; looking at each of them costs a fifth of the speed.
+    Records hold no reference cycles and are freed by reference counting. Scanning them costs a fifth of the throughput.
+    A higher threshold, or a collector that is turned off (0), stays as it is.
     """
     young, *older = gc.get_threshold()
-    if 0 < young < _YOUNG:  # 0: somebody has turned it off
-        gc.set_threshold(_YOUNG, *older)
+    if 0 < young < _YOUNG_OBJECTS:
+        gc.set_threshold(_YOUNG_OBJECTS, *older)

@@ -1,12 +1,12 @@
-"""Commands that end a task's wait. Raised inside the task loops, never out of them.
+"""Exceptions that end a task's wait when a command arrives. Raised inside tasks, never out of them.
 
-Both derive from BaseException, as asyncio.CancelledError does: an ``except Exception`` that handles failures, be it the
-runtime's or a connector's, must not take a command for a failure. Clean-up belongs in ``finally`` or ``except BaseException``.
+Both derive from BaseException, as asyncio.CancelledError does, so that an ``except Exception`` in the runtime or in a
+connector does not mistake a command for a failure. Clean up in ``finally`` or ``except BaseException``.
 """
 
 from __future__ import annotations
 
-from sluiceway.runtime.task import Order, TaskControl
+from sluiceway.runtime.task import TaskCommand, TaskControl
 
 
 class Interrupted(BaseException):
@@ -18,12 +18,13 @@ class Abandoned(BaseException):
 
 
 def check_abandoned(control: TaskControl) -> None:
-    if control.order() is Order.ABANDON:
+    """Raise Abandoned if that is the task's command."""
+    if control.command() is TaskCommand.ABANDON:
         raise Abandoned
 
 
 def check_interrupted(control: TaskControl) -> None:
-    """Raise Abandoned, or Interrupted if the task is to stop."""
+    """Raise Abandoned, or Interrupted if the task must stop. PAUSE does not interrupt."""
     check_abandoned(control)
-    if control.order() is Order.STOP:
+    if control.command() is TaskCommand.STOP:
         raise Interrupted

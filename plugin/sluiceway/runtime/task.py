@@ -1,4 +1,4 @@
-"""What a task loop is given and what it answers: the seam between the loops and whoever places them (Spark, tests)."""
+"""Defines what a task is given and what it returns: the interface between tasks and what launches them (Spark, tests)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sluiceway.storage.interfaces import OffsetStore
 from sluiceway.storage.model import State, TaskId
 
 
-class Order(enum.Enum):
-    """What a task is to do now."""
+class TaskCommand(enum.Enum):
+    """A command to a task."""
 
     RUN = "run"
     PAUSE = "pause"
@@ -24,11 +24,11 @@ class Order(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """Everything a loop needs to run one task. Picklable: it travels to the executor.
+    """Describes one task to run. Picklable, because it is sent to an executor.
 
-    ``config`` is the task's config as in the config topic (connector config plus what ``task_configs`` returned).
-    ``version`` is the connector's, for status records.
-    ``bounded`` ends the loop once everything that was there at its start has been moved (a micro-batch).
+    ``config`` is the task's config as in the config topic: the connector's config plus what ``task_configs`` returned.
+    ``version`` is the connector's version, for status records.
+    ``bounded`` ends the task once it has moved all records that were available when it started (a micro-batch).
     """
 
     id: TaskId
@@ -43,10 +43,11 @@ class TaskSpec:
 
 @dataclass(slots=True)
 class TaskResult:
-    """What a loop did: ``records`` read from the source or put into the sink.
+    """Result of a task that has ended. ``records`` counts those read from the source or put into the sink.
 
-    ``lost`` ends an exactly-once task whose transactional id was taken over, or whose transaction the cluster gave up: it
-    wrote and reported nothing more. If no newer driver did it, the task may be placed anew and goes on where it was.
+    ``lost`` marks an exactly-once task whose transactional id was taken over or whose transaction the cluster ended. It
+    reported nothing and wrote nothing more. Unless a newer driver took over, start the task again: it continues from its
+    stored offsets.
     """
 
     id: TaskId
@@ -57,28 +58,28 @@ class TaskResult:
 
 
 class TaskControl(Protocol):
-    """Tells a loop what to do. Cheap enough to be asked after each batch."""
+    """Provides a task's command. Cheap enough to call after each batch."""
 
-    def order(self) -> Order: ...
+    def command(self) -> TaskCommand: ...
 
     def wait(self, seconds: float) -> None:
-        """Wait until the order changes, at most this long."""
+        """Wait until the command changes, at most this long."""
 
     def close(self) -> None: ...
 
 
 class TaskReporter(Protocol):
-    """Takes a task's state changes, and the topics that it uses."""
+    """Receives a task's state changes and the topics it uses."""
 
     def report(self, state: State, trace: str | None = None) -> None: ...
 
     def topic(self, topic: str) -> None:
-        """Say that the task uses a topic; called once for each topic."""
+        """Record that the task uses a topic. Called once for each topic."""
 
 
 @dataclass(slots=True)
 class TaskServices:
-    """The other end of a loop: its orders, where it reports, and where source offsets live (None for sinks)."""
+    """Connects a task to its driver: commands, status reports, and the store of source offsets (None for sinks)."""
 
     control: TaskControl
     reporter: TaskReporter

@@ -1,4 +1,4 @@
-"""Makes a task's converters from the connector's config and the worker's."""
+"""Creates a task's converters from the connector's and the worker's config."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Converters:
     header: HeaderConverter
 
     def headers_to_kafka(self, topic: str, headers: Headers) -> list[tuple[str, bytes | None]]:
-        """Return headers as the producer takes them."""
+        """Return headers in the form that ``Producer.produce`` takes."""
         convert = self.header.from_connect_header
         return [(key, convert(topic, key, schema, value)) for key, value, schema in headers]
 
     def headers_from_kafka(self, topic: str, headers: list[tuple[str, bytes | None]]) -> Headers:
-        """Return headers as sink tasks see them."""
+        """Return a message's headers as Connect headers, for sink tasks."""
         convert = self.header.to_connect_header
         pairs = ((key, convert(topic, key, data) or NULL) for key, data in headers)
         return tuple(Header(key, value, schema) for key, (schema, value) in pairs)
 
     def close(self) -> None:
-        """Close all three, each also when another fails to; the first error is raised."""
+        """Close all three converters, even if one fails. Raises the last error."""
         try:
             self.key.close()
         finally:
@@ -42,10 +42,10 @@ class Converters:
 
 
 def task_converters(config: Mapping[str, str], worker: WorkerConfig) -> Converters:
-    """Return a task's converters, configured. Runs on the executor; raises ConfigError.
+    """Return a task's configured converters. Runs on the executor. Raises ConfigError.
 
-    A converter that the connector names takes its options from the connector's config alone, the worker's from the
-    worker's alone, as in Connect.
+    As in Connect, a converter that the connector names takes its options only from the connector's config, and one that
+    the worker names only from the worker's.
     """
     return Converters(
         key=_converter("key.converter", config, worker),
@@ -55,14 +55,14 @@ def task_converters(config: Mapping[str, str], worker: WorkerConfig) -> Converte
 
 
 def _converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> Converter:
-    name, options = _choice(key, config, worker)
+    name, options = _class_and_options(key, config, worker)
     converter = converter_class(name)()
     converter.configure(options, is_key=key == "key.converter")
     return converter
 
 
 def _header_converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> HeaderConverter:
-    name, options = _choice(key, config, worker)
+    name, options = _class_and_options(key, config, worker)
     header = header_converter_class(name)()
     if isinstance(header, Converter):
         header.configure(options, is_key=False)
@@ -71,8 +71,8 @@ def _header_converter(key: str, config: Mapping[str, str], worker: WorkerConfig)
     return header
 
 
-def _choice(key: str, config: Mapping[str, str], worker: WorkerConfig) -> tuple[str, dict[str, str]]:
-    """Return the converter's name and its options, prefix removed."""
+def _class_and_options(key: str, config: Mapping[str, str], worker: WorkerConfig) -> tuple[str, dict[str, str]]:
+    """Return the converter's class name and its options without their prefix."""
     prefix = f"{key}."
     name = config.get(key, "").strip()
     if not name:

@@ -1,1 +1,1 @@
-"""The only user of pyspark: the session, the driver application and the placement of tasks as Spark jobs."""
+"""Starts drivers on Spark and runs tasks as Spark jobs. The only package that imports pyspark."""

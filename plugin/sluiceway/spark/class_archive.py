@@ -1,7 +1,7 @@
-"""The class archive (AppCDS): Spark's classes as Java has parsed them before, which saves a second and more of each start.
+"""Makes and finds the class archive (AppCDS) of Spark's classes, which shortens each driver's start by more than a second.
 
-Made once for each Java and Spark, by ``python -m sluiceway.spark.class_archive``, which takes half a minute: the local stack does
-so in the background, other installations where they install the package. Without it everything works, only later.
+``python -m sluiceway.spark.class_archive`` makes it once for each Java and Spark, in half a minute. The local stack does that in
+the background; other installations can run it after they have installed the package. The archive is optional.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ log = logging.getLogger(__name__)
 
 
 def archive_path(folder: Path | None = None) -> Path:
-    """Return where the archive of this Java and this Spark is, or is to be; ``folder`` defaults to the user's cache folder.
+    """Return the path of the archive for this Java and this Spark, whether it exists or not.
 
-    Raises MissingToolError if there is no Java.
+    ``folder`` defaults to the user's cache folder. Raises MissingToolError if no Java was found, ConnectError if no Spark was.
     """
     java = find_java()
     jars = sorted((jar.name, jar.stat().st_size) for jar in (spark_home() / "jars").glob("*.jar"))
@@ -37,17 +37,17 @@ def archive_path(folder: Path | None = None) -> Path:
 
 
 def archive_options() -> str:
-    """Return the Java options that make use of the archive; empty where it has not been made."""
+    """Return the Java options that use the archive, or an empty text if it has not been made."""
     with contextlib.suppress(OSError, ConnectError):
         path = archive_path()
         if path.is_file():
-            # Without a word and without the archive where it does not fit, as when jars were put in front of Spark's.
+            # A JVM that cannot use the archive, such as one with other jars before Spark's, ignores it silently.
             return f"-XX:SharedArchiveFile={path} -Xshare:auto -Xlog:disable -Xlog:all=error:stderr"
     return ""
 
 
 def make(folder: Path | None = None) -> Path:
-    """Make the archive unless it is there, by running a small Spark application; return its path. Raises ConnectError."""
+    """Make the archive with a small Spark application, unless it exists; return its path. Raises ConnectError."""
     from sluiceway.spark.session import LOCAL_CONF
 
     target = archive_path(folder)
@@ -72,30 +72,37 @@ def make(folder: Path | None = None) -> Path:
             )
             if done.returncode != 0 or not scratch.is_file():
                 tail = "\n".join((done.stdout + done.stderr).splitlines()[-_KEPT_LINES:])
-                raise ConnectError(f"Java made no archive of Spark's classes (exit code {done.returncode}). Last lines:\n{tail}")
+                raise ConnectError(
+                    f"spark-submit made no class archive at {target} (exit code {done.returncode}). Its last lines:\n{tail}"
+                )
             scratch.replace(target)
         except subprocess.TimeoutExpired as error:
-            raise ConnectError(f"Java made no archive of Spark's classes within {_TIMEOUT_SECONDS} s") from error
+            raise ConnectError(
+                f"spark-submit made no class archive at {target} within {_TIMEOUT_SECONDS} s. Drivers start without it."
+            ) from error
         finally:
             scratch.unlink(missing_ok=True)
     return target
 
 
 def spark_home() -> Path:
-    """Return the Spark that spark-submit starts: ``SPARK_HOME``, else the one that comes with PySpark."""
+    """Return the folder of the Spark that drivers run on: ``SPARK_HOME``, or PySpark's own.
+
+    Raises ConnectError if there is neither.
+    """
     home = os.environ.get("SPARK_HOME")
     if home:
         return Path(home)
     import importlib.util
 
-    spec = importlib.util.find_spec("pyspark")  # found, not imported: that takes half a second
+    spec = importlib.util.find_spec("pyspark")  # an import would take half a second
     if spec is None or spec.origin is None:
-        raise ConnectError("There is no Spark: pip install pyspark, or set SPARK_HOME")
+        raise ConnectError("No Spark was found. Install it with 'pip install pyspark', or set SPARK_HOME.")
     return Path(spec.origin).parent
 
 
 def main() -> int:
-    """Make the archive and print its path."""
+    """Make the archive and print its path; return the exit code."""
     try:
         print(make())  # noqa: T201 (a program's result)
     except ConnectError as error:

@@ -1,23 +1,23 @@
-"""The Spark application whose classes go into the archive: it does with Spark what a driver does."""
+"""The Spark application whose classes go into the class archive: it uses Spark as a driver does."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 if sys.path and Path(sys.path[0]) == Path(__file__).parent:
-    del sys.path[0]  # as in driver_app
+    del sys.path[0]  # spark-submit puts this folder first; its modules must not shadow others
 
 from sluiceway.spark.session import slots, spark_context
 
 
-def _same(numbers: Iterator[int]) -> Iterator[int]:
+def _same(numbers: Iterable[int]) -> Iterable[int]:
     yield from numbers
 
 
 def main() -> None:
-    """Run one job of one task, with what a driver asks of Spark."""
+    """Run one job of one task with the same calls of Spark that a driver makes."""
     from pyspark.java_gateway import ensure_callback_server_started
 
     context = spark_context("sluiceway-class-archive")

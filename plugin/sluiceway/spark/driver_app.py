@@ -1,7 +1,6 @@
-"""The application that spark-submit runs, as an Airflow operator submits it: one driver for one connector, or for those that
-share an application.
+"""Runs a driver as the application of spark-submit, for one connector or for all connectors of a shared application.
 
-Exit codes: 0 drained (paused, stopped, deleted, told to stop, micro-batch done), 1 failed, 3 fenced by a newer driver.
+Airflow operators submit it. Its exit codes are in ``sluiceway.exit_codes``.
 """
 
 from __future__ import annotations
@@ -11,10 +10,11 @@ import json
 import logging
 import os
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
 if sys.path and Path(sys.path[0]) == Path(__file__).parent:
-    del sys.path[0]  # spark-submit puts this folder there; its modules must not shadow others
+    del sys.path[0]  # spark-submit puts this folder first; its modules must not shadow others
 
 from sluiceway import exit_codes
 from sluiceway.config.connector import APPLICATION
@@ -25,35 +25,27 @@ from sluiceway.errors import ConnectError
 from sluiceway.folders import write_atomically
 from sluiceway.herder.loggers import Loggers, follow
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.spark.import_path import without_archives
 from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_parent
 from sluiceway.spark.session import spark_context
-from sluiceway.spark.unpacked import without_archives
-from sluiceway.storage.factory import open_stores
+from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.interfaces import ConfigStore
 from sluiceway.storage.model import ConnectorEntry
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
 from sluiceway.worker.executor import log_to_stderr
-from sluiceway.worker.kafka_channel import KafkaPort
+from sluiceway.worker.kafka_channel import KafkaControlChannel
 
-_LAST_WORDS_SECONDS = 20.0  # that a driver may take, beside its tasks, to drain
+_DRAIN_MARGIN_SECONDS = 20.0  # that draining may take on top of the tasks' own stop timeout
 
 log = logging.getLogger("sluiceway.driver")
 
 
 def main(arguments: list[str]) -> int:
-    """Run the connector until it is drained; return the exit code."""
-    parser = argparse.ArgumentParser(prog="driver_app", description=__doc__)
-    parser.add_argument("--worker", type=Path, required=True, help="the worker's .properties file")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--connector", help="the connector's name in the config topic")
-    what.add_argument("--application", help="run all connectors whose sluiceway.application this is, until told to stop")
-    parser.add_argument("--mode", choices=("long-running", "micro-batch"), default="long-running")
-    parser.add_argument("--parent-pid", type=int, help="drain when this process is gone")
-    parser.add_argument("--report", type=Path, help="a file on this machine that is to say at the end what was moved, as JSON")
-    options = parser.parse_args(arguments)
+    """Run the driver until its connectors have drained; return the exit code."""
+    options = _parser().parse_args(arguments)
     log_to_stderr(f"[{options.connector or options.application}|worker] ")
     try:
         return _run(options)
@@ -62,67 +54,97 @@ def main(arguments: list[str]) -> int:
         return exit_codes.FAILED
 
 
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="driver_app", description=__doc__)
+    parser.add_argument("--worker", type=Path, required=True, help="the worker's .properties file")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--connector", help="the connector's name in the config topic")
+    what.add_argument("--application", help="run all connectors with this sluiceway.application, until SIGTERM")
+    parser.add_argument("--mode", choices=("long-running", "micro-batch"), default="long-running")
+    parser.add_argument("--parent-pid", type=int, help="drain when this process has ended")
+    parser.add_argument("--report", type=Path, help="write the number of moved records to this local file at the end, as JSON")
+    return parser
+
+
 def _run(options: argparse.Namespace) -> int:
     worker = WorkerConfig.of({**read_properties(options.worker), **worker_overrides()})
     use_plugin_path(worker.raw)
-    worker_id = local_worker_id()
     jvm = os.getppid()
-    sys.path[:] = without_archives(sys.path)  # PySpark is not imported yet
+    sys.path[:] = without_archives(sys.path)  # must precede the first import of PySpark
     context = spark_context(f"sluiceway-{options.connector or options.application}")
     launcher = SparkLauncher(context, slots_timeout=worker.duration("sluiceway.slots.timeout.ms").total_seconds())
     with open_stores(worker) as stores:
-        runners: list[ConnectorRunner] = []
-
-        def runner(name: str) -> ConnectorRunner:
-            made = ConnectorRunner(
-                name,
-                worker=worker,
-                config_store=stores.config,
-                port=KafkaPort(name, worker, worker_id, stores),
-                launcher=launcher,
-                worker_id=worker_id,
-                exit_when_idle=options.connector is not None,
-                bounded=options.mode == "micro-batch",
-            )
-            runners.append(made)
-            return made
-
+        runners = _Runners(worker, stores, launcher, single=options.connector is not None, bounded=options.mode == "micro-batch")
         follow(stores.config, Loggers(options.connector))
         if options.connector is not None:
-            driver = Driver(stores.config, runner, only=[options.connector])
+            driver = Driver(stores.config, runners.create, only=[options.connector])
         else:
-            driver = Driver(stores.config, runner, hosts=lambda entry: _shares(entry, options.application))
-            _stop_when_unused(driver, stores.config, options.application)
+            driver = Driver(stores.config, runners.create, hosts=lambda entry: _is_member(entry, options.application))
+            _stop_when_empty(driver, stores.config, options.application)
         stop_on_signals(driver)
         stop_with_parent(driver, options.parent_pid)
-        patience = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds() + _LAST_WORDS_SECONDS
-        with drained_before_spark(context, driver, patience) as shutdown:
+        timeout = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds() + _DRAIN_MARGIN_SECONDS
+        with drained_before_spark(context, driver, timeout) as shutdown:
             outcomes = driver.run()
             if options.report is not None:
-                write_atomically(options.report, json.dumps({"records": sum(each.records for each in runners)}))
-    if os.getppid() == jvm and not shutdown:  # else Spark is gone already, or going
+                write_atomically(options.report, json.dumps({"records": runners.records}))
+    if os.getppid() == jvm and not shutdown:  # otherwise the JVM has ended or is shutting down
         context.stop()
     if options.application is not None:
-        return exit_codes.DONE  # told to stop; what became of single connectors is in their statuses
+        return exit_codes.DONE  # each connector's outcome is in its status
     if Outcome.FENCED in outcomes:
         return exit_codes.FENCED
     return exit_codes.FAILED if Outcome.FAILED in outcomes else exit_codes.DONE
 
 
-def _shares(entry: ConnectorEntry | None, application: str) -> bool:
+@dataclass(frozen=True)
+class _Runners:
+    """Creates runners and counts the records that they move.
+
+    ``single`` is True for a driver that ends when its one connector is paused, stopped or deleted.
+    """
+
+    worker: WorkerConfig
+    stores: Stores
+    launcher: SparkLauncher
+    single: bool
+    bounded: bool
+    created: list[ConnectorRunner] = field(default_factory=list)
+
+    def create(self, connector: str) -> ConnectorRunner:
+        worker_id = local_worker_id()
+        runner = ConnectorRunner(
+            connector,
+            worker=self.worker,
+            config_store=self.stores.config,
+            channel=KafkaControlChannel(connector, self.worker, worker_id, self.stores),
+            launcher=self.launcher,
+            worker_id=worker_id,
+            exit_when_idle=self.single,
+            bounded=self.bounded,
+        )
+        self.created.append(runner)
+        return runner
+
+    @property
+    def records(self) -> int:
+        return sum(runner.records for runner in self.created)
+
+
+def _is_member(entry: ConnectorEntry | None, application: str) -> bool:
     return entry is not None and (entry.config or {}).get(APPLICATION) == application
 
 
-def _stop_when_unused(driver: Driver, store: ConfigStore, application: str) -> None:
-    """End with the last connector: the application's DAG goes then, but Airflow would let its run go on."""
+def _stop_when_empty(driver: Driver, store: ConfigStore, application: str) -> None:
+    """Stop the driver with its application's last connector. Airflow removes the DAG then, but does not end the running task."""
 
-    def look(kind: str = "connector", _name: str = "") -> None:
+    def check(kind: str = "connector", _name: str = "") -> None:
         state = store.snapshot()
-        if kind == "connector" and not any(_shares(state.entry(name), application) for name in state.names()):
-            driver.stop("no connector is left")
+        if kind == "connector" and not any(_is_member(state.entry(name), application) for name in state.names()):
+            driver.stop(f"no connector has sluiceway.application={application}")
 
-    store.on_change(look)
-    look()
+    store.on_change(check)
+    check()
 
 
 if __name__ == "__main__":

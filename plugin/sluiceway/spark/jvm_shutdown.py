@@ -1,4 +1,4 @@
-"""Lets a driver drain when it is Spark's JVM, and not the driver, that is told to end: by Airflow, Kubernetes or a person."""
+"""Drains a driver when Spark's JVM, not the driver, receives SIGTERM: from Airflow, Kubernetes or a person."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from sluiceway.errors import ConnectError
 from sluiceway.worker.driver import Driver
 
 if TYPE_CHECKING:
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Spark stops its contexts, and with them the Python workers, in one of Hadoop's shutdown hooks, whose priority is 40.
-_BEFORE_SPARK = 100
+# Spark stops its contexts and their Python workers in a Hadoop shutdown hook of priority 40. Higher priorities run first.
+_HOOK_PRIORITY = 100
 
 
 class Shutdown:
-    """True once the JVM is shutting down: nothing more can be asked of it then."""
+    """A ``java.lang.Runnable`` that drains the driver. True once the JVM is shutting down and accepts no more calls."""
 
     class Java:
         implements = ("java.lang.Runnable",)
@@ -35,33 +36,35 @@ class Shutdown:
         return self._begun
 
     def run(self) -> None:
-        """Called by the JVM, which waits for it."""
+        """Drain the driver and return when it has drained. The JVM calls this and waits for it."""
         self._begun = True
-        self._driver.stop("Spark's JVM was told to end")
+        self._driver.stop("Spark's JVM is shutting down")
         if not self.drained.wait(self._seconds):
-            log.error("The connectors have not drained within %g s; Spark ends their tasks", self._seconds)
+            log.error("The connectors have not drained within %g s; Spark kills their tasks", self._seconds)
 
 
 @contextlib.contextmanager
 def drained_before_spark(context: SparkContext, driver: Driver, seconds: float) -> Iterator[Shutdown]:
-    """While this is open, a JVM that gets SIGTERM waits so many seconds for the driver to drain before it ends its tasks.
+    """Make a JVM that receives SIGTERM wait up to ``seconds`` for the driver to drain before Spark kills its tasks.
 
-    Spark would end them at once, before their last commit. Runs on the driver.
+    Without this hook, Spark kills them at once, before their last commit. Runs on the driver.
     """
     from py4j.protocol import Py4JError
     from pyspark.java_gateway import ensure_callback_server_started
 
     jvm = context._jvm
+    if jvm is None:
+        raise ConnectError("The Spark context has been stopped, so its JVM cannot be watched.")
     shutdown = Shutdown(driver, seconds)
     ensure_callback_server_started(context._gateway)
-    # A thread that is never started: an object of Java's own, by which the hook is found again.
+    # Never started. A Java object, unlike the Python one, keeps its identity, which removeShutdownHook needs.
     hook = jvm.java.lang.Thread(shutdown)
     manager = jvm.org.apache.hadoop.util.ShutdownHookManager.get()
-    manager.addShutdownHook(hook, _BEFORE_SPARK, int(seconds) + 1, jvm.java.util.concurrent.TimeUnit.SECONDS)
+    manager.addShutdownHook(hook, _HOOK_PRIORITY, int(seconds) + 1, jvm.java.util.concurrent.TimeUnit.SECONDS)
     try:
         yield shutdown
     finally:
         shutdown.drained.set()
         if not shutdown:
-            with contextlib.suppress(Py4JError, OSError):  # the JVM is ending just now, or gone
+            with contextlib.suppress(Py4JError, OSError):  # the JVM is shutting down or has ended
                 manager.removeShutdownHook(hook)

@@ -1,4 +1,4 @@
-"""Places tasks: each one is a single-partition Spark job of its own, submitted from a thread of its own."""
+"""Launches each task as a Spark job with a single partition, submitted from a thread of its own."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ log = logging.getLogger(__name__)
 
 
 class SparkLauncher:
-    """Runs each task as a Spark job. Lives on the driver."""
+    """See ``TaskLauncher``. Runs on the driver.
+
+    ``slots_timeout`` is how many seconds ``ensure_slots`` waits for executors to register.
+    """
 
     def __init__(self, context: SparkContext, *, slots_timeout: float = 60.0) -> None:
         self._context = context
         self._slots_timeout = slots_timeout
 
-    def ensure_slots(self, needed: int, go_on: Callable[[], bool]) -> None:
+    def ensure_slots(self, needed: int, keep_waiting: Callable[[], bool]) -> None:
         from sluiceway.spark.session import wait_for_slots
 
-        wait_for_slots(self._context, needed, self._slots_timeout, go_on)
+        wait_for_slots(self._context, needed, self._slots_timeout, keep_waiting)
 
     def launch(self, assignment: Assignment) -> Future[TaskResult]:
         def job() -> TaskResult:
@@ -38,7 +41,7 @@ class SparkLauncher:
 
     def cancel(self, assignment: Assignment) -> None:
         try:
-            # Its thread may not have submitted the job yet, so this holds for future jobs too; PySpark has no call for that.
+            # Includes future jobs, because the task's thread may not have submitted its job yet. PySpark itself cannot do that.
             self._context._jsc.sc().cancelJobGroupAndFutureJobs(assignment.job)
-        except Exception as error:  # noqa: BLE001 (py4j's errors are many; whatever it was, Spark is not there any more)
-            log.warning("Task %s could not be cancelled: %s", assignment.spec.id, error)
+        except Exception as error:  # noqa: BLE001 (any Py4J error means that Spark can no longer be reached)
+            log.warning("Task %s could not be canceled because Spark does not answer: %s", assignment.spec.id, error)

@@ -1,13 +1,13 @@
-"""The process from which Spark forks Python workers in local mode: PySpark's, with what tasks need imported once for all.
+"""Runs PySpark's daemon, which forks Python workers, with the modules that tasks need already imported. For local mode.
 
-Spark runs it as ``python -m sluiceway.spark.local_daemon`` (``spark.python.daemon.module``), and tells it the worker's module.
+Spark starts it as ``python -m sluiceway.spark.local_daemon`` (``spark.python.daemon.module``).
 """
 
 from __future__ import annotations
 
 import sys
 
-from sluiceway.spark.unpacked import without_archives
+from sluiceway.spark.import_path import without_archives
 
 if __name__ == "__main__":
     sys.path[:] = without_archives(sys.path)
@@ -17,6 +17,6 @@ if __name__ == "__main__":
     import sluiceway.runtime.sink.worker_sink_task
     import sluiceway.runtime.source.worker_source_task
     import sluiceway.worker.executor
-    import sluiceway.worker.kafka_channel  # noqa: F401 (imported for the workers, which are forks)
+    import sluiceway.worker.kafka_task_services  # noqa: F401 (the forked workers inherit the imports)
 
     manager()

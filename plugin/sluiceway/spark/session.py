@@ -1,4 +1,4 @@
-"""Makes the Spark session, and counts the slots that long-lived tasks can hold."""
+"""Creates the Spark context, and waits for enough slots for the connector's tasks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sluiceway.spark.py_files import package_zip
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-# Long-lived tasks must run once each: no speculative twin, no retry behind the driver's back (the driver places a lost
-# task anew itself, and says so), no waiting for a better place.
+# Each task must run exactly once: no speculative copy, and no retry by Spark, because the driver itself restarts lost tasks and
+# publishes that. A task's partition holds no data, so no executor is preferable and Spark need not wait for one.
 CONNECTOR_CONF = {
     "spark.speculation": "false",
     "spark.task.maxFailures": "1",
@@ -24,7 +24,7 @@ CONNECTOR_CONF = {
     "spark.ui.showConsoleProgress": "false",
 }
 
-# What a driver on this machine can do without, for a faster start.
+# Makes drivers in local mode start faster, without features they do not need.
 LOCAL_CONF = {
     "spark.ui.enabled": "false",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
@@ -35,11 +35,11 @@ LOCAL_CONF = {
 _DAEMON, _LOCAL_DAEMON = "spark.python.daemon.module", "sluiceway.spark.local_daemon"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
-_LOCAL_SLOTS = 256  # tasks that one local context can hold; a slot costs nothing until it is used
+_LOCAL_SLOTS = 256  # tasks that a local context can run at once; an unused slot costs nothing
 
 
 def local_conf() -> dict[str, str]:
-    """Return settings for local mode with the Python that runs this: what makes driver and Python workers start sooner."""
+    """Return settings that make driver and Python workers start faster in local mode, with the Python that runs this."""
     from sluiceway.spark.class_archive import archive_options
 
     return {
@@ -50,9 +50,9 @@ def local_conf() -> dict[str, str]:
 
 
 def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, master: str | None = None) -> SparkContext:
-    """Return the context of this process: the one spark-submit prepared, or with ``master`` a new one.
+    """Return this process's Spark context: the one that spark-submit has prepared, or with ``master`` a new one.
 
-    Runs on the driver. The package itself is shipped to executors, but for local mode, where they run this same Python.
+    Runs on the driver. Ships this package to the executors, except in local mode, where they run this Python.
     """
     from pyspark import SparkConf, SparkContext
 
@@ -69,43 +69,43 @@ def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, maste
     _forget_numpy()
     context = SparkContext.getOrCreate(settings)
     context.setLogLevel("WARN")
-    if context.getConf().get(_DAEMON) != _LOCAL_DAEMON:  # else they are this Python's, which has the package
+    if context.getConf().get(_DAEMON) != _LOCAL_DAEMON:  # otherwise the workers run this Python, which has the package
         context.addPyFile(str(package_zip()))
     return context
 
 
 def _forget_numpy() -> None:
-    """Have Py4J not ask whether what goes to the JVM is NumPy's: the first such question imports pandas, half a second long."""
+    """Remove PySpark's NumPy converters from Py4J: their first use imports pandas, which takes half a second."""
     from py4j import protocol
     from pyspark.sql import types
 
-    ours = tuple(kind for name in ("NumpyScalarConverter", "NumpyArrayConverter") if (kind := getattr(types, name, None)))
-    protocol.INPUT_CONVERTER[:] = [each for each in protocol.INPUT_CONVERTER if not isinstance(each, ours)]
+    numpy = tuple(kind for name in ("NumpyScalarConverter", "NumpyArrayConverter") if (kind := getattr(types, name, None)))
+    protocol.INPUT_CONVERTER[:] = [each for each in protocol.INPUT_CONVERTER if not isinstance(each, numpy)]
 
 
 def local_context(app_name: str) -> SparkContext:
-    """Return a new context on this machine with slots to spare: tasks wait for data, so there may be many more than cores."""
-    # PySpark starts the JVM as a child with this environment; the JVM ends with this process.
+    """Return a new context on this machine with many more slots than cores, because tasks mostly wait for data."""
+    # PySpark starts the JVM as a child with these arguments. The JVM ends with this process.
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 1g pyspark-shell")
     return spark_context(app_name, local_conf(), master=f"local[{_LOCAL_SLOTS}]")
 
 
 def slots(context: SparkContext) -> int:
-    """Return how many tasks the application can run at once now (executor cores over ``spark.task.cpus``)."""
+    """Return how many tasks the registered executors can run at once (cores divided by ``spark.task.cpus``)."""
     jvm_context = context._jsc.sc()
     return int(jvm_context.maxNumConcurrentTasks(jvm_context.resourceProfileManager().defaultResourceProfile()))
 
 
-def wait_for_slots(context: SparkContext, needed: int, timeout: float, go_on: Callable[[], bool] = lambda: True) -> None:
-    """Wait until executors for ``needed`` tasks have registered; raise SlotsError after ``timeout`` seconds.
+def wait_for_slots(context: SparkContext, needed: int, timeout: float, keep_waiting: Callable[[], bool] = lambda: True) -> None:
+    """Wait until executors for ``needed`` tasks have registered.
 
-    ``go_on`` is asked now and then whether to wait any longer.
+    A task without a slot would never start, and report nothing, because the tasks that hold the slots never end.
 
-    A task that finds no slot would wait for ever in silence, because the tasks before it never end.
+    Raises SlotsError after ``timeout`` seconds, or as soon as ``keep_waiting``, called several times a second, returns False.
     """
     deadline = time.monotonic() + timeout
     while (have := slots(context)) < needed:
-        if time.monotonic() > deadline or not go_on():
+        if time.monotonic() > deadline or not keep_waiting():
             raise SlotsError(
                 f"The Spark application has {have} slot(s) on {context.master}, but its tasks need {needed}: each task of a "
                 "connector holds one. Use local[N] with a larger N, or give the application more executor cores "

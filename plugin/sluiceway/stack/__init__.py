@@ -1,1 +1,1 @@
-"""Runs the parts of a one-machine installation as background processes: the Kafka broker, Airflow, the REST server."""
+"""Runs Kafka, Airflow and the REST API on one machine as background processes, and standalone mode."""

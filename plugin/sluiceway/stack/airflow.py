@@ -1,7 +1,8 @@
-"""Airflow on this machine: its settings, its database, its four components as background processes."""
+"""Configures and runs a local Airflow: its settings, its database, and its four components as background processes."""
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import json
 import os
@@ -27,7 +28,7 @@ HOST = "127.0.0.1"
 PREFERRED_PORT = 8080
 
 MARKER_VARIABLE = "SLUICEWAY_STACK"
-"""In the environment of every process of a stack, whatever became of its parent; its value is the state folder."""
+"""Environment variable of every process of a stack, inherited by its children. Its value is the stack's state folder."""
 
 _PREFIX = "AIRFLOW__"
 _DATABASE = f"{_PREFIX}DATABASE__SQL_ALCHEMY_CONN"
@@ -38,14 +39,14 @@ _HEALTH_KEYS = {"scheduler": "scheduler", "dag-processor": "dag_processor", "tri
 
 
 class LocalAirflow:
-    """An Airflow whose database, logs and DAGs folder lie in ``home``.
+    """An Airflow with its database, logs and DAGs folder in ``home``.
 
     Args:
-        home: the folder; also AIRFLOW_HOME.
-        state_dir: the stack's folder, for pid files and logs of the components.
-        worker_file: the worker's properties file that its connectors use.
-        ports: of the API server, and of the two log servers (keys ``api``, ``worker-logs``, ``trigger-logs``).
-        settings: Airflow's settings, as ``SECTION__OPTION``, that win over those chosen here, such as another database.
+        home: AIRFLOW_HOME.
+        state_dir: the stack's state folder, for the components' pid files and logs.
+        worker_file: the worker's properties file for the connectors' drivers.
+        ports: ports of the API server and the two log servers (keys ``api``, ``worker-logs``, ``trigger-logs``).
+        settings: Airflow settings as ``SECTION__OPTION`` that override the stack's own, such as another database.
     """
 
     def __init__(
@@ -57,29 +58,30 @@ class LocalAirflow:
         self._state_dir = state_dir
         self.url = f"http://{HOST}:{self.ports['api']}"
         self._own_settings = {f"{_PREFIX}{key}": value for key, value in (settings or {}).items()}
-        self._environment: dict[str, str] | None = None
 
     def environment(self) -> dict[str, str]:
-        """Return the variables that all components share. Makes the token secret at the first call ever."""
-        if self._environment is None:
-            java = str(find_java().home)
-            path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
-            base = {"PATH": path, "JAVA_HOME": java, MARKER_VARIABLE: str(self._state_dir), "AIRFLOW_HOME": str(self.home)}
-            local = _settings(self.home, self.ports, self._secret())
-            self._environment = {**base, **local, **airflow_settings(self._worker_file), **self._own_settings}
+        """Return the environment variables of all components. Creates the JWT secret if ``home`` has none."""
         return self._environment
 
-    def migrate(self) -> bool:
-        """Make or upgrade the database, unless this version of Airflow has done so; whether it was done now. Some 10 s.
+    @functools.cached_property
+    def _environment(self) -> dict[str, str]:
+        java = str(find_java().home)
+        path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+        base = {"PATH": path, "JAVA_HOME": java, MARKER_VARIABLE: str(self._state_dir), "AIRFLOW_HOME": str(self.home)}
+        local = _settings(self.home, self.ports, self._secret())
+        return {**base, **local, **airflow_settings(self._worker_file), **self._own_settings}
 
-        Raises ConnectError with Airflow's own words if it fails.
+    def migrate(self) -> bool:
+        """Create or upgrade the database unless this version of Airflow has done so, and return True if it was done now.
+
+        Takes about 10 s. Raises ConnectError with the end of Airflow's output if it fails.
         """
         (self.home / "dags").mkdir(parents=True, exist_ok=True)
         marker = self.home / "migrated"
         version = importlib.metadata.version("apache-airflow-core")
         with file_lock(self.home / "migrate.lock"):
-            there = _DATABASE in self._own_settings or (self.home / "airflow.db").exists()
-            if marker.exists() and marker.read_text() == version and there:
+            exists = _DATABASE in self._own_settings or (self.home / "airflow.db").exists()
+            if marker.exists() and marker.read_text() == version and exists:
                 return False
             command = [sys.executable, "-m", "airflow", "db", "migrate"]
             environment = {**os.environ, **self.environment()}
@@ -91,37 +93,37 @@ class LocalAirflow:
             return True
 
     def process(self, component: str) -> BackgroundProcess:
-        """Return a component as a background process, started or not."""
+        """Return a component's background process, which may or may not run."""
         return airflow_process(component, self._state_dir, self.environment())
 
     def start(self) -> float:
-        """Start the components that do not run, all at once; return the time before that, in seconds since the epoch."""
-        began = time.time()
+        """Start all components that do not run; return the time before the start, in seconds since the epoch."""
+        before = time.time()
         for component in COMPONENTS:
             process = self.process(component)
             if not process.is_running():
-                process.stop(_LEFTOVERS_SECONDS)  # the children of one that was killed would get in the way
+                process.stop(_LEFTOVERS_SECONDS)  # kills children left by a killed component, which would hold its ports
             process.start()
-        return began
+        return before
 
     def unhealthy(self, since: float) -> list[str]:
-        """Return the components that have not reported to be well since that time (seconds since the epoch)."""
+        """Return the components that have not been reported healthy since that time (seconds since the epoch)."""
         mine = self.process("api-server").listens_on(self.ports["api"])
         health = self._health() if mine else None
         return ["api-server", *_HEALTH_KEYS] if health is None else unhealthy(health, since)
 
     def _health(self) -> dict[str, Any] | None:
         try:
-            # Tasks ask this one. Its first answer takes the API server seconds, which the first task would have to wait for.
-            self._ask("/execution/health")
-            document = self._ask("/api/v2/monitor/health")
+            # Tasks use the execution API. Its first response takes seconds, so request it before the first task does.
+            self._get("/execution/health")
+            document = self._get("/api/v2/monitor/health")
         except (OSError, ValueError, urllib.error.URLError):
             return None
         return document if isinstance(document, dict) else None
 
-    def _ask(self, path: str) -> Any:
-        with urllib.request.urlopen(f"{self.url}{path}", timeout=5) as answer:  # noqa: S310 (our own)
-            return json.load(answer)
+    def _get(self, path: str) -> Any:
+        with urllib.request.urlopen(f"{self.url}{path}", timeout=5) as response:  # noqa: S310 (a URL of ours)
+            return json.load(response)
 
     def _secret(self) -> str:
         path = self.home / "jwt-secret"
@@ -132,22 +134,22 @@ class LocalAirflow:
 
 
 def airflow_process(component: str, state_dir: Path, environment: Mapping[str, str] | None = None) -> BackgroundProcess:
-    """Return a component's process; without an environment for watching and stopping only."""
+    """Return a component's background process. Without ``environment`` it can be watched and stopped, but not started."""
     command = [sys.executable, "-m", "airflow", component]
     return BackgroundProcess(f"airflow-{component}", command, state_dir, env=environment)
 
 
 def unhealthy(health: Mapping[str, Any], since: float) -> list[str]:
-    """Return the components that the health report does not call healthy, or whose heartbeat is from before; pure."""
-    ill = []
+    """Return the components that are unhealthy by the health report or whose last heartbeat is older than ``since``. No I/O."""
+    found = []
     for component, key in _HEALTH_KEYS.items():
         part = health.get(key) or {}
-        beat = part.get(f"latest_{key}_heartbeat")
-        beaten = datetime.fromisoformat(beat.replace("Z", "+00:00")).timestamp() if beat else 0.0
-        # An earlier run that was killed moments ago still looks healthy; its heartbeat tells.
-        if part.get("status") != "healthy" or beaten < since:
-            ill.append(component)
-    return ill
+        text = part.get(f"latest_{key}_heartbeat")
+        heartbeat = datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() if text else 0.0
+        # A component that was killed a moment ago still counts as healthy; only its heartbeat is too old.
+        if part.get("status") != "healthy" or heartbeat < since:
+            found.append(component)
+    return found
 
 
 def _settings(home: Path, ports: Mapping[str, int], secret: str) -> dict[str, str]:
@@ -158,11 +160,11 @@ def _settings(home: Path, ports: Mapping[str, int], secret: str) -> dict[str, st
         "CORE__PARALLELISM": "16",
         "CORE__DAGS_FOLDER": str(home / "dags"),
         "CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
-        # Everyone who reaches the port is an administrator, so it listens on this machine only.
+        # Every client is an administrator, so the API server listens on the loopback interface only.
         "CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
         "CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         "CORE__MIN_SERIALIZED_DAG_UPDATE_INTERVAL": "5",
-        # Writers queue at SQLite's one lock; on a busy machine the driver's own 5 s are too few, and a request fails with 500.
+        # SQLite has one lock for all writers. On a busy machine its default timeout of 5 s makes requests fail with status 500.
         "DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home / 'airflow.db'}?timeout={_DATABASE_LOCK_SECONDS}",
         "API__HOST": HOST,
         "API__PORT": str(ports["api"]),
@@ -172,16 +174,16 @@ def _settings(home: Path, ports: Mapping[str, int], secret: str) -> dict[str, st
         "LOGGING__WORKER_LOG_SERVER_PORT": str(ports["worker-logs"]),
         "LOGGING__TRIGGER_LOG_SERVER_PORT": str(ports["trigger-logs"]),
         "LOGGING__BASE_LOG_FOLDER": str(home / "logs"),
-        # The default is in the system's temporary folder.
+        # Instead of the system's temporary folder.
         "DAG_PROCESSOR__DAG_BUNDLE_STORAGE_PATH": str(home / "bundles"),
-        # How soon a new file in the DAGs folder is seen; the default is 5 minutes.
+        # Seconds until a new file in the DAGs folder is found; the default is 5 minutes.
         "DAG_PROCESSOR__REFRESH_INTERVAL": "10",
         "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "1",
-        # What a killed stack left behind is taken up again within seconds, not minutes.
+        # Resume tasks of a killed stack within seconds, not minutes.
         "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "10",
         "SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "15",
         "SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "60",
-        # A task that is to end, or has ended, is noticed when its next heartbeat is due; the default is 5 s.
+        # A task notices that it must end at its next heartbeat; the default is 5 s.
         "WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
         "USAGE_DATA_COLLECTION__ENABLED": "False",
     }

@@ -1,4 +1,4 @@
-"""The embedded broker: one real Apache Kafka node (KRaft, no ZooKeeper) as a background process on this machine."""
+"""Runs the embedded broker: a single Apache Kafka node (KRaft) as a background process on this machine."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.folders import file_lock, write_atomically
 from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
-from sluiceway.stack.process import BackgroundProcess, can_bind, free_port, port_is_open, port_owner
+from sluiceway.stack.ports import can_bind, free_port, port_is_open, port_owner
+from sluiceway.stack.process import BackgroundProcess
 
 log = logging.getLogger(__name__)
 
 KAFKA_VERSION = "4.3.0"
-#: Kafka's own log library versions; slf4j 1.7 is what Kafka is built with.
+#: The log libraries of Kafka's distribution. Kafka is built with slf4j 1.7.
 LOGGING_COORDINATES = ("org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",)
 COORDINATES = (f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}", *LOGGING_COORDINATES)
 
@@ -32,7 +33,7 @@ _STARTED = "Kafka Server started"
 _JVM_FLAGS = ("-Xms128m", "-Xmx768m", "-XX:+UseSerialGC", "-Djava.awt.headless=true")
 _PORT = re.compile(r"^\d{1,5}$")
 
-# What one machine wants otherwise than a cluster. Internal topics get few partitions, since each costs files and start time.
+# Settings for a single machine. Internal topics have few partitions, because each costs files and start time.
 _SETTINGS = {
     "process.roles": "broker,controller",
     "node.id": "1",
@@ -50,7 +51,7 @@ _SETTINGS = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "1",
-    # Nobody else is going to join: a consumer group's first member need not wait for others.
+    # Consumer groups on one machine are small: their first member need not wait for others.
     "group.initial.rebalance.delay.ms": "0",
 }
 
@@ -71,7 +72,7 @@ logger.server.level = INFO
 
 @dataclass(frozen=True, slots=True)
 class BrokerStatus:
-    """What is known of the broker at one moment; ``bootstrap`` is where it listens, or would after a start, if known."""
+    """State of the broker at one moment. ``bootstrap`` is where it listens, or will listen after a start, if known."""
 
     running: bool
     pid: int | None
@@ -81,12 +82,12 @@ class BrokerStatus:
 
 
 class EmbeddedBroker:
-    """A broker whose data, port, log and pid file lie in ``state_dir``; it outlives the Python process that started it.
+    """A broker with its data, port, log and pid file in ``state_dir``. It outlives the Python process that started it.
 
     Args:
-        state_dir: the broker's folder; another object on the same folder is the same broker.
-        port: where to listen; default is the port of the last start, at the first a free one.
-        properties: Kafka broker settings on top of ours.
+        state_dir: the broker's folder. Objects with the same folder stand for the same broker.
+        port: the port to listen on; by default the port of the last start, or a free one.
+        properties: Kafka broker settings that override the defaults here.
     """
 
     def __init__(self, state_dir: Path, port: int | None = None, properties: Mapping[str, str] | None = None) -> None:
@@ -99,13 +100,13 @@ class EmbeddedBroker:
         self._process = BackgroundProcess("kafka", [], self.state_dir)
 
     def start(self, progress: maven.Progress | None = None, timeout: float = _READY_SECONDS) -> str:
-        """Start the broker unless it runs already, wait until it answers, and return its address as ``host:port``.
+        """Start the broker unless it runs, wait up to ``timeout`` seconds until it accepts requests, and return ``host:port``.
 
-        The first start on a machine fetches Kafka (about 50 MB); ``progress`` is told of it.
+        The first start on a machine downloads Kafka (about 50 MB) and reports that to ``progress``.
 
         Raises:
-            MissingToolError: no Java, the download failed, or the port is taken (the message says by whom, if known).
-            ConnectError: the broker ended at start, was not ready in time, or runs already on another port than asked for.
+            MissingToolError: no Java was found, the download failed, or the port is in use.
+            ConnectError: the broker ended during its start, was not ready in time, or already runs on another port.
         """
         with file_lock(self.state_dir / "start.lock"):
             if self._process.is_running():
@@ -124,20 +125,20 @@ class EmbeddedBroker:
             try:
                 self._wait(port, timeout)
             except (ConnectError, KeyboardInterrupt):
-                self._process.stop(_STOP_SECONDS)  # a broker that nobody was told of must not stay behind
+                self._process.stop(_STOP_SECONDS)  # the caller never learns its address, so it must not keep running
                 raise
             return f"{_HOST}:{port}"
 
     def stop(self, timeout: float = _STOP_SECONDS) -> bool:
-        """Stop the broker and wait until it is gone; its data stays. False if it did not run.
+        """Stop the broker, wait until it has ended, and return False if it did not run. Its data stays.
 
-        Waits for a start that is under way elsewhere, which would otherwise leave a broker behind.
+        Waits for a start in another process, which would otherwise leave a broker running.
         """
         with file_lock(self.state_dir / "start.lock"):
             return self._process.stop(timeout)
 
     def status(self) -> BrokerStatus:
-        """Return what is known of the broker now."""
+        """Return the broker's current state."""
         process = self._process.status()
         port = self._recorded_port() if process.running else self.port or self._recorded_port()
         bootstrap = f"{_HOST}:{port}" if port else None
@@ -146,13 +147,13 @@ class EmbeddedBroker:
     def _running_address(self, timeout: float) -> str:
         port = self._recorded_port()
         if port is None or (self.port is not None and port != self.port):
-            msg = f"The broker of {self.state_dir} runs already on port {port}, not on {self.port}; stop it first."
+            msg = f"The broker in {self.state_dir} already runs on port {port}, not on {self.port}. Stop it first."
             raise ConnectError(msg)
         self._wait(port, timeout)
         return f"{_HOST}:{port}"
 
     def _wait(self, port: int, timeout: float) -> None:
-        """Wait for the log's word as well as for the port, which opens some time before requests are answered."""
+        """Wait for the port and for the log's start message: the port opens some time before the broker answers requests."""
 
         def ready() -> bool:
             return _STARTED in self._process.log.read_text(errors="replace") and port_is_open(_HOST, port)
@@ -165,8 +166,8 @@ class EmbeddedBroker:
             return free_port(_HOST)
         if not can_bind(_HOST, port):
             owner = port_owner(port)
-            by_whom = f" by {owner}" if owner else ""
-            msg = f"Port {port}, where the broker should listen, is taken{by_whom}. Stop that process or choose another port."
+            user = f" by {owner}" if owner else ""
+            msg = f"The broker cannot listen on port {port}: it is in use{user}. Stop that process, or choose another port."
             raise MissingToolError(msg)
         return port
 
@@ -190,22 +191,23 @@ class EmbeddedBroker:
             **self.properties,
         }
         lines = (f"{key}={value}".replace("\\", "\\\\") for key, value in settings.items())
-        return "# Written anew at each start of the embedded broker.\n" + "\n".join(lines) + "\n"
+        return "# Overwritten at each start of the embedded broker.\n" + "\n".join(lines) + "\n"
 
     def _format(self, java: list[str]) -> None:
-        """Make the data folder ready, once; one that is there already is left as it is."""
+        """Format the data folder unless that has been done."""
         if (self.data / "meta.properties").is_file():
             return
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-        # Joined by an equals sign, since an id may begin with a dash.
+        # With an equals sign, because an id may begin with a dash.
         arguments = ["format", "--ignore-formatted", f"--cluster-id={cluster_id}", "--config", str(self._config)]
         command = [*java, "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR", "kafka.tools.StorageTool", *arguments]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_FORMAT_SECONDS, check=False)
         except subprocess.TimeoutExpired as error:
-            msg = f"Kafka's data folder {self.data} was not formatted within {_FORMAT_SECONDS} s"
+            msg = f"Formatting Kafka's data folder {self.data} did not end within {_FORMAT_SECONDS} s. Try again."
             raise ConnectError(msg) from error
         if done.returncode != 0:
-            msg = f"Kafka's data folder {self.data} could not be formatted:\n{(done.stdout + done.stderr).strip()}"
+            output = (done.stdout + done.stderr).strip()
+            msg = f"Kafka's storage tool cannot format the data folder {self.data}. Its output:\n{output}"
             raise ConnectError(msg)
         log.debug("Formatted %s: %s", self.data, done.stdout.strip())

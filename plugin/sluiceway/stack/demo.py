@@ -1,4 +1,4 @@
-"""``make demo``: Kafka Connect's quickstart for real: a log file through Kafka into another file, as two DAGs on Spark."""
+"""Runs the demo (``make demo``), Kafka Connect's quickstart: copies a log file through Kafka with two DAGs on Spark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STATUSES = (200, 200, 200, 200, 200, 200, 304, 302, 404, 500)
 
 
 def sample_lines(count: int = LINES, seed: int = 7) -> list[str]:
-    """Return ``count`` lines as a web server's access log has them; the same ones for the same seed."""
+    """Return ``count`` lines of a web server's access log. The same seed gives the same lines."""
     choose = random.Random(seed)  # noqa: S311 (sample data)
     at = datetime(2026, 1, 5, 6, 0, tzinfo=timezone.utc)
     lines = []
@@ -37,7 +37,7 @@ def sample_lines(count: int = LINES, seed: int = 7) -> list[str]:
 
 
 def connector_configs(source: Path, copy: Path) -> dict[str, dict[str, str]]:
-    """Return the two connectors' configs, as anyone would write them for Kafka Connect."""
+    """Return the configs of the two connectors, as for Kafka Connect."""
     return {
         SOURCE: {"connector.class": "FileStreamSource", "tasks.max": "1", "file": str(source), "topic": TOPIC},
         SINK: {"connector.class": "FileStreamSink", "tasks.max": "1", "file": str(copy), "topics": TOPIC},
@@ -47,7 +47,7 @@ def connector_configs(source: Path, copy: Path) -> dict[str, dict[str, str]]:
 def run_main_job(client: ConnectClient, folder: Path, say: Callable[[str], None], *, timeout: float = 300.0) -> Path:
     """Create the two connectors and wait until the sink file equals the source file; return the sink file.
 
-    ``timeout`` in seconds; raises ConnectError past it, with what the connectors say of themselves.
+    Raises ConnectError, with the connectors' statuses, if that takes longer than ``timeout`` seconds.
     """
     folder.mkdir(parents=True, exist_ok=True)
     source, copy = folder / "access.log", folder / "copy.log"
@@ -56,7 +56,7 @@ def run_main_job(client: ConnectClient, folder: Path, say: Callable[[str], None]
         say(f"Made {source} with {LINES:,} lines")
     for name, config in connector_configs(source, copy).items():
         client.put_config(name, config)
-        say(f"Connector {name} is created; its DAG starts a Spark application")
+        say(f"Created connector {name}; its DAG starts a Spark application")
     wanted = source.read_bytes()
     started = time.monotonic()
     shown = 0.0
@@ -64,17 +64,17 @@ def run_main_job(client: ConnectClient, folder: Path, say: Callable[[str], None]
         waited = time.monotonic() - started
         if waited > timeout:
             states = "; ".join(f"{name}: {client.status(name)}" for name in (SOURCE, SINK))
-            raise ConnectError(f"{copy} does not equal {source} after {timeout:.0f} s. {states}")
+            raise ConnectError(f"{copy} does not equal {source} after {timeout:.0f} s. Statuses: {states}")
         if waited - shown >= 5:
             shown = waited
             states = ", ".join(f"{name} {client.status(name)['connector']['state']}" for name in (SOURCE, SINK))
-            say(f"  {states}; {_lines(copy):,} of {_lines(source):,} lines have arrived")
+            say(f"  {states}; {_lines(copy):,} of {_lines(source):,} lines copied")
         time.sleep(0.2)
     return copy
 
 
 def report(client: ConnectClient, folder: Path) -> str:
-    """Return what the demo prints at its end: lines in and out, and the connectors' states."""
+    """Return the demo's closing report: number of lines in and out, and the connectors' states."""
     source, copy = folder / "access.log", folder / "copy.log"
     rows = [f"Lines in   {_lines(source):>8,}  {source}", f"Lines out  {_lines(copy):>8,}  {copy}"]
     for name in (SOURCE, SINK):

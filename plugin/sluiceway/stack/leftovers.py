@@ -1,4 +1,4 @@
-"""Finds the processes of a stack by a mark in their environment, whatever became of the processes that started them."""
+"""Finds and ends the processes of a stack by an environment variable, even after the processes that started them have ended."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ log = logging.getLogger(__name__)
 
 _DRIVER = "driver_app.py"
 _POLL_SECONDS = 0.2
+_ROUNDS = 5
 
 
 def marked(state_dir: Path) -> list[psutil.Process]:
-    """Return the living processes that a stack with this state folder started, this process and its parents left out."""
+    """Return the running processes of the stack with this state folder, except this process and its parents."""
     ours = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
     found = []
     for process in psutil.process_iter():
@@ -33,27 +34,27 @@ def marked(state_dir: Path) -> list[psutil.Process]:
 
 
 def drain_drivers(state_dir: Path, timeout: float, *, until: Callable[[], bool]) -> int:
-    """Ask the stack's drivers to drain until ``until`` says that no more will come; return how many had to be killed.
+    """Make the stack's drivers drain; kill those that run after ``timeout`` seconds and return their number.
 
-    That is those which are there ``timeout`` seconds later. A JVM that has no Python driver yet has nothing to drain.
+    ``until`` returns True once no new driver can start. A JVM without a Python driver has nothing to drain.
     """
-    told: set[psutil.Process] = set()
+    signaled: set[psutil.Process] = set()
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         left = _drivers(state_dir)
         if until() and not left:
             return 0
-        new = set(left) - told
+        new = set(left) - signaled
         _signal(new, signal.SIGTERM)
-        told |= new
+        signaled |= new
         time.sleep(_POLL_SECONDS)
     left = _drivers(state_dir)
-    _signal(left, signal.SIGKILL)  # their JVMs see it and end too
+    _signal(left, signal.SIGKILL)  # their JVMs notice and end too
     return len(left)
 
 
 def _drivers(state_dir: Path) -> list[psutil.Process]:
-    """Return the Python drivers, and the JVMs that have not started theirs."""
+    """Return the Python drivers, and the JVMs that have not started a Python driver yet."""
     family = [process for process in marked(state_dir) if _names_driver(process)]
     python = [process for process in family if is_python_of(process, _DRIVER)]
     with_driver = {_parent(process) for process in python}
@@ -73,18 +74,18 @@ def _parent(process: psutil.Process) -> int | None:
 
 
 def end(processes: Collection[psutil.Process], timeout: float) -> list[psutil.Process]:
-    """Send SIGTERM and wait; return those that are left."""
+    """Send SIGTERM, wait up to ``timeout`` seconds, and return the processes that still run."""
     _signal(processes, signal.SIGTERM)
     return psutil.wait_procs(list(processes), timeout=timeout)[1]
 
 
 def end_all(state_dir: Path, timeout: float) -> int:
-    """End every process of the stack that is left: SIGTERM, then SIGKILL; return how many there were.
+    """End every remaining process of the stack, with SIGTERM, then SIGKILL; return their number.
 
-    Looks again until none is found, since one that is ending may start another.
+    Repeats the search, because a process may start another one while it ends.
     """
     count = 0
-    for _ in range(5):
+    for _ in range(_ROUNDS):
         left = marked(state_dir)
         if not left:
             break

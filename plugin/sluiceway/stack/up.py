@@ -1,4 +1,7 @@
-"""``sluiceway up``, ``down`` and ``ps``: broker, Airflow and REST on one machine, found again by files in the state folder."""
+"""Starts, stops and lists the local stack (``sluiceway up``, ``down``, ``ps``): broker, Airflow and REST API.
+
+Files in the state folder identify its processes, so any later command finds them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ from sluiceway.folders import file_lock, state_home, write_atomically
 from sluiceway.stack import leftovers
 from sluiceway.stack.airflow import COMPONENTS, HOST, MARKER_VARIABLE, PREFERRED_PORT, LocalAirflow, airflow_process
 from sluiceway.stack.broker import EmbeddedBroker
-from sluiceway.stack.process import BackgroundProcess, ProcessStatus, can_bind, free_port
+from sluiceway.stack.ports import can_bind, free_port
+from sluiceway.stack.process import BackgroundProcess, ProcessStatus
 from sluiceway.stack.worker_file import (
     BOOTSTRAP,
     DEFAULT_REST_PORT,
@@ -32,15 +36,15 @@ from sluiceway.stack.worker_file import (
 
 Progress = Callable[[str], None]
 
-_READY_SECONDS = 300.0  # Airflow takes 30 s on a quiet machine, a few minutes on a small busy one
-_TELL_SECONDS = 5.0
+_READY_SECONDS = 300.0  # Airflow starts in 30 s on an idle machine, in a few minutes on a small busy one
+_PROGRESS_SECONDS = 5.0
 _DRAIN_SECONDS = 20.0
 _STOP_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a running stack is reached."""
+    """Addresses and ports of a running stack."""
 
     rest: str
     airflow: str
@@ -56,11 +60,15 @@ def up(
     home: Path | None = None,
     airflow: Mapping[str, str] | None = None,
 ) -> Addresses:
-    """Start what does not run yet, wait until all is healthy, and return where it is reached.
+    """Start the processes that do not run, wait until all are healthy, and return their addresses.
 
-    ``worker_file`` is for a Kafka of one's own; where it names no brokers, or is None, a broker is started here. A port that
-    is taken is replaced by a free one, and said so. ``airflow`` are settings of Airflow, as ``SECTION__OPTION``, that win over
-    the stack's. Raises ConnectError, MissingToolError; what runs already is left running.
+    Args:
+        worker_file: the user's worker properties; if None, or if it names no brokers, the embedded broker is started.
+        progress: called with each line of progress, such as a port in use that was replaced by a free one.
+        home: the state folder.
+        airflow: Airflow settings as ``SECTION__OPTION`` that override the stack's own.
+
+    Raises ConnectError or MissingToolError; processes that run already keep running.
     """
     stack = Stack(home or state_home(), airflow)
     with file_lock(stack.folder / "up.lock"):
@@ -68,14 +76,14 @@ def up(
 
 
 def down(progress: Progress = print, *, home: Path | None = None) -> None:
-    """End every process of the stack, drivers of connectors first so that they drain; data is kept."""
+    """End every process of the stack, the connectors' drivers first, so that they drain. Data is kept."""
     stack = Stack(home or state_home())
     with file_lock(stack.folder / "up.lock"):
         stack.down(progress)
 
 
 def ps(progress: Progress = print, *, home: Path | None = None) -> int:
-    """Print a line for each process of the stack: name, pid, state, since when, log; return 1 if one does not run."""
+    """Print name, pid, state, start time and log of each process of the stack; return 1 if one does not run, else 0."""
     rows = Stack(home or state_home()).statuses()
     head = ("NAME", "PID", "STATE", "SINCE", "LOG")
     lines = [head, *(_row(row) for row in rows)]
@@ -86,7 +94,7 @@ def ps(progress: Progress = print, *, home: Path | None = None) -> int:
 
 
 class Stack:
-    """The processes whose files lie in one folder. Any Python process may start, watch or end them."""
+    """The processes of one state folder. Any Python process can start, watch and end them."""
 
     def __init__(self, folder: Path, airflow: Mapping[str, str] | None = None) -> None:
         self.folder = folder.absolute()
@@ -112,7 +120,7 @@ class Stack:
             write_worker_file(self._worker_file, properties)
             rest = self._rest_process()
             rest.start()
-            with clock.telling("Making Airflow's database"):
+            with clock.repeating("Creating Airflow's database"):
                 migrated.result()
         addresses = Addresses(rest_url(properties), airflow.url, properties[BOOTSTRAP], str(self._worker_file), ports)
         write_atomically(self._state_file, json.dumps(asdict(addresses), indent=1))
@@ -131,20 +139,20 @@ class Stack:
         if not running and not leftovers.marked(self.folder):
             clock.say("Nothing runs")
             return
-        with clock.telling("Draining connectors"), ThreadPoolExecutor(4) as pool:
-            # The scheduler first, or it would start a connector again; it waits for its tasks, and they for their drivers.
+        with clock.repeating("Draining connectors"), ThreadPoolExecutor(4) as pool:
+            # The scheduler first, because it would start drivers again. It waits for its tasks, and they for their drivers.
             stopping = pool.submit(scheduler.stop, _DRAIN_SECONDS + _STOP_SECONDS)
             if killed := leftovers.drain_drivers(self.folder, _DRAIN_SECONDS, until=stopping.done):
-                clock.say(f"Killed {killed} driver(s) that had not drained within {_DRAIN_SECONDS:g} s")
+                clock.say(f"Killed {killed} driver(s) that did not drain within {_DRAIN_SECONDS:g} s")
             stopping.result()
             others = [airflow_process(each, self.folder) for each in COMPONENTS if each != "scheduler"]
             list(pool.map(lambda process: process.stop(_STOP_SECONDS), [*others, self._rest_process()]))
         leftovers.end_all(self.folder, _STOP_SECONDS)
         self._broker.stop()
-        clock.say(f"Ended {', '.join(running) or 'what was left'}; data is kept in {self.folder}")
+        clock.say(f"Ended {', '.join(running) or 'remaining processes'}; data is kept in {self.folder}")
 
     def statuses(self) -> list[ProcessStatus]:
-        """Return what is known of each process; the broker only if it was ever started here."""
+        """Return the state of each process; of the broker only if this stack has ever started it."""
         broker = BackgroundProcess("kafka", [], self._broker.state_dir)
         processes = [self._rest_process(), *(airflow_process(each, self.folder) for each in COMPONENTS)]
         return [process.status() for process in ([broker, *processes] if broker.log.exists() else processes)]
@@ -154,7 +162,7 @@ class Stack:
         return BackgroundProcess("rest", command, self.folder, env={MARKER_VARIABLE: str(self.folder)})
 
     def _make_class_archive(self) -> None:
-        """Have the archive that makes drivers start sooner made in the background; where it is there, that ends at once."""
+        """Make the class archive in the background, so that drivers start faster. Ends at once if the archive exists."""
         command = ["nice", "-n", "15", sys.executable, "-m", "sluiceway.spark.class_archive"]
         BackgroundProcess("class-archive", command, self.folder, env={MARKER_VARIABLE: str(self.folder)}).start()
 
@@ -165,7 +173,7 @@ class Stack:
             return None
 
     def _ports(self, user: Mapping[str, str] | None, before: Addresses | None, clock: _Clock) -> dict[str, int]:
-        """Choose ports: those of what runs already, then those of the last time, then the usual ones, then free ones."""
+        """Return each server's port: that of the running server, else the last one, else the default, else a free one."""
         recorded = dict(before.ports) if before else {}
         listener = (user or {}).get(LISTENERS, "").split(",")[0].rpartition(":")[2]
         usual = {"rest": int(listener) if listener.isdigit() else DEFAULT_REST_PORT, "api": PREFERRED_PORT}
@@ -176,7 +184,7 @@ class Stack:
             "trigger-logs": airflow_process("triggerer", self.folder).is_running(),
         }
         if not running["api"]:
-            airflow_process("api-server", self.folder).stop(_STOP_SECONDS)  # workers of one that was killed hold its port
+            airflow_process("api-server", self.folder).stop(_STOP_SECONDS)  # workers of a killed API server hold its port
         ports: dict[str, int] = {}
         for name, runs in running.items():
             known = recorded.get(name)
@@ -186,9 +194,9 @@ class Stack:
             wanted = usual.get(name)
             ports[name] = wanted if wanted and can_bind(HOST, wanted) else free_port(HOST)
             if wanted and ports[name] != wanted:
-                clock.say(f"Port {wanted} is taken; {'Airflow' if name == 'api' else 'the REST API'} uses {ports[name]}")
+                clock.say(f"Port {wanted} is in use; {'Airflow' if name == 'api' else 'the REST API'} uses {ports[name]}")
         if before and recorded.get("api") != ports["api"]:
-            self._end_airflow()  # its components still talk to the API server's former port
+            self._end_airflow()  # its components still use the API server's former port
         return ports
 
     def _end_airflow(self) -> None:
@@ -197,43 +205,43 @@ class Stack:
 
     def _await_airflow(self, airflow: LocalAirflow, since: float, clock: _Clock) -> None:
         deadline = time.monotonic() + _READY_SECONDS
-        told = time.monotonic()
-        while ill := airflow.unhealthy(since):
+        reported = time.monotonic()
+        while waiting := airflow.unhealthy(since):
             for component in COMPONENTS:
                 process = airflow.process(component)
                 if not process.is_running():
                     raise ConnectError(
-                        f"Airflow's {component} ended at its start. Last lines of {process.log}:\n{process.log_tail()}"
+                        f"Airflow's {component} ended during its start. Last lines of {process.log}:\n{process.log_tail()}"
                     )
             if time.monotonic() > deadline:
-                log = airflow.process(ill[0]).log
-                raise ConnectError(f"Airflow is not healthy after {_READY_SECONDS:g} s: {', '.join(ill)}. See {log}.")
-            if time.monotonic() - told >= _TELL_SECONDS:
-                told = time.monotonic()
-                clock.say(f"  waiting for {', '.join(ill)}")
+                log = airflow.process(waiting[0]).log
+                raise ConnectError(f"Airflow is not healthy after {_READY_SECONDS:g} s: {', '.join(waiting)}. See {log}.")
+            if time.monotonic() - reported >= _PROGRESS_SECONDS:
+                reported = time.monotonic()
+                clock.say(f"  waiting for {', '.join(waiting)}")
             time.sleep(0.3)
 
 
 class _Clock:
-    """Prefixes progress with the time since the beginning."""
+    """Prefixes each line of progress with the seconds since the start."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._began = time.monotonic()
+        self._start = time.monotonic()
 
     def say(self, line: str) -> None:
-        self._progress(f"[{time.monotonic() - self._began:5.1f} s] {line}")
+        self._progress(f"[{time.monotonic() - self._start:5.1f} s] {line}")
 
     @contextmanager
-    def telling(self, what: str) -> Iterator[None]:
-        """Say that something long goes on, every few seconds, until the block ends."""
+    def repeating(self, line: str) -> Iterator[None]:
+        """Print the line every few seconds until the block ends."""
         ended = threading.Event()
 
-        def tell() -> None:
-            while not ended.wait(_TELL_SECONDS):
-                self.say(f"  {what}")
+        def repeat() -> None:
+            while not ended.wait(_PROGRESS_SECONDS):
+                self.say(f"  {line}")
 
-        thread = threading.Thread(target=tell, daemon=True)
+        thread = threading.Thread(target=repeat, daemon=True)
         thread.start()
         try:
             yield

@@ -1,4 +1,4 @@
-"""The worker's properties file of the local stack, made from the user's, if there is one."""
+"""Writes the local stack's worker properties file, based on the user's own file if there is one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ BOOTSTRAP = "bootstrap.servers"
 LISTENERS = "listeners"
 DEFAULT_REST_PORT = 8083
 
-_HEAD = "# Written anew by 'sluiceway up'. To change something, give a file of your own: sluiceway up my-worker.properties\n"
+_HEAD = "# Overwritten by 'sluiceway up'. To change a setting, pass a file of your own: sluiceway up my-worker.properties\n"
 
-# As in the sample file that comes with Kafka, but for the config providers.
+# As in Kafka's sample file connect-distributed.properties, plus config providers.
 _SAMPLE = {
     "group.id": "connect-cluster",
     "key.converter": "org.apache.kafka.connect.json.JsonConverter",
@@ -21,7 +21,7 @@ _SAMPLE = {
     "key.converter.schemas.enable": "true",
     "value.converter.schemas.enable": "true",
     "offset.flush.interval.ms": "10000",
-    # So that a config can refer to a secret from the first minute on.
+    # Let connector configs refer to secrets without further setup.
     "config.providers": "file,env,directory,airflow",
     "config.providers.file.class": "org.apache.kafka.common.config.provider.FileConfigProvider",
     "config.providers.env.class": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
@@ -29,15 +29,17 @@ _SAMPLE = {
     "config.providers.airflow.class": "AirflowConfigProvider",
 }
 
-# The embedded broker is one broker.
+# The embedded Kafka has a single broker.
 _ONE_BROKER = {f"{topic}.storage.replication.factor": "1" for topic in ("config", "offset", "status")}
 
 
 def worker_properties(user: Mapping[str, str] | None, *, bootstrap: str | None, listeners: str) -> dict[str, str]:
-    """Return the stack's worker properties; pure.
+    """Return the stack's worker properties. No I/O.
 
-    ``user`` None: as in Kafka's sample. ``bootstrap`` is the embedded broker's address, None when the user has a broker.
-    ``listeners`` is where REST listens unless the user says it, on that port in either case.
+    Args:
+        user: properties of the user's file; None for those of Kafka's sample file.
+        bootstrap: the embedded broker's address; None if the user's file names brokers.
+        listeners: where the REST API listens. The user's own listeners win, except for the first one's port.
     """
     properties = dict(_SAMPLE if user is None else user)
     if bootstrap is not None:
@@ -47,24 +49,24 @@ def worker_properties(user: Mapping[str, str] | None, *, bootstrap: str | None, 
 
 
 def _on_port(listeners: str, port: str) -> str:
-    """Return the user's listeners with the first on the port that was found free for it."""
+    """Return the user's listeners with the first one's port replaced."""
     first, *others = listeners.split(",")
     return ",".join((f"{first.rpartition(':')[0]}:{port}", *others))
 
 
 def rest_url(properties: Mapping[str, str]) -> str:
-    """Return where the REST API of a stack with these properties is reached on this machine: its first listener."""
+    """Return the REST API's URL on this machine: that of its first listener."""
     first = properties[LISTENERS].split(",")[0].strip()
     return f"{first.partition(':')[0].lower()}://localhost:{first.rpartition(':')[2]}"
 
 
 def needs_broker(user: Mapping[str, str] | None) -> bool:
-    """Whether a broker has to be started, because the user's file names none."""
+    """Return True if the stack must start a broker, because the user's file names none."""
     return user is None or not user.get(BOOTSTRAP)
 
 
 def write_worker_file(path: Path, properties: Mapping[str, str]) -> None:
-    """Write the file readable for its owner only: passwords of clients may stand in it."""
+    """Write the file, readable by its owner only, because it may contain client passwords."""
     import javaproperties
 
     write_atomically(path, _HEAD + javaproperties.dumps(properties, timestamp=False), mode=0o600)

@@ -14,9 +14,9 @@ from sluiceway.api.records import Offset, Partition
 from sluiceway.config.connector import TASK_CLASS
 from sluiceway.config.properties import to_text
 from sluiceway.errors import DataError
+from sluiceway.java.hash_map import task_config_order
 from sluiceway.storage.connect_json import dumps, loads
 from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
-from sluiceway.storage.task_config_order import task_config_order
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from sluiceway.api import ConnectRecord, KeyOrValueTransform, SinkRecord, SourceRecord, Transform
 from sluiceway.errors import ConnectError
-from sluiceway.runtime.transforms.transformation_chain import Chain, StageError, chain_of
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain, TransformationError, chain_of
 from sluiceway.testing.checks import breach, fingerprint, only_these_errors, outcome
 from sluiceway.testing.options import ClosedContract
 from sluiceway.testing.running import as_list
@@ -103,7 +103,7 @@ class TransformContract(ClosedContract):
     def test_a_chain_does_what_it_does_alone(self) -> None:
         """The runtime's chain for batches must return the same records as ``apply`` for each record."""
         cls = self.transform_class
-        chain: Chain[Any] = chain_of(
+        chain: TransformationChain[Any] = chain_of(
             {
                 "transforms": "it",
                 "transforms.it.type": f"{cls.__module__}.{cls.__qualname__}",
@@ -148,10 +148,10 @@ class TransformContract(ClosedContract):
         return []
 
 
-def _apply_each(chain: Chain[Any], record: ConnectRecord) -> list[Any]:
+def _apply_each(chain: TransformationChain[Any], record: ConnectRecord) -> list[Any]:
     try:
-        return chain.apply_plainly(record)
-    except StageError:
+        return chain.apply_one_by_one(record)
+    except TransformationError:
         return []
 
 

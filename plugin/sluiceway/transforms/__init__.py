@@ -1,1 +1,1 @@
-"""The transforms that Connect brings, one module each."""
+"""Contains Connect's transforms, one module each."""

@@ -13,19 +13,18 @@ from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
 from sluiceway.errors import ConfigError, SchemaBuilderError
 from sluiceway.java.blanks import trim
-from sluiceway.java.hash_map import hash_map_order
-from sluiceway.transforms.casting import TARGETS, cast_of_schema, names, same, schemaless_casts
-from sluiceway.transforms.field_transform import FieldTransform
-from sluiceway.transforms.mappings import COLON_PAIRS, parse_mappings
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
-from sluiceway.transforms.requirements import require_map
+from sluiceway.transforms.util.casting import TARGETS, cast_of_schema, names, same, schemaless_casts
+from sluiceway.transforms.util.field_transform import FieldTransform
+from sluiceway.transforms.util.mappings import COLON_PAIRS, parse_mappings
+from sluiceway.transforms.util.requirements import require_map
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
 
 _PURPOSE = "cast types"
 _LOGICAL = (DECIMAL, DATE, TIME, TIMESTAMP)
 
 
 def parse_spec(value: ConfigValue) -> dict[str | None, Type]:
-    """Return target types by field name out of a list of ``field:type``; by None for a single type. Raises ConfigError."""
+    """Parse a list of ``field:type`` to types by field name; a single type has the key None. Raises ConfigError."""
     casts: dict[str | None, Type] = {}
     for name, type_ in parse_mappings(value, allow_single=True):
         casts[None if type_ is None else trim(name)] = _target(name if type_ is None else type_)
@@ -60,8 +59,8 @@ _CONFIG = ConfigDef(
             type=ConfigType.LIST,
             validator=Check(_valid_spec, COLON_PAIRS),
             importance=Importance.HIGH,
-            doc="What to cast: name:type for each field, separated by commas, or one type for the whole key or value. The types "
-            "are int8, int16, int32, int64, float32, float64, boolean and string; bytes can become nothing but a string.",
+            doc="Fields to cast and their types, as name:type separated by commas, or one type for the whole key or value. Types "
+            "are int8, int16, int32, int64, float32, float64, boolean and string; bytes can only be cast to string.",
         ),
         REPLACE_NULL_WITH_DEFAULT,
     ]
@@ -97,7 +96,7 @@ class Cast(FieldTransform):
         return Resolved(_schema_cast(schema, target, named=True), lambda value, _record: cast(value))
 
     def _of_maps(self) -> Callable[[Any, ConnectRecord], dict[Any, Any]]:
-        casts = [(name, schemaless_casts(self._casts[name])) for name in hash_map_order(self._casts)]
+        casts = [(name, schemaless_casts(target)) for name, target in self._casts.items()]
 
         def cast_fields(value: Any, _record: ConnectRecord) -> dict[Any, Any]:
             updated = value.copy() if type(value) is dict else dict(require_map(value, _PURPOSE))
@@ -126,7 +125,7 @@ class Cast(FieldTransform):
 
         def cast_fields(value: Any, record: ConnectRecord) -> Any:
             if type(value) is not Struct or (value.schema is not schema and value.schema != schema):
-                return self.other(value, record, schema)
+                return self.apply_to_other(value, record, schema)
             values = value.values_.copy()
             settle(values)
             return struct_of(updated, values)
@@ -135,11 +134,11 @@ class Cast(FieldTransform):
 
 
 def _schema_cast(schema: Schema, target: Type, *, named: bool = False) -> Schema:
-    """The schema of what was cast: its default is cast too; a whole value's keeps its name and the like, a field's does not."""
+    """Return the schema of cast values, with the default cast. ``named`` keeps name, version, doc and parameters."""
     default = None if schema.default is None else cast_of_schema(schema, target)(schema.default)
     if not named:
         return Schema(target, optional=schema.optional, default=default)
-    if default is not None and schema.name in _LOGICAL:  # which wants another class of default than the cast's result
+    if default is not None and schema.name in _LOGICAL:  # a logical type needs a default of its own class
         raise SchemaBuilderError("Invalid default value")
     return Schema(
         target,

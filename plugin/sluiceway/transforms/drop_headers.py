@@ -16,14 +16,14 @@ _CONFIG = ConfigDef(
             type=Type.LIST,
             validator=UniqueList(),
             importance=Importance.HIGH,
-            doc="Which headers to take away, by name.",
+            doc="Names of the headers to remove.",
         ),
     ]
 )
 
 
 class DropHeaders(Transform):
-    """Takes headers off every record: all that have one of the given names (case matters)."""
+    """Removes all headers with the given names, which are case-sensitive."""
 
     java_class = "org.apache.kafka.connect.transforms.DropHeaders"
 

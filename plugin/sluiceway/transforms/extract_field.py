@@ -1,4 +1,4 @@
-"""ExtractField: makes one field the whole key or value."""
+"""ExtractField: replaces a key or value by one of its fields."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.data import Field, Schema, Struct
 from sluiceway.data import Type as SchemaType
-from sluiceway.transforms.field_path import FIELD_SYNTAX_VERSION, SingleFieldPath
-from sluiceway.transforms.field_transform import FieldTransform
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT
-from sluiceway.transforms.requirements import require_map, require_struct
+from sluiceway.transforms.util.field_path import FIELD_SYNTAX_VERSION, SingleFieldPath
+from sluiceway.transforms.util.field_transform import FieldTransform
+from sluiceway.transforms.util.requirements import require_map, require_struct
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT
 
 _PURPOSE = "field extraction"
 
 _CONFIG = ConfigDef(
     [
-        ConfigKey(name="field", type=Type.STRING, importance=Importance.MEDIUM, doc="The field that becomes the whole."),
+        ConfigKey(name="field", type=Type.STRING, importance=Importance.MEDIUM, doc="The field to extract."),
         REPLACE_NULL_WITH_DEFAULT,
         FIELD_SYNTAX_VERSION,
     ]
@@ -26,7 +26,7 @@ _CONFIG = ConfigDef(
 
 
 class ExtractField(FieldTransform):
-    """Puts one field of a record's key or value in the place of the whole."""
+    """Replaces a record's key or value by one of its fields."""
 
     purpose = _PURPOSE
 
@@ -62,8 +62,8 @@ class ExtractField(FieldTransform):
             item = value.values_[index]
             return default if item is None else item
 
-        if schema.type is not SchemaType.STRUCT:  # what the value is comes first in Connect
-            return self.no_struct(schema)
+        if schema.type is not SchemaType.STRUCT:  # Connect checks the value before the field
+            return self.refuse_schema(schema)
         field = self._field(schema)
         index, default = field.index, field.schema.default if replace else None
         return Resolved(field.schema, from_struct if len(path.steps) > 1 else only_field, may_be_null=True)
@@ -76,14 +76,14 @@ class ExtractField(FieldTransform):
 
 
 class ExtractFieldKey(ExtractField):
-    """Puts one field of a record's key in the place of the whole."""
+    """Replaces a record's key by one of its fields."""
 
     java_class = "org.apache.kafka.connect.transforms.ExtractField$Key"
     part = "key"
 
 
 class ExtractFieldValue(ExtractField):
-    """Puts one field of a record's value in the place of the whole."""
+    """Replaces a record's value by one of its fields."""
 
     java_class = "org.apache.kafka.connect.transforms.ExtractField$Value"
     part = "value"

@@ -1,4 +1,4 @@
-"""Filter: drops records, with a predicate those that it is true for."""
+"""Filter: drops records, usually those that match a predicate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sluiceway.api.transform import R
 
 
 class Filter(Transform):
-    """Lets no record through, or with a predicate none that it holds for."""
+    """Drops all records, or with a predicate those that match it."""
 
     java_class = "org.apache.kafka.connect.transforms.Filter"
 

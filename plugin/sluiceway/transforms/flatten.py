@@ -1,4 +1,4 @@
-"""Flatten: turns nested structs or maps into one level, the names joined by a delimiter."""
+"""Flatten: flattens nested structs or maps and joins the field names with a delimiter."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sluiceway.data import BigInteger, Field, Schema, Struct
 from sluiceway.data import Type as SchemaType
 from sluiceway.errors import DataError
 from sluiceway.java.hash_map import hash_map_order
-from sluiceway.transforms.field_transform import FieldTransform
-from sluiceway.transforms.rebuilding import null_in, struct_like, struct_of
-from sluiceway.transforms.requirements import java_class, require_map
+from sluiceway.transforms.util.field_transform import FieldTransform
+from sluiceway.transforms.util.requirements import java_class, require_map
+from sluiceway.transforms.util.structs import null_in, struct_like, struct_of
 
 _PURPOSE = "flattening"
 
@@ -24,7 +24,7 @@ _CONFIG = ConfigDef(
             type=Type.STRING,
             default=".",
             importance=Importance.MEDIUM,
-            doc="What stands between the names that a field's new name is made of.",
+            doc="Delimiter between the joined field names.",
         ),
     ]
 )
@@ -33,7 +33,7 @@ _LEAVES = (str, bool, int, float, bytes, list, tuple, bytearray, memoryview)
 
 
 class _Leaf(NamedTuple):
-    """A field of the result: the way to it through the nested structs, and its schemas before and after."""
+    """A field of the result, its path through the nested structs, and its schemas before and after."""
 
     name: str
     path: tuple[int, ...]
@@ -42,7 +42,7 @@ class _Leaf(NamedTuple):
 
 
 class Flatten(FieldTransform):
-    """Turns a record's nested key or value into one level, the names of the fields joined by a delimiter."""
+    """Flattens a record's nested key or value and joins the field names with a delimiter."""
 
     purpose = _PURPOSE
 
@@ -56,17 +56,14 @@ class Flatten(FieldTransform):
     def resolve(self, schema: Schema | None) -> Resolved:
         if schema is None:
             return Resolved(None, self._flat_map)
-        return self._of_structs(schema) if schema.type is SchemaType.STRUCT else self.no_struct(schema)
+        return self._of_structs(schema) if schema.type is SchemaType.STRUCT else self.refuse_schema(schema)
 
     def _flat_map(self, value: Any, _record: ConnectRecord) -> dict[Any, Any]:
         fields = value if type(value) is dict else require_map(value, _PURPOSE)
-        try:
-            entries = list(self._entries("", fields))
-        except (DataError, TypeError):
-            entries = []
+        entries = list(self._entries("", fields))
         flat = dict(entries)
-        # Where two come to one name, the last in the order of Java's HashMaps is left; of two errors, the first is raised.
-        return flat if entries and len(flat) == len(entries) else dict(self._entries("", fields, hash_map_order))
+        # Of fields that get the same name, the last in the order of Java's HashMap remains.
+        return flat if len(flat) == len(entries) else dict(self._entries("", fields, hash_map_order))
 
     def _entries(
         self, prefix: str, value: Mapping[Any, Any], order: Callable[[Mapping[Any, Any]], list[Any]] = list
@@ -105,7 +102,7 @@ class Flatten(FieldTransform):
 
         def flatten(value: Any, record: ConnectRecord) -> Any:
             if type(value) is not Struct or (value.schema is not schema and value.schema != schema):
-                return self.other(value, record, schema)
+                return self.apply_to_other(value, record, schema)
             values: list[Any] = [None] * size
             _fill(values, plan, value.values_, updated.fields)
             return struct_of(updated, values)
@@ -147,16 +144,16 @@ def _with(schema: Schema, optional: bool, default: Any) -> Schema:
 
 
 class _Plan(NamedTuple):
-    """What to copy out of one struct, and what to do with the structs inside it."""
+    """The fields to copy from a struct, and the plans of the structs inside it."""
 
     copies: tuple[tuple[int, int, Any, bool], ...]
-    """Index in the struct, index in the result, what stands for a null, and whether a null may stay."""
+    """Index in the struct, index in the result, replacement of a null, and True if null is allowed."""
 
     inner: tuple[tuple[int, _Plan], ...]
 
 
 def _plan(schema: Schema, leaves: list[_Leaf]) -> _Plan:
-    places = {leaf.path: at for at, leaf in enumerate(leaves)}
+    positions = {leaf.path: at for at, leaf in enumerate(leaves)}
 
     def of(schema: Schema, path: tuple[int, ...]) -> _Plan:
         copies: list[tuple[int, int, Any, bool]] = []
@@ -166,36 +163,36 @@ def _plan(schema: Schema, leaves: list[_Leaf]) -> _Plan:
             if field.schema.type is SchemaType.STRUCT:
                 inner.append((field.index, of(field.schema, here)))
             else:
-                leaf = leaves[places[here]]
-                copies.append((field.index, places[here], leaf.source.default, leaf.target.optional))
+                leaf = leaves[positions[here]]
+                copies.append((field.index, positions[here], leaf.source.default, leaf.target.optional))
         return _Plan(tuple(copies), tuple(inner))
 
     return of(schema, ())
 
 
 def _fill(values: list[Any], plan: _Plan, source: list[Any], fields: tuple[Field, ...]) -> None:
-    for index, place, default, optional in plan.copies:
+    for index, position, default, optional in plan.copies:
         item = source[index]
         if item is None:
             item = default
             if item is None and not optional:
-                raise null_in(fields[place])
-        values[place] = item
+                raise null_in(fields[position])
+        values[position] = item
     for index, inner in plan.inner:
         struct = source[index]
-        if struct is not None:  # else its fields stay null: the struct's own default counts for the schema alone
+        if struct is not None:  # else its fields stay null: Connect applies the struct's default to the schema only
             _fill(values, inner, struct.values_, fields)
 
 
 class FlattenKey(Flatten):
-    """Turns a record's nested key into one level, the names of the fields joined by a delimiter."""
+    """Flattens a record's nested key and joins the field names with a delimiter."""
 
     java_class = "org.apache.kafka.connect.transforms.Flatten$Key"
     part = "key"
 
 
 class FlattenValue(Flatten):
-    """Turns a record's nested value into one level, the names of the fields joined by a delimiter."""
+    """Flattens a record's nested value and joins the field names with a delimiter."""
 
     java_class = "org.apache.kafka.connect.transforms.Flatten$Value"
     part = "value"

@@ -11,8 +11,8 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import NonEmptyList, OneOf
 from sluiceway.data import Field, Header, Schema, Struct
 from sluiceway.errors import ConfigError, DataError
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, nulls_between, struct_like, struct_of
-from sluiceway.transforms.requirements import require_map, require_struct
+from sluiceway.transforms.util.requirements import require_map, require_struct
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, nulls_between, struct_like, struct_of
 
 _MOVE = "move"
 
@@ -23,21 +23,21 @@ _CONFIG = ConfigDef(
             type=Type.LIST,
             validator=NonEmptyList(),
             importance=Importance.HIGH,
-            doc="The fields to put into headers.",
+            doc="Fields to copy or move to headers.",
         ),
         ConfigKey(
             name="headers",
             type=Type.LIST,
             validator=NonEmptyList(),
             importance=Importance.HIGH,
-            doc="What the headers are called: as many names as fields, in their order.",
+            doc="Names of the headers, one for each field, in the same order.",
         ),
         ConfigKey(
             name="operation",
             type=Type.STRING,
             validator=OneOf((_MOVE, "copy")),
             importance=Importance.HIGH,
-            doc="With move, the fields are taken out of the key or value; with copy, they stay there too.",
+            doc="copy keeps the fields in the key or value; move removes them.",
         ),
         REPLACE_NULL_WITH_DEFAULT,
     ]
@@ -45,19 +45,19 @@ _CONFIG = ConfigDef(
 
 
 class _Plan(NamedTuple):
-    """What is done to the structs of one schema."""
+    """The transformation of structs of one schema."""
 
     headers: tuple[tuple[str, str, Field | None], ...]
-    """The name of each header, and the name and source of what it holds."""
+    """The header's name, the field's name, and the field if it exists, for each header."""
 
     schema: Schema
-    """Of what is left."""
+    """The schema without the moved fields."""
 
-    rest_of: Callable[[Struct], Struct]
+    without_fields: Callable[[Struct], Struct]
 
 
-class _Done(NamedTuple):
-    """What became of one key or value."""
+class _Extracted(NamedTuple):
+    """The headers of a key or value, and the rest of it."""
 
     headers: list[Header]
     schema: Schema | None
@@ -65,7 +65,7 @@ class _Done(NamedTuple):
 
 
 class HeaderFrom(Transform):
-    """Makes headers of fields of the key or value, which keeps them (copy) or loses them (move)."""
+    """Copies or moves fields of the key or value to headers."""
 
     part: ClassVar[str]
 
@@ -85,35 +85,35 @@ class HeaderFrom(Transform):
         self._last: tuple[Schema, _Plan] | None = None
 
     def apply(self, record: R) -> R | Sequence[R] | None:
-        done: _Done
+        done: _Extracted
         if self.part == "key":
-            done = self._take(record.key_schema, record.key)
+            done = self._extract(record.key_schema, record.key)
             return record.new_record(headers=(*record.headers, *done.headers), key_schema=done.schema, key=done.value)
-        done = self._take(record.value_schema, record.value)
+        done = self._extract(record.value_schema, record.value)
         return record.new_record(headers=(*record.headers, *done.headers), value_schema=done.schema, value=done.value)
 
-    def _take(self, schema: Schema | None, value: Any) -> _Done:
+    def _extract(self, schema: Schema | None, value: Any) -> _Extracted:
         return self._without_schema(value) if schema is None else self._with_schema(schema, value)
 
-    def _without_schema(self, value: Any) -> _Done:
+    def _without_schema(self, value: Any) -> _Extracted:
         fields = require_map(value, self._purpose)
         items = ((name, fields.get(field)) for field, name in zip(self._fields, self._headers, strict=True))
         headers = [Header(name, item, item.schema if isinstance(item, Struct) else None) for name, item in items]
         if self._move:
             fields = {name: item for name, item in fields.items() if name not in self._fields}
-        return _Done(headers, None, fields)
+        return _Extracted(headers, None, fields)
 
-    def _with_schema(self, schema: Schema, value: Any) -> _Done:
+    def _with_schema(self, schema: Schema, value: Any) -> _Extracted:
         struct = require_struct(value, schema, self._purpose)
         if self._last is None or (self._last[0] is not schema and self._last[0] != schema):
             self._last = schema, self._resolve(schema)
         plan = self._last[1]
-        rest = plan.rest_of(struct)
-        return _Done([self._header(name, source, field, struct) for name, source, field in plan.headers], plan.schema, rest)
+        rest = plan.without_fields(struct)
+        return _Extracted([self._header(name, source, field, struct) for name, source, field in plan.headers], plan.schema, rest)
 
     def _header(self, name: str, source: str, field: Field | None, struct: Struct) -> Header:
         if field is None:
-            raise TypeError(f"There is no field {source} in {struct.schema}, so no header can be made of it.")
+            raise TypeError(f"HeaderFrom: field {source} does not exist in {struct.schema}. Check the option fields.")
         value = struct[field.name] if self._replace else struct.get_without_default(field.name)
         if value is None and not field.schema.optional:
             raise DataError(f"A null value requires an optional schema but was {field.schema}")
@@ -128,7 +128,7 @@ class HeaderFrom(Transform):
         nulls = nulls_between(kept, left.fields, self._replace)
         indexes = [field.index for field in kept]
 
-        def rest_of(struct: Struct) -> Struct:
+        def without_fields(struct: Struct) -> Struct:
             all_values = struct.values_
             values: list[Any] = [all_values[index] for index in indexes]
             for at in nulls.positions:
@@ -136,18 +136,18 @@ class HeaderFrom(Transform):
                     values[at] = nulls.fill(at)
             return struct_of(left, values)
 
-        return _Plan(headers, left, rest_of)
+        return _Plan(headers, left, without_fields)
 
 
 class HeaderFromKey(HeaderFrom):
-    """Makes headers of fields of the key, which keeps them (copy) or loses them (move)."""
+    """Copies or moves fields of the key to headers."""
 
     java_class = "org.apache.kafka.connect.transforms.HeaderFrom$Key"
     part = "key"
 
 
 class HeaderFromValue(HeaderFrom):
-    """Makes headers of fields of the value, which keeps them (copy) or loses them (move)."""
+    """Copies or moves fields of the value to headers."""
 
     java_class = "org.apache.kafka.connect.transforms.HeaderFrom$Value"
     part = "value"

@@ -9,7 +9,7 @@ from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.data import Schema, Struct
 from sluiceway.data.struct import validate_value
-from sluiceway.transforms.rebuilding import null_in, struct_of, struct_schema
+from sluiceway.transforms.util.structs import null_in, struct_of, struct_schema
 
 _CONFIG = ConfigDef(
     [
@@ -17,7 +17,7 @@ _CONFIG = ConfigDef(
             name="field",
             type=Type.STRING,
             importance=Importance.MEDIUM,
-            doc="What the only field around the key or value is called.",
+            doc="Name of the field that wraps the key or value.",
         ),
     ]
 )
@@ -48,11 +48,11 @@ class HoistField(KeyOrValueTransform):
         hoisted = self._hoisted(schema)
         exact, needed = schema.exact_type, [field.index for field in schema.fields if not field.schema.optional]
 
-        def is_whole(value: Any) -> bool:  # what converters and transforms make is: a look at the nulls is enough
+        def is_valid(value: Any) -> bool:  # converters and transforms make valid structs, so checking for nulls is enough
             return type(value) is Struct and value.schema is schema and all(value.values_[at] is not None for at in needed)
 
         def hoist(value: Any, _record: ConnectRecord) -> Struct:
-            if type(value) is not exact and not is_whole(value):
+            if type(value) is not exact and not is_valid(value):
                 validate_value(schema, value, name)
             return struct_of(hoisted, [value])
 

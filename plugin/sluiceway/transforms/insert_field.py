@@ -1,4 +1,4 @@
-"""InsertField: adds what a record tells about itself (topic, partition, offset, timestamp), or a constant, as fields."""
+"""InsertField: adds a record's metadata (topic, partition, offset, timestamp) or a constant as fields."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sluiceway.data.instant import timestamp_of
 from sluiceway.data.logical import timestamp_schema
 from sluiceway.data.numbers import Int32
 from sluiceway.errors import ConfigError
-from sluiceway.transforms.field_transform import FieldTransform
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
-from sluiceway.transforms.requirements import require_map, require_sink_record
+from sluiceway.transforms.util.field_transform import FieldTransform
+from sluiceway.transforms.util.requirements import require_map, require_sink_record
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
 
 _PURPOSE = "field insertion"
-_SUFFIX = "It is optional, unless the name is given with an exclamation mark at its end; a question mark there says optional too."
+_SUFFIX = "The suffix ! makes the field required, ? or no suffix makes it optional."
 
 
 def _key(name: str, doc: str) -> ConfigKey:
@@ -29,26 +29,26 @@ def _key(name: str, doc: str) -> ConfigKey:
 
 _CONFIG = ConfigDef(
     [
-        _key("topic.field", f"The field that gets the topic. {_SUFFIX}"),
-        _key("partition.field", f"The field that gets the partition's number. {_SUFFIX}"),
-        _key("offset.field", f"The field that gets the offset, which only records of sinks have. {_SUFFIX}"),
-        _key("timestamp.field", f"The field that gets the record's timestamp. {_SUFFIX}"),
-        _key("static.field", f"The field that gets static.value. {_SUFFIX}"),
-        _key("static.value", "The constant text for static.field."),
+        _key("topic.field", f"Field for the topic. {_SUFFIX}"),
+        _key("partition.field", f"Field for the partition number. {_SUFFIX}"),
+        _key("offset.field", f"Field for the offset, for sink connectors only. {_SUFFIX}"),
+        _key("timestamp.field", f"Field for the record's timestamp. {_SUFFIX}"),
+        _key("static.field", f"Field for static.value. {_SUFFIX}"),
+        _key("static.value", "Constant text for static.field."),
         REPLACE_NULL_WITH_DEFAULT,
     ]
 )
 
 
 class Insertion(NamedTuple):
-    """The field that one thing goes into."""
+    """A field to insert."""
 
     field: str
     optional: bool
 
     @classmethod
     def parse(cls, text: Any) -> Insertion | None:
-        """Read a field's name, with ``!`` after it if the field is to be required, or ``?`` if it is to be optional."""
+        """Parse a field name; the suffix ``!`` makes the field required, ``?`` or no suffix optional."""
         if text is None:
             return None
         return cls(text[:-1], not text.endswith("!")) if text.endswith(("!", "?")) else cls(text, True)
@@ -80,7 +80,7 @@ class InsertField(FieldTransform):
     def resolve(self, schema: Schema | None) -> Resolved:
         if schema is None:
             return Resolved(None, self._into_map())
-        return self._into_struct(schema) if schema.type is SchemaType.STRUCT else self.no_struct(schema)
+        return self._into_struct(schema) if schema.type is SchemaType.STRUCT else self.refuse_schema(schema)
 
     def _into_map(self) -> Callable[[Any, ConnectRecord], dict[Any, Any]]:
         topic, partition, offset, timestamp, static = (
@@ -132,7 +132,7 @@ class InsertField(FieldTransform):
 
         def insert(value: Any, record: ConnectRecord) -> Any:
             if type(value) is not Struct or (value.schema is not schema and value.schema != schema):
-                return self.other(value, record, schema)
+                return self.apply_to_other(value, record, schema)
             values = value.values_.copy()
             settle(values)
             if wants_offset and type(record) is not SinkRecord:

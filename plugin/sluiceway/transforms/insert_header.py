@@ -24,21 +24,21 @@ _CONFIG = ConfigDef(
             type=Type.STRING,
             validator=_not_null,
             importance=Importance.HIGH,
-            doc="What the added header is called.",
+            doc="Name of the header to add.",
         ),
         ConfigKey(
             name="value.literal",
             type=Type.STRING,
             validator=_not_null,
             importance=Importance.HIGH,
-            doc="Text of the added header, the same for every record; what looks like a number, list or the like becomes one.",
+            doc="Value of the header. The type is inferred from the text: number, boolean, date, list, map or string.",
         ),
     ]
 )
 
 
 class InsertHeader(Transform):
-    """Adds a header with a constant value to each record; its type is guessed from the text, as for headers in Kafka."""
+    """Adds a header with a constant value to each record; the type of the value is inferred from the text."""
 
     java_class = "org.apache.kafka.connect.transforms.InsertHeader"
 

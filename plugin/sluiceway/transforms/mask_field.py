@@ -1,4 +1,4 @@
-"""MaskField: blanks out fields, or puts a fixed text or number in their place."""
+"""MaskField: replaces fields by an empty value, or by a constant text or number."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ from sluiceway.data.instant import Instant
 from sluiceway.data.numbers import BigInteger, Float32, Int8, Int16, Int32
 from sluiceway.data.schema import INTEGER_BITS
 from sluiceway.errors import DataError
-from sluiceway.java.hash_map import hash_map_order
 from sluiceway.java.numbers import parse_decimal, to_float32
-from sluiceway.transforms.casting import decimal_to_integer
-from sluiceway.transforms.field_transform import FieldTransform
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, settler, struct_of
-from sluiceway.transforms.requirements import java_class, require_map, require_struct
+from sluiceway.transforms.util.casting import decimal_to_integer
+from sluiceway.transforms.util.field_transform import FieldTransform
+from sluiceway.transforms.util.requirements import java_class, require_map, require_struct
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, settler, struct_of
 
 _PURPOSE = "mask fields"
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
@@ -34,7 +33,7 @@ _CONFIG = ConfigDef(
             type=Type.LIST,
             validator=UniqueList(),
             importance=Importance.HIGH,
-            doc="Which fields are blanked out.",
+            doc="Fields to mask.",
         ),
         ConfigKey(
             name="replacement",
@@ -42,8 +41,8 @@ _CONFIG = ConfigDef(
             default=None,
             validator=NonEmptyString(),
             importance=Importance.LOW,
-            doc="What to put there instead of an empty value: a text, or a number for fields that are numbers. Fields of other "
-            "types cannot take it.",
+            doc="Replacement for the masked values instead of an empty value: a text for string fields, a number for numeric "
+            "fields. Fields of other types are refused.",
         ),
         REPLACE_NULL_WITH_DEFAULT,
     ]
@@ -72,7 +71,7 @@ _NARROW = {Int8: 8, Int16: 16, Int32: 32, int: 64}
 
 
 class MaskField(FieldTransform):
-    """Replaces fields of a record's key or value by the empty value of their type, or by a given text or number."""
+    """Replaces fields of a record's key or value by the empty value of their type, or by a constant text or number."""
 
     purpose = _PURPOSE
 
@@ -94,10 +93,10 @@ class MaskField(FieldTransform):
     def resolve(self, schema: Schema | None) -> Resolved:
         if schema is None:
             return Resolved(None, self._of_maps())
-        return self._of_structs(schema) if schema.type is SchemaType.STRUCT else self.no_struct(schema)
+        return self._of_structs(schema) if schema.type is SchemaType.STRUCT else self.refuse_schema(schema)
 
     def _of_maps(self) -> Callable[[Any, ConnectRecord], dict[Any, Any]]:
-        names, masked = hash_map_order(self._fields), self._masked
+        names, masked = self._fields, self._masked
 
         def mask(value: Any, _record: ConnectRecord) -> dict[Any, Any]:
             updated = value.copy() if type(value) is dict else dict(require_map(value, _PURPOSE))
@@ -114,7 +113,7 @@ class MaskField(FieldTransform):
 
         def mask(value: Any, record: ConnectRecord) -> Any:
             if type(value) is not Struct or (value.schema is not schema and value.schema != schema):
-                return self.other(value, record, schema)
+                return self.apply_to_other(value, record, schema)
             values = value.values_.copy()
             settle(values)
             return struct_of(schema, values)
@@ -164,14 +163,14 @@ def _number(text: str) -> Decimal:
 
 
 class MaskFieldKey(MaskField):
-    """Replaces fields of a record's key by the empty value of their type, or by a given text or number."""
+    """Replaces fields of a record's key by the empty value of their type, or by a constant text or number."""
 
     java_class = "org.apache.kafka.connect.transforms.MaskField$Key"
     part = "key"
 
 
 class MaskFieldValue(MaskField):
-    """Replaces fields of a record's value by the empty value of their type, or by a given text or number."""
+    """Replaces fields of a record's value by the empty value of their type, or by a constant text or number."""
 
     java_class = "org.apache.kafka.connect.transforms.MaskField$Value"
     part = "value"

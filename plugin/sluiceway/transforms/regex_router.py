@@ -17,22 +17,22 @@ _CONFIG = ConfigDef(
             type=Type.STRING,
             validator=valid_regex,
             importance=Importance.HIGH,
-            doc="Topics whose whole name is like this get another; in Java's syntax.",
+            doc="Java regular expression that the whole topic name must match.",
         ),
         ConfigKey(
             name="replacement",
             type=Type.STRING,
             importance=Importance.HIGH,
-            doc="The new name; $1 and ${name} in it are groups of the match.",
+            doc="New topic name; $1 and ${name} refer to groups of the match.",
         ),
     ]
 )
 
-_MOST_TOPICS = 1000  # remembered
+_CACHED_TOPICS = 1000
 
 
 class RegexRouter(Transform):
-    """Changes a record's topic where its whole name matches a Java regular expression, by a replacement."""
+    """Renames topics whose whole name matches a Java regular expression."""
 
     java_class = "org.apache.kafka.connect.transforms.RegexRouter"
 
@@ -49,7 +49,7 @@ class RegexRouter(Transform):
     def apply(self, record: R) -> R | Sequence[R] | None:
         topic = self._renamed.get(record.topic)
         if topic is None:
-            if len(self._renamed) >= _MOST_TOPICS:
+            if len(self._renamed) >= _CACHED_TOPICS:
                 self._renamed.clear()
             topic = self._renamed[record.topic] = self._rename(record.topic)
         return record if topic == record.topic else record.new_record(topic=topic)

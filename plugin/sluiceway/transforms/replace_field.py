@@ -1,4 +1,4 @@
-"""ReplaceField: leaves out or renames fields."""
+"""ReplaceField: drops or renames fields."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sluiceway.data import Type as SchemaType
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
 from sluiceway.errors import DataError
 from sluiceway.java.hash_map import hash_map_order
-from sluiceway.transforms.field_transform import FieldTransform
-from sluiceway.transforms.mappings import COLON_PAIRS, parse_mappings
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, settler, struct_like, struct_of
-from sluiceway.transforms.requirements import java_class, require_map
+from sluiceway.transforms.util.field_transform import FieldTransform
+from sluiceway.transforms.util.mappings import COLON_PAIRS, parse_mappings
+from sluiceway.transforms.util.requirements import java_class, require_map
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, settler, struct_like, struct_of
 
 _PURPOSE = "field replacement"
 
 
 def parse_renames(value: ConfigValue) -> dict[str, str]:
-    """Return new names by old ones out of a list of ``old:new``; raises ConfigError."""
+    """Parse a list of ``old:new`` to new names by old names. Raises ConfigError."""
     return {old: new for old, new in parse_mappings(value, allow_single=False) if new is not None}
 
 
@@ -39,7 +39,7 @@ _CONFIG = ConfigDef(
             default=[],
             validator=UniqueList(allow_empty=True),
             importance=Importance.MEDIUM,
-            doc="Names to leave out, even if include has them.",
+            doc="Fields to drop, even if include lists them.",
         ),
         ConfigKey(
             name="include",
@@ -47,7 +47,7 @@ _CONFIG = ConfigDef(
             default=[],
             validator=UniqueList(allow_empty=True),
             importance=Importance.MEDIUM,
-            doc="The only names to keep; empty keeps all.",
+            doc="The only fields to keep; empty keeps all.",
         ),
         ConfigKey(
             name="renames",
@@ -55,7 +55,7 @@ _CONFIG = ConfigDef(
             default=[],
             validator=Check(_valid_renames, COLON_PAIRS),
             importance=Importance.MEDIUM,
-            doc="Pairs old:new, separated by commas, of names to change.",
+            doc="Fields to rename, as old:new separated by commas.",
         ),
         REPLACE_NULL_WITH_DEFAULT,
     ]
@@ -63,7 +63,7 @@ _CONFIG = ConfigDef(
 
 
 class ReplaceField(FieldTransform):
-    """Leaves out or renames fields of a record's key or value."""
+    """Drops or renames fields of a record's key or value."""
 
     purpose = _PURPOSE
 
@@ -85,7 +85,7 @@ class ReplaceField(FieldTransform):
     def resolve(self, schema: Schema | None) -> Resolved:
         if schema is None:
             return Resolved(None, self._of_maps())
-        return self._of_structs(schema) if schema.type is SchemaType.STRUCT else self.no_struct(schema)
+        return self._of_structs(schema) if schema.type is SchemaType.STRUCT else self.refuse_schema(schema)
 
     def _of_maps(self) -> Callable[[Any, ConnectRecord], dict[Any, Any]]:
         exclude, renames, keeps = self._exclude, self._renames, self._keeps
@@ -104,11 +104,11 @@ class ReplaceField(FieldTransform):
             if moved:
                 kept.update(moved)
                 if len(kept) < size:
-                    return of_one_name(given)
+                    return with_duplicates(given)
             return kept
 
-        def of_one_name(given: Mapping[Any, Any]) -> dict[Any, Any]:
-            """Two fields get one name; which of them is left depends on the order in which Java's HashMap lists them."""
+        def with_duplicates(given: Mapping[Any, Any]) -> dict[Any, Any]:
+            """Of fields that get the same name, keep the last in the order of Java's HashMap, as Connect does."""
             return {renames.get(name, name): given[name] for name in hash_map_order(given) if keeps(name)}
 
         return replace
@@ -118,7 +118,7 @@ class ReplaceField(FieldTransform):
         kept = [field for field in schema.fields if self._keeps(field.name)]
         updated = struct_like(schema, [(renames.get(field.name, field.name), field.schema) for field in kept])
 
-        # Connect reads a renamed field through the reversed renames, of which the last to give a name wins.
+        # Connect looks a renamed field up in the reversed renames, where the last of equal new names wins.
         reversed_renames = {renames[old]: old for old in hash_map_order(renames)}
         sources = [schema.field(reversed_renames.get(field.name, field.name)) for field in updated.fields]
         missing = [field.name for field, source in zip(updated.fields, sources, strict=True) if source is None]
@@ -130,7 +130,7 @@ class ReplaceField(FieldTransform):
 
         def replace(value: Any, record: ConnectRecord) -> Any:
             if type(value) is not Struct or (value.schema is not schema and value.schema != schema):
-                return self.other(value, record, schema)
+                return self.apply_to_other(value, record, schema)
             values = pick(value.values_)
             settle(values)
             return struct_of(updated, values)
@@ -139,7 +139,7 @@ class ReplaceField(FieldTransform):
 
 
 def _misfits(sources: Sequence[Field], targets: Sequence[Field]) -> dict[int, Callable[[Any], Any]]:
-    """Where two renames cross, a field can be read for one of another type; what refuses its values, by position."""
+    """Return functions that refuse values by position: crossing renames can read a field of another type."""
 
     def refusal(source: Field, target: Field) -> Callable[[Any], Any]:
         def refuse(value: Any) -> Any:
@@ -163,7 +163,7 @@ def _misfits(sources: Sequence[Field], targets: Sequence[Field]) -> dict[int, Ca
 
 
 def _kind(schema: Schema) -> object:
-    """Two schemas of one kind have values of one Java class."""
+    """Return a key that is equal for schemas whose values have the same Java class."""
     if schema.name in (DATE, TIME, TIMESTAMP):
         return TIMESTAMP
     return DECIMAL if schema.name == DECIMAL else schema.type
@@ -179,14 +179,14 @@ def _picker(indexes: list[int], size: int) -> Callable[[list[Any]], list[Any]]:
 
 
 class ReplaceFieldKey(ReplaceField):
-    """Leaves out or renames fields of a record's key."""
+    """Drops or renames fields of a record's key."""
 
     java_class = "org.apache.kafka.connect.transforms.ReplaceField$Key"
     part = "key"
 
 
 class ReplaceFieldValue(ReplaceField):
-    """Leaves out or renames fields of a record's value."""
+    """Drops or renames fields of a record's value."""
 
     java_class = "org.apache.kafka.connect.transforms.ReplaceField$Value"
     part = "value"

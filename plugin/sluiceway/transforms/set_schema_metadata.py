@@ -1,4 +1,4 @@
-"""SetSchemaMetadata: gives a key's or value's schema another name, another version, or both."""
+"""SetSchemaMetadata: sets the name or version of a key's or value's schema."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.data import Schema, Struct
 from sluiceway.errors import ConfigError, DataError
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, fields_of, nulls_between, struct_of
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, fields_of, nulls_between, struct_of
 
 _CONFIG = ConfigDef(
     [
@@ -23,7 +23,7 @@ _CONFIG = ConfigDef(
 
 
 class SetSchemaMetadata(KeyOrValueTransform):
-    """Gives the schema of a key or value that is a struct another name, another version, or both."""
+    """Sets the name or version of the schema of a key or value that is a struct."""
 
     @classmethod
     def config_def(cls) -> ConfigDef:
@@ -42,7 +42,7 @@ class SetSchemaMetadata(KeyOrValueTransform):
         changed = self._changed(schema)
         nulls = nulls_between(changed.fields, changed.fields, self._replace)
 
-        def restamp(value: Any, _record: ConnectRecord) -> Any:
+        def with_changed_schema(value: Any, _record: ConnectRecord) -> Any:
             if not isinstance(value, Struct):
                 return value
             values = list(value.values_)
@@ -51,7 +51,7 @@ class SetSchemaMetadata(KeyOrValueTransform):
                     values[at] = nulls.fill(at)
             return struct_of(changed, values)
 
-        return Resolved(changed, restamp)
+        return Resolved(changed, with_changed_schema)
 
     def on_null(self, schema: Schema | None) -> tuple[Schema | None, Any]:
         return (None if schema is None else self._changed(schema)), None
@@ -71,14 +71,14 @@ class SetSchemaMetadata(KeyOrValueTransform):
 
 
 class SetSchemaMetadataKey(SetSchemaMetadata):
-    """Gives the schema of a key that is a struct another name, another version, or both."""
+    """Sets the name or version of the schema of a key that is a struct."""
 
     java_class = "org.apache.kafka.connect.transforms.SetSchemaMetadata$Key"
     part = "key"
 
 
 class SetSchemaMetadataValue(SetSchemaMetadata):
-    """Gives the schema of a value that is a struct another name, another version, or both."""
+    """Sets the name or version of the schema of a value that is a struct."""
 
     java_class = "org.apache.kafka.connect.transforms.SetSchemaMetadata$Value"
     part = "value"

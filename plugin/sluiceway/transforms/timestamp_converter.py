@@ -1,4 +1,4 @@
-"""TimestampConverter: turns a moment from one form into another: text, Unix time, Date, Time, Timestamp."""
+"""TimestampConverter: converts timestamps between text, Unix time, Date, Time and Timestamp."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sluiceway.data import Type as SchemaType
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.java.blanks import is_blank
 from sluiceway.java.dates.simple_date_format import SimpleDateFormat
-from sluiceway.transforms.field_transform import FieldTransform
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
-from sluiceway.transforms.requirements import require_map
-from sluiceway.transforms.timestamp_forms import FORMS, PRECISIONS, form_of_schema, form_of_value, reader, schema_of, writer
+from sluiceway.transforms.util.field_transform import FieldTransform
+from sluiceway.transforms.util.requirements import require_map
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
+from sluiceway.transforms.util.timestamp_types import PRECISIONS, TYPES, reader, schema_of, type_of_schema, type_of_value, writer
 
 _PURPOSE = "converting timestamp formats"
 
@@ -28,22 +28,21 @@ _CONFIG = ConfigDef(
             type=Type.STRING,
             default="",
             importance=Importance.HIGH,
-            doc="Which field holds the moment; empty if the whole key or value is one.",
+            doc="Field that contains the timestamp; empty if the whole key or value is one.",
         ),
         ConfigKey(
             name="target.type",
             type=Type.STRING,
-            validator=OneOf(FORMS),
+            validator=OneOf(TYPES),
             importance=Importance.HIGH,
-            doc="What moments become: text (string), a number (unix), or one of Connect's types Date, Time and Timestamp.",
+            doc="Type to convert to: string, unix, or one of Connect's types Date, Time and Timestamp.",
         ),
         ConfigKey(
             name="format",
             type=Type.STRING,
             default="",
             importance=Importance.MEDIUM,
-            doc="How text shows a moment, as a pattern of Java's SimpleDateFormat. Wanted where text is written "
-            "(target.type=string) and where text is read.",
+            doc="Pattern of the text for Java's SimpleDateFormat. Required if target.type is string, and if the input is text.",
         ),
         ConfigKey(
             name="unix.precision",
@@ -51,8 +50,8 @@ _CONFIG = ConfigDef(
             default="milliseconds",
             validator=OneOf(PRECISIONS),
             importance=Importance.LOW,
-            doc="What Unix time counts, both where it is written (target.type=unix) and where an int64 is read: seconds, "
-            "milliseconds, microseconds or nanoseconds. In between all is in milliseconds, so finer parts are lost.",
+            doc="Unit of Unix time, both written (target.type=unix) and read (int64): seconds, milliseconds, microseconds or "
+            "nanoseconds. Conversion is by way of milliseconds, so finer parts are lost.",
         ),
         REPLACE_NULL_WITH_DEFAULT,
     ]
@@ -60,7 +59,7 @@ _CONFIG = ConfigDef(
 
 
 class TimestampConverter(FieldTransform):
-    """Converts moments between text, Unix time and the types Date, Time and Timestamp: a field, or the whole key or value."""
+    """Converts timestamps between text, Unix time, Date, Time and Timestamp: a field, or the whole key or value."""
 
     purpose = _PURPOSE
 
@@ -77,8 +76,8 @@ class TimestampConverter(FieldTransform):
         self._format = _date_format(str(values["format"]), self._target)
         self._write = writer(self._target, self._format, self._precision)
 
-    def _converter(self, form: str) -> Callable[[Any], Any]:
-        read, write = reader(form, self._format, self._precision), self._write
+    def _converter(self, type_: str) -> Callable[[Any], Any]:
+        read, write = reader(type_, self._format, self._precision), self._write
         return lambda value: write(read(value))
 
     def on_null(self, schema: Schema | None) -> tuple[Schema | None, Any]:
@@ -90,21 +89,21 @@ class TimestampConverter(FieldTransform):
         if schema is None:
             return Resolved(None, self._of_schemaless())
         if self._field:
-            return self._of_structs(schema) if schema.type is SchemaType.STRUCT else self.no_struct(schema)
-        convert = self._converter(form_of_schema(schema))
+            return self._of_structs(schema) if schema.type is SchemaType.STRUCT else self.refuse_schema(schema)
+        convert = self._converter(type_of_schema(schema))
         return Resolved(schema_of(self._target, optional=schema.optional), lambda value, _record: convert(value))
 
     def _of_schemaless(self) -> Callable[[Any, ConnectRecord], Any]:
         field = self._field
-        converters = {form: self._converter(form) for form in ("string", "unix", "Timestamp")}
+        converters = {type_: self._converter(type_) for type_ in ("string", "unix", "Timestamp")}
 
         def convert(value: Any, _record: ConnectRecord) -> Any:
-            return converters[form_of_value(value)](value)
+            return converters[type_of_value(value)](value)
 
         def convert_field(value: Any, _record: ConnectRecord) -> dict[Any, Any]:
             updated = value.copy() if type(value) is dict else dict(require_map(value, _PURPOSE))
             item = updated.get(field)
-            updated[field] = None if item is None else converters[form_of_value(item)](item)
+            updated[field] = None if item is None else converters[type_of_value(item)](item)
             return updated
 
         return convert_field if field else convert
@@ -129,15 +128,15 @@ class TimestampConverter(FieldTransform):
 
         def convert_field(value: Any, record: ConnectRecord) -> Any:
             if type(value) is not Struct or (value.schema is not schema and value.schema != schema):
-                return self.other(value, record, schema)
+                return self.apply_to_other(value, record, schema)
             return convert_into(value, updated)
 
         return Resolved(updated, convert_field)
 
     def _field_converter(self, schema: Schema) -> Callable[[Any], Any]:
-        """Refuses a field that is no moment only when there is a struct, null or not in that field, as Connect does."""
+        """Return the conversion of a field; for a field of another type it raises for each struct, as in Connect."""
         try:
-            convert = self._converter(form_of_schema(schema))
+            convert = self._converter(type_of_schema(schema))
         except ConnectError as error:
             return functools.partial(_raise, error)
         return lambda value: None if value is None else convert(value)
@@ -165,14 +164,14 @@ def _date_format(pattern: str, target: str) -> SimpleDateFormat | None:
 
 
 class TimestampConverterKey(TimestampConverter):
-    """Converts moments between text, Unix time and the types Date, Time and Timestamp: a field of the key, or the whole key."""
+    """Converts timestamps between text, Unix time, Date, Time and Timestamp: a field of the key, or the whole key."""
 
     java_class = "org.apache.kafka.connect.transforms.TimestampConverter$Key"
     part = "key"
 
 
 class TimestampConverterValue(TimestampConverter):
-    """Converts moments between text, Unix time and the types Date, Time and Timestamp: a field of the value, or all of it."""
+    """Converts timestamps between text, Unix time, Date, Time and Timestamp: a field of the value, or the whole value."""
 
     java_class = "org.apache.kafka.connect.transforms.TimestampConverter$Value"
     part = "value"

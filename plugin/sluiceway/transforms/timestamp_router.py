@@ -1,4 +1,4 @@
-"""TimestampRouter: makes topics of topics and timestamps."""
+"""TimestampRouter: renames topics by topic and timestamp."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _CONFIG = ConfigDef(
             type=Type.STRING,
             default="${topic}-${timestamp}",
             importance=Importance.HIGH,
-            doc="Pattern of the new name, in which ${topic} is the old one and ${timestamp} the formatted moment.",
+            doc="New topic name; ${topic} is the old name, ${timestamp} the formatted timestamp.",
         ),
         ConfigKey(
             name="timestamp.format",
             type=Type.STRING,
             default="yyyyMMdd",
             importance=Importance.HIGH,
-            doc="How the moment is formatted, as a pattern of Java's SimpleDateFormat.",
+            doc="Pattern of the timestamp for Java's SimpleDateFormat.",
         ),
     ]
 )
 
 
 class TimestampRouter(Transform):
-    """Changes a record's topic to one made of the original topic and the record's timestamp, in UTC."""
+    """Sets a record's topic from the original topic and the record's timestamp in UTC."""
 
     java_class = "org.apache.kafka.connect.transforms.TimestampRouter"
 
@@ -48,7 +48,7 @@ class TimestampRouter(Transform):
     def apply(self, record: R) -> R | Sequence[R] | None:
         if record.timestamp is None:
             raise DataError(f"Timestamp missing on record: {record}")
-        if self._format is None:  # a bad pattern fails records, not the config: Connect looks at it no sooner
+        if self._format is None:  # a bad pattern fails records, not the config, as in Connect
             self._format = SimpleDateFormat(self._timestamp_format)
         timestamp = self._format.format(record.timestamp)
         topic = self._topic_format.replace("${topic}", record.topic).replace("${timestamp}", timestamp)

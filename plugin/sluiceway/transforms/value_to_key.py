@@ -1,4 +1,4 @@
-"""ValueToKey: makes the key of fields of the value."""
+"""ValueToKey: replaces the key by fields of the value."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import UniqueList
 from sluiceway.data import Schema, Struct
 from sluiceway.errors import DataError
-from sluiceway.transforms.rebuilding import REPLACE_NULL_WITH_DEFAULT, nulls_between, struct_of
-from sluiceway.transforms.requirements import require_map, require_struct
+from sluiceway.transforms.util.requirements import require_map, require_struct
+from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, nulls_between, struct_of
 
 _PURPOSE = "copying fields from value to key"
 
@@ -23,7 +23,7 @@ _CONFIG = ConfigDef(
             type=Type.LIST,
             validator=UniqueList(),
             importance=Importance.HIGH,
-            doc="Those fields of the value that make up the key.",
+            doc="Fields of the value that form the key.",
         ),
         REPLACE_NULL_WITH_DEFAULT,
     ]
@@ -31,14 +31,14 @@ _CONFIG = ConfigDef(
 
 
 class _Keys(NamedTuple):
-    """The keys that values of one schema give."""
+    """The keys of values of one schema."""
 
     schema: Schema
     key_of: Callable[[Struct], Struct]
 
 
 class ValueToKey(Transform):
-    """Makes the key anew, of some of the value's fields."""
+    """Replaces the record's key by fields of its value."""
 
     java_class = "org.apache.kafka.connect.transforms.ValueToKey"
 

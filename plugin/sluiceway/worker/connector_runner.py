@@ -1,7 +1,8 @@
-"""Runs one connector: its Connector object, its tasks and its status. Level-triggered: it makes real what the config topic says.
+"""Runs one connector: keeps its Connector object, its tasks and its status as the config topic wants them.
 
-Lives on the driver, one thread for each connector; the Connector's own code runs on another (``HostedConnector``), so that
-one that hangs holds up neither other connectors nor its own heartbeat, and can be deleted.
+Level-triggered: each step compares the current config and target state with what runs. Runs on the driver, one thread for each
+connector. The Connector's own code runs on another thread (``ConnectorThread``), so that a call that hangs blocks neither
+other connectors nor this connector's heartbeat, and the connector can still be deleted.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from sluiceway.herder.task_plan import plan_tasks
 from sluiceway.runtime.task import TaskSpec
 from sluiceway.storage.interfaces import ConfigStore
 from sluiceway.storage.model import ConnectorEntry, RestartRequest, State, TargetState, TaskId
-from sluiceway.worker.control_channel import ConnectorPort
-from sluiceway.worker.status_heartbeat import Announcer
+from sluiceway.worker.control_channel import ControlChannel
+from sluiceway.worker.status_heartbeat import StatusHeartbeat
 from sluiceway.worker.task_launcher import TaskLauncher
 from sluiceway.worker.task_table import TaskTable
-from sluiceway.worker.worker_connector import ConnectorLife, News, Started, Wants
+from sluiceway.worker.worker_connector import Event, Started, TaskConfigs, WorkerConnector
 from sluiceway.worker.zombie_fencing import fence_earlier_tasks, needs_fencing
 
 
 class Outcome(enum.Enum):
-    """Why a runner ended."""
+    """Result of a runner."""
 
     DONE = "done"
     FENCED = "fenced"
@@ -39,10 +40,18 @@ class Outcome(enum.Enum):
 
 
 class ConnectorRunner(threading.Thread):
-    """One connector's life on this driver.
+    """The thread that runs one connector on this driver.
 
-    With ``exit_when_idle`` (an Airflow task's driver) it drains and ends when the connector is paused, stopped or deleted;
-    without (standalone mode) a paused connector stays in place.
+    Args:
+        name: the connector's name in the config store.
+        worker: the worker's config.
+        config_store: holds the connector's config, target state and task configs.
+        channel: publishes statuses and carries commands to the tasks.
+        launcher: starts tasks.
+        worker_id: identifies this driver in status records.
+        exit_when_idle: True for an Airflow task's driver, which ends when the connector is paused, stopped or deleted; False
+            for standalone mode, where a paused connector keeps its tasks.
+        bounded: True for a micro-batch, which ends once the tasks have moved all records that were available at their start.
     """
 
     def __init__(
@@ -51,7 +60,7 @@ class ConnectorRunner(threading.Thread):
         *,
         worker: WorkerConfig,
         config_store: ConfigStore,
-        port: ConnectorPort,
+        channel: ControlChannel,
         launcher: TaskLauncher,
         worker_id: str,
         exit_when_idle: bool,
@@ -62,42 +71,42 @@ class ConnectorRunner(threading.Thread):
         self.outcome: Outcome | None = None
         self._worker = worker
         self._config_store = config_store
-        self._port = port
+        self._channel = channel
         self._launcher = launcher
         self._worker_id = worker_id
         self._exit_when_idle = exit_when_idle
         self._bounded = bounded
-        self._patience = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds()
+        self._stop_timeout = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds()
         self._wake = threading.Event()
         self._leaving = False
-        self._over = False
+        self._done = False
         self._entry: ConnectorEntry | None = None
         self._requests: deque[RestartRequest] = deque()
-        self._announcer = Announcer(port, worker.duration("sluiceway.heartbeat.interval.ms").total_seconds())
-        self._life = ConnectorLife(name, worker, self.notify, self._await)
+        self._heartbeat = StatusHeartbeat(channel, worker.duration("sluiceway.heartbeat.interval.ms").total_seconds())
+        self._connector = WorkerConnector(name, worker, self.notify, self._wait_until)
         self._tasks = self._table({})
-        self._moved = 0
+        self._earlier_records = 0
         self._log = logging.LoggerAdapter(logging.getLogger(__name__), {"connector": name})
 
     # Called from other threads.
 
     @property
     def records(self) -> int:
-        """How many records its tasks have moved, those that have ended."""
-        return self._moved + self._tasks.records
+        """Number of records that the connector's ended tasks have moved."""
+        return self._earlier_records + self._tasks.records
 
     def notify(self) -> None:
-        """Say that something changed: the runner looks again at once."""
+        """Make the runner take its next step at once, because something has changed."""
         self._wake.set()
 
     def leave(self) -> None:
-        """Drain, give the connector up (UNASSIGNED) and end: the driver is told to stop."""
+        """Drain, release the connector (UNASSIGNED) and end, because this driver stops or the connector is assigned elsewhere."""
         self._leaving = True
-        self._port.hurry()
+        self._channel.stop_waiting()
         self.notify()
 
     def restart(self, request: RestartRequest) -> None:
-        """Restart what the request says."""
+        """Queue a restart request for the runner's next step."""
         self._requests.append(request)
         self.notify()
 
@@ -105,33 +114,35 @@ class ConnectorRunner(threading.Thread):
 
     def run(self) -> None:
         try:
-            self._port.acquire()
-            self._log.info("%s holds connector %s as generation %d", self._worker_id, self.connector_name, self._port.generation)
-            while not self._over:
+            self._channel.acquire()
+            self._log.info(
+                "Connector %s is run by %s as generation %d", self.connector_name, self._worker_id, self._channel.generation
+            )
+            while not self._done:
                 self._wake.clear()
                 self._step()
-                if not self._over:
-                    self._announcer.beat()
-                    self._wake.wait(min(self._announcer.seconds_left, self._tasks.seconds_left, self._life.seconds_left))
+                if not self._done:
+                    self._heartbeat.beat()
+                    self._wake.wait(min(self._heartbeat.seconds_left, self._tasks.seconds_left, self._connector.seconds_left))
             self.outcome = Outcome.DONE
         except FencedError as error:
             self._log.error("Connector %s: %s Stopping without a commit.", self.connector_name, error)
             self._tasks.abandon()
             self.outcome = Outcome.FENCED
-        except Exception:  # noqa: BLE001 (the outermost loop of a connector: nothing else would report it)
-            self._log.exception("Connector %s: the driver cannot go on", self.connector_name)
+        except Exception:  # noqa: BLE001 (the thread's outermost frame: nothing else would report the error)
+            self._log.exception("Connector %s: this driver stops running it because of an error", self.connector_name)
             self._tasks.abandon()
             self.outcome = Outcome.FAILED
         finally:
-            self._port.close()
+            self._channel.close()
 
     def _step(self) -> None:
-        """Compare what is wanted with what is, and take the steps between."""
-        entry = self._wanted()
+        """Compare the config store with what runs, and act on the first difference."""
+        entry = self._current_entry()
         if self._leaving:
-            self._give_up()
+            self._release()
         elif entry is None:
-            self._forget()
+            self._clean_up_deleted()
         elif self._entry is None or dict(entry.config or {}) != dict(self._entry.config or {}):
             self._stop_all()
             self._begin(entry)
@@ -139,43 +150,43 @@ class ConnectorRunner(threading.Thread):
             self._retarget(self._entry.target_state, entry)
         else:
             self._entry = entry
-            for news in self._life.news():
-                self._take(entry, news)
-            if self._life.outdated:
-                self._log.info("Connector %s is restarted: values of its config providers hold no longer", self.connector_name)
+            for event in self._connector.events():
+                self._handle(entry, event)
+            if self._connector.expired:
+                self._log.info("Connector %s restarts because values of its config providers have expired", self.connector_name)
                 self._requests.append(RestartRequest(self.connector_name, include_tasks=True))
             while self._requests:
-                self._serve(entry, self._requests.popleft())
-            self._tasks.look_after()
-            if self._bounded and not self._tasks.at_work:
+                self._serve_restart(entry, self._requests.popleft())
+            self._tasks.check()
+            if self._bounded and not self._tasks.active:
                 self._end_batch()
 
-    def _wanted(self) -> ConnectorEntry | None:
+    def _current_entry(self) -> ConnectorEntry | None:
         return self._config_store.snapshot().entry(self.connector_name)
 
     def _begin(self, entry: ConnectorEntry) -> None:
-        """Start with this config, in the state that is wanted."""
+        """Start the connector with this config, or publish why it does not run."""
         self._entry = entry
         self._requests.clear()
-        resting = entry.target_state is not TargetState.STARTED
-        if entry.target_state is TargetState.STOPPED or (resting and self._exit_when_idle):
-            self._rest(entry)
+        paused = entry.target_state is not TargetState.STARTED
+        if entry.target_state is TargetState.STOPPED or (paused and self._exit_when_idle):
+            self._publish_idle(entry)
             return
         config = dict(entry.config or {})
-        self._announcer.version = None
+        self._heartbeat.version = None
         try:
-            self._moved, self._tasks = self.records, self._table(config)
+            self._earlier_records, self._tasks = self.records, self._table(config)
         except ConnectError as error:
-            self._announcer.say(State.FAILED, trace_of(error))
+            self._heartbeat.set(State.FAILED, trace_of(error))
             return
-        self._tasks.paused = resting
-        self._announcer.say(State.UNASSIGNED)
-        self._life.begin(config)
+        self._tasks.paused = paused
+        self._heartbeat.set(State.UNASSIGNED)
+        self._connector.start(config)
 
     def _retarget(self, before: TargetState, entry: ConnectorEntry) -> None:
-        self._log.info("Connector %s: target state %s", self.connector_name, entry.target_state.value)
-        stays = self._life.begun and not self._exit_when_idle and before is not TargetState.STOPPED
-        if not stays or entry.target_state is TargetState.STOPPED:
+        self._log.info("Connector %s: target state is now %s", self.connector_name, entry.target_state.value)
+        in_place = self._connector.exists and not self._exit_when_idle and before is not TargetState.STOPPED
+        if not in_place or entry.target_state is TargetState.STOPPED:
             self._stop_all()
             self._begin(entry)
             return
@@ -184,44 +195,44 @@ class ConnectorRunner(threading.Thread):
             self._tasks.pause()
         else:
             self._tasks.resume()
-        if self._life.started and not self._life.broken:
-            self._announcer.say(self._at_work(entry))
+        if self._connector.started and not self._connector.failed:
+            self._heartbeat.set(_active_state(entry))
 
-    def _rest(self, entry: ConnectorEntry) -> None:
-        """Nothing runs, and the status says why; an Airflow task's driver ends."""
+    def _publish_idle(self, entry: ConnectorEntry) -> None:
+        """Publish STOPPED or PAUSED for a connector that does not run. An Airflow task's driver then ends."""
         if entry.target_state is TargetState.STOPPED:
-            self._announcer.say(State.STOPPED)
-            for task in self._port.known_tasks():
-                self._port.remove_task(task)
+            self._heartbeat.set(State.STOPPED)
+            for task in self._channel.known_tasks():
+                self._channel.remove_task(task)
         else:
-            self._announcer.say(State.PAUSED)
-            self._tasks.settle(range(len(entry.task_configs)), State.PAUSED, self._announcer.version)
-        self._over = self._exit_when_idle
+            self._heartbeat.set(State.PAUSED)
+            self._tasks.publish_stopped(range(len(entry.task_configs)), State.PAUSED, self._heartbeat.version)
+        self._done = self._exit_when_idle
 
-    # The Connector, and the tasks that it wants.
+    # The Connector object and its task configs.
 
-    def _take(self, entry: ConnectorEntry, news: News) -> None:
-        self._announcer.version = self._life.version
-        if isinstance(news, Started):
-            self._announcer.say(self._at_work(entry))
-        elif isinstance(news, Wants):
+    def _handle(self, entry: ConnectorEntry, event: Event) -> None:
+        self._heartbeat.version = self._connector.version
+        if isinstance(event, Started):
+            self._heartbeat.set(_active_state(entry))
+        elif isinstance(event, TaskConfigs):
             try:
-                self._apply(entry, news.configs)
+                self._apply_task_configs(entry, event.configs)
             except FencedError:
                 raise
             except ConnectError as error:
-                self._life.ask_again()
+                self._connector.retry_task_configs()
                 self._failed(error)
         else:
-            self._failed(news.error)
+            self._failed(event.error)
 
     def _failed(self, error: BaseException) -> None:
-        """The connector's failure is its status, not this driver's end; its tasks go on."""
+        """Publish the connector's failure. Its tasks and this driver keep running, as in Connect."""
         self._log.error("Connector %s failed", self.connector_name, exc_info=error)
-        self._announcer.say(State.FAILED, trace_of(error))
+        self._heartbeat.set(State.FAILED, trace_of(error))
 
-    def _apply(self, entry: ConnectorEntry, configs: list[dict[str, str]]) -> None:
-        """Make the tasks that are wanted: those that stay the same go on undisturbed."""
+    def _apply_task_configs(self, entry: ConnectorEntry, configs: list[dict[str, str]]) -> None:
+        """Store new task configs, and start and stop tasks accordingly. Tasks whose config is unchanged keep running."""
         up_to_date = entry.applied_config == entry.config and not entry.inconsistent
         if not up_to_date or [dict(each) for each in entry.task_configs] != configs:
             self._config_store.put_task_configs(self.connector_name, configs)
@@ -229,55 +240,55 @@ class ConnectorRunner(threading.Thread):
         wanted = [{**connector, **config} for config in configs]
         plan = plan_tasks(self._tasks.configs, wanted, undisturbed=not self._must_fence())
         self._tasks.stop([*plan.gone, *plan.changed])
-        for number in {*plan.gone, *self._port.known_tasks()}:
+        for number in {*plan.gone, *self._channel.known_tasks()}:
             if number >= len(wanted):
-                self._port.remove_task(number)
+                self._channel.remove_task(number)
         if plan.new:
-            self._launcher.ensure_slots(len(wanted), self._still_wanted)
+            self._launcher.ensure_slots(len(wanted), self._is_unchanged)
         self._tasks.start({number: wanted[number] for number in (*plan.changed, *plan.new)})
-        self._life.contented()
-        if not self._life.broken:
-            self._announcer.say(self._at_work(entry))
+        self._connector.reset_backoff()
+        if not self._connector.failed:
+            self._heartbeat.set(_active_state(entry))
 
     def _must_fence(self) -> bool:
-        """Whether all tasks have to make way, since those of earlier configs are shut out together (exactly-once)."""
-        entry = self._wanted()
+        """Return True if exactly-once requires all tasks to stop, because all earlier ones are fenced together."""
+        entry = self._current_entry()
         return entry is not None and needs_fencing(self._worker, entry)
 
-    def _still_wanted(self) -> bool:
-        """Beat, and say whether the connector is still to be run as it was: for what takes long."""
-        self._announcer.beat()
-        now, before = self._wanted(), self._entry
+    def _is_unchanged(self) -> bool:
+        """Send a due heartbeat; return True if config and target state are unchanged and the driver is not stopping.
+
+        A long wait calls this to learn if it may continue.
+        """
+        self._heartbeat.beat()
+        now, before = self._current_entry(), self._entry
         same = now is not None and before is not None and (now.config, now.target_state) == (before.config, before.target_state)
         return same and not self._leaving
 
-    def _at_work(self, entry: ConnectorEntry) -> State:
-        return State.RUNNING if entry.target_state is TargetState.STARTED else State.PAUSED
-
-    def _serve(self, entry: ConnectorEntry, request: RestartRequest) -> None:
+    def _serve_restart(self, entry: ConnectorEntry, request: RestartRequest) -> None:
         if entry.target_state is TargetState.STOPPED:
             return
-        plan = plan_restart(request, self._announcer.state, self._tasks.states())
+        plan = plan_restart(request, self._heartbeat.state, self._tasks.states())
         self._log.info("Connector %s: restart requested (%s): %s", self.connector_name, request, plan)
         if plan.connector:
-            self._announcer.say(State.RESTARTING)
-            self._life.end(self._patience)
+            self._heartbeat.set(State.RESTARTING)
+            self._connector.stop(self._stop_timeout)
         self._tasks.restart(plan.tasks)
         if plan.connector:
-            self._life.begin(dict(entry.config or {}))
+            self._connector.start(dict(entry.config or {}))
 
     # Tasks.
 
     def _table(self, config: Mapping[str, str]) -> TaskTable:
         return TaskTable(
             self.connector_name,
-            port=self._port,
+            channel=self._channel,
             launcher=self._launcher,
             policy=RestartPolicy.of(config, self._worker),
             spec=self._spec,
             fence=lambda: fence_earlier_tasks(self._worker, self._config_store, self.connector_name),
-            patience=self._patience,
-            wait=self._await,
+            stop_timeout=self._stop_timeout,
+            wait=self._wait_until,
             notify=self.notify,
         )
 
@@ -287,49 +298,55 @@ class ConnectorRunner(threading.Thread):
             config=config,
             worker=self._worker,
             worker_id=self._worker_id,
-            generation=self._port.generation,
+            generation=self._channel.generation,
             sink=is_sink(connector_class(config["connector.class"])),
-            version=self._announcer.version,
+            version=self._heartbeat.version,
             bounded=self._bounded,
         )
 
-    # Ends.
+    # Shutdown.
 
     def _end_batch(self) -> None:
-        """A micro-batch is done, or cannot be begun: give the connector up until the next one."""
-        if self._life.broken:
-            raise ConnectError(f"Connector {self.connector_name} failed; see its status.")
-        if not self._life.settled:
+        """Release the connector after a micro-batch. Raises ConnectError if the connector or a task failed."""
+        if self._connector.failed:
+            raise ConnectError(f"Connector {self.connector_name} failed; see its status for the trace.")
+        if not self._connector.settled:
             return
-        self._give_up()
+        self._release()
         if self._tasks.failed:
-            raise ConnectError(f"Task(s) {self._tasks.failed} of connector {self.connector_name} failed; see its status.")
+            raise ConnectError(
+                f"Connector {self.connector_name}: task(s) {self._tasks.failed} failed; see the connector's status for the trace."
+            )
 
-    def _give_up(self) -> None:
+    def _release(self) -> None:
         self._stop_all()
-        self._tasks.settle(self._port.known_tasks(), State.UNASSIGNED)
-        self._announcer.say(State.UNASSIGNED)
-        self._over = True
+        self._tasks.publish_stopped(self._channel.known_tasks(), State.UNASSIGNED)
+        self._heartbeat.set(State.UNASSIGNED)
+        self._done = True
 
-    def _forget(self) -> None:
-        """The connector was deleted: drain, then tombstones for everything that the status topic says of it."""
+    def _clean_up_deleted(self) -> None:
+        """Drain a deleted connector and remove its statuses from the status topic."""
         self._stop_all()
-        self._announcer.say(State.UNASSIGNED)
-        self._port.remove_connector()
+        self._heartbeat.set(State.UNASSIGNED)
+        self._channel.remove_connector()
         self._log.info("Connector %s was deleted", self.connector_name)
-        self._over = True
+        self._done = True
 
     def _stop_all(self) -> None:
         """Stop the tasks, then the Connector."""
         self._tasks.stop(self._tasks.configs)
-        self._life.end(self._patience)
+        self._connector.stop(self._stop_timeout)
 
-    def _await(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait until a condition holds, beating meanwhile; whether it holds after at most so many seconds."""
+    def _wait_until(self, condition: Callable[[], bool], seconds: float) -> bool:
+        """Wait at most ``seconds`` until a condition is true, sending heartbeats; return the condition's value."""
         deadline = time.monotonic() + seconds
         while not condition() and (left := deadline - time.monotonic()) > 0:
-            self._wake.wait(min(left, self._announcer.seconds_left))
+            self._wake.wait(min(left, self._heartbeat.seconds_left))
             self._wake.clear()
-            self._announcer.beat()
-        self.notify()  # what the waiting may have swallowed
+            self._heartbeat.beat()
+        self.notify()  # the wait may have consumed a notification that was meant for the next step
         return condition()
+
+
+def _active_state(entry: ConnectorEntry) -> State:
+    return State.RUNNING if entry.target_state is TargetState.STARTED else State.PAUSED

@@ -1,8 +1,7 @@
-"""A Connector object on a thread of its own: one that never returns from a call holds up nobody else."""
+"""Runs a Connector object on a thread of its own, so that a connector call that never returns blocks no other thread."""
 
 from __future__ import annotations
 
-import logging
 import queue
 import threading
 import time
@@ -14,34 +13,46 @@ from sluiceway.api import Connector
 from sluiceway.config.variables import resolver, with_references
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
+from sluiceway.errors import ConnectError
 from sluiceway.herder.reconcile import desired_task_configs
 
-log = logging.getLogger(__name__)
-
 RELOAD = "config.action.reload"
-_SOONEST_RELOAD_SECONDS = 1.0  # a provider that says 0 would have a connector do nothing but restart
+_MIN_TTL_SECONDS = 1.0  # a config provider that returns a TTL of 0 would otherwise restart its connector all the time
 
 T = TypeVar("T")
 
 
-class HostedConnector:
-    """One Connector object from ``start`` to ``stop``; it is called on its own thread only, one call after the other.
+class ConnectorThread:
+    """One Connector object from its creation to ``stop``. All its methods are called on this thread, one after the other.
 
-    The methods return at once. ``notify`` is called from any thread when there is news: a call has returned, or the
-    connector asks for its tasks to be configured anew (``reconfigure``), or has reported an ``error``. ``good_until`` is when
-    (in monotonic seconds) the values that config providers gave it cease to hold and ``config.action.reload`` wants a restart.
+    The methods for the runner return at once.
+
+    Args:
+        name: the connector's name.
+        config: its config as in the config topic, with references to config providers.
+        worker: has the config providers that resolve the references.
+        notify: called on any thread when a call has returned, or the connector asked for new task configs or raised an error.
+
+    Attributes:
+        started: completes when ``Connector.start`` has returned, or with the error that prevented it.
+        version: the connector class's version, once known.
+        reconfigure: set by the connector to have its task configs requested again.
+        error: the error that the connector raised through its context.
+        valid_until: when (monotonic seconds) the first value of a config provider expires and, by ``config.action.reload``,
+            the connector must be restarted.
     """
 
     def __init__(self, name: str, config: Mapping[str, str], worker: WorkerConfig, notify: Callable[[], None]) -> None:
+        self.started: Future[None] = Future()
         self.reconfigure = False
         self.error: BaseException | None = None
         self.version: str | None = None
-        self.good_until = float("inf")
+        self.valid_until = float("inf")
+        self._name = name
         self._config = config
         self._worker = worker
         self._notify = notify
-        self._connector: Connector | None = None
-        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[Callable[[Connector | None], None] | None] = queue.SimpleQueue()
         threading.Thread(target=self._run, name=f"connector-{name}-calls", daemon=True).start()
 
     # ConnectorContext, for the connector and its threads.
@@ -56,53 +67,60 @@ class HostedConnector:
 
     # For the runner.
 
-    def start(self) -> Future[None]:
-        """Make the object and start it. The future holds whatever its class or its code raises."""
-        return self._call(self._start)
-
     def task_configs(self) -> Future[list[dict[str, str]]]:
-        """Ask for the tasks' configs, as they belong into the config topic: with references, never with secrets."""
+        """Request the task configs as the config topic stores them: with references, never with secrets."""
         return self._call(self._task_configs)
 
     def stop(self) -> Future[None]:
-        """Stop it, once the calls before have returned; the thread ends with that."""
-        stopped = self._call(self._stop)
+        """Stop the connector once all earlier calls have returned; then the thread ends."""
+        stopped = self._call(lambda connector: connector.stop() if connector is not None else None)
         self._calls.put(None)
         return stopped
 
     # On the connector's thread.
 
-    def _start(self) -> None:
-        config = self._meant()
-        cls = connector_class(config["connector.class"])
-        self.version = cls.version()
-        connector = cls()
-        connector.initialize(self)
-        self._connector = connector
-        connector.start(config)
+    def _run(self) -> None:
+        connector = self._start()
+        while (call := self._calls.get()) is not None:
+            call(connector)
 
-    def _task_configs(self) -> list[dict[str, str]]:
-        assert self._connector is not None  # noqa: S101 (start comes first)
-        return with_references(self._config, desired_task_configs(self._connector, self._meant()))
+    def _start(self) -> Connector | None:
+        """Create and start the connector; return it even if ``start`` failed, so that it can be stopped."""
+        connector: Connector | None = None
+        try:
+            config = self._resolved_config()
+            cls = connector_class(config["connector.class"])
+            self.version = cls.version()
+            new = cls()
+            new.initialize(self)
+            connector = new
+            connector.start(config)
+        except Exception as error:  # noqa: BLE001 (a connector's own code: any error is the connector's failure)
+            self.started.set_exception(error)
+        else:
+            self.started.set_result(None)
+        self._notify()
+        return connector
 
-    def _stop(self) -> None:
-        if self._connector is not None:
-            self._connector.stop()
+    def _task_configs(self, connector: Connector | None) -> list[dict[str, str]]:
+        if connector is None:
+            raise ConnectError(f"Connector {self._name} could not be created, so it has no task configs; see its status.")
+        return with_references(self._config, desired_task_configs(connector, self._resolved_config()))
 
-    def _meant(self) -> dict[str, str]:
-        """Return the config with its references replaced: for the connector alone, never for a topic or the log."""
+    def _resolved_config(self) -> dict[str, str]:
+        """Return the config with its references replaced: for the connector only, never for a topic or the log."""
         resolved = resolver(self._worker).resolve_for(self._config)
         if resolved.ttl is not None and resolved.config.get(RELOAD, "restart").strip().lower() == "restart":
-            self.good_until = min(self.good_until, time.monotonic() + max(resolved.ttl / 1000, _SOONEST_RELOAD_SECONDS))
+            self.valid_until = min(self.valid_until, time.monotonic() + max(resolved.ttl / 1000, _MIN_TTL_SECONDS))
         return resolved.config
 
-    def _call(self, work: Callable[[], T]) -> Future[T]:
+    def _call(self, work: Callable[[Connector | None], T]) -> Future[T]:
         future: Future[T] = Future()
 
-        def call() -> None:
+        def call(connector: Connector | None) -> None:
             try:
-                result = work()
-            except Exception as error:  # noqa: BLE001 (a connector's own code: whatever it raises is its failure)
+                result = work(connector)
+            except Exception as error:  # noqa: BLE001 (a connector's own code: any error is the connector's failure)
                 future.set_exception(error)
             else:
                 future.set_result(result)
@@ -110,7 +128,3 @@ class HostedConnector:
 
         self._calls.put(call)
         return future
-
-    def _run(self) -> None:
-        while (call := self._calls.get()) is not None:
-            call()

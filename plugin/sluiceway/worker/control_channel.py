@@ -1,4 +1,4 @@
-"""How a runner reaches the world: the connector's lease, statuses, and orders to its tasks."""
+"""Defines how a connector's runner publishes statuses and commands its tasks: through Kafka, or in standalone mode directly."""
 
 from __future__ import annotations
 
@@ -6,61 +6,59 @@ import logging
 from collections.abc import Iterable
 from typing import Protocol
 
-from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, InternalTopicError
-from sluiceway.runtime.task import Order
 from sluiceway.storage.interfaces import StatusStore
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.worker.executor import ServicesFactory
-from sluiceway.worker.standalone_channel import HostServices, TaskHost
 
 log = logging.getLogger(__name__)
 
 
-class ConnectorPort(Protocol):
-    """One connector's port. Used by its runner's thread only; ``generation`` is known after ``acquire``.
+class ControlChannel(Protocol):
+    """One connector's channel. Runs on the driver; only the connector's runner thread calls it, except for ``stop_waiting``.
 
-    Every publishing call raises FencedError when a newer driver has taken the connector over.
+    Every method that publishes or removes a status raises FencedError once another driver has taken the connector over.
     """
 
     generation: int
+    """Number of this run of the connector, for status records; valid after ``acquire``."""
 
     def acquire(self) -> None:
-        """Take the connector's lease; an older driver is fenced at its next heartbeat."""
+        """Take the connector's lease. The previous driver is fenced: its next status write fails."""
 
     def close(self) -> None: ...
 
-    def hurry(self) -> None:
-        """Wait no longer for what is away: the driver is to end. Callable from any thread."""
+    def stop_waiting(self) -> None:
+        """Fail instead of waiting for an unreachable cluster, because the driver must stop. Callable from any thread."""
 
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
-        """Write the connector's status; repeated, it is the driver's heartbeat."""
+        """Write the connector's status. Repeated writes of the same status are the driver's heartbeat."""
 
     def publish_tasks(self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None) -> None:
-        """Write the status of some tasks, all alike."""
+        """Write the same status for several tasks."""
 
     def remove_task(self, task: int) -> None: ...
 
     def remove_connector(self) -> None: ...
 
     def known_tasks(self) -> list[int]:
-        """Return the numbers of the tasks that have a status."""
+        """Return the numbers of all tasks that have a status, in ascending order."""
 
     def failed_tasks(self) -> set[int]:
-        """Return the tasks that are FAILED by what has been said of them up to now, be it by themselves."""
+        """Return the tasks whose latest status is FAILED, including statuses that tasks have written themselves."""
 
-    def order_run(self, tasks: Iterable[int]) -> None: ...
+    def resume_tasks(self, tasks: Iterable[int]) -> None: ...
 
-    def order_pause(self, tasks: Iterable[int]) -> None: ...
+    def pause_tasks(self, tasks: Iterable[int]) -> None: ...
 
-    def order_stop(self, tasks: Iterable[int]) -> None: ...
+    def stop_tasks(self, tasks: Iterable[int]) -> None: ...
 
     def services(self, task: TaskId) -> ServicesFactory:
-        """Return what the task is to open where it runs; orders given after this call will reach it."""
+        """Return the factory that opens a task's connections on its executor. Commands sent after this call reach the task."""
 
 
 class StatusPublisher:
-    """The part of a port that writes through a StatusStore."""
+    """The methods of ``ControlChannel`` that read and write a StatusStore."""
 
     generation = 0
 
@@ -69,15 +67,12 @@ class StatusPublisher:
         self._worker_id = worker_id
         self._status = status
 
-    def _record(self, state: State, trace: str | None, version: str | None) -> Status:
-        return Status(state, self._worker_id, self.generation, trace, version)
-
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
-        self._status.put_connector(self._connector, self._record(state, trace, version))
+        self._status.put_connector(self._connector, self._status_of(state, trace, version))
 
     def publish_tasks(self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None) -> None:
-        record = self._record(state, trace, version)
-        self._status.put_tasks({TaskId(self._connector, task): record for task in tasks})
+        status = self._status_of(state, trace, version)
+        self._status.put_tasks({TaskId(self._connector, task): status for task in tasks})
 
     def remove_task(self, task: int) -> None:
         self._status.remove_task(TaskId(self._connector, task))
@@ -94,40 +89,8 @@ class StatusPublisher:
         except InternalTopicError:
             raise
         except ConnectError as error:
-            log.warning("[%s|worker] The newest statuses cannot be read: %s", self._connector, error)
+            log.warning("[%s|worker] Cannot read the latest task statuses; using the last known ones: %s", self._connector, error)
         return {task for task, status in self._status.tasks(self._connector).items() if status.state is State.FAILED}
 
-
-class HostPort(StatusPublisher):
-    """Standalone mode's port: one driver by construction, so no lease; orders go through the TaskHost."""
-
-    def __init__(self, connector: str, worker: WorkerConfig, status: StatusStore, host: TaskHost, services: HostServices) -> None:
-        super().__init__(connector, worker_id=worker.advertised_address, status=status)
-        self._host = host
-        self._services = services
-
-    def acquire(self) -> None:
-        """Nobody else can run this connector."""
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-    def hurry(self) -> None:
-        """Nothing is waited for."""
-
-    def order_run(self, tasks: Iterable[int]) -> None:
-        self._order(tasks, Order.RUN)
-
-    def order_pause(self, tasks: Iterable[int]) -> None:
-        self._order(tasks, Order.PAUSE)
-
-    def order_stop(self, tasks: Iterable[int]) -> None:
-        self._order(tasks, Order.STOP)
-
-    def _order(self, tasks: Iterable[int], order: Order) -> None:
-        for task in tasks:
-            self._host.set_order(TaskId(self._connector, task), order)
-
-    def services(self, task: TaskId) -> ServicesFactory:
-        self._host.set_order(task, Order.RUN)
-        return self._services
+    def _status_of(self, state: State, trace: str | None, version: str | None) -> Status:
+        return Status(state, self._worker_id, self.generation, trace, version)

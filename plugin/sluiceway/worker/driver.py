@@ -1,4 +1,4 @@
-"""A driver: the process that hosts one or several connectors and runs their tasks on Spark (Connect's worker process)."""
+"""Runs the connectors of one driver process, each in its own runner; the counterpart of Connect's worker process."""
 
 from __future__ import annotations
 
@@ -16,21 +16,25 @@ from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 
 log = logging.getLogger(__name__)
 
-_AGAIN_SECONDS = 10.0  # before a connector whose runner failed is tried again
+_RETRY_SECONDS = 10.0  # before a connector whose runner failed gets a new runner
+_POLL_SECONDS = 0.2
 
 RunnerFactory = Callable[[str], ConnectorRunner]
 
 
 def local_worker_id() -> str:
-    """Return this process's id for status records: host and process number, one for each driver."""
+    """Return this process's id for status records: host name and process id, unique to each driver."""
     return f"{socket.gethostname()}:{os.getpid()}"
 
 
 class Driver:
-    """Keeps one runner for each connector that it hosts, and stops them all when told.
+    """Keeps one runner for each connector it hosts, until all have ended or ``stop`` is called.
 
-    ``only`` names the connectors to host; None hosts every connector in the store (standalone mode) that ``hosts`` says yes
-    to, those that are created later included.
+    Args:
+        config_store: names the connectors and their target states.
+        runner: makes the runner of a connector.
+        only: the connectors to host; None hosts every connector for which ``hosts`` is true, also those created later.
+        hosts: called with each connector's entry if ``only`` is None.
     """
 
     def __init__(
@@ -48,41 +52,44 @@ class Driver:
         self._runners: dict[str, ConnectorRunner] = {}
         self._wake = threading.Event()
         self._stop_reason: str | None = None
-        self._told = False
+        self._stopping = False
         self._not_before: dict[str, float] = {}
         config_store.on_change(self._changed)
 
     def stop(self, reason: str) -> None:
-        """Drain everything and return from ``run``; callable from any thread and from a signal handler."""
+        """Drain all connectors and make ``run`` return. Callable from any thread and from a signal handler."""
         if self._stop_reason is None:
             self._stop_reason = reason
         self._wake.set()
 
     def run(self) -> list[Outcome]:
-        """Host connectors until they all ended (or, hosting all, until ``stop``); return how each one ended."""
+        """Host connectors and return the outcome of each runner that ended.
+
+        Returns once all connectors named in ``only`` have ended; without ``only``, after ``stop``.
+        """
         outcomes: list[Outcome] = []
         for name in self._only or ():
             self._add(name)
         while True:
             self._wake.clear()
             if self._stop_reason:
-                self._tell_to_leave()
+                self._stop_runners()
             elif self._only is None:
-                self._add_new()
+                self._update_hosted()
             outcomes += self._reap()
             if not self._runners and (self._only is not None or self._stop_reason):
                 return outcomes
-            self._wake.wait(0.2)
+            self._wake.wait(_POLL_SECONDS)
 
-    def _tell_to_leave(self) -> None:
-        if not self._told:
-            self._told = True
+    def _stop_runners(self) -> None:
+        if not self._stopping:
+            self._stopping = True
             log.info("Stopping: %s", self._stop_reason)
             for runner in self._runners.values():
                 runner.leave()
 
-    def _add_new(self) -> None:
-        """Host every connector that there is; one whose runner failed, only after a while. One that is for others now, leaves."""
+    def _update_hosted(self) -> None:
+        """Start a runner for each connector this driver hosts (failed ones after a back-off); stop those assigned elsewhere."""
         state = self._config_store.snapshot()
         entries = {name: entry for name in state.names() if (entry := state.entry(name)) is not None}
         for name, entry in entries.items():
@@ -96,7 +103,7 @@ class Driver:
         ended = [name for name, runner in self._runners.items() if not runner.is_alive()]
         outcomes = {name: self._runners.pop(name).outcome or Outcome.FAILED for name in ended}
         failed = (name for name, outcome in outcomes.items() if outcome is not Outcome.DONE)
-        self._not_before.update(dict.fromkeys(failed, time.monotonic() + _AGAIN_SECONDS))
+        self._not_before.update(dict.fromkeys(failed, time.monotonic() + _RETRY_SECONDS))
         return list(outcomes.values())
 
     def _add(self, name: str) -> None:

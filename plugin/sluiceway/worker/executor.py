@@ -1,11 +1,11 @@
-"""What a Spark executor runs: one task's loop in a Python worker."""
+"""Runs one task on a Spark executor, in a Python worker process."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -17,16 +17,16 @@ from sluiceway.storage.model import State
 
 
 class ServicesFactory(Protocol):
-    """Opens a task's connections on the executor. Picklable: it travels there with the task."""
+    """Opens a task's connections on its executor. Picklable, because the driver sends it there with the task."""
 
     def open(self, spec: TaskSpec) -> TaskServices: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A task and how it reaches its orders, its status and its offsets.
+    """A task to run and the factory of its connections.
 
-    ``job`` names the one placing of it that this is: no other has that name.
+    ``job`` identifies this start of the task; each start of the same task has another one.
     """
 
     spec: TaskSpec
@@ -35,9 +35,9 @@ class Assignment:
 
 
 def run_assignment(assignment: Assignment) -> TaskResult:
-    """Run a task to its end and return what it did. Runs on an executor; a task's own failure is part of the result.
+    """Run a task until it ends and return its result; the task's own failure is part of the result. Runs on an executor.
 
-    References to secrets are replaced here, so that what travels and what is stored holds only the references.
+    References to config providers are resolved here, so that neither the job nor the config topic holds a secret.
     """
     spec = assignment.spec
     services = assignment.services.open(spec)
@@ -60,8 +60,8 @@ def run_assignment(assignment: Assignment) -> TaskResult:
             services.offsets.stop()
 
 
-def run_partition(assignments: Iterator[Assignment]) -> Iterator[TaskResult]:
-    """Run the one assignment of a single-partition RDD: the function that Spark ships."""
+def run_partition(assignments: Iterable[Assignment]) -> Iterator[TaskResult]:
+    """Run the single assignment of an RDD's single partition. Spark calls this on the executor."""
     for assignment in assignments:
         log_to_stderr(f"[{assignment.spec.id.connector}|task-{assignment.spec.id.task}] ")
         use_plugin_path(assignment.spec.worker.raw)
@@ -69,9 +69,9 @@ def run_partition(assignments: Iterator[Assignment]) -> Iterator[TaskResult]:
 
 
 def log_to_stderr(prefix: str) -> None:
-    """Log to the process's standard error, which Spark keeps in the executor's log, with Connect's context prefix."""
+    """Log to standard error, which Spark keeps in the executor's log, each line with Connect's context prefix."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter(f"%(asctime)s %(levelname)s {prefix}%(message)s (%(name)s)"))
     root = logging.getLogger()
-    root.handlers[:] = [handler]  # a Python worker is used again for other tasks
+    root.handlers[:] = [handler]  # a Python worker is reused for other tasks, which have other prefixes
     root.setLevel(logging.INFO)

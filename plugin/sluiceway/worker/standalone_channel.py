@@ -1,39 +1,39 @@
-"""Standalone mode's channel between the driver and its tasks: no topics, so the driver serves orders, statuses and offsets.
+"""Standalone mode's control channel, and the server through which its tasks reach the driver.
 
-The driver listens on a Unix socket with ``multiprocessing.managers``; tasks run on the same machine.
+There are no internal topics. The driver keeps commands, statuses and offsets, and serves them to the tasks of the same machine
+on a Unix socket, with ``multiprocessing.managers``. Runs on the driver.
 """
 
 from __future__ import annotations
 
 import secrets
 import threading
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from multiprocessing.managers import BaseManager
-from typing import Any
 
 from sluiceway.api.records import Offset, Partition
-from sluiceway.runtime.task import Order, TaskServices, TaskSpec
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.runtime.task import TaskCommand
 from sluiceway.storage.interfaces import OffsetStore, StatusStore
-from sluiceway.storage.model import State, Status, TaskId
+from sluiceway.storage.model import Status, TaskId
+from sluiceway.worker.control_channel import StatusPublisher
+from sluiceway.worker.executor import ServicesFactory
+from sluiceway.worker.standalone_task_services import StandaloneTaskServices
 
-_POLL = 0.05  # seconds between two looks at a task's order
 
-
-class TaskHost:
-    """What the driver answers to its tasks. Called from the manager's threads."""
+class DriverEndpoint:
+    """Answers the calls of all tasks, on the manager's threads, one for each task. Runners set the commands."""
 
     def __init__(self, status: StatusStore, offsets: OffsetStore) -> None:
         self._status = status
         self._offsets = offsets
-        self._orders: dict[TaskId, Order] = {}
+        self._commands: dict[TaskId, TaskCommand] = {}
 
-    def set_order(self, task: TaskId, order: Order) -> None:
-        self._orders[task] = order
+    def set_command(self, task: TaskId, command: TaskCommand) -> None:
+        self._commands[task] = command
 
-    def order(self, task: TaskId) -> Order:
-        return self._orders.get(task, Order.RUN)
+    def command(self, task: TaskId) -> TaskCommand:
+        return self._commands.get(task, TaskCommand.RUN)
 
     def report(self, task: TaskId, status: Status) -> None:
         self._status.put_task(task, status)
@@ -48,115 +48,68 @@ class TaskHost:
         self._offsets.put(connector, offsets)
 
 
-class _HostManager(BaseManager):
-    """Carries calls to the TaskHost over a Unix socket."""
+class DriverEndpointServer:
+    """Serves a DriverEndpoint to tasks until ``close``, on a thread of its own."""
 
-
-class HostServer:
-    """Serves a TaskHost to the tasks until ``close``. Runs on the driver."""
-
-    def __init__(self, host: TaskHost) -> None:
+    def __init__(self, endpoint: DriverEndpoint) -> None:
         authkey = secrets.token_bytes(32)
 
-        class Manager(BaseManager):
+        class Manager(BaseManager):  # registration is kept in the class, so each server needs its own
             pass
 
-        Manager.register("host", callable=lambda: host)
-        # Without an address, multiprocessing makes a socket in a folder of its own and removes both when the process ends.
+        Manager.register("endpoint", callable=lambda: endpoint)
+        # Without an address, multiprocessing makes a socket in a temporary folder and removes both when the process ends.
         self._server = Manager(authkey=authkey).get_server()
-        threading.Thread(target=self._serve, name="task-host", daemon=True).start()
-        self.services = HostServices(str(self._server.address), authkey)
+        threading.Thread(target=self._serve, name="driver-endpoint", daemon=True).start()
+        self.services = StandaloneTaskServices(str(self._server.address), authkey)
 
     def _serve(self) -> None:
         try:
             self._server.serve_forever()
-        except SystemExit:  # how the manager's server ends
+        except SystemExit:  # serve_forever always ends with it
             return
 
     def close(self) -> None:
         self._server.stop_event.set()  # type: ignore[attr-defined]
 
 
-@dataclass(frozen=True, slots=True)
-class HostServices:
-    """Opens a task's connection to the driver's TaskHost. Runs on an executor of the same machine."""
+class StandaloneControlChannel(StatusPublisher):
+    """See ``ControlChannel``. Needs no lease, because no other process can run the connector."""
 
-    address: str
-    authkey: bytes
+    def __init__(
+        self,
+        connector: str,
+        worker: WorkerConfig,
+        status: StatusStore,
+        endpoint: DriverEndpoint,
+        services: StandaloneTaskServices,
+    ) -> None:
+        super().__init__(connector, worker_id=worker.advertised_address, status=status)
+        self._endpoint = endpoint
+        self._services = services
 
-    def open(self, spec: TaskSpec) -> TaskServices:
-        _HostManager.register("host")
-        manager = _HostManager(address=self.address, authkey=self.authkey)
-        manager.connect()
-        host: Any = manager.host()  # type: ignore[attr-defined]
-        return TaskServices(
-            control=_HostControl(host, spec.id),
-            reporter=_HostReporter(host, spec),
-            offsets=None if spec.sink else _HostOffsets(host),
-        )
-
-
-class _HostControl:
-    """Asks the driver for the task's order, at most every 50 ms. A driver that does not answer any more means stop."""
-
-    def __init__(self, host: Any, task: TaskId) -> None:
-        self._host = host
-        self._task = task
-        self._order = Order.RUN
-        self._asked = float("-inf")
-
-    def order(self) -> Order:
-        now = time.monotonic()
-        if now - self._asked >= _POLL:
-            self._asked = now
-            try:
-                self._order = self._host.order(self._task)
-            except (EOFError, OSError):  # the driver is gone, and nobody could take a commit
-                self._order = Order.ABANDON
-        return self._order
-
-    def wait(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        before = self._order
-        while (left := deadline - time.monotonic()) > 0 and self.order() is before:
-            time.sleep(min(_POLL, left))
+    def acquire(self) -> None:
+        """Do nothing: there is no lease."""
 
     def close(self) -> None:
-        """The connection ends with the process."""
+        """Do nothing: the channel holds no resource of its own."""
 
+    def stop_waiting(self) -> None:
+        """Do nothing: no call waits."""
 
-class _HostReporter:
-    """Tells the driver about the task's state."""
+    def resume_tasks(self, tasks: Iterable[int]) -> None:
+        self._send(tasks, TaskCommand.RUN)
 
-    def __init__(self, host: Any, spec: TaskSpec) -> None:
-        self._host = host
-        self._spec = spec
+    def pause_tasks(self, tasks: Iterable[int]) -> None:
+        self._send(tasks, TaskCommand.PAUSE)
 
-    def report(self, state: State, trace: str | None = None) -> None:
-        spec = self._spec
-        self._host.report(spec.id, Status(state, spec.worker_id, spec.generation, trace, spec.version))
+    def stop_tasks(self, tasks: Iterable[int]) -> None:
+        self._send(tasks, TaskCommand.STOP)
 
-    def topic(self, topic: str) -> None:
-        self._host.topic(self._spec.id, topic)
+    def _send(self, tasks: Iterable[int], command: TaskCommand) -> None:
+        for task in tasks:
+            self._endpoint.set_command(TaskId(self._connector, task), command)
 
-
-class _HostOffsets:
-    """Reads and writes source offsets through the driver, which owns the offsets file."""
-
-    def __init__(self, host: Any) -> None:
-        self._host = host
-
-    def start(self) -> None:
-        """The driver's store is started already."""
-
-    def stop(self) -> None:
-        """The driver's store goes on."""
-
-    def get(self, connector: str, partitions: Sequence[Partition]) -> list[Offset | None]:
-        return self._host.get_offsets(connector, list(partitions))
-
-    def put(self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
-        self._host.put_offsets(connector, list(offsets))
-
-    def all(self, connector: str) -> list[tuple[Partition, Offset]]:
-        raise NotImplementedError("tasks read offsets by partition")
+    def services(self, task: TaskId) -> ServicesFactory:
+        self._endpoint.set_command(task, TaskCommand.RUN)
+        return self._services

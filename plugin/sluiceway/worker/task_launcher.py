@@ -1,4 +1,4 @@
-"""Starts tasks: the interface that the worker uses, and threads of this process for tests."""
+"""Defines how the worker starts tasks, and starts them as threads of this process for tests."""
 
 from __future__ import annotations
 
@@ -15,41 +15,46 @@ log = logging.getLogger(__name__)
 
 
 class TaskLauncher(Protocol):
-    """Runs assignments somewhere. The future holds the loop's result, or the error that took the loop's process away."""
+    """Starts tasks somewhere, such as on Spark executors. Runs on the driver; called from several runner threads."""
 
-    def ensure_slots(self, needed: int, go_on: Callable[[], bool]) -> None:
-        """Raise SlotsError if so many tasks cannot run at once, or once ``go_on``, asked now and then, says no."""
+    def ensure_slots(self, needed: int, keep_waiting: Callable[[], bool]) -> None:
+        """Wait until ``needed`` tasks can run at the same time.
 
-    def launch(self, assignment: Assignment) -> Future[TaskResult]: ...
+        Raises SlotsError if they cannot, or as soon as ``keep_waiting`` returns False.
+        """
+
+    def launch(self, assignment: Assignment) -> Future[TaskResult]:
+        """Start a task and return at once. The future holds its result, or the error that ended its process."""
 
     def cancel(self, assignment: Assignment) -> None:
-        """End a task that did not stop by itself; its loop gets no chance to commit."""
+        """Kill a task that did not stop when asked. It cannot commit any more."""
 
 
 class ThreadLauncher:
-    """Runs each task as a thread of this process: for tests of what stands above the launcher."""
+    """Runs each task as a thread of this process. For tests."""
 
-    def ensure_slots(self, needed: int, go_on: Callable[[], bool]) -> None:
-        """Threads are not scarce."""
+    def ensure_slots(self, needed: int, keep_waiting: Callable[[], bool]) -> None:
+        """Do nothing: the number of threads is not limited."""
 
     def launch(self, assignment: Assignment) -> Future[TaskResult]:
         return in_thread(lambda: run_assignment(assignment), assignment)
 
     def cancel(self, assignment: Assignment) -> None:
-        log.warning("Task %s runs as a thread and cannot be cancelled", assignment.spec.id)
+        log.warning("Task %s runs as a thread and cannot be canceled", assignment.spec.id)
 
 
 def in_thread(work: Callable[[], TaskResult], assignment: Assignment) -> Future[TaskResult]:
+    """Run ``work`` on a new thread named after the task; return its future result."""
     future: Future[TaskResult] = Future()
 
     def run() -> None:
         try:
             result = work()
-        except Exception as error:  # noqa: BLE001 (the outermost loop of a task: whatever ended it is the future's error)
+        except Exception as error:  # noqa: BLE001 (the thread's outermost frame: any error belongs to the future)
             future.set_exception(error)
         else:
             future.set_result(result)
 
-    # PySpark pins Python threads to JVM threads, so the job group set in this thread is this job's.
+    # PySpark pins Python threads to JVM threads, so a job group set on this thread applies to this task's job only.
     threading.Thread(target=run, name=f"task-{assignment.spec.id}", daemon=True).start()
     return future

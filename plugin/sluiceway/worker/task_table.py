@@ -1,4 +1,4 @@
-"""The tasks that one connector has on this driver: placed, watched, placed anew, drained or given up."""
+"""Starts, monitors, restarts and stops the tasks that one connector runs from this driver."""
 
 from __future__ import annotations
 
@@ -13,173 +13,201 @@ from sluiceway.errors import ConnectError, FencedError, trace_of
 from sluiceway.herder.restart_policy import LOST_PROCESSES, RestartPolicy, Restarts
 from sluiceway.runtime.task import TaskResult, TaskSpec
 from sluiceway.storage.model import State
-from sluiceway.worker.control_channel import ConnectorPort
+from sluiceway.worker.control_channel import ControlChannel
 from sluiceway.worker.executor import Assignment
 from sluiceway.worker.task_launcher import TaskLauncher
-from sluiceway.worker.worker_connector import Await
+from sluiceway.worker.worker_connector import WaitUntil
 
 log = logging.getLogger(__name__)
 
-_KILL_SECONDS = 15.0  # Spark kills a Python worker 2 s after its task was cancelled; a loaded machine takes longer
-_NONE_YET = Restarts()
+_KILL_SECONDS = 15.0  # Spark kills a Python worker 2 s after its job was canceled; a busy machine takes longer
+_NO_RESTARTS = Restarts()
 
 
 class Phase(enum.Enum):
-    """Where a task stands, as its driver sees it."""
+    """State of a task as its driver knows it."""
 
-    PLACED = "placed"
-    WAITING = "waiting to be placed anew"
-    FAILED = "failed for good"
+    LAUNCHED = "launched"
+    RESTARTING = "waiting for its restart"
+    FAILED = "failed, with no automatic restart left"
     ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    """One start of a task."""
+
+    assignment: Assignment
+    future: Future[TaskResult]
 
 
 @dataclass(slots=True)
 class _Task:
-    """``since`` and ``due`` are monotonic seconds: when it was placed, and when it is to be placed anew."""
+    """A task of the connector.
+
+    ``launch`` is None while the task does not run. ``since`` and ``due`` are monotonic seconds: when the task was launched,
+    and when it will be restarted. ``failures`` and ``losses`` count restarts after a failure and after a lost process.
+    """
 
     config: Mapping[str, str]
-    phase: Phase = Phase.PLACED
-    placed: tuple[Assignment, Future[TaskResult]] | None = None
+    phase: Phase = Phase.LAUNCHED
+    launch: _Launch | None = None
     since: float = 0.0
     due: float = 0.0
-    failures: Restarts = _NONE_YET
-    losses: Restarts = _NONE_YET
+    failures: Restarts = _NO_RESTARTS
+    losses: Restarts = _NO_RESTARTS
 
 
 class TaskTable:
-    """For the runner's thread. Whatever writes a status raises FencedError once a newer driver has taken over.
+    """The tasks of one connector. For the runner's thread; methods that write a status raise FencedError after a takeover.
 
     Args:
-        spec: makes what a task's loop needs from its number and config.
-        fence: shuts out whoever ran the tasks before, if that is still to be done; they stay FAILED where it cannot be.
-        patience: seconds that tasks may take to stop, all together.
-        wait: waits for a condition while heartbeats go on.
+        name: the connector's name.
+        channel: publishes statuses and carries commands to the tasks.
+        launcher: starts tasks.
+        policy: how often and how soon a failed task is restarted.
+        spec: makes a task's spec from its number and config.
+        fence: fences earlier tasks where exactly-once requires it; on ConnectError the tasks to be started become FAILED.
+        stop_timeout: seconds within which all tasks together must stop.
+        wait: waits for a condition while heartbeats continue.
+        notify: called on any thread when a task has ended.
+        clock: monotonic seconds.
+
+    Attributes:
+        paused: tasks that start are paused at once; set it before the first ``start``.
+        records: number of records that ended tasks have moved.
     """
 
     def __init__(
         self,
         name: str,
         *,
-        port: ConnectorPort,
+        channel: ControlChannel,
         launcher: TaskLauncher,
         policy: RestartPolicy,
         spec: Callable[[int, Mapping[str, str]], TaskSpec],
         fence: Callable[[], None],
-        patience: float,
-        wait: Await,
+        stop_timeout: float,
+        wait: WaitUntil,
         notify: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.paused = False
-        self.records = 0  # moved by tasks that have ended
+        self.records = 0
         self._name = name
-        self._port = port
+        self._channel = channel
         self._launcher = launcher
         self._policy = policy
         self._spec = spec
         self._fence = fence
-        self._patience = patience
+        self._stop_timeout = stop_timeout
         self._wait = wait
         self._notify = notify
         self._clock = clock
         self._tasks: dict[int, _Task] = {}
-        self._given_up: dict[int, str] = {}
+        self._killed: dict[int, str] = {}
         self._failed: set[int] = set()
 
     @property
     def configs(self) -> dict[int, Mapping[str, str]]:
-        """The configs of the tasks that there are, whatever became of them."""
+        """The config of each task, running or not."""
         return {number: task.config for number, task in self._tasks.items()}
 
     def states(self) -> dict[int, State]:
-        """Return FAILED where a task has failed, be it that its loop is still on its way to its end; RUNNING for the others."""
-        failed = self._port.failed_tasks()  # what people see who ask for a restart, a moment before the loop has ended
+        """Return FAILED for each task that has reported it, even if its loop has not exited yet; RUNNING for all others.
+
+        A restart of failed tasks must include every task that its caller has seen as FAILED.
+        """
+        failed = self._channel.failed_tasks()
         failed.update(number for number, task in self._tasks.items() if task.phase is Phase.FAILED)
         return {number: State.FAILED if number in failed else State.RUNNING for number in self._tasks}
 
     @property
     def failed(self) -> list[int]:
-        """The tasks that failed and were not started again since, those included that were stopped after."""
+        """The tasks that failed and have not been started since, including those that were stopped afterwards."""
         return sorted(self._failed)
 
     @property
-    def at_work(self) -> bool:
-        """Whether a task runs or is to be placed anew."""
-        return any(task.phase in (Phase.PLACED, Phase.WAITING) for task in self._tasks.values())
+    def active(self) -> bool:
+        """True while any task runs or will be restarted."""
+        return any(task.phase in (Phase.LAUNCHED, Phase.RESTARTING) for task in self._tasks.values())
 
     @property
     def seconds_left(self) -> float:
-        """The time until a task is to be placed anew."""
-        due = [task.due for task in self._tasks.values() if task.phase is Phase.WAITING]
+        """Seconds until the next restart of a task is due."""
+        due = [task.due for task in self._tasks.values() if task.phase is Phase.RESTARTING]
         return max(0.0, min(due) - self._clock()) if due else float("inf")
 
     def start(self, configs: Mapping[int, Mapping[str, str]], state: State = State.UNASSIGNED) -> None:
-        """Place tasks that do not run; they are in ``state`` until they say that they are RUNNING."""
+        """Start tasks that do not run. Their status is ``state`` until they report RUNNING themselves."""
         if not configs:
             return
         for number, config in sorted(configs.items()):
             self._failed.discard(number)
-            self._given_up.pop(number, None)
+            self._killed.pop(number, None)
             self._tasks[number] = _Task(config)
-        self._port.publish_tasks(configs, state)
-        self._place(configs)
+        self._channel.publish_tasks(configs, state)
+        self._launch(configs)
 
     def restart(self, numbers: Iterable[int]) -> None:
-        """Stop tasks and place them with the configs that they have; their budgets of restarts are whole again."""
+        """Stop tasks and start them with their current configs and a full budget of automatic restarts."""
         chosen = {number: self._tasks[number].config for number in numbers if number in self._tasks}
         self.stop(chosen, State.RESTARTING)
         self.start(chosen, State.RESTARTING)
 
     def pause(self) -> None:
         self.paused = True
-        self._port.order_pause(self._tasks)
+        self._channel.pause_tasks(self._tasks)
 
     def resume(self) -> None:
         self.paused = False
-        self._port.order_run(self._tasks)
+        self._channel.resume_tasks(self._tasks)
 
     def stop(self, numbers: Iterable[int], state: State = State.UNASSIGNED) -> None:
-        """Drain tasks within the patience, and take the process of those that do not come to an end; say ``state`` of them."""
+        """Drain tasks, kill those that have not ended after the stop timeout, and remove all from the table.
+
+        Publishes ``state`` for each, except that a FAILED status stays until the task is started again.
+        """
         chosen = {number: self._tasks[number] for number in numbers if number in self._tasks}
         if not chosen:
             return
-        running = {number: task.placed for number, task in chosen.items() if task.placed is not None}
-        self._port.order_stop(running)
-        self._port.publish_tasks(set(chosen) - self._failed, state)  # a failure stays visible until the task is started again
-        self._wait(lambda: all(future.done() for _, future in running.values()), self._patience)
-        self._give_up(running, state)
-        for number, (_, future) in running.items():
-            if future.done() and future.exception() is None:
-                self.records += future.result().records
-                if future.result().failed:
+        running = {number: task.launch for number, task in chosen.items() if task.launch is not None}
+        self._channel.stop_tasks(running)
+        self._channel.publish_tasks(set(chosen) - self._failed, state)
+        self._wait(lambda: all(launch.future.done() for launch in running.values()), self._stop_timeout)
+        self._kill_hung(running, state)
+        for number, launch in running.items():
+            if launch.future.done() and launch.future.exception() is None:
+                self.records += launch.future.result().records
+                if launch.future.result().failed:
                     self._failed.add(number)
         for number in chosen:
             del self._tasks[number]
 
-    def settle(self, numbers: Iterable[int], state: State, version: str | None = None) -> None:
-        """Say where stopped tasks were left: in ``state``, but FAILED where they failed, and why where they were given up."""
-        left = sorted(set(numbers) - self._failed)
-        self._port.publish_tasks([number for number in left if number not in self._given_up], state, version=version)
-        for number in left:
-            if number in self._given_up:
-                self._port.publish_tasks([number], state, self._given_up[number], version=version)
+    def publish_stopped(self, numbers: Iterable[int], state: State, version: str | None = None) -> None:
+        """Publish ``state`` for stopped tasks that have not failed, with the reason as trace for those that were killed."""
+        stopped = sorted(set(numbers) - self._failed)
+        self._channel.publish_tasks([number for number in stopped if number not in self._killed], state, version=version)
+        for number in stopped:
+            if number in self._killed:
+                self._channel.publish_tasks([number], state, self._killed[number], version=version)
 
-    def look_after(self) -> None:
-        """Take note of tasks that ended, and place those whose time has come."""
+    def check(self) -> None:
+        """Handle tasks that have ended, and restart those whose restart is due."""
         for number, task in self._tasks.items():
-            if task.placed is not None and task.placed[1].done():
-                self._ended(number, task, task.placed[1])
+            if task.launch is not None and task.launch.future.done():
+                self._ended(number, task, task.launch.future)
         now = self._clock()
-        self._place([number for number, task in self._tasks.items() if task.phase is Phase.WAITING and now >= task.due])
+        self._launch([number for number, task in self._tasks.items() if task.phase is Phase.RESTARTING and now >= task.due])
 
     def abandon(self) -> None:
-        """Take every task's process without a word: a newer driver has taken over."""
+        """Kill every task and publish nothing, because another driver has taken over."""
         for task in self._tasks.values():
-            if task.placed is not None:
-                self._launcher.cancel(task.placed[0])
+            if task.launch is not None:
+                self._launcher.cancel(task.launch.assignment)
         self._tasks.clear()
 
-    def _place(self, numbers: Collection[int]) -> None:
+    def _launch(self, numbers: Collection[int]) -> None:
         if not numbers:
             return
         try:
@@ -187,24 +215,24 @@ class TaskTable:
         except FencedError:
             raise
         except ConnectError as error:
-            log.exception("[%s|worker] No task was started", self._name)
+            log.exception("[%s|worker] Cannot fence earlier tasks; no task was started", self._name)
             for number in numbers:
                 self._fail(number, trace_of(error))
             return
         for number in sorted(numbers):
-            self._launch(number, self._tasks[number])
+            self._launch_one(number, self._tasks[number])
 
-    def _launch(self, number: int, task: _Task) -> None:
+    def _launch_one(self, number: int, task: _Task) -> None:
         spec = self._spec(number, task.config)
-        assignment = Assignment(spec, self._port.services(spec.id))
+        assignment = Assignment(spec, self._channel.services(spec.id))
         if self.paused:
-            self._port.order_pause([number])
+            self._channel.pause_tasks([number])
         future = self._launcher.launch(assignment)
-        task.phase, task.placed, task.since = Phase.PLACED, (assignment, future), self._clock()
+        task.phase, task.launch, task.since = Phase.LAUNCHED, _Launch(assignment, future), self._clock()
         future.add_done_callback(lambda _: self._notify())
 
     def _ended(self, number: int, task: _Task, future: Future[TaskResult]) -> None:
-        task.placed = None
+        task.launch = None
         ran_for = self._clock() - task.since
         error = future.exception()
         if error is not None:
@@ -215,64 +243,65 @@ class TaskTable:
         if result.lost:
             self._lost(number, task, "its transactional id was taken over", result.trace or "", ran_for)
         elif result.failed:
-            self._failed_itself(number, task, result.trace or "", ran_for)
-        elif not self._spec(number, task.config).bounded:  # it took an order for its own that was none of this driver's
-            self._lost(number, task, "its loop ended though nobody had stopped it", "", ran_for)
+            self._restart_failed(number, task, result.trace or "", ran_for)
+        elif not self._spec(number, task.config).bounded:  # it obeyed a command that this driver did not send
+            self._lost(number, task, "its loop ended without a command of this driver", "", ran_for)
         else:
             task.phase = Phase.ENDED
-            log.info("[%s|task-%d] ended after %d records", self._name, number, result.records)
+            log.info("[%s|task-%d] Ended after %d records", self._name, number, result.records)
 
     def _lost(self, number: int, task: _Task, reason: str, trace: str, ran_for: float) -> None:
         again = task.losses.next(LOST_PROCESSES, ran_for)
         if again is None:
-            self._failed_itself(number, task, trace, ran_for)
+            self._restart_failed(number, task, trace, ran_for)
             return
         task.losses, delay = again
-        log.warning("[%s|task-%d] was lost (%s); placing it anew in %g s", self._name, number, reason, delay)
-        self._await_turn(number, task, delay, State.UNASSIGNED, f"The task was lost and is placed anew: {reason}")
+        log.warning("[%s|task-%d] Lost (%s); starting it again in %g s", self._name, number, reason, delay)
+        self._restart_later(number, task, delay, State.UNASSIGNED, f"The task was lost and will be started again: {reason}")
 
-    def _failed_itself(self, number: int, task: _Task, trace: str, ran_for: float) -> None:
+    def _restart_failed(self, number: int, task: _Task, trace: str, ran_for: float) -> None:
         again = task.failures.next(self._policy, ran_for)
         if again is not None:
             task.failures, delay = again
             log.warning(
-                "[%s|task-%d] failed; restart %d of %d in %g s",
+                "[%s|task-%d] Failed; restart %d of %d in %g s",
                 self._name,
                 number,
                 task.failures.used,
                 self._policy.max_restarts,
                 delay,
             )
-            self._await_turn(number, task, delay, State.RESTARTING, trace)
+            self._restart_later(number, task, delay, State.RESTARTING, trace)
             return
         if self._policy.max_restarts:
             trace = (
-                f"Given up after {task.failures.used} restarts, as sluiceway.task.restart.max.restarts says; the task stays "
-                f"FAILED until somebody restarts it. Its last failure: {trace}"
+                f"Given up after {task.failures.used} restarts, the limit set by sluiceway.task.restart.max.restarts; the task "
+                f"stays FAILED until it is restarted by request. Its last failure: {trace}"
             )
-        log.error("[%s|task-%d] failed; it stays FAILED until restarted", self._name, number)
+        log.error("[%s|task-%d] Failed; it stays FAILED until it is restarted by request", self._name, number)
         self._fail(number, trace)
 
     def _fail(self, number: int, trace: str) -> None:
         task = self._tasks[number]
         task.phase = Phase.FAILED
         self._failed.add(number)
-        self._port.publish_tasks([number], State.FAILED, trace, version=self._spec(number, task.config).version)
+        self._channel.publish_tasks([number], State.FAILED, trace, version=self._spec(number, task.config).version)
 
-    def _await_turn(self, number: int, task: _Task, delay: float, state: State, trace: str) -> None:
-        task.phase, task.due = Phase.WAITING, self._clock() + delay
-        self._port.publish_tasks([number], state, trace)
+    def _restart_later(self, number: int, task: _Task, delay: float, state: State, trace: str) -> None:
+        task.phase, task.due = Phase.RESTARTING, self._clock() + delay
+        self._channel.publish_tasks([number], state, trace)
 
-    def _give_up(self, running: Mapping[int, tuple[Assignment, Future[TaskResult]]], state: State) -> None:
-        hung = {number: placed for number, placed in running.items() if not placed[1].done()}
-        for assignment, _ in hung.values():
-            self._launcher.cancel(assignment)
-        self._wait(lambda: all(future.done() for _, future in hung.values()), _KILL_SECONDS)
-        for number, (_, future) in hung.items():
-            fate = "its process was ended" if future.done() else "its process could not be ended"
+    def _kill_hung(self, running: Mapping[int, _Launch], state: State) -> None:
+        hung = {number: launch for number, launch in running.items() if not launch.future.done()}
+        for launch in hung.values():
+            self._launcher.cancel(launch.assignment)
+        self._wait(lambda: all(launch.future.done() for launch in hung.values()), _KILL_SECONDS)
+        for number, launch in hung.items():
+            outcome = "its process was ended" if launch.future.done() else "its process could not be ended"
             trace = (
-                f"The task did not stop within task.shutdown.graceful.timeout.ms ({self._patience:g} s) and was given up: {fate}."
+                f"The task did not stop within task.shutdown.graceful.timeout.ms ({self._stop_timeout:g} s) and was given up: "
+                f"{outcome}."
             )
             log.error("[%s|task-%d] %s", self._name, number, trace)
-            self._given_up[number] = trace
-            self._port.publish_tasks([number], state, trace)
+            self._killed[number] = trace
+            self._channel.publish_tasks([number], state, trace)

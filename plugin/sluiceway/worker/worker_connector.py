@@ -1,4 +1,7 @@
-"""The life of a Connector object as its runner sees it: it starts, says which tasks it wants, fails, asks again, stops."""
+"""Follows one connector through its lifecycle for its runner: start, task configs, failure, expiry and stop.
+
+Corresponds to Connect's ``WorkerConnector``. Only the runner's thread uses it.
+"""
 
 from __future__ import annotations
 
@@ -10,162 +13,190 @@ from dataclasses import dataclass
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.reconcile import TooManyTasksError
-from sluiceway.worker.connector_thread import HostedConnector
+from sluiceway.worker.connector_thread import ConnectorThread
 
 log = logging.getLogger(__name__)
 
-Await = Callable[[Callable[[], bool], float], bool]
-"""Waits until a condition holds, at most so many seconds, while heartbeats go on; whether it holds."""
+WaitUntil = Callable[[Callable[[], bool], float], bool]
+"""Waits until a condition is true, at most a number of seconds, and keeps heartbeats going; returns the condition's value."""
 
-_BACKOFF = (1.0, 60.0)  # seconds before a connector is asked for its tasks again after it failed to say
+_BACKOFF_SECONDS = (1.0, 60.0)  # first and longest delay before failed task configs are requested again
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """``start`` has returned."""
+    """``Connector.start`` has returned."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wants:
-    """The connector has said which tasks it wants."""
+class TaskConfigs:
+    """The connector has returned its task configs."""
 
     configs: list[dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Its code raised an error, or it reported one."""
+    """A call of the connector raised an error, or the connector reported one."""
 
     error: BaseException
 
 
-News = Started | Wants | Failed
+Event = Started | TaskConfigs | Failed
 
 
-class ConnectorLife:
-    """One connector's object, or none. For the runner's thread; nothing here waits for the connector's code but ``end``."""
+@dataclass(slots=True)
+class _Instance:
+    """State of one Connector object.
 
-    def __init__(self, name: str, worker: WorkerConfig, notify: Callable[[], None], wait: Await) -> None:
+    ``starting`` and ``request`` are calls under way. ``request_at`` is when (monotonic seconds) to request task configs.
+    """
+
+    thread: ConnectorThread
+    starting: Future[None] | None
+    started: bool = False
+    failed: bool = False
+    request: Future[list[dict[str, str]]] | None = None
+    request_at: float | None = None
+    backoff: float = _BACKOFF_SECONDS[0]
+
+
+class WorkerConnector:
+    """One connector's current object, if any. Only ``stop`` waits for the connector's code."""
+
+    def __init__(self, name: str, worker: WorkerConfig, notify: Callable[[], None], wait: WaitUntil) -> None:
         self._name = name
         self._worker = worker
         self._notify = notify
         self._wait = wait
-        self._hosted: HostedConnector | None = None
-        self._started = False
-        self._broken = False
-        self._pending: Future[None] | None = None
-        self._asked: Future[list[dict[str, str]]] | None = None
-        self._ask_at: float | None = None
-        self._backoff = _BACKOFF[0]
+        self._instance: _Instance | None = None
 
     @property
     def version(self) -> str | None:
-        return self._hosted.version if self._hosted is not None else None
+        return self._instance.thread.version if self._instance is not None else None
 
     @property
-    def begun(self) -> bool:
-        """Whether there is an object, whatever became of it."""
-        return self._hosted is not None
+    def exists(self) -> bool:
+        """True from ``start`` to ``stop``, even if the connector has failed."""
+        return self._instance is not None
 
     @property
-    def broken(self) -> bool:
-        """Whether it failed in a way that only a restart or another config can mend."""
-        return self._broken
+    def failed(self) -> bool:
+        """True if only a restart or another config can repair the connector."""
+        return self._instance is not None and self._instance.failed
 
     @property
     def started(self) -> bool:
-        """Whether there is an object whose ``start`` has returned."""
-        return self._started
+        """True once ``Connector.start`` has returned without an error."""
+        return self._instance is not None and self._instance.started
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is under way: the tasks that it wants are known."""
-        return self._started and not self._broken and self._asked is None and self._ask_at is None
+        """True if the connector runs and no request for its task configs is pending."""
+        instance = self._instance
+        return (
+            instance is not None
+            and instance.started
+            and not instance.failed
+            and instance.request is None
+            and instance.request_at is None
+        )
 
     @property
-    def outdated(self) -> bool:
-        """Whether the secrets that it was started with hold no longer, so that it is to be restarted (KIP-297)."""
-        return self._hosted is not None and time.monotonic() >= self._hosted.good_until
+    def expired(self) -> bool:
+        """True if a value from a config provider has expired, so that the connector must be restarted (KIP-297)."""
+        return self._instance is not None and time.monotonic() >= self._instance.thread.valid_until
 
     @property
     def seconds_left(self) -> float:
-        """The time until it is to be asked again, or is outdated."""
-        due = [] if self._hosted is None else [self._hosted.good_until]
-        if self._ask_at is not None and self._asked is None:
-            due.append(self._ask_at)
-        return max(0.0, min(due, default=float("inf")) - time.monotonic())
+        """Seconds until task configs must be requested again or a config value expires."""
+        if self._instance is None:
+            return float("inf")
+        due = [self._instance.thread.valid_until]
+        if self._instance.request_at is not None and self._instance.request is None:
+            due.append(self._instance.request_at)
+        return max(0.0, min(due) - time.monotonic())
 
-    def begin(self, config: Mapping[str, str]) -> None:
-        """Start a new object."""
-        self._hosted = HostedConnector(self._name, config, self._worker, self._notify)
-        self._pending = self._hosted.start()
+    def start(self, config: Mapping[str, str]) -> None:
+        """Create a new Connector object and start it; ``events`` reports the outcome."""
+        thread = ConnectorThread(self._name, config, self._worker, self._notify)
+        self._instance = _Instance(thread, thread.started)
 
-    def news(self) -> list[News]:
-        """Return what has happened since the last call, and ask what is to be asked."""
-        found: list[News] = []
-        if self._hosted is None:
-            return found
-        if self._pending is not None and self._pending.done():
-            found.append(self._after_start(self._pending))
-        if self._hosted.error is not None:
-            found.append(self._break(self._hosted.error))
-            self._hosted.error = None
-        if self._asked is not None and self._asked.done():
-            found.append(self._after_asking(self._asked))
-        self._ask()
+    def events(self) -> list[Event]:
+        """Return what has happened since the last call, and request task configs if that is due."""
+        instance = self._instance
+        if instance is None:
+            return []
+        found: list[Event] = []
+        if instance.starting is not None and instance.starting.done():
+            found.append(_after_start(instance, instance.starting))
+        if instance.thread.error is not None:
+            found.append(_fail(instance, instance.thread.error))
+            instance.thread.error = None
+        if instance.request is not None and instance.request.done():
+            found.append(_after_request(instance, instance.request))
+        _request_task_configs(instance)
         return found
 
-    def ask_again(self) -> None:
-        """Ask for the tasks once more, later with each time in a row: what it wanted could not be had."""
-        self._ask_at = time.monotonic() + self._backoff
-        self._backoff = min(self._backoff * 2, _BACKOFF[1])
+    def retry_task_configs(self) -> None:
+        """Request the task configs again after a back-off, because they could not be applied."""
+        if self._instance is not None:
+            _schedule_retry(self._instance)
 
-    def contented(self) -> None:
-        """Say that it has the tasks that it wanted."""
-        self._backoff = _BACKOFF[0]
+    def reset_backoff(self) -> None:
+        """Reset the delay of the next retry, because the task configs have been applied."""
+        if self._instance is not None:
+            self._instance.backoff = _BACKOFF_SECONDS[0]
 
-    def end(self, patience: float) -> None:
-        """Stop the object. One that does not return within ``patience`` seconds is left to itself."""
-        hosted, self._hosted = self._hosted, None
-        self._started, self._broken, self._pending, self._asked, self._ask_at = False, False, None, None, None
-        self._backoff = _BACKOFF[0]
-        if hosted is None:
+    def stop(self, timeout: float) -> None:
+        """Stop the connector. If it does not return within ``timeout`` seconds, its thread is abandoned."""
+        instance, self._instance = self._instance, None
+        if instance is None:
             return
-        stopped = hosted.stop()
-        if not self._wait(stopped.done, patience):
-            log.error("Connector %s did not stop within %g s; it is left to itself", self._name, patience)
+        stopped = instance.thread.stop()
+        if not self._wait(stopped.done, timeout):
+            log.error("Connector %s did not stop within %g s; its thread is abandoned", self._name, timeout)
         elif (error := stopped.exception()) is not None:
             log.error("Connector %s failed to stop cleanly", self._name, exc_info=error)
 
-    def _after_start(self, pending: Future[None]) -> News:
-        self._pending = None
-        error = pending.exception()
-        if error is not None:
-            return self._break(error)
-        self._started = True
-        self._ask_at = time.monotonic()
-        return Started()
 
-    def _after_asking(self, asked: Future[list[dict[str, str]]]) -> News:
-        self._asked = None
-        error = asked.exception()
-        if error is None:
-            return Wants(asked.result())
-        if isinstance(error, TooManyTasksError):  # asked again, it would say the same
-            return self._break(error)
-        self.ask_again()
-        return Failed(error)
+def _after_start(instance: _Instance, starting: Future[None]) -> Event:
+    instance.starting = None
+    error = starting.exception()
+    if error is not None:
+        return _fail(instance, error)
+    instance.started = True
+    instance.request_at = time.monotonic()
+    return Started()
 
-    def _break(self, error: BaseException) -> News:
-        self._broken = True
-        self._ask_at = None
-        return Failed(error)
 
-    def _ask(self) -> None:
-        if self._hosted is None or not self._started or self._broken or self._asked is not None:
-            return
-        due = self._ask_at is not None and time.monotonic() >= self._ask_at
-        if due or self._hosted.reconfigure:
-            self._hosted.reconfigure = False
-            self._ask_at = None
-            self._asked = self._hosted.task_configs()
+def _after_request(instance: _Instance, request: Future[list[dict[str, str]]]) -> Event:
+    instance.request = None
+    error = request.exception()
+    if error is None:
+        return TaskConfigs(request.result())
+    if isinstance(error, TooManyTasksError):  # a retry would give the same number of tasks
+        return _fail(instance, error)
+    _schedule_retry(instance)
+    return Failed(error)
+
+
+def _schedule_retry(instance: _Instance) -> None:
+    instance.request_at = time.monotonic() + instance.backoff
+    instance.backoff = min(instance.backoff * 2, _BACKOFF_SECONDS[1])
+
+
+def _fail(instance: _Instance, error: BaseException) -> Event:
+    instance.failed = True
+    instance.request_at = None
+    return Failed(error)
+
+
+def _request_task_configs(instance: _Instance) -> None:
+    if not instance.started or instance.failed or instance.request is not None:
+        return
+    due = instance.request_at is not None and time.monotonic() >= instance.request_at
+    if due or instance.thread.reconfigure:
+        instance.thread.reconfigure = False
+        instance.request_at = None
+        instance.request = instance.thread.task_configs()

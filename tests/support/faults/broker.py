@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from sluiceway.stack.broker import EmbeddedBroker
-from sluiceway.stack.process import free_port
+from sluiceway.stack.ports import free_port
 from support.faults.proxy import TcpProxy
 
 _HOST = "127.0.0.1"

@@ -7,7 +7,8 @@ from pathlib import Path
 from types import TracebackType
 
 from sluiceway.rest.client import ConnectClient
-from sluiceway.stack.process import BackgroundProcess, free_port
+from sluiceway.stack.ports import free_port
+from sluiceway.stack.process import BackgroundProcess
 
 
 class RestServer:

@@ -9,7 +9,7 @@ import threading
 from types import TracebackType
 
 from sluiceway.connectors.verifiable.numbering import NumberedRecord
-from sluiceway.stack.process import free_port
+from sluiceway.stack.ports import free_port
 
 _HOST = "127.0.0.1"
 TAKEN = b"taken\n"

@@ -127,7 +127,7 @@ def test_a_directorys_files_are_its_keys(tmp_path: Path) -> None:
 def test_the_environment_is_read_as_far_as_it_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("APP_PASS", "hunter2")
     monkeypatch.setenv("OTHER", "x")
-    resolve = resolver(worker_with("env", "EnvVarConfigProvider", allowlist__pattern="APP_.*")).resolve
+    resolve = resolver(worker_with("env", "EnvVarConfigProvider", allowlist__pattern=r"\p{Upper}{3}_.*+")).resolve
     assert resolve({"x": "${env:APP_PASS}", "y": "${env:OTHER}"}) == {"x": "hunter2", "y": "${env:OTHER}"}
     with pytest.raises(ConfigError, match=r"^Path is not supported for EnvVarConfigProvider, invalid value 'p'"):
         resolve({"x": "${env:p:APP_PASS}"})

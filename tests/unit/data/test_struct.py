@@ -109,7 +109,7 @@ MIDNIGHT = dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)
         (INNER, [Struct(INNER, {"a": "x"})], [{"a": "x"}, Struct(INNER)]),
     ],
 )
-def test_values_are_told_from_those_that_do_not_fit(schema: Schema, fits: list[Any], does_not: list[Any]) -> None:
+def test_validation_accepts_only_values_of_the_schema(schema: Schema, fits: list[Any], does_not: list[Any]) -> None:
     for value in fits:
         validate_value(schema, value)
     for value in [*does_not, None]:

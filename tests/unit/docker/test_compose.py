@@ -1,4 +1,4 @@
-"""docker/compose.yaml, as far as it can be checked without a Docker engine."""
+"""docker/compose.yaml, checked without a Docker engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.cli.cli_config import core_commands
+from airflow.cli.cli_config import GroupCommand, core_commands
 from airflow.configuration import retrieve_configuration_description
 from airflow.models.connection import Connection
 from airflow.providers_manager import ProvidersManager
@@ -26,9 +26,8 @@ from sluiceway.config.worker_keys import unknown_keys
 from sluiceway.java_runtime import find_java
 from sluiceway.provider.settings import OPTIONS, SECTION, airflow_settings
 from sluiceway.stack.broker import KAFKA_VERSION
+from support.docker_files import DOCKER, ROOT, dockerfile, environment
 from support.spark_cluster import spark_home
-
-from .conftest import DOCKER, ROOT, dockerfile, environment
 
 AIRFLOW = [
     "airflow-init",
@@ -46,7 +45,7 @@ def _constraints() -> dict[str, str]:
     return dict(line.lower().split("==") for line in lines if "==" in line)
 
 
-def test_the_file_is_what_the_compose_specification_allows() -> None:
+def test_the_file_is_valid_by_the_compose_specification() -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(DOCKER / "compose.yaml")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -57,7 +56,7 @@ def test_every_variable_has_a_default_and_every_default_is_used() -> None:
     assert used == set(environment())
 
 
-def test_what_a_service_waits_for_exists_and_can_be_waited_for(services: dict[str, Any]) -> None:
+def test_services_depend_only_on_conditions_that_can_become_true(services: dict[str, Any]) -> None:
     for name, service in services.items():
         for other, how in service.get("depends_on", {}).items():
             if how["condition"] == "service_healthy":
@@ -67,11 +66,11 @@ def test_what_a_service_waits_for_exists_and_can_be_waited_for(services: dict[st
                 assert services[other]["restart"] == "no", (name, other)
 
 
-def test_every_long_running_service_but_the_scaled_workers_has_a_health_check(services: dict[str, Any]) -> None:
+def test_every_long_running_service_except_scaled_workers_has_a_health_check(services: dict[str, Any]) -> None:
     assert {name for name, service in services.items() if "healthcheck" not in service} == {"spark-worker", "airflow-init"}
 
 
-def test_workers_can_be_scaled_since_nothing_of_theirs_is_unique(services: dict[str, Any]) -> None:
+def test_workers_have_no_fixed_port_or_name_so_they_can_be_scaled(services: dict[str, Any]) -> None:
     assert not {"ports", "hostname", "container_name"} & set(services["spark-worker"])
 
 
@@ -94,7 +93,7 @@ def test_every_mounted_path_exists_and_every_volume_is_declared(compose: dict[st
     assert named == set(compose["volumes"])
 
 
-def test_each_mounted_volume_is_made_in_the_image_for_the_user_that_writes_to_it(services: dict[str, Any]) -> None:
+def test_the_image_creates_each_volumes_folder_for_the_user_that_writes_to_it(services: dict[str, Any]) -> None:
     made = " ".join(each.arguments for each in dockerfile() if each.name == "RUN")
     owned = re.findall(r"chown -R airflow:0 (\S+)", made)
     for name in BUILT:
@@ -105,7 +104,7 @@ def test_each_mounted_volume_is_made_in_the_image_for_the_user_that_writes_to_it
                 assert any(Path(target).is_relative_to(folder) for folder in owned), target
 
 
-def test_builds_name_a_stage_and_arguments_that_the_dockerfile_has(services: dict[str, Any]) -> None:
+def test_builds_use_stages_and_arguments_of_the_dockerfile(services: dict[str, Any]) -> None:
     instructions = dockerfile()
     stages = {each.stage for each in instructions}
     arguments = {each.arguments.split("=")[0] for each in instructions if each.name == "ARG"}
@@ -127,6 +126,7 @@ def test_airflows_commands_exist(services: dict[str, Any]) -> None:
             seen.append(words[0])
             command = known[words[0]]
             if len(words) > 1:
+                assert isinstance(command, GroupCommand)
                 assert words[1] in {each.name for each in command.subcommands}
     assert sorted(seen) == ["api-server", "dag-processor", "db", "scheduler", "triggerer"]
 
@@ -148,8 +148,8 @@ def test_sparks_commands_exist(services: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["spark-master", "spark-worker"])
-def test_sparks_options_are_understood(services: dict[str, Any], name: str) -> None:
-    """Spark itself says what its options are."""
+def test_sparks_options_exist(services: dict[str, Any], name: str) -> None:
+    """Compare with the options that Spark's own help lists."""
     program, main, *words = services[name]["command"]
     command = [str(Path(sys.executable).parent / program), main, "--help"]
     given = {**os.environ, "SPARK_HOME": str(spark_home()), "JAVA_HOME": str(find_java().home)}
@@ -166,44 +166,44 @@ def _airflow_options() -> set[str]:
     return {f"AIRFLOW__{section}__{option}".upper() for section, each in sections.items() for option in each["options"]}
 
 
-def test_every_airflow_variable_is_an_option_that_airflow_has(services: dict[str, Any]) -> None:
+def test_every_airflow_variable_is_an_option_of_airflow(services: dict[str, Any]) -> None:
     options = _airflow_options()
     assert f"AIRFLOW__{SECTION}__{OPTIONS[0].name}".upper() in options
     keys = {key for key in services["airflow-scheduler"]["environment"] if key.startswith("AIRFLOW__")}
     assert keys - options == set()
 
 
-def test_airflow_is_told_what_sluiceway_config_airflow_prints(services: dict[str, Any]) -> None:
-    told = services["airflow-scheduler"]["environment"]
+def test_airflow_has_the_settings_that_sluiceway_config_airflow_prints(services: dict[str, Any]) -> None:
+    variables = services["airflow-scheduler"]["environment"]
     for key, value in airflow_settings(Path("/etc/sluiceway/worker.properties")).items():
-        assert told[key] == value, key
+        assert variables[key] == value, key
 
 
 def test_all_of_airflows_components_share_one_environment(services: dict[str, Any]) -> None:
     assert all(services[name]["environment"] == services["airflow-init"]["environment"] for name in AIRFLOW)
 
 
-def test_secrets_are_of_the_kind_that_airflow_takes(services: dict[str, Any]) -> None:
-    told = services["airflow-scheduler"]["environment"]
-    Fernet(told["AIRFLOW__CORE__FERNET_KEY"])
-    assert len(told["AIRFLOW__API_AUTH__JWT_SECRET"]) >= 64
-    users = {user.split(":")[0] for user in told["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"].split(",")}
+def test_secrets_have_the_form_that_airflow_requires(services: dict[str, Any]) -> None:
+    variables = services["airflow-scheduler"]["environment"]
+    Fernet(variables["AIRFLOW__CORE__FERNET_KEY"])
+    assert len(variables["AIRFLOW__API_AUTH__JWT_SECRET"]) >= 64
+    users = {user.split(":")[0] for user in variables["AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS"].split(",")}
     assert set(json.loads((DOCKER / "config" / "passwords.json").read_text())) == users
 
 
-def test_connections_name_services_and_ports_that_are_there(services: dict[str, Any]) -> None:
-    told = services["airflow-scheduler"]["environment"]
-    spark = SdkConnection.from_json(told["AIRFLOW_CONN_SPARK_DEFAULT"])
+def test_connections_name_services_and_ports_that_exist(services: dict[str, Any]) -> None:
+    variables = services["airflow-scheduler"]["environment"]
+    spark = SdkConnection.from_json(variables["AIRFLOW_CONN_SPARK_DEFAULT"])
     assert f"{spark.host}:{spark.port}" == services["spark-worker"]["command"][-1]
-    connect = Connection.from_json(told["AIRFLOW_CONN_KAFKA_CONNECT_DEFAULT"])
+    connect = Connection.from_json(variables["AIRFLOW_CONN_KAFKA_CONNECT_DEFAULT"])
     assert connect.host == "http://connect-rest:8083"
     assert connect.extra_dejson["bootstrap.servers"] == "kafka:9092"
-    database = told["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
+    database = variables["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"]
     login = services["airflow-db"]["environment"]
     assert database.endswith(f"://airflow:{login['POSTGRES_PASSWORD']}@airflow-db/{login['POSTGRES_DB']}")
 
 
-def test_the_workers_file_is_one_and_reaches_the_broker(services: dict[str, Any]) -> None:
+def test_the_worker_file_is_valid_and_names_the_broker(services: dict[str, Any]) -> None:
     properties = read_properties(DOCKER / "config" / "worker.properties")
     assert unknown_keys(properties) == {}
     worker = WorkerConfig.of(properties)
@@ -213,7 +213,7 @@ def test_the_workers_file_is_one_and_reaches_the_broker(services: dict[str, Any]
     assert worker.text("listeners").endswith(f":{published}")
 
 
-def test_sparks_defaults_are_settings_that_leave_room_for_several_connectors(services: dict[str, Any]) -> None:
+def test_sparks_defaults_leave_cores_for_several_connectors(services: dict[str, Any]) -> None:
     assert services["airflow-scheduler"]["environment"]["SPARK_CONF_DIR"] == "/etc/sluiceway"
     lines = (DOCKER / "config" / "spark-defaults.conf").read_text().splitlines()
     defaults = dict(line.split() for line in lines if line and not line.startswith("#"))
@@ -230,13 +230,13 @@ def test_versions_are_those_that_were_tested_together(services: dict[str, Any]) 
 
 
 def test_the_brokers_settings_name_each_listener_once(services: dict[str, Any]) -> None:
-    told = services["kafka"]["environment"]
-    listeners = {each.split("://")[0]: each.split("://")[1] for each in told["KAFKA_LISTENERS"].split(",")}
-    advertised = dict(each.split("://") for each in told["KAFKA_ADVERTISED_LISTENERS"].split(","))
-    protocols = dict(each.split(":") for each in told["KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"].split(","))
-    assert set(listeners) == set(protocols) == {*advertised, told["KAFKA_CONTROLLER_LISTENER_NAMES"]}
-    assert told["KAFKA_INTER_BROKER_LISTENER_NAME"] in advertised
-    # What clients on this machine are sent to must be what is published.
+    variables = services["kafka"]["environment"]
+    listeners = {each.split("://")[0]: each.split("://")[1] for each in variables["KAFKA_LISTENERS"].split(",")}
+    advertised = dict(each.split("://") for each in variables["KAFKA_ADVERTISED_LISTENERS"].split(","))
+    protocols = dict(each.split(":") for each in variables["KAFKA_LISTENER_SECURITY_PROTOCOL_MAP"].split(","))
+    assert set(listeners) == set(protocols) == {*advertised, variables["KAFKA_CONTROLLER_LISTENER_NAMES"]}
+    assert variables["KAFKA_INTER_BROKER_LISTENER_NAME"] in advertised
+    # Clients on this machine must be sent to the published port.
     published = services["kafka"]["ports"][0].split(":")
     assert advertised["HOST"] == f"localhost:{published[1]}"
     assert listeners["HOST"] == f":{published[2]}"

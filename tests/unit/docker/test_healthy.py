@@ -1,4 +1,4 @@
-"""The health check that the containers of Airflow's components run."""
+"""The health check of the containers with Airflow's components."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import DOCKER
+from support.docker_files import DOCKER
 
 HEALTH = {
     "metadatabase": {"status": "healthy"},
@@ -44,7 +44,7 @@ def server() -> Iterator[str]:
 
 
 def _check(*arguments: str) -> tuple[int, str]:
-    command = [sys.executable, "-S", "-E", str(DOCKER / "healthy.py"), *arguments]  # nothing installed is needed
+    command = [sys.executable, "-S", "-E", str(DOCKER / "healthy.py"), *arguments]  # without installed packages
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout
 
@@ -53,11 +53,11 @@ def _check(*arguments: str) -> tuple[int, str]:
     ("component", "code"),
     [("metadatabase", 0), ("scheduler", 0), ("dag_processor", 1), ("triggerer", 1), ("nobody", 1)],
 )
-def test_a_component_is_well_only_if_the_api_server_says_so(server: str, component: str, code: int) -> None:
+def test_a_component_is_healthy_only_if_the_api_server_reports_it(server: str, component: str, code: int) -> None:
     assert _check(component, server)[0] == code
 
 
-def test_an_api_server_that_does_not_answer_is_not_well() -> None:
-    code, said = _check("scheduler", "http://127.0.0.1:9")
+def test_an_unreachable_api_server_counts_as_unhealthy() -> None:
+    code, output = _check("scheduler", "http://127.0.0.1:9")
     assert code == 1
-    assert "scheduler: " in said
+    assert "scheduler: " in output

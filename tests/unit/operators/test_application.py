@@ -1,4 +1,4 @@
-"""The operator of a shared application, with a stand-in for spark-submit."""
+"""Tests of the operator of a shared application with a fake spark-submit."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.exceptions import AirflowException
-from airflow.sdk.exceptions import AirflowRescheduleException
+from airflow.sdk.exceptions import AirflowException, AirflowRescheduleException
 
 from sluiceway.operators import ApplicationOperator
+from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.settings import Settings
 
 
 class _Submit:
-    """The hook; ``drive`` stands for the driver's life."""
+    """A fake hook; ``drive`` runs instead of the driver and returns its exit code."""
 
     _should_track_driver_status = _is_yarn_cluster_mode = _is_kubernetes = False
     submit_pid = None
@@ -40,7 +40,7 @@ def _run(tmp_path: Path, hook: _Submit, dag: SimpleNamespace) -> ApplicationOper
         def _settings(self) -> Settings:
             return Settings(worker_properties=path, pause_poll_interval=0.01, settle_time=1)
 
-        def _get_hook(self) -> Any:
+        def _submit_hook(self, submission: Submission) -> Any:
             return hook
 
     operator = Staged(task_id="run", application_name="small")
@@ -49,7 +49,7 @@ def _run(tmp_path: Path, hook: _Submit, dag: SimpleNamespace) -> ApplicationOper
     return operator
 
 
-def test_it_submits_a_driver_for_all_that_name_the_application(tmp_path: Path) -> None:
+def test_it_submits_one_driver_for_the_application(tmp_path: Path) -> None:
     operator = _run(tmp_path, _Submit(lambda: 0), SimpleNamespace(is_paused=False))
     assert operator._submission is not None
     arguments = operator._submission.arguments(1)
@@ -57,7 +57,7 @@ def test_it_submits_a_driver_for_all_that_name_the_application(tmp_path: Path) -
     assert operator._submission.local_slots == 256
 
 
-def test_a_pause_keeps_the_run_and_a_driver_that_dies_is_retried(tmp_path: Path) -> None:
+def test_a_pause_reschedules_the_task_and_a_dead_driver_fails_it(tmp_path: Path) -> None:
     dag = SimpleNamespace(is_paused=True)
     with pytest.raises(AirflowRescheduleException):
         _run(tmp_path, _Submit(lambda: pytest.fail("a driver")), dag)
@@ -65,6 +65,6 @@ def test_a_pause_keeps_the_run_and_a_driver_that_dies_is_retried(tmp_path: Path)
         _run(tmp_path, _Submit(lambda: 137), SimpleNamespace(is_paused=False))
 
 
-def test_it_is_for_client_mode(tmp_path: Path) -> None:
+def test_cluster_mode_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(AirflowException, match="client mode only"):
         _run(tmp_path, _Submit(lambda: 0, client=False), SimpleNamespace(is_paused=False))

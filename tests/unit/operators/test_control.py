@@ -1,4 +1,4 @@
-"""The one-shot operators, over the real herder and stores in memory."""
+"""Tests of the control operators with a real herder on in-memory stores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
@@ -60,7 +60,7 @@ def cluster(tmp_path: Path) -> Cluster:
     return made
 
 
-def test_a_connector_is_created_changed_and_left_as_it_is(cluster: Cluster) -> None:
+def test_create_creates_or_changes_a_connector_and_is_idempotent(cluster: Cluster) -> None:
     assert cluster.run(CreateConnectorOperator, config=CONFIG) == "unchanged"
     assert cluster.run(CreateConnectorOperator, config={**CONFIG, "topic": "u"}) == "changed"
     assert cluster.herder.configs()["c"]["topic"] == "u"
@@ -68,7 +68,7 @@ def test_a_connector_is_created_changed_and_left_as_it_is(cluster: Cluster) -> N
     assert cluster.config.snapshot().connectors["d"].target_state is TargetState.STOPPED
 
 
-def test_it_pauses_resumes_and_stops(cluster: Cluster) -> None:
+def test_pause_resume_and_stop_set_the_target_state(cluster: Cluster) -> None:
     for operator, state in (
         (PauseConnectorOperator, TargetState.PAUSED),
         (ResumeConnectorOperator, TargetState.STARTED),
@@ -78,13 +78,13 @@ def test_it_pauses_resumes_and_stops(cluster: Cluster) -> None:
         assert cluster.target() is state
 
 
-def test_a_restart_is_asked_for_with_its_tasks(cluster: Cluster) -> None:
+def test_restart_requests_a_restart_including_tasks(cluster: Cluster) -> None:
     cluster.run(RestartConnectorOperator, connector="c", only_failed=True)
     [request] = cluster.config.take_restart_requests()
     assert (request.connector, request.include_tasks, request.only_failed) == ("c", True, True)
 
 
-def test_offsets_of_a_stopped_connector_are_set_and_forgotten(cluster: Cluster) -> None:
+def test_offsets_of_a_stopped_connector_are_altered_and_reset(cluster: Cluster) -> None:
     offsets = [{"partition": {"filename": "f"}, "offset": {"position": 7}}]
     with pytest.raises(AirflowException, match=r"Connector c: .*STOPPED state"):
         cluster.run(SetConnectorOffsetsOperator, connector="c", offsets=offsets)
@@ -95,7 +95,7 @@ def test_offsets_of_a_stopped_connector_are_set_and_forgotten(cluster: Cluster) 
     assert cluster.herder.offsets("c") == []
 
 
-def test_a_connector_is_deleted_once(cluster: Cluster) -> None:
+def test_deleting_a_missing_connector_fails_only_without_missing_ok(cluster: Cluster) -> None:
     cluster.run(DeleteConnectorOperator, connector="c")
     assert cluster.herder.connectors() == []
     cluster.run(DeleteConnectorOperator, connector="c")
@@ -103,10 +103,10 @@ def test_a_connector_is_deleted_once(cluster: Cluster) -> None:
         cluster.run(DeleteConnectorOperator, connector="c", missing_ok=False)
 
 
-def test_a_config_that_is_refused_fails_and_says_why(cluster: Cluster) -> None:
+def test_a_rejected_request_fails_with_the_reason(cluster: Cluster) -> None:
     with pytest.raises(AirflowException, match='Missing required configuration "topic"'):
         cluster.run(CreateConnectorOperator, config={"name": "d", "connector.class": "FileStreamSource"})
     with pytest.raises(AirflowException, match="Connector none"):
         cluster.run(PauseConnectorOperator, connector="none")
-    with pytest.raises(ValueError, match="initial_state is one of RUNNING"):
+    with pytest.raises(ValueError, match="initial_state must be one of RUNNING"):
         cluster.run(CreateConnectorOperator, config=CONFIG, initial_state="STARTED")

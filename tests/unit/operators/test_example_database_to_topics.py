@@ -1,4 +1,4 @@
-"""The example DAG that bridges a database to topics every night."""
+"""Tests of the example DAG example_database_to_topics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sluiceway.operators import SourceConnectorOperator
 from sluiceway.testing import MemoryOffsets, run_source
 
 
-def test_each_night_takes_the_rows_that_are_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_run_copies_the_new_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "example.db"
     monkeypatch.setenv("SLUICEWAY_EXAMPLE_DATABASE", f"jdbc:sqlite:{file}")
     from sluiceway.dags import example_database_to_topics as example

@@ -1,4 +1,4 @@
-"""The example DAG that keeps a table in step with a topic."""
+"""Tests of the example DAG example_topics_to_database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def record(offset: int, key: int, name: str | None) -> SinkRecord:
     return SinkRecord("people", 0, offset, value, schema, Struct(KEY, {"id": key}), KEY)
 
 
-def test_the_table_follows_the_topic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_upserts_and_tombstones_change_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "target.db"
     monkeypatch.setenv("SLUICEWAY_EXAMPLE_TARGET", f"jdbc:sqlite:{file}")
     monkeypatch.setenv("SLUICEWAY_EXAMPLE_TOPICS", "people")

@@ -1,4 +1,4 @@
-"""``${airflow:..}``: what Airflow's connections and variables say, and how a driver without Airflow gets it."""
+"""Tests of references to Airflow, and of passing their values to a driver without Airflow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROPERTIES = {
 
 @pytest.fixture
 def masked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return what was masked; a connection ``db`` and a variable ``CODE`` are in Airflow's environment."""
+    """Return the masked values; Airflow has a connection ``db`` and a variable ``CODE``."""
     hidden: list[str] = []
     monkeypatch.setenv(
         "AIRFLOW_CONN_DB",
@@ -62,12 +62,12 @@ def looked_up(text: str) -> str:
     ],
 )
 @pytest.mark.usefixtures("masked")
-def test_a_reference_is_a_connections_field_or_a_variable(reference: str, expected: str) -> None:
+def test_a_reference_is_resolved_from_a_connection_or_a_variable(reference: str, expected: str) -> None:
     assert looked_up(f"${{airflow:{reference}}}") == expected
 
 
 @pytest.mark.usefixtures("masked")
-def test_a_uri_holds_the_whole_connection() -> None:
+def test_the_field_uri_has_the_whole_connection() -> None:
     assert looked_up("${airflow:db:uri}").startswith("postgres://u:hunter2@h:5432/s")
 
 
@@ -77,16 +77,16 @@ def test_a_uri_holds_the_whole_connection() -> None:
         ("${airflow:db:pasword}", "has no field 'pasword'"),
         ("${airflow:none:password}", "^Airflow has no connection 'none'"),
         ("${airflow:variable:NONE}", "^Airflow has no variable 'NONE'"),
-        ("${airflow:password}", "is \\$\\{airflow:<connection id>:<field>\\}"),
+        ("${airflow:password}", "must be \\$\\{airflow:<connection id>:<field>\\}"),
     ],
 )
 @pytest.mark.usefixtures("masked")
-def test_what_airflow_cannot_have_is_refused(text: str, why: str) -> None:
+def test_an_invalid_reference_is_rejected(text: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         looked_up(text)
 
 
-def test_a_task_hands_over_what_both_configs_refer_to_and_masks_it(masked: list[str]) -> None:
+def test_a_task_passes_on_the_values_of_both_configs_and_masks_them(masked: list[str]) -> None:
     config = {"a": "x${airflow:db:password}", "b": "${env:HOME}", "c": "${airflow:variable:CODE}"}
     found = environment(PROPERTIES | {"sasl.jaas.config": "${airflow:db:login}"}, config)
     assert list(found) == [HANDED_OVER]
@@ -98,7 +98,7 @@ def test_a_task_hands_over_what_both_configs_refer_to_and_masks_it(masked: list[
     assert {"4711", "hunter2", "u"} <= {value for value in masked if isinstance(value, str)}  # Airflow masks the extras too
 
 
-def test_a_driver_takes_what_was_handed_over_and_asks_no_airflow(monkeypatch: pytest.MonkeyPatch, masked: list[str]) -> None:
+def test_a_driver_uses_the_passed_values_without_airflow(monkeypatch: pytest.MonkeyPatch, masked: list[str]) -> None:
     config = {"a": "${airflow:db:password}"}
     for name, value in environment(PROPERTIES, config).items():
         monkeypatch.setenv(name, value)
@@ -110,6 +110,6 @@ def test_a_driver_takes_what_was_handed_over_and_asks_no_airflow(monkeypatch: py
     assert resolver(WorkerConfig.of(PROPERTIES)).resolve(config) == {"a": "hunter2"}
 
 
-def test_nothing_is_handed_over_if_nothing_refers_to_airflow() -> None:
+def test_nothing_is_passed_without_references_to_airflow() -> None:
     assert environment(PROPERTIES, {"a": "${env:HOME}", "b": "${other:db:password}"}) == {}
     assert environment({}, {"a": "${airflow:db:password}"}) == {}

@@ -1,4 +1,4 @@
-"""The reference pages about Airflow against the code."""
+"""Compares the reference pages about Airflow with the code."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ PAGE = (REFERENCE / "airflow-provider.md").read_text(encoding="utf-8")
 KEYS = (REFERENCE / "airflow-keys.md").read_text(encoding="utf-8")
 
 
-def test_every_option_stands_there_with_its_default() -> None:
+def test_every_option_is_documented_with_its_default() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| (?:`([^`]*)`)? ?\|", PAGE, re.MULTILINE))
     assert {option.name: option.default for option in OPTIONS}.items() <= rows.items()
 
 
-def test_every_command_stands_there() -> None:
+def test_every_command_is_documented() -> None:
     named = re.search(r"`airflow sluiceway ([^`]*)`", PAGE)
     assert named is not None
     words = {word.strip() for word in PAGE[PAGE.index("`airflow sluiceway get") :].split("`")[1].split("|")}
@@ -30,18 +30,18 @@ def test_every_command_stands_there() -> None:
     assert {word.removeprefix("airflow sluiceway ") for word in words} == {each.name for each in group.subcommands}
 
 
-def test_connection_type_and_hook_are_named_as_airflow_is_told() -> None:
+def test_connection_type_and_hook_are_documented() -> None:
     [told] = get_provider_info()["connection-types"]
     assert f"`{CONN_TYPE}`, hook `{told['hook-class-name']}`" in PAGE
 
 
-def test_every_example_dag_stands_there_and_in_the_packages_docstring() -> None:
+def test_every_example_dag_is_documented_and_in_the_packages_docstring() -> None:
     examples = {path.stem for path in Path(sluiceway.dags.__path__[0]).glob("example_*.py")}
     assert examples == set(re.findall(r"^\| `(example_\w+)`", PAGE, re.MULTILINE))
     assert examples == set(re.findall(r"^``(example_\w+)``", sluiceway.dags.__doc__ or "", re.MULTILINE))
 
 
-def test_every_key_of_a_connectors_dag_has_a_row() -> None:
+def test_every_airflow_key_is_documented() -> None:
     values = [str(value) for name, value in vars(dag_keys).items() if name.isupper()]
     keys = {value for value in values if value.startswith(("airflow.", "sluiceway."))} | set(dag_keys.CALLBACKS)
     cells = [line.split(" | ")[0] for line in KEYS.splitlines() if line.startswith("| `")]

@@ -1,4 +1,4 @@
-"""What Airflow's provider manager is told."""
+"""Tests of the metadata for Airflow's provider manager."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sluiceway.provider.provider_info import get_provider_info
 from sluiceway.provider.settings import OPTIONS
 
 
-def test_the_metadata_is_what_airflow_accepts() -> None:
+def test_the_metadata_matches_airflows_schema() -> None:
     schema = json.loads(Path(airflow.__path__[0], "provider_info.schema.json").read_text())
     jsonschema.validate(get_provider_info(), schema)
 
 
-def test_every_module_and_class_that_is_named_exists() -> None:
+def test_every_named_module_and_class_exists() -> None:
     info = get_provider_info()
     for kind in ("operators", "sensors", "triggers", "hooks", "bundles"):
         for group in info[kind]:
@@ -49,15 +49,15 @@ def test_every_option_is_described_with_its_default() -> None:
     assert {name: option["default"] for name, option in options.items()} == {option.name: option.default for option in OPTIONS}
 
 
-def test_airflow_finds_provider_and_plugin_by_their_entry_points() -> None:
+def test_entry_points_name_provider_and_plugin() -> None:
     [provider] = [each for each in entry_points(group="apache_airflow_provider") if each.value.startswith("sluiceway.")]
     [plugin] = [each for each in entry_points(group="airflow.plugins") if each.value.startswith("sluiceway.")]
     assert provider.load() is get_provider_info
     assert plugin.load().name == "sluiceway"
 
 
-def test_what_every_airflow_process_imports_is_light() -> None:
-    """The plugin's module is imported by scheduler, DAG processor, triggerer and each task."""
+def test_modules_that_every_airflow_process_imports_load_no_large_packages() -> None:
+    """Scheduler, DAG processor, triggerer and each task import the plugin."""
     check = (
         "import sys, airflow.plugins_manager; before = set(sys.modules);"
         "import sluiceway.provider.plugin, sluiceway.provider.provider_info;"

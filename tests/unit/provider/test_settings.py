@@ -1,4 +1,4 @@
-"""Airflow's [sluiceway] section."""
+"""Tests of Airflow's section [sluiceway]."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def test_values_are_typed() -> None:
     ("name", "text"),
     [("mirror_interval", "often"), ("drain_timeout", "0"), ("pause_poll_interval", "nan"), ("mirror_enabled", "maybe")],
 )
-def test_a_wrong_value_is_refused_by_name(name: str, text: str) -> None:
+def test_an_invalid_value_is_rejected_with_its_option(name: str, text: str) -> None:
     with pytest.raises(ConfigError, match=rf"Invalid value {text} for configuration \[sluiceway\] {name}"):
         Settings.parse({name: text})
 
 
-def test_without_a_worker_file_the_error_says_what_to_set() -> None:
+def test_without_a_worker_file_the_error_names_the_option() -> None:
     with pytest.raises(ConfigError, match="AIRFLOW__SLUICEWAY__WORKER_PROPERTIES"):
         Settings().worker_file()
 
 
-def test_an_operators_own_worker_file_wins(tmp_path: Path) -> None:
+def test_an_operators_worker_file_overrides_the_setting(tmp_path: Path) -> None:
     (tmp_path / "own.properties").write_text("group.id=own\n")
     settings = Settings(worker_properties=tmp_path / "other.properties")
     assert settings.worker(str(tmp_path / "own.properties")).group_id == "own"
@@ -50,7 +50,7 @@ def test_the_printed_settings_keep_the_dags_folder_and_add_the_bundle() -> None:
     assert printed["AIRFLOW__SLUICEWAY__WORKER_PROPERTIES"] == "/etc/w.properties"
 
 
-def test_airflows_own_heartbeat_says_how_long_it_takes_to_hear_of_a_tasks_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settle_time_is_derived_from_airflows_heartbeat_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "30")
     monkeypatch.setenv("AIRFLOW__SLUICEWAY__SPARK_CONN_ID", "my_spark")
     settings = read_settings()

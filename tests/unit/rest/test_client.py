@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
 
+from sluiceway.errors import ConfigError
 from sluiceway.rest.client import ConnectClient, RestError
+from sluiceway.rest.server import RestServer
+
+SOURCE = {"connector.class": "FileStreamSource", "topic": "t"}
 
 
 class Recorder:
@@ -107,7 +112,61 @@ def test_addresses_that_are_all_away_are_named_without_their_logins() -> None:
 
 
 def test_certificates_that_cannot_be_used_are_told() -> None:
-    from sluiceway.errors import ConfigError
 
     with pytest.raises(ConfigError, match="Cannot use the certificates for the REST API"):
         ConnectClient("https://a", ca="/no/such/file.pem")
+
+
+def test_the_client_leads_a_connector_through_its_life(client: ConnectClient) -> None:
+    assert client.put_config("a b?c#d", SOURCE) is True
+    assert client.put_config("a b?c#d", SOURCE | {"batch.size": "5"}) is False
+    assert client.create("c", SOURCE, "PAUSED")["name"] == "c"
+    assert client.connectors() == ["a b?c#d", "c"]
+    assert client.config("a b?c#d") == SOURCE | {"batch.size": "5", "name": "a b?c#d"}
+    assert client.info("a b?c#d")["type"] == "source"
+    client.pause("a b?c#d")
+    assert client.status("a b?c#d")["connector"]["state"] == "PAUSED"
+    client.stop("a b?c#d")
+    client.resume("c")
+    assert {name: status["connector"]["state"] for name, status in client.statuses().items()} == {
+        "a b?c#d": "STOPPED",
+        "c": "PAUSED",
+    }
+    assert client.tasks("a b?c#d") == []
+    client.delete("a b?c#d")
+    assert client.connectors() == ["c"]
+
+
+def test_a_refusal_carries_the_servers_message_and_pickles(client: ConnectClient) -> None:
+    with pytest.raises(RestError) as caught:
+        client.status("none")
+    copy = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 (our own)
+    assert (copy.status, str(copy)) == (404, "No status found for connector none")
+
+
+def test_a_server_that_is_not_there_is_an_error_that_names_it(server: RestServer) -> None:
+    address = server.addresses[0]
+    server.stop()
+    with pytest.raises(RestError, match=f"Cannot reach the REST API at {address}"):
+        ConnectClient(address).connectors()
+
+
+@pytest.mark.parametrize("server_url", ["no-scheme", "http://", "http://a\nb", "ftp://x"])
+def test_an_address_that_is_none_is_an_error_too(server_url: str) -> None:
+    with pytest.raises(RestError, match="Cannot reach"):
+        ConnectClient(server_url).connectors()
+
+
+def test_a_web_page_is_not_taken_for_an_answer() -> None:
+    client = ConnectClient("http://airflow")
+    page = httpx.MockTransport(lambda _: httpx.Response(200, html="<html>"))
+    client._http = httpx.Client(transport=page)
+    with pytest.raises(RestError, match="not a Kafka Connect REST API"):
+        client.connectors()
+
+
+def test_a_refusal_that_is_not_connects_is_told_by_its_status() -> None:
+    client = ConnectClient("http://proxy")
+    client._http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(502, text="bad gateway")))
+    with pytest.raises(RestError, match=r"GET http://proxy/connectors: response 502 Bad Gateway"):
+        client.connectors()

@@ -1,4 +1,4 @@
-"""Chains for tests: configs written briefly, and records compared by what is in them."""
+"""Helpers for tests of transformation chains: short configs, comparable records and test transforms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from sluiceway.api import Predicate, SinkRecord, SourceRecord, Transform
 from sluiceway.api.transform import ConnectRecord, R
-from sluiceway.runtime.transforms.transformation_chain import Chain, StageError, Transformed, chain_of
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain, TransformationError, TransformedBatch, chain_of
 
 JAVA = "org.apache.kafka.connect.transforms."
 
@@ -26,7 +26,7 @@ def chain_config(*stages: Mapping[str, str], **predicates: Mapping[str, str]) ->
     return config
 
 
-def chain(*stages: Mapping[str, str], in_place: bool = False, **predicates: Mapping[str, str]) -> Chain[Any]:
+def chain(*stages: Mapping[str, str], in_place: bool = False, **predicates: Mapping[str, str]) -> TransformationChain[Any]:
     return chain_of(chain_config(*stages, **predicates), in_place=in_place)
 
 
@@ -34,10 +34,10 @@ def sink(value: Any, schema: Any = None, **more: Any) -> SinkRecord:
     return SinkRecord("orders", 3, 42, value, schema, **more)
 
 
-def run(made: Chain[Any], *records: Any) -> tuple[Transformed[Any], list[tuple[Any, StageError]]]:
-    """Return what a chain makes of a batch, and the records it refused, which are left out."""
-    refused: list[tuple[Any, StageError]] = []
-    return made(records, lambda record, error: refused.append((record, error))), refused
+def run(made: TransformationChain[Any], *records: Any) -> tuple[TransformedBatch[Any], list[tuple[Any, TransformationError]]]:
+    """Return the transformed batch, and the records that failed and were skipped, each with its error."""
+    failed: list[tuple[Any, TransformationError]] = []
+    return made(records, lambda record, error: failed.append((record, error))), failed
 
 
 def values(records: Sequence[ConnectRecord]) -> list[Any]:
@@ -45,14 +45,14 @@ def values(records: Sequence[ConnectRecord]) -> list[Any]:
 
 
 class Repeat(Transform):
-    """Puts as many records in a record's place as its value says."""
+    """Returns as many records for each as the first digit of its value."""
 
     def apply(self, record: R) -> R | Sequence[R] | None:
         return [record.new_record(value=f"{record.value}.{number}") for number in range(int(str(record.value)[0]))]
 
 
 class Broken(Transform):
-    """Fails in whatever way its option says."""
+    """Fails in ``configure`` if so configured, and in every other call."""
 
     def configure(self, config: Mapping[str, str]) -> None:
         if config.get("fail") == "configure":
@@ -66,7 +66,7 @@ class Broken(Transform):
 
 
 class Closing(Transform, Predicate):
-    """Remembers that it was closed."""
+    """Counts calls of ``close``."""
 
     closed = 0
 
@@ -81,7 +81,7 @@ class Closing(Transform, Predicate):
 
 
 def shape(record: SourceRecord | SinkRecord) -> tuple[Any, ...]:
-    """Return everything in a record, comparable (NaN equals itself, -0.0 is not 0.0)."""
+    """Return a record's fields in comparable form (NaN equals itself, -0.0 differs from 0.0)."""
     return tuple(
         value
         if name.endswith("schema")

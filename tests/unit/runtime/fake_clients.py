@@ -1,4 +1,4 @@
-"""Kafka clients that keep everything in memory and do what a test says."""
+"""A Kafka producer in memory, controlled by tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 
 class FakeProducer:
-    """Records are acknowledged by ``poll`` and ``flush`` unless ``deaf``; its buffer holds ``room`` of them."""
+    """Acknowledges records in ``poll`` and ``flush`` unless ``unresponsive``. Its buffer holds ``room`` records."""
 
     made: list[FakeProducer] = []
 
@@ -18,7 +18,7 @@ class FakeProducer:
         self.sent: list[tuple[str, Any, Any, dict[str, Any]]] = []
         self.waiting: list[tuple[Message, Any]] = []
         self.room = 1000
-        self.deaf = False
+        self.unresponsive = False
         self.error: KafkaError | None = None
         self.judge: Callable[[list[Any]], KafkaError | None] = lambda _values: self.error  # of a request's values
         self.taken: list[Any] = []
@@ -37,7 +37,7 @@ class FakeProducer:
         self.waiting.append((message, report))
 
     def poll(self, timeout: float = 0) -> int:
-        if self.deaf:
+        if self.unresponsive:
             return 0
         done, self.waiting = self.waiting, []
         error = self.judge([message.value() for message, _ in done])

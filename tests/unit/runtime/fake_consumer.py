@@ -9,7 +9,7 @@ from confluent_kafka import Message, TopicPartition
 
 
 class FakeConsumer:
-    """``messages`` are read in order. ``revoke`` takes the partition away during the next poll."""
+    """Returns ``messages`` in order. ``revoke`` revokes the partition during the next poll."""
 
     made: list[FakeConsumer] = []
     messages: list[Message] = []
@@ -41,24 +41,24 @@ class FakeConsumer:
     def poll(self, _timeout: float) -> None:
         return None
 
-    def seek(self, place: TopicPartition) -> None:
-        self.left = [message for message in self.messages if message.offset() >= place.offset]
+    def seek(self, position: TopicPartition) -> None:
+        self.left = [message for message in self.messages if (message.offset() or 0) >= position.offset]
 
     def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
-        self.commits += [place.offset for place in offsets]
+        self.commits += [position.offset for position in offsets]
         return offsets
 
-    def committed(self, _places: list[TopicPartition], timeout: float) -> list[TopicPartition]:
+    def committed(self, _partition: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         return []
 
-    def get_watermark_offsets(self, _place: TopicPartition, timeout: float) -> tuple[int, int]:
+    def get_watermark_offsets(self, _partition: TopicPartition, timeout: float) -> tuple[int, int]:
         return 0, len(self.messages)
 
-    def assign(self, _places: list[TopicPartition]) -> None: ...
+    def assign(self, _partition: list[TopicPartition]) -> None: ...
 
-    def pause(self, _places: list[TopicPartition]) -> None: ...
+    def pause(self, _partition: list[TopicPartition]) -> None: ...
 
-    def resume(self, _places: list[TopicPartition]) -> None: ...
+    def resume(self, _partition: list[TopicPartition]) -> None: ...
 
     def close(self) -> None:
         self.closed = True

@@ -1,4 +1,4 @@
-"""When the archive of Spark's classes is used, and when it is made."""
+"""The class archive: when drivers use it, and when it is made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def _submit(monkeypatch: pytest.MonkeyPatch, exit_code: int) -> list[list[str]]:
-    """Have spark-submit replaced by what writes an archive if it succeeds; return the commands that are run."""
+    """Replace spark-submit by a fake that writes an archive and exits with ``exit_code``; return the list of its commands."""
     commands: list[list[str]] = []
 
     def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
@@ -32,7 +32,7 @@ def _submit(monkeypatch: pytest.MonkeyPatch, exit_code: int) -> list[list[str]]:
     return commands
 
 
-def test_a_driver_starts_with_the_archive_only_where_there_is_one() -> None:
+def test_a_driver_uses_the_archive_only_if_it_exists() -> None:
     java = "spark.driver.extraJavaOptions"
     assert session.local_conf()[java] == session.LOCAL_CONF[java]
     path = class_archive.archive_path()
@@ -49,13 +49,13 @@ def test_the_archive_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(commands) == 1
 
 
-def test_another_spark_has_another_archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_each_spark_has_an_archive_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     usual = class_archive.archive_path()
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
     assert class_archive.archive_path() != usual
 
 
-def test_an_archive_that_could_not_be_made_says_why_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_to_make_the_archive_shows_the_output_and_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     _submit(monkeypatch, 1)
     with pytest.raises(ConnectError, match="no memory"):
         class_archive.make()

@@ -1,4 +1,4 @@
-"""What becomes of a driver whose JVM or submitter is gone."""
+"""A driver whose JVM or submitter has ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from sluiceway.exit_codes import FAILED
 from sluiceway.spark import parent_watch
-from sluiceway.spark.parent_watch import Orphaned, stop_with_parent
+from sluiceway.spark.parent_watch import ParentWatch, stop_with_parent
 from support.eventually import eventually
 
 
@@ -23,35 +23,35 @@ class Driver:
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parent_watch, "_LOOK_SECONDS", 0.01)
+def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parent_watch, "_POLL_SECONDS", 0.01)
     monkeypatch.setattr(parent_watch, "_DRAIN_SECONDS", 0.2)
 
 
-def test_a_driver_that_lost_what_it_depends_on_drains_and_is_ended_if_that_takes_too_long() -> None:
-    driver, gone, ended = Driver(), threading.Event(), []
-    looked = threading.Event()
+def test_a_driver_drains_after_the_process_it_depends_on_has_ended_and_exits_if_that_takes_too_long() -> None:
+    driver, over, polled = Driver(), threading.Event(), threading.Event()
+    exits: list[int] = []
 
-    def is_gone() -> bool:
-        looked.set()
-        return gone.is_set()
+    def has_ended() -> bool:
+        polled.set()
+        return over.is_set()
 
-    orphaned = Orphaned(driver, {"it is gone": is_gone}, end=ended.append)  # type: ignore[arg-type]
-    assert looked.wait(5)
-    assert (bool(orphaned), driver.reasons) == (False, [])
-    gone.set()
-    eventually(lambda: driver.reasons == ["it is gone"], within=5, what="the driver is told to drain")
-    assert orphaned.reason == "it is gone"
-    eventually(lambda: ended == [FAILED], within=5, what="the end")
+    watch = ParentWatch(driver, {"it has ended": has_ended}, end=exits.append)  # type: ignore[arg-type]
+    assert polled.wait(5)
+    assert (bool(watch), driver.reasons) == (False, [])
+    over.set()
+    eventually(lambda: driver.reasons == ["it has ended"], within=5, what="the driver to be stopped")
+    assert watch.reason == "it has ended"
+    eventually(lambda: exits == [FAILED], within=5, what="the exit")
 
 
-def test_the_death_of_the_submitter_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parent_watch.os, "_exit", lambda _code: None)
+def test_a_driver_stops_when_its_submitter_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sluiceway.spark.parent_watch.os._exit", lambda _code: None)
     monkeypatch.setattr(parent_watch, "_DRAIN_SECONDS", 60.0)
     driver = Driver()
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as parent:
-        orphaned = stop_with_parent(driver, parent.pid)  # type: ignore[arg-type]
-        assert not orphaned
+        watch = stop_with_parent(driver, parent.pid)  # type: ignore[arg-type]
+        assert not watch
         parent.kill()
-        eventually(lambda: driver.reasons, within=5, what="the driver is told to drain")
-    assert driver.reasons == [f"the process that submitted this driver ({parent.pid}) is gone"]
+        eventually(lambda: driver.reasons, within=5, what="the driver to be stopped")
+    assert driver.reasons == [f"the process that submitted this driver ({parent.pid}) has ended"]

@@ -27,12 +27,16 @@ def test_the_zip_holds_every_module_and_data_file_but_those_that_only_airflow_us
         inside = Path(folder).relative_to(PACKAGE)
         if inside.parts[:1] not in (("operators",), ("sensors",), ("dags",)):
             expected.update(str("sluiceway" / inside / name) for name in files if name.endswith((".py", ".json")))
-    assert {"sluiceway/runtime/sink/__init__.py", "sluiceway/connectors/mirror/keys.json"} <= expected
+    assert {"sluiceway/runtime/sink/worker_sink_task.py", "sluiceway/connectors/mirror/keys.json"} <= expected
     assert files_in(package_zip(tmp_path)) == expected
 
 
 def test_an_executor_that_has_only_the_zip_can_import_what_a_task_needs(tmp_path: Path) -> None:
-    code = "import sluiceway.worker.executor, sluiceway.connectors.mirror.source\nprint(sluiceway.__file__)"
+    code = (
+        "import sluiceway.worker.executor, sluiceway.worker.kafka_task_services, sluiceway.connectors.mirror.source\n"
+        "import sluiceway.runtime.sink.worker_sink_task, sluiceway.runtime.source.worker_source_task\n"
+        "print(sluiceway.__file__)"
+    )
     archive = package_zip(tmp_path)
     environment = {**os.environ, "PYTHONPATH": str(archive)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)

@@ -10,7 +10,7 @@ from sluiceway.errors import ConnectError, DataError
 from sluiceway.java import serialization as java_serialization
 from sluiceway.storage.offsets_file import FileOffsetStore
 
-FILES = json.loads((Path(__file__).parent / "data" / "offsets_files.json").read_text())
+FILES = json.loads((Path(__file__).parents[1] / "java" / "data" / "offsets_files.json").read_text())
 QUICKSTART = bytes.fromhex(FILES["quickstart"])
 PARTITION = {"filename": "test.txt"}
 

@@ -61,7 +61,7 @@ def test_a_page_has_each_plugin_with_its_options(make_docs: ModuleType) -> None:
 def test_the_command_line_page_has_each_command_with_its_arguments(make_docs: ModuleType) -> None:
     page: str = make_docs.pages()["cli.md"]
     section = page.split("## sluiceway restart\n")[1].split("\n## ")[0]
-    assert "| `--only-failed` |  | restart only what failed |" in section
+    assert "| `--only-failed` |  | restart only failed connectors and tasks |" in section
     assert "--server" not in section
 
 

@@ -96,7 +96,7 @@ def test_a_text_that_is_no_number_of_that_type_is_an_error(text: str, target: st
     assert isinstance(caught.value.__cause__, ValueError)
 
 
-def test_bytes_become_nothing_but_text() -> None:
+def test_bytes_are_cast_only_to_string() -> None:
     with pytest.raises(DataError, match=r"Unexpected type in Cast transformation: class \[B"):
         cast(b"x", Schema(Type.BYTES), "int64")
 
@@ -123,7 +123,7 @@ def test_logical_types_are_cast_from_what_they_are_made_of_and_to_readable_text(
 
 
 @pytest.mark.parametrize("schema", [Schema.array(STRING_SCHEMA), Schema.map(STRING_SCHEMA, STRING_SCHEMA), Schema.struct({})])
-def test_nothing_else_is_cast(schema: Schema) -> None:
+def test_other_types_are_not_cast(schema: Schema) -> None:
     value = Struct(schema) if schema.type is Type.STRUCT else [] if schema.type is Type.ARRAY else {}
     with pytest.raises(DataError, match=f"casting from {schema.type.name}; supported types are .*BYTES]"):
         cast(value, schema, "string")
@@ -191,13 +191,13 @@ def test_nulls_stay_null_without_a_default() -> None:
     assert value_of(keep, *struct_of(fields, {})) == {"a": None, "b": None}
 
 
-def test_the_first_field_that_fails_is_the_one_that_is_told() -> None:
+def test_the_error_is_about_the_first_field_that_fails() -> None:
     fields = {"a": STRING_SCHEMA, "b": STRING_SCHEMA}
     with pytest.raises(DataError, match=r"Value \(x\)"):
         transformed(configured(CastValue, spec="b:int8,a:int8"), *struct_of(fields, {"a": "x", "b": "y"}))
 
 
-def test_a_null_that_is_refused_is_told_before_a_later_field_that_fails() -> None:
+def test_a_refused_null_is_reported_before_a_later_field_that_fails() -> None:
     fields = {"a": Schema(Type.STRING, default="d"), "b": STRING_SCHEMA}
     cast_b = configured(CastValue, spec="b:int8", replace_null_with_default="false")
     with pytest.raises(DataError, match='required field: "a"'):
@@ -226,7 +226,7 @@ def test_nulls_pass_and_other_schemas_do_not() -> None:
         ("a:bytes,a:b:c", "does not support casting to BYTES"),
     ],
 )
-def test_what_a_spec_may_say(spec: str, text: str) -> None:
+def test_a_malformed_spec_is_refused(spec: str, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         configured(CastValue, spec=spec)
 
@@ -241,7 +241,7 @@ def test_blanks_that_java_does_not_trim_are_part_of_a_types_name() -> None:
         configured(CastValue, spec="a:int8\u2028")
 
 
-def test_an_integer_of_any_size_is_no_value_to_cast() -> None:
+def test_a_big_integer_cannot_be_cast() -> None:
     with pytest.raises(DataError, match=r"class java\.math\.BigInteger which is not supported by Connect's data API"):
         transformed(configured(CastValue, spec="a:int8"), {"a": BigInteger(1)})
 
@@ -274,7 +274,7 @@ def test_integers_keep_their_low_bits_with_and_without_a_schema(value: int, targ
 
 
 @given(st.floats() | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.text(), st.sampled_from(sorted(SCHEMAS)))
-def test_a_cast_yields_the_type_or_tells_that_it_cannot(value: Any, target: str) -> None:
+def test_a_cast_returns_the_type_or_raises_a_data_error(value: Any, target: str) -> None:
     source = {float: Type.FLOAT64, int: Type.INT64, bool: Type.BOOLEAN, str: Type.STRING}[type(value)]
     try:
         record = transformed(configured(CastValue, spec=target), value, Schema(source))
@@ -287,6 +287,6 @@ def test_a_cast_yields_the_type_or_tells_that_it_cannot(value: Any, target: str)
 
 
 @given(st.floats(allow_nan=False))
-def test_a_double_survives_the_way_to_text_and_back(value: float) -> None:
+def test_a_double_cast_to_string_and_back_is_unchanged(value: float) -> None:
     text = transformed(configured(CastValue, spec="string"), value).value
     assert transformed(configured(CastValue, spec="float64"), text).value == value

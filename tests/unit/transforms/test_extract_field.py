@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.errors import ConfigError, DataError
 from sluiceway.transforms.extract_field import ExtractFieldKey, ExtractFieldValue
-from sluiceway.transforms.field_path import SingleFieldPath
+from sluiceway.transforms.util.field_path import SingleFieldPath
 from unit.transforms.transforming import configured, plain, struct_of, transformed
 
 INNER = Schema.struct({"x": Schema(Type.INT32, optional=True, default=4), "a.b": STRING_SCHEMA}, optional=True)
@@ -20,7 +20,7 @@ def nested(path: str, **options: str) -> ExtractFieldValue:
     return configured(ExtractFieldValue, field=path, field_syntax_version="v2", **options)
 
 
-def test_the_field_and_its_schema_take_the_place_of_the_whole() -> None:
+def test_the_field_and_its_schema_replace_the_record_value() -> None:
     record = transformed(configured(ExtractFieldValue, field="n"), *struct_of({"n": INT64_SCHEMA}, {"n": 7}))
     assert (record.value, record.value_schema) == (7, INT64_SCHEMA)
 
@@ -40,7 +40,7 @@ def test_a_null_passes_with_the_schema_of_the_field() -> None:
         transformed(configured(ExtractFieldValue, field="n"), None, STRING_SCHEMA)
 
 
-def test_dots_lead_inside_only_in_the_second_version_of_the_syntax() -> None:
+def test_dots_select_nested_fields_only_in_syntax_v2() -> None:
     value = {"a": {"b": 1}, "a.b": 2}
     assert transformed(configured(ExtractFieldValue, field="a.b"), value).value == 2
     assert transformed(nested("a.b"), value).value == 1
@@ -53,7 +53,7 @@ def test_a_path_leads_through_structs() -> None:
     assert (record.value, record.value_schema) == ("s", STRING_SCHEMA)
 
 
-def test_nothing_on_the_way_is_null() -> None:
+def test_a_missing_step_of_a_path_gives_null() -> None:
     assert transformed(nested("a.b"), {"a": None}).value is None
     assert transformed(nested("a.b"), {}).value is None
     assert transformed(nested("in.x"), Struct(OUTER, {"n": 1}), OUTER).value is None
@@ -79,7 +79,7 @@ def test_a_null_at_the_top_becomes_its_default_too() -> None:
     assert transformed(keep, *struct_of(fields, {})).value is None
 
 
-def test_the_default_of_a_struct_on_the_way_always_counts() -> None:
+def test_the_default_of_a_struct_on_the_path_always_applies() -> None:
     inner = Schema.struct({"x": Schema(Type.INT32, optional=True)})
     outer = Schema.struct({"in": Schema.struct({"x": Schema(Type.INT32, optional=True)}, default=Struct(inner, {"x": 8}))})
     assert transformed(nested("in.x", replace_null_with_default="false"), Struct(outer), outer).value == 8
@@ -112,18 +112,18 @@ def test_an_unknown_version_of_the_syntax_is_refused() -> None:
         ("a\\.b", ["a\\", "b"]),
     ],
 )
-def test_paths_are_read_as_connect_reads_them(text: str, steps: list[str]) -> None:
+def test_paths_are_parsed_as_in_connect(text: str, steps: list[str]) -> None:
     assert list(SingleFieldPath(text, nested=True).steps) == steps
 
 
 @pytest.mark.parametrize(("text", "position"), [("`q", 0), ("a.`q", 2), ("`a.b`x", 0), ("`a\\`", 0)])
-def test_a_backtick_without_its_partner_is_refused(text: str, position: int) -> None:
+def test_an_unpaired_backtick_is_refused(text: str, position: int) -> None:
     with pytest.raises(ConfigError, match=f"adding a backslash before backtick at position {position} to escape it"):
         SingleFieldPath(text, nested=True)
 
 
-def test_an_empty_path_leads_nowhere() -> None:
-    with pytest.raises(ValueError, match="An empty path"):
+def test_an_empty_path_is_refused_when_it_is_used() -> None:
+    with pytest.raises(ValueError, match="The field path is empty"):
         transformed(nested(""), {"a": 1})
     assert transformed(nested(""), None).value is None
 

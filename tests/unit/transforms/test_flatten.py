@@ -18,7 +18,7 @@ INNER = Schema.struct({"x": INT64_SCHEMA, "y": Schema(Type.STRING, optional=True
 OUTER = Schema.struct({"a": STRING_SCHEMA, "in": INNER}, name="O")
 
 
-def test_maps_become_one_level_and_empty_ones_vanish() -> None:
+def test_nested_maps_are_flattened_and_empty_ones_are_dropped() -> None:
     value = {"a": 1, "b": {"c": 2, "d": {"e": None}}, "f": {}, "l": [{"g": 1}]}
     assert value_of(FLATTEN, value) == {"a": 1, "b.c": 2, "b.d.e": None, "l": [{"g": 1}]}
 
@@ -28,7 +28,7 @@ def test_the_delimiter_stands_between_the_names() -> None:
     assert value_of(configured(FlattenValue, delimiter=""), {"a": {"b": 1}}) == {"ab": 1}
 
 
-def test_structs_become_one_level_and_what_is_in_an_optional_one_is_optional() -> None:
+def test_nested_structs_are_flattened_and_fields_of_optional_ones_are_optional() -> None:
     record = transformed(FLATTEN, Struct(OUTER, {"a": "s", "in": Struct(INNER, {"x": 1})}), OUTER)
     assert plain(record.value) == {"a": "s", "in.x": 1, "in.y": "d"}
     assert record.value_schema == Schema.struct(
@@ -37,7 +37,7 @@ def test_structs_become_one_level_and_what_is_in_an_optional_one_is_optional() -
     )
 
 
-def test_the_fields_of_a_struct_that_is_not_there_are_null() -> None:
+def test_the_fields_of_a_null_struct_are_null() -> None:
     assert value_of(FLATTEN, Struct(OUTER, {"a": "s"}), OUTER) == {"a": "s", "in.x": None, "in.y": None}
 
 
@@ -49,12 +49,12 @@ def test_the_default_of_a_struct_becomes_those_of_its_fields_in_the_schema_only(
     assert record.value.get_without_default("in.x") is None
 
 
-def test_an_optional_whole_makes_all_optional_but_is_not_itself() -> None:
+def test_an_optional_value_makes_all_fields_optional_but_not_the_result() -> None:
     record = transformed(FLATTEN, *struct_of({"a": INT64_SCHEMA}, {"a": 1}, optional=True))
     assert record.value_schema == Schema.struct({"a": Schema(Type.INT64, optional=True)})
 
 
-def test_a_null_where_there_has_to_be_a_value_is_an_error() -> None:
+def test_a_null_in_a_required_field_is_an_error() -> None:
     schema = Schema.struct({"in": Schema.struct({"x": INT64_SCHEMA})})
     with pytest.raises(DataError, match=r'null used for required field: "in\.x", schema type: INT64'):
         transformed(FLATTEN, Struct.of(schema, [Struct(schema.fields[0].schema)]), schema)
@@ -66,7 +66,7 @@ def test_maps_inside_structs_are_refused_by_name() -> None:
         transformed(FLATTEN, Struct(schema), schema)
 
 
-def test_the_first_field_that_does_not_go_is_told() -> None:
+def test_the_error_names_the_first_field_that_cannot_be_flattened() -> None:
     fields = {"a.b": INT64_SCHEMA, "a": Schema.struct({"b": INT64_SCHEMA}), "m": Schema.map(STRING_SCHEMA, STRING_SCHEMA)}
     with pytest.raises(SchemaBuilderError, match=r"field name duplication a\.b"):
         transformed(FLATTEN, *struct_of(fields, {}))
@@ -76,7 +76,7 @@ def test_arrays_stay() -> None:
     assert value_of(FLATTEN, *struct_of({"l": Schema.array(STRING_SCHEMA)}, {"l": ["x"]})) == {"l": ["x"]}
 
 
-def test_of_two_that_come_to_one_name_a_map_keeps_what_java_puts_last_and_a_struct_none() -> None:
+def test_of_two_fields_with_the_same_name_a_map_keeps_the_last_of_javas_hash_map_and_a_struct_is_refused() -> None:
     assert value_of(FLATTEN, {"a.b": 1, "a": {"b": 2}}) == value_of(FLATTEN, {"a": {"b": 2}, "a.b": 1})
     with pytest.raises(SchemaBuilderError, match=r"field name duplication a\.b"):
         transformed(FLATTEN, *struct_of({"a.b": INT64_SCHEMA, "a": Schema.struct({"b": INT64_SCHEMA})}, {"a.b": 1}))

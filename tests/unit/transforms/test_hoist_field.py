@@ -41,7 +41,7 @@ def test_a_value_that_does_not_fit_its_schema_is_refused() -> None:
         transformed(HOIST, 5, Schema(Type.INT8, name=TIMESTAMP))
 
 
-def test_a_struct_without_a_value_that_it_needs_is_refused() -> None:
+def test_a_struct_with_a_null_in_a_required_field_is_refused() -> None:
     schema = Schema.struct({"a": STRING_SCHEMA})
     with pytest.raises(DataError, match='null used for required field: "a"'):
         transformed(HOIST, Struct(schema), schema)
@@ -61,11 +61,11 @@ def test_the_key_form_leaves_the_value_alone() -> None:
     assert (record.key, record.value) == ({"k": "x"}, "v")
 
 
-def test_the_field_has_to_be_given() -> None:
+def test_the_field_option_is_required() -> None:
     with pytest.raises(ConfigError, match='Missing required configuration "field"'):
         configured(HoistFieldValue)
 
 
 @given(st.none() | st.integers() | st.text() | st.lists(st.integers()) | st.dictionaries(st.text(), st.integers()))
-def test_whatever_has_no_schema_is_wrapped_as_it_is(value: Any) -> None:
+def test_a_schemaless_value_is_wrapped_unchanged(value: Any) -> None:
     assert value_of(HOIST, value) == {"f": value}

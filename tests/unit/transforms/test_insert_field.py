@@ -44,7 +44,7 @@ def test_a_map_gets_them_typed_as_java_has_them() -> None:
     assert type(record.value["ts"]) is int
 
 
-def test_what_a_record_does_not_have_is_null_in_a_struct_and_absent_from_a_map() -> None:
+def test_missing_metadata_is_null_in_a_struct_and_absent_from_a_map() -> None:
     insert = configured(InsertFieldValue, timestamp_field="ts!", partition_field="p")
     assert value_of(insert, {"a": 1}) == {"a": 1, "p": 3}
     record = insert.apply(source_record(*struct_of({"a": INT64_SCHEMA}, {"a": 1})))
@@ -127,7 +127,7 @@ def test_the_input_is_never_changed_and_all_of_it_is_kept(value: dict[str, Any])
     assert result == {**before, "t": "orders"}
 
 
-def test_a_struct_that_is_not_of_the_records_schema_goes_by_its_own() -> None:
+def test_a_struct_with_another_schema_than_the_record_keeps_its_own() -> None:
     value, _ = struct_of({"a": INT64_SCHEMA}, {"a": 1})
     other = Schema.struct({"b": STRING_SCHEMA})
     assert value_of(configured(InsertFieldValue, topic_field="t"), value, other) == {"a": 1, "t": "orders"}

@@ -104,7 +104,7 @@ def test_the_key_form_leaves_the_value_alone() -> None:
 
 
 @given(st.dictionaries(NAMES, st.integers(), max_size=4), st.sets(NAMES), st.sets(NAMES))
-def test_what_is_left_is_what_include_and_exclude_say(value: dict[str, int], include: set[str], exclude: set[str]) -> None:
+def test_include_and_exclude_select_the_fields(value: dict[str, int], include: set[str], exclude: set[str]) -> None:
     replace = configured(ReplaceFieldValue, include=",".join(sorted(include)), exclude=",".join(sorted(exclude)))
     before = dict(value)
     expected = {name: item for name, item in value.items() if name not in exclude and (not include or name in include)}

@@ -38,7 +38,7 @@ def test_nulls_become_defaults_unless_told_otherwise(replace: str, expected: Any
     assert plain(transformed(configured(SetSchemaMetadataValue, **options), struct, schema).value) == {"a": expected}
 
 
-def test_a_null_keeps_its_schema_up_to_date_and_one_without_schema_passes() -> None:
+def test_the_schema_of_a_null_is_updated_and_a_schemaless_null_passes() -> None:
     transform = configured(SetSchemaMetadataValue, schema_name="n")
     record = transformed(transform, None, Schema.struct(FIELDS, optional=True))
     assert (record.value, record.value_schema and record.value_schema.name) == (None, "n")
@@ -67,6 +67,6 @@ def test_the_key_form_changes_the_key() -> None:
 @pytest.mark.parametrize(
     ("options", "why"), [({}, "Neither schema name nor version configured"), ({"schema_version": "x"}, "INT")]
 )
-def test_options_that_say_nothing_are_refused(options: dict[str, str], why: str) -> None:
+def test_options_without_name_and_version_are_refused(options: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         configured(SetSchemaMetadataValue, **options)

@@ -37,7 +37,7 @@ def to(target: str, **options: str) -> TimestampConverterValue:
 
 @pytest.mark.parametrize("target", FORMS)
 @pytest.mark.parametrize("source", ["string", "unix", "Timestamp"])
-def test_every_form_becomes_every_other(source: str, target: str) -> None:
+def test_every_type_converts_to_every_other(source: str, target: str) -> None:
     value, schema = FORMS[source]
     expected, expected_schema = FORMS[target]
     record = transformed(to(target), value, schema)
@@ -57,7 +57,7 @@ def test_the_schema_keeps_optional_only() -> None:
     assert transformed(to("Timestamp"), MILLIS, schema).value_schema == timestamp_schema(optional=True)
 
 
-def test_a_field_is_converted_where_it_is() -> None:
+def test_a_converted_field_keeps_its_position() -> None:
     fields = {"a": Schema(Type.INT64, optional=True, default=MILLIS), "b": Schema(Type.STRING, optional=True, default="d")}
     record = transformed(to("string", field="a"), *struct_of(fields, {}, optional=True, name="N"))
     assert plain(record.value) == {"a": TEXT, "b": "d"}
@@ -114,7 +114,7 @@ def test_unix_time_is_written_in_its_unit_cut_toward_zero_and_saturated(precisio
 
 
 @pytest.mark.parametrize(("value", "name"), [(Int32(5), "Integer"), (True, "Boolean"), (1.5, "Double"), ({}, "HashMap")])
-def test_without_a_schema_only_long_text_and_date_are_moments(value: Any, name: str) -> None:
+def test_without_a_schema_only_long_string_and_date_are_timestamps(value: Any, name: str) -> None:
     with pytest.raises(DataError, match=rf"does not support class java\.\w+\.{name} objects as timestamps"):
         transformed(to("unix"), value)
 

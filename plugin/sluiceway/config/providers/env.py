@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Mapping
 
 from sluiceway.config.providers.provider import ConfigData, ConfigProvider
 from sluiceway.errors import ConfigError
+from sluiceway.java.regex import RegexError, compile_java
 
 ALLOWLIST = "allowlist.pattern"
 
@@ -20,10 +20,10 @@ class EnvVarConfigProvider(ConfigProvider):
     def configure(self, params: Mapping[str, str]) -> None:
         pattern = params.get(ALLOWLIST, ".*")
         try:
-            allowed = re.compile(pattern, re.DOTALL)
-        except re.error as error:
+            allowed = compile_java(pattern)
+        except RegexError as error:
             raise ConfigError(ALLOWLIST, pattern, f"is not a regular expression: {error}") from error
-        self._variables = {name: value for name, value in os.environ.items() if allowed.fullmatch(name)}
+        self._variables = {name: value for name, value in os.environ.items() if allowed.matches(name)}
 
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
         if path:

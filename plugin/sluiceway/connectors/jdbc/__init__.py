@@ -1,1 +1,1 @@
-"""Databases as sources and sinks: PostgreSQL, MySQL, MariaDB and SQLite through SQLAlchemy and Python drivers, no Java."""
+"""JDBC connectors for PostgreSQL, MySQL, MariaDB, SQLite and SQL Server, on SQLAlchemy and Python drivers without Java."""

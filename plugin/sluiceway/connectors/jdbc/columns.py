@@ -1,4 +1,4 @@
-"""Columns of tables and queries, whatever database they are of, and the Connect schemas that they become. Pure."""
+"""Models the columns of tables and queries for all databases, and maps them to Connect schemas. No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sluiceway.data import Schema, Type, date_schema, decimal_schema, time_schem
 
 
 class Kind(enum.Enum):
-    """What kind of values a column holds."""
+    """The kind of a column's values."""
 
     BOOLEAN = Type.BOOLEAN
     INT8 = Type.INT8
@@ -33,9 +33,11 @@ WHOLE_NUMBERS = (Kind.INT8, Kind.INT16, Kind.INT32, Kind.INT64)
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """A column's type. ``precision`` and ``scale`` are a decimal's, None where it has no bounds; ``fraction`` is how many
-    digits of a second are kept; ``zoned`` says that a timestamp is a moment and not a time on some wall. ``as_text`` is for
-    what is best read as the database's own text; ``items`` is the type of an array's items.
+    """A column's type.
+
+    ``precision`` and ``scale`` are a decimal's, None if unlimited. ``fraction`` is the number of digits of a second.
+    ``zoned`` marks dates and times with a time zone. ``as_text`` marks types that are read as the database's own text.
+    ``items`` is the type of an array's items.
     """
 
     kind: Kind
@@ -49,12 +51,12 @@ class ColumnType:
 
 TEXT = ColumnType(Kind.STRING)
 OTHER = ColumnType(Kind.STRING, as_text=True)
-"""A type without a counterpart in Connect, as text."""
+"""A type without a counterpart in Connect, read as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: ``type_text`` is its type in the database's own words."""
+    """A column; ``type_text`` is its type as the database's catalog describes it."""
 
     name: str
     type: ColumnType
@@ -64,11 +66,11 @@ class Column:
     auto_increment: bool = False
     has_default: bool = False
     generated: bool = False
-    """Computed by the database: it cannot be written."""
+    """Whether the database computes it, so that it cannot be written."""
 
 
 class NumericMapping(enum.Enum):
-    """What becomes of numbers of fixed precision (``numeric.mapping``)."""
+    """The mapping of decimals to schemas (``numeric.mapping``)."""
 
     NONE = "none"
     PRECISION_ONLY = "precision_only"
@@ -77,7 +79,7 @@ class NumericMapping(enum.Enum):
 
 
 class Granularity(enum.Enum):
-    """What becomes of timestamps (``timestamp.granularity``)."""
+    """The mapping of timestamps to schemas (``timestamp.granularity``)."""
 
     CONNECT_LOGICAL = "connect_logical"
     MICROS_LONG = "micros_long"
@@ -90,7 +92,7 @@ class Granularity(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """How columns become fields."""
+    """The mapping of columns to fields."""
 
     numeric: NumericMapping = NumericMapping.NONE
     granularity: Granularity = Granularity.CONNECT_LOGICAL
@@ -98,12 +100,12 @@ class Mapping:
 
 DEFAULT_MAPPING = Mapping()
 
-_LONGEST_LONG = 18  # digits that any 64-bit integer has room for
+_LONGEST_LONG = 18  # digits that fit into any 64-bit integer
 _LOGICAL: dict[Kind, Callable[..., Schema]] = {Kind.DATE: date_schema, Kind.TIME: time_schema, Kind.TIMESTAMP: timestamp_schema}
 
 
 def mapped(column_type: ColumnType, mapping: Mapping = DEFAULT_MAPPING) -> Kind:
-    """Return the kind of values that a column's values become."""
+    """Return the kind of a field's values for a column type."""
     if column_type.kind is Kind.DECIMAL:
         return _mapped_decimal(column_type.precision, column_type.scale, mapping.numeric)
     if column_type.kind is Kind.TIMESTAMP and mapping.granularity is not Granularity.CONNECT_LOGICAL:
@@ -113,7 +115,7 @@ def mapped(column_type: ColumnType, mapping: Mapping = DEFAULT_MAPPING) -> Kind:
 
 def _mapped_decimal(precision: int | None, scale: int | None, mapping: NumericMapping) -> Kind:
     best_fit = mapping in (NumericMapping.BEST_FIT, NumericMapping.BEST_FIT_EAGER_DOUBLE)
-    if precision is None or scale is None:  # any number of digits anywhere: only a text holds them all
+    if precision is None or scale is None:  # unlimited digits on both sides of the point fit only into a string
         return Kind.FLOAT64 if best_fit else Kind.STRING
     whole = scale < 1 if best_fit else scale == 0
     if mapping is not NumericMapping.NONE and whole and precision - min(scale, 0) <= _LONGEST_LONG:
@@ -141,13 +143,13 @@ def field_schema(column_type: ColumnType, *, optional: bool, mapping: Mapping = 
     if kind in _LOGICAL:
         return _LOGICAL[kind](optional=optional)
     if kind is Kind.ARRAY:
-        assert column_type.items is not None  # noqa: S101 (an array has items)
+        assert column_type.items is not None  # noqa: S101 (parsed so)
         return Schema.array(field_schema(column_type.items, optional=True, mapping=mapping), optional=optional)
-    assert isinstance(kind.value, Type)  # noqa: S101 (all others are plain types)
+    assert isinstance(kind.value, Type)  # noqa: S101 (the other kinds are handled above)
     return Schema(kind.value, optional=optional)
 
 
 def row_schema(name: str | None, columns: Iterable[Column], mapping: Mapping = DEFAULT_MAPPING) -> Schema:
-    """Return the struct schema of a table's or a query's rows; raises SchemaBuilderError for two columns of one name."""
+    """Return the struct schema of the rows of a table or query. Raises SchemaBuilderError for two columns of one name."""
     fields = [(column.name, field_schema(column.type, optional=column.nullable, mapping=mapping)) for column in columns]
     return Schema.struct(fields, name=name)

@@ -1,4 +1,4 @@
-"""The keys that both connectors share: how the database is reached. Names and defaults are the usual JDBC connectors'."""
+"""Defines the connection keys that source and sink share. Names and defaults are those of Confluent's JDBC connectors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, Width
 from sluiceway.config.password import Password
 from sluiceway.config.validators import Check, OneOf, Range
-from sluiceway.connectors.jdbc.url import CONNECTION_URL, DatabaseUrl, parse_url
+from sluiceway.connectors.jdbc.dialects import JAVA_NAMES, URL_FORMS, parse_url
+from sluiceway.connectors.jdbc.url import CONNECTION_URL, DatabaseUrl
 from sluiceway.errors import ConfigError
 
 CONNECTION_USER = "connection.user"
@@ -22,20 +23,13 @@ QUOTE_SQL_IDENTIFIERS = "quote.sql.identifiers"
 
 ALWAYS, NEVER = "always", "never"
 
-_DIALECTS = {
-    "PostgreSqlDatabaseDialect": "postgresql",
-    "MySqlDatabaseDialect": "mysql",
-    "MariaDbDatabaseDialect": "mysql",
-    "SqliteDatabaseDialect": "sqlite",
-}
 
-
-def _readable_url(_name: str, value: ConfigValue) -> None:
+def _check_url(_name: str, value: ConfigValue) -> None:
     if value is not None:
         parse_url(str(value))
 
 
-def _timezone(name: str, value: ConfigValue) -> None:
+def _check_timezone(name: str, value: ConfigValue) -> None:
     try:
         ZoneInfo(str(value))
     except (KeyError, ValueError, OSError) as error:
@@ -52,9 +46,8 @@ CONNECTION = ConfigDef(
             group="Database",
             order_in_group=1,
             display_name="JDBC URL",
-            validator=Check(_readable_url, "a JDBC URL"),
-            doc="Where the database is, as a JDBC URL: jdbc:postgresql://host:5432/database, "
-            "jdbc:mysql://host:3306/database, jdbc:mariadb://... or jdbc:sqlite:/path/file.db.",
+            validator=Check(_check_url, "a JDBC URL"),
+            doc=f"The location of the database, as a JDBC URL: {URL_FORMS}.",
         ),
         ConfigKey(
             name=CONNECTION_USER,
@@ -65,7 +58,7 @@ CONNECTION = ConfigDef(
             group="Database",
             order_in_group=2,
             display_name="JDBC User",
-            doc="Who logs in to the database.",
+            doc="The database user.",
         ),
         ConfigKey(
             name=CONNECTION_PASSWORD,
@@ -76,7 +69,7 @@ CONNECTION = ConfigDef(
             group="Database",
             order_in_group=3,
             display_name="JDBC Password",
-            doc="The password to log in with; best a reference such as ${file:/run/secrets/db:password}.",
+            doc="The user's password; preferably a reference such as ${file:/run/secrets/db:password}.",
         ),
         ConfigKey(
             name=CONNECTION_ATTEMPTS,
@@ -88,7 +81,7 @@ CONNECTION = ConfigDef(
             group="Database",
             order_in_group=4,
             display_name="JDBC connection attempts",
-            doc="How often a connection is tried before the connector or task gives up.",
+            doc="The number of attempts to connect before the connector or task fails.",
         ),
         ConfigKey(
             name=CONNECTION_BACKOFF_MS,
@@ -106,28 +99,28 @@ CONNECTION = ConfigDef(
             name=DIALECT_NAME,
             type=Type.STRING,
             default="",
-            validator=OneOf(("", *_DIALECTS)),
+            validator=OneOf(("", *JAVA_NAMES)),
             importance=Importance.LOW,
             width=Width.LONG,
             group="Database",
             order_in_group=6,
             display_name="Database Dialect",
-            doc="The SQL to speak; empty is the one that the URL tells. There for configs of other JDBC connectors.",
+            doc="The SQL dialect; empty for the one of the URL. Accepted for configs of other JDBC connectors.",
         ),
     ]
 )
-"""What both have; each adds its own keys."""
+"""The keys of every JDBC connector; each connector adds its own."""
 
 DB_TIMEZONE_KEY = ConfigKey(
     name=DB_TIMEZONE,
     type=Type.STRING,
     default="UTC",
-    validator=Check(_timezone, "a time zone"),
+    validator=Check(_check_timezone, "a time zone"),
     importance=Importance.MEDIUM,
     width=Width.MEDIUM,
     group="Database",
     display_name="DB Time Zone",
-    doc="The time zone of dates and times that the database keeps without one.",
+    doc="The time zone of dates and times that the database stores without a zone.",
 )
 
 QUOTE_SQL_IDENTIFIERS_KEY = ConfigKey(
@@ -139,13 +132,13 @@ QUOTE_SQL_IDENTIFIERS_KEY = ConfigKey(
     width=Width.MEDIUM,
     group="Database",
     display_name="Quote Identifiers",
-    doc="Whether names of tables and columns are quoted in SQL: always, or never, which leaves their case to the database.",
+    doc="Whether table and column names are quoted in SQL: always, or never, which leaves their case to the database.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """How to reach the database; ``backoff`` in seconds. Its repr holds no password."""
+    """The connection keys of a config; ``backoff`` in seconds. The repr shows no password."""
 
     url: DatabaseUrl = field(repr=False)
     attempts: int = 3
@@ -155,12 +148,12 @@ class ConnectionSettings:
 
     @classmethod
     def of(cls, values: Mapping[str, ConfigValue]) -> ConnectionSettings:
-        """Take them from a parsed config. Raises ConfigError."""
+        """Return the settings of a parsed config. Raises ConfigError."""
         password = values.get(CONNECTION_PASSWORD)
         user = values.get(CONNECTION_USER)
         secret = password.value if isinstance(password, Password) else None
         url = parse_url(str(values[CONNECTION_URL]), None if user is None else str(user), secret)
-        dialect = _DIALECTS.get(str(values.get(DIALECT_NAME) or ""), url.dialect)
+        dialect = JAVA_NAMES.get(str(values.get(DIALECT_NAME) or ""), url.dialect)
         if dialect != url.dialect:
             raise ConfigError(DIALECT_NAME, values[DIALECT_NAME], f"does not go with {CONNECTION_URL}, which is of {url.dialect}")
         return cls(

@@ -1,4 +1,7 @@
-"""Validation's look into the database: what is wrong with the login stands at the keys that say it. API server or driver."""
+"""Connects to the database during validation, and reports a failure at the keys that cause it.
+
+Runs on the API server and on the driver.
+"""
 
 from __future__ import annotations
 
@@ -22,30 +25,30 @@ log = logging.getLogger(__name__)
 
 def check_login(
     settings: ConnectionSettings,
-    found: Mapping[str, ValidatedValue],
+    values: Mapping[str, ValidatedValue],
     keys: Sequence[str],
-    look: Callable[[Database, sa.Connection], None] | None = None,
+    check: Callable[[Database, sa.Connection], None] | None = None,
     *,
-    may_be_away: bool = False,
+    may_be_unreachable: bool = False,
 ) -> None:
-    """Connect once and ``look``; note what is wrong: a refused login at ``keys``, all else at the URL.
+    """Connect once and run ``check``; add a refused login to the errors of ``keys``, any other failure to those of the URL.
 
-    ``may_be_away`` is for who can wait for a database: one that cannot be reached is then only logged.
+    With ``may_be_unreachable``, a database that cannot be reached is only logged, for connectors that wait for it.
     """
     database = Database(dataclasses.replace(settings, attempts=1))
     try:
         with database.connect() as connection:
-            if look is not None:
-                look(database, connection)
+            if check is not None:
+                check(database, connection)
     except RetriableError as error:
-        if may_be_away:
+        if may_be_unreachable:
             log.warning("%s", error)
         else:
-            found[CONNECTION_URL].errors.append(str(error))
+            values[CONNECTION_URL].errors.append(str(error))
     except MissingToolError as error:
-        found[CONNECTION_URL].errors.append(str(error))
+        values[CONNECTION_URL].errors.append(str(error))
     except ConnectError as error:
         for key in keys:
-            found[key].errors.append(str(error))
+            values[key].errors.append(str(error))
     finally:
         database.dispose()

@@ -1,4 +1,4 @@
-"""Which tables of a database are meant, and what columns they have."""
+"""Selects tables of a database by the keys that JDBC connectors share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sluiceway.connectors.jdbc.columns import Column
-from sluiceway.connectors.jdbc.dialects.base import Dialect, TableId
+from sluiceway.connectors.jdbc.dialects.base import Dialect
+from sluiceway.connectors.jdbc.dialects.sql import TableId
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TableSelection:
-    """What ``table.whitelist``, ``table.include.list`` and their like ask for.
+    """The tables chosen by ``table.whitelist``, ``table.include.list`` and related keys.
 
-    Whitelists and blacklists hold names, with or without catalog and schema; include and exclude lists hold regular
-    expressions that match full names. ``catalog`` and ``schema`` are JDBC patterns (``%`` for anything, ``_`` for one character).
+    Whitelists and blacklists hold names, with or without catalog and schema. Include and exclude lists hold regular
+    expressions for full names. ``catalog`` and ``schema`` are JDBC patterns (``%`` for any text, ``_`` for one character).
     """
 
     types: tuple[str, ...] = ("TABLE",)
@@ -31,39 +32,34 @@ class TableSelection:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
-    def chosen(self, tables: Sequence[TableId], dialect: Dialect) -> list[TableId]:
-        """Return those of the tables that are asked for, in order. Pure."""
-        takes = [_like(self.catalog, 0), _like(self.schema, 1)]
+    def select(self, tables: Sequence[TableId], dialect: Dialect) -> list[TableId]:
+        """Return the selected tables in their order. No I/O."""
+        conditions = [_like(self.catalog, 0), _like(self.schema, 1)]
         if self.whitelist:
-            named = [dialect.parse_table(name) for name in self.whitelist]
-            takes.append(lambda table: any(_means(name, table) for name in named))
+            listed = [dialect.parse_table(name) for name in self.whitelist]
+            conditions.append(lambda table: any(_names(name, table) for name in listed))
         if self.blacklist:
-            refused = [dialect.parse_table(name) for name in self.blacklist]
-            takes.append(lambda table: not any(_means(name, table) for name in refused))
+            unlisted = [dialect.parse_table(name) for name in self.blacklist]
+            conditions.append(lambda table: not any(_names(name, table) for name in unlisted))
         if self.include:
             included = [re.compile(pattern) for pattern in self.include]
-            takes.append(lambda table: _matches(included, table))
+            conditions.append(lambda table: _matches(included, table))
         if self.exclude:
             excluded = [re.compile(pattern) for pattern in self.exclude]
-            takes.append(lambda table: not _matches(excluded, table))
-        return [table for table in tables if all(take(table) for take in takes)]
+            conditions.append(lambda table: not _matches(excluded, table))
+        return [table for table in tables if all(condition(table) for condition in conditions)]
 
 
 def find_tables(connection: sa.Connection, dialect: Dialect, selection: TableSelection) -> list[TableId]:
-    """Return the tables that there are and that are asked for."""
-    return selection.chosen(dialect.list_tables(connection, selection.types), dialect)
-
-
-def find_table(connection: sa.Connection, dialect: Dialect, table: TableId) -> list[Column] | None:
-    """Return a table's columns, None if there is no such table."""
-    return dialect.columns(connection, table) or None
+    """Return the selected tables that exist in the database."""
+    return selection.select(dialect.list_tables(connection, selection.types), dialect)
 
 
 def columns_of(connection: sa.Connection, dialect: Dialect, table: TableId) -> list[Column]:
-    """Return a table's columns; raises ConnectError if there is no such table."""
-    columns = find_table(connection, dialect, table)
-    if columns is None:
-        raise ConnectError(f"There is no table {table}, or this user may not see it.")
+    """Return a table's columns. Raises ConnectError if the table does not exist."""
+    columns = dialect.columns(connection, table)
+    if not columns:
+        raise ConnectError(f"There is no table {table}, or the user has no privilege on it. Check the name and the privileges.")
     return columns
 
 
@@ -74,9 +70,10 @@ def _like(pattern: str | None, part: int) -> Callable[[TableId], bool]:
     return lambda table: expression.fullmatch(table[part] or "") is not None
 
 
-def _means(name: TableId, table: TableId) -> bool:
-    """Whether a name, which may leave out catalog and schema, is that table's."""
-    return name.table == table.table and all(mine is None or mine == its for mine, its in zip(name[:2], table[:2], strict=True))
+def _names(name: TableId, table: TableId) -> bool:
+    """Return whether a name, possibly without catalog and schema, is that of a table."""
+    parts = zip(name[:2], table[:2], strict=True)
+    return name.table == table.table and all(given is None or given == actual for given, actual in parts)
 
 
 def _matches(patterns: Sequence[re.Pattern[str]], table: TableId) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import abc
-import re
 from collections.abc import Mapping
 from typing import ClassVar
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, Type
 from sluiceway.connectors.mirror.policy import ReplicationPolicy
 from sluiceway.errors import ConfigError
+from sluiceway.java.regex import JavaRegex, RegexError, compile_java
 
 _TOPICS = ConfigDef(
     [
@@ -110,7 +110,7 @@ class NamePatterns:
         self._patterns = [_compiled(key, pattern) for pattern in patterns] if isinstance(patterns, list) else []
 
     def __contains__(self, name: str) -> bool:
-        return any(pattern.fullmatch(name) for pattern in self._patterns)
+        return any(pattern.matches(name) for pattern in self._patterns)
 
 
 class TopicSelection:
@@ -139,8 +139,8 @@ class TopicSelection:
         return False
 
 
-def _compiled(key: str, pattern: str) -> re.Pattern[str]:
+def _compiled(key: str, pattern: str) -> JavaRegex:
     try:
-        return re.compile(pattern)
-    except re.error as error:
+        return compile_java(pattern)
+    except RegexError as error:
         raise ConfigError(key, pattern, f"Invalid regex pattern: {error}") from error

@@ -1,7 +1,7 @@
-"""Connect's ``Values``: between values and text, and from one type's values to another's. Pure.
+"""Converts values between types and from and to text (Connect's ``Values``). No I/O.
 
-Every ``convert_to_...`` takes the schema that the value has (None for none) and raises DataError for what cannot be
-converted; None is converted where the return type allows it.
+Every ``convert_to_...`` takes the value's schema (None for a schemaless value) and raises DataError for a value that it cannot
+convert. None converts to None if the return type allows it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _TIMESTAMP = timestamp_schema()
 
 
 def convert_to_boolean(schema: Schema | None, value: Any) -> bool | None:
-    """Return True or False of a boolean or its text; of a number whether it is not 0."""
+    """Return a boolean, the boolean in a text, or True for a number other than 0."""
     return None if value is None else bool(convert(schemas.BOOLEAN_SCHEMA, schema, value))
 
 
@@ -88,7 +88,7 @@ def convert_to_double(schema: Schema | None, value: Any) -> float | None:
 
 
 def convert_to_string(schema: Schema | None, value: Any) -> str | None:
-    """Return a value's text, which ``parse_string`` can read."""
+    """Return a value's text, which ``parse_string`` can parse."""
     return None if value is None else str(convert(schemas.STRING_SCHEMA, schema, value))
 
 
@@ -103,7 +103,7 @@ def convert_to_map(schema: Schema | None, value: Any) -> Mapping[Any, Any]:
 
 
 def convert_to_struct(schema: Schema | None, value: Any) -> Struct:
-    """Return a Struct as it is; nothing else can be one."""
+    """Return a Struct unchanged. Raises DataError for any other value."""
     return convert(_STRUCT, schema, value)  # type: ignore[no-any-return]
 
 
@@ -118,12 +118,12 @@ def convert_to_time(schema: Schema | None, value: Any) -> dt.time | Instant:
 
 
 def convert_to_timestamp(schema: Schema | None, value: Any) -> dt.datetime | Instant:
-    """Return the moment of a date or time, of milliseconds since the epoch, or of a text."""
+    """Return the timestamp of a date or time, of milliseconds since the epoch, or of a text."""
     return convert(_TIMESTAMP, schema, value)  # type: ignore[no-any-return]
 
 
 def convert_to_decimal(schema: Schema | None, value: Any, scale: int) -> Decimal:
-    """Return a number or the number in a text as it is; ``scale`` is that of unscaled bytes alone."""
+    """Return the decimal of a number, a text or unscaled bytes; ``scale`` applies only to bytes."""
     return convert(decimal_schema(scale), schema, value)  # type: ignore[no-any-return]
 
 

@@ -1,6 +1,6 @@
-"""From one schema's values to another's, as Connect's ``Values.convertTo...`` do. Pure.
+"""Converts values to another schema, as Connect's ``Values.convertTo...`` do. No I/O.
 
-Narrow numbers come out as ``Int8`` and the like, as they are needed where no schema says the width.
+Narrow numbers become ``Int8``, ``Int16``, ``Int32`` or ``Float32``, so that they keep their width without a schema.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BYTES = (bytes, bytearray, memoryview)
 
 
 def convert(target: Schema, source: Schema | None, value: Any) -> Any:
-    """Return a value as one of the target schema. Raises DataError if it cannot be one."""
+    """Convert a value to the target schema. Raises DataError if that is impossible."""
     if value is None:
         if target.optional:
             return None
@@ -43,7 +43,7 @@ def _fail(value: Any, to: object, error: BaseException | None = None) -> DataErr
 
 
 def _parsed(value: Any) -> Any:
-    """Return what a string says, and any other value as it is."""
+    """Parse a string; return any other value unchanged."""
     from sluiceway.data.values.parsing import parse_string
 
     return parse_string(value).value if isinstance(value, str) else value
@@ -78,7 +78,7 @@ def _as_double(value: Any, source: Schema | None) -> float:
 
 
 def _logical_number(value: Any, source: Schema | None, error: BaseException | None) -> int:
-    """Return a moment's number as its schema has it."""
+    """Return the primitive value of a date, time or timestamp."""
     if source is None:
         raise _fail(value, "a number", error)
     if isinstance(value, MOMENT_TYPES) and source.name in (DATE, TIME, TIMESTAMP):
@@ -178,7 +178,7 @@ def _to_timestamp(target: Schema, source: Schema | None, value: Any) -> Any:
 
 
 def _quotient(value: int, divisor: int) -> int:
-    """Return Java's ``/``, which rounds towards zero."""
+    """Divide as Java does, rounding toward zero."""
     return value // divisor if value >= 0 else -(-value // divisor)
 
 

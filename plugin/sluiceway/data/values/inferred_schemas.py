@@ -1,4 +1,4 @@
-"""The schemas of values that come without one. Pure."""
+"""Infers the schemas of schemaless values. No I/O."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ _NUMERIC = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FL
 
 
 def type_of(value: Any) -> Type | None:
-    """Return the type of a value (``ConnectSchema.schemaType``); None for what has none: null, decimals, dates and others.
+    """Return a value's type (``ConnectSchema.schemaType``); None for null, decimals, dates and other classes.
 
-    An int is an INT64 and a float a FLOAT64 unless they are of the narrower classes.
+    An int is INT64 and a float is FLOAT64 unless it has a narrower class.
     """
     return next((type_ for kinds, type_ in _TYPES if isinstance(value, kinds)), None)
 
 
 def schema_of(value: Any) -> Schema | None:
-    """Return a schema that a value fits (``Values.inferSchema``), or None where there is none to find.
+    """Return the schema of a value (``Values.inferSchema``), or None if it cannot be inferred.
 
-    Lists and maps have one if they are not empty and their items are of one type. Raises SchemaBuilderError for a list of
-    nothing but nulls.
+    Lists and maps have a schema if they are not empty and their items have one type. Raises SchemaBuilderError for a list that
+    contains only nulls.
     """
     type_ = type_of(value)
     if type_ is None:
@@ -71,7 +71,7 @@ def schema_of(value: Any) -> Schema | None:
 
 
 def _common(values: Iterable[Any]) -> Schema | None:
-    """Return the schema of the one type that all values are of; it says no more than the type."""
+    """Return the schema of the type that all values share, without other attributes."""
     found = [(value is None, type_of(value)) for value in values]
     if not found:
         return None
@@ -84,7 +84,7 @@ def _common(values: Iterable[Any]) -> Schema | None:
 
 
 def merged(first: Schema, second: Schema) -> Schema | None:
-    """Return the schema for values of both: the wider number, the latter one of a type; None if there is none."""
+    """Return a schema for values of both schemas: the wider number type, or the second of equal types; else None."""
     if first.type is second.type:
         return second
     if first.type in _NUMERIC and second.type in _NUMERIC:

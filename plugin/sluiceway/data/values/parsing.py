@@ -1,4 +1,4 @@
-"""From text to values, as Connect's ``Values.parseString``: the narrowest type that a literal fits. Pure."""
+"""Parses text to values of the narrowest type, as Connect's ``Values.parseString`` does. No I/O."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from sluiceway.java.numbers import parse_decimal, to_float32
 
 
 class Parsed(NamedTuple):
-    """A value with its schema, both None for null.
+    """A value with its schema; both are None for null.
 
-    An array's or map's schema has None for items, keys or values that have no common one; numbers inside of it then tell
-    their width by their class (``Int8`` and so on).
+    The schema of an array or map has None for items, keys or values without a common schema; numbers inside then have the class
+    of their width (``Int8`` and so on).
     """
 
     schema: Schema | None
@@ -57,11 +57,11 @@ _MOMENTS: dict[int, tuple[Schema, SimpleDateFormat, Any]] = {
     13: (time_schema(), TIME_FORMAT, time_of),
     24: (timestamp_schema(), TIMESTAMP_FORMAT, timestamp_of),
 }
-"""Schema, format and Python's type by the length of the text."""
+"""Schema, format and constructor by the length of the text."""
 
 
 def parse_string(text: str | None) -> Parsed:
-    """Return what a text says: null, a boolean, number, date, time, timestamp, list or map; else the text itself."""
+    """Parse a text to null, a boolean, number, date, time, timestamp, list or map; else return the text itself."""
     if text is None:
         return NULL
     if not text:
@@ -114,14 +114,14 @@ def _quoted(tokens: Tokens) -> Parsed:
 
 
 class _Common:
-    """The schema that all values so far share."""
+    """The common schema of the values added so far."""
 
     def __init__(self) -> None:
         self.schema: Schema | None = None
         self._mixed = False
 
     def add(self, schema: Schema | None) -> None:
-        """Take another value's schema into account; None is a null's, which tells nothing."""
+        """Merge another value's schema; None, the schema of null, has no effect."""
         if schema is not None and not self._mixed:
             self.schema = schema if self.schema is None else merged(self.schema, schema)
             self._mixed = self.schema is None
@@ -178,7 +178,7 @@ def _map(tokens: Tokens) -> Parsed:
 
 
 def _key(key: Any) -> Any:
-    """Return a key that a dict can have: lists and maps, which Java allows, are frozen."""
+    """Return a hashable key: converts lists and maps, which Java allows as keys, to tuples."""
     if isinstance(key, list):
         return tuple(map(_key, key))
     return tuple((_key(name), _key(item)) for name, item in key.items()) if isinstance(key, dict) else key
@@ -190,7 +190,7 @@ def _unfinished(kind: str, end: str, tokens: Tokens) -> DataError:
 
 
 def _moment_of_tokens(tokens: Tokens, token: str) -> Parsed | None:
-    """Return a time or timestamp, whose colons make five tokens of it, or what the one token says; None if it is neither."""
+    """Return the time or timestamp of five tokens (its colons are tokens), or the date of one token; None for other text."""
     rest = tokens.join(4)
     if rest is not None:
         found = _moment(token + rest)
@@ -212,7 +212,7 @@ def _moment(text: str) -> Parsed | None:
 
 
 def _number(value: Decimal) -> Parsed:
-    """Return the narrowest number without loss; a fraction is a float of 32 bits if those can hold its size."""
+    """Return the narrowest integer without loss, or a fraction as a 32-bit float if its magnitude fits."""
     exponent = int(value.as_tuple().exponent)
     if value.adjusted() < 19 and (exponent >= 0 or value == value.to_integral_value()):
         whole = int(value)

@@ -1,4 +1,4 @@
-"""Values as text, the way Connect's ``Values`` writes them: close to JSON, but a top-level string stays as it is. Pure."""
+"""Prints values as Connect's ``Values.convertToString`` does: similar to JSON, but a top-level string has no quotes. No I/O."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ TIMESTAMP_FORMAT = SimpleDateFormat("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
 
 
 def date_format_for(millis: int) -> SimpleDateFormat:
-    """Return the format for a moment: of a time on and before 1 January 1970, of a date at a midnight, else of a timestamp."""
+    """Return the time format up to 1 January 1970, the date format for a midnight, else the timestamp format."""
     if millis < DAY_MS:
         return TIME_FORMAT
     return TIMESTAMP_FORMAT if millis % DAY_MS else DATE_FORMAT
 
 
 def value_text(value: Any, schema: Schema | None, *, embedded: bool = False) -> str:
-    """Return a value's text; strings and bytes are quoted where ``embedded``. Raises DataError for what is no Connect value.
+    """Return a value's text; strings and bytes are quoted if ``embedded``. Raises DataError for a value outside the data API.
 
-    The schema tells 32-bit floats from doubles; nothing else depends on it.
+    The schema only distinguishes 32-bit floats from doubles.
     """
     if value is None or isinstance(value, (bool, int, float)):
         return java_text(value, schema)

@@ -1,4 +1,4 @@
-"""The tokens of a text that may be a list or a map: delimiters one by one, and what stands between them. Pure."""
+"""Splits the text of a list or map into tokens: single delimiters and the text between them. No I/O."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from sluiceway.java.blanks import is_blank, trim
 
-# A backslash takes the meaning from whatever follows it.
+# A backslash escapes the next character.
 _TOKEN = re.compile(r'[:,\[\]{}"]|(?:\\[:,\[\]{}"\\]|\\(?![:,\[\]{}"\\])|[^\\:,\[\]{}"])+', re.DOTALL)
 
 
@@ -22,14 +22,14 @@ class Tokens:
         return self.position < len(self._tokens)
 
     def take(self) -> str:
-        """Return the next token, nothing at the end."""
+        """Return the next token and move past it; an empty text at the end."""
         if not self.more():
             return ""
         self.position += 1
         return str(self._tokens[self.position - 1])
 
     def take_if(self, wanted: str) -> bool:
-        """Take the next token if it is this one, blanks around it apart. Blank tokens before others are passed over anyhow."""
+        """Move past the next token if it is ``wanted``, ignoring blanks around it. Always skips blank tokens before another."""
         while self.position + 1 < len(self._tokens) and is_blank(self._tokens[self.position]):
             self.position += 1
         if self.more() and trim(self._tokens[self.position]) == wanted:
@@ -38,7 +38,7 @@ class Tokens:
         return False
 
     def join(self, count: int) -> str | None:
-        """Return the next tokens as one text without taking them; None if there are fewer."""
+        """Return the next ``count`` tokens as one text without moving; None if there are fewer."""
         tokens = self._tokens[self.position : self.position + count]
         return "".join(tokens) if len(tokens) == count else None
 

@@ -1,6 +1,6 @@
-"""From calendar fields as read from a text to a moment, as lenient as Java: month 13 is January of the next year. Pure.
+"""Computes a timestamp from calendar fields as leniently as Java: month 13 is January of the next year. No I/O.
 
-Fields that contradict each other are settled by age: what was set last counts.
+Of contradicting fields, the one set last counts.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ MINUTE, SECOND, MILLISECOND, OFFSET = "minute", "second", "millisecond", "offset
 
 _SUNDAY = 1
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
-_LOCAL_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 (a wall clock's reading)
+_LOCAL_EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001 (local time)
 _MILLISECOND = dt.timedelta(milliseconds=1)
 
 
 class CalendarFields(dict[str, int]):
-    """Fields with their values, the oldest first. ``OFFSET`` is in milliseconds east of Greenwich; ``ERA`` 0 is BC."""
+    """Values of fields, in the order they were set. ``OFFSET`` is in milliseconds east of Greenwich; ``ERA`` 0 is BC."""
 
     def put(self, field: str, value: int) -> None:
-        """Set a field; it becomes the newest."""
+        """Set a field and make it the newest."""
         self.pop(field, None)
         self[field] = value
 
     def millis(self, zone: dt.tzinfo) -> int:
-        """Return the moment in milliseconds since the epoch; what is not set is as at the start of 1970."""
+        """Return the milliseconds since the epoch. Unset fields have their values at the start of 1970."""
         ages = {field: age for age, field in enumerate(self, 1)}
         extra_days, time_of_day = divmod(self._time_of_day(ages), calendar.DAY_MS)
         if WEEK_YEAR in ages and ages[WEEK_YEAR] > ages.get(YEAR, 0):
@@ -52,7 +52,7 @@ class CalendarFields(dict[str, int]):
 
     def _day_of_week_date(self) -> int:
         week, weekday = self.get(WEEK_OF_YEAR, 1), self.get(DAY_OF_WEEK, _SUNDAY)
-        if not 1 <= weekday <= 7:  # an ISO weekday beyond the week, Monday being 1
+        if not 1 <= weekday <= 7:  # an ISO weekday (Monday is 1) past the end of the week
             weeks, monday_first = divmod(weekday - 1, 7)
             week, weekday = week + weeks, (monday_first + 1) % 7 + 1
         first = calendar.weekday_on_or_before(calendar.hybrid_day(self._astronomical(self[WEEK_YEAR])), _SUNDAY)
@@ -62,7 +62,7 @@ class CalendarFields(dict[str, int]):
         return 1 - year if self.get(ERA) == 0 else year
 
     def _day(self, rule: str, extra_days: int) -> int:
-        """Return the day by the rule, in the calendar that held then."""
+        """Return the day number by a rule (see ``_day_rule``), in the calendar in force at the time."""
         year = self._astronomical(self.get(YEAR, 1970))
         gregorian = self._day_in(calendar.gregorian_day, year, rule) + extra_days
         if year > calendar.CUTOVER_YEAR and gregorian >= calendar.CUTOVER_DAY:
@@ -92,7 +92,7 @@ class CalendarFields(dict[str, int]):
         return calendar.weekday_on_or_before(next_first - 1 + wrap(7 * (nth + 1), 32), wanted)
 
     def _in_week(self, first: int, week: int) -> int:
-        """Return the wanted weekday of the week by number; the first one has the day ``first``."""
+        """Return the day of the set weekday in week number ``week``; week 1 contains the day ``first``."""
         start = calendar.weekday_on_or_before(first, _SUNDAY)
         if DAY_OF_WEEK in self:
             start = calendar.weekday_on_or_before(start + 6, self[DAY_OF_WEEK])
@@ -100,7 +100,7 @@ class CalendarFields(dict[str, int]):
 
 
 def _day_rule(ages: dict[str, int]) -> str:
-    """Return the field that says which day it is: the newest that, with a weekday where it needs one, is enough for that."""
+    """Return the field that determines the day: the newest one that is complete, with its weekday if it needs one."""
     weekday = ages.get(DAY_OF_WEEK, 0)
     week, month_week, nth = (ages.get(field, 0) for field in (WEEK_OF_YEAR, WEEK_OF_MONTH, WEEKDAY_IN_MONTH))
 
@@ -115,21 +115,21 @@ def _day_rule(ages: dict[str, int]) -> str:
         WEEK_OF_YEAR: with_weekday(week),
     }
     newest = max(rules.values())
-    if not newest:  # nothing is complete: a week without its weekday, or a weekday without its week
+    if not newest:  # no field is complete: a week without a weekday, or a weekday without a week
         rules |= {WEEK_OF_MONTH: month_week, WEEKDAY_IN_MONTH: max(nth, weekday), WEEK_OF_YEAR: week}
         newest = max(rules.values())
     tied = [rule for rule, age in rules.items() if age == newest]
-    # Only the weekday's age can tie several; then the week that was set last counts.
+    # Several rules tie only by the age of the weekday; then the week set last counts.
     return tied[0] if len(tied) == 1 or not newest else max(tied, key=lambda rule: ages.get(rule, 0))
 
 
 def offset_of_utc(zone: dt.tzinfo, millis: int) -> int:
-    """Return a zone's offset in milliseconds at a moment; outside Python's years as at their ends."""
+    """Return a zone's offset in milliseconds at a time in UTC; outside the years 1 to 9999, the offset at their ends."""
     return _offset(zone, (_at(_EPOCH, millis)).astimezone(zone).utcoffset()) if zone is not dt.timezone.utc else 0
 
 
 def offset_of_local(zone: dt.tzinfo, local: int) -> int:
-    """Return a zone's offset when its clocks show ``local``, the winter one where they show it twice."""
+    """Return a zone's offset in milliseconds at a local time; standard time where the local time occurs twice."""
     if zone is dt.timezone.utc:
         return 0
     return _offset(zone, _at(_LOCAL_EPOCH, local).replace(tzinfo=zone, fold=1).utcoffset())

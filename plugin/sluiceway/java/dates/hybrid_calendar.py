@@ -1,4 +1,4 @@
-"""The calendar that Java counts in: Julian up to 4 October 1582, Gregorian from the next day, the 15th. Pure.
+"""Computes dates in Java's calendar: Julian up to 4 October 1582, Gregorian from the next day, the 15th. No I/O.
 
 Days are counted from 1970-01-01; years are astronomical (0 is 1 BC); months are 1 to 12; weekdays 1 (Sunday) to 7.
 Weeks are those of the United States, as in Java's default locale there: they start on Sunday and 1 January is in week 1.
@@ -15,7 +15,7 @@ CUTOVER_YEAR = 1582
 DAY_MS = 86_400_000
 
 DayOf = Callable[[int, int, int], int]
-"""From year, month and day of the month to the day number in one calendar."""
+"""Returns the day number of a year, month and day of the month in one calendar."""
 
 _CYCLE = 146_097  # days in 400 Gregorian years
 _EPOCH_FROM_MARCH_0 = 719_468  # days from 1 March of the year 0 (Gregorian) to the epoch
@@ -23,7 +23,7 @@ _JULIAN_LAG = 2  # days by which 1 March of the year 0 comes earlier in the Juli
 
 
 class Civil(NamedTuple):
-    """A day's date."""
+    """A date in the hybrid calendar."""
 
     year: int
     month: int
@@ -60,7 +60,7 @@ def civil(day: int) -> Civil:
 
 
 def hybrid_day(year: int, month: int = 1, day: int = 1) -> int:
-    """Return the day number of a date in whichever calendar held then; the ten days of 1582 that never were go on as Julian."""
+    """Return the day number of a date in the calendar in force at the time; the ten skipped days of 1582 count as Julian."""
     number = gregorian_day(year, month, day)
     return number if number >= CUTOVER_DAY and year >= CUTOVER_YEAR else julian_day(year, month, day)
 
@@ -93,7 +93,7 @@ def week_of_month(day: int) -> int:
 
 
 def weekday_in_month(day: int) -> int:
-    """Return how often the day's weekday has come in its month so far."""
+    """Return the ordinal of the day's weekday in its month: 2 for the second Sunday."""
     return (day - _first_of_month(day)) // 7 + 1
 
 

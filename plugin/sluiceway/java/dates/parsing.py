@@ -1,4 +1,4 @@
-"""How each letter of a date pattern reads a text, as lenient as Java. Pure."""
+"""Parses the fields of a date by the characters of a SimpleDateFormat pattern, as leniently as Java. No I/O."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from sluiceway.java.dates.symbols import ERAS, HALVES, MONTHS, WEEKDAYS, ZONES, 
 from sluiceway.java.numbers import double_to_integer, wrap
 
 Parse = Callable[[str, int, CalendarFields], int]
-"""``parse(text, start, fields)`` sets fields and returns where it ended; raises ValueError where the text does not fit."""
+"""``parse(text, start, fields)`` sets fields and returns the end position. Raises ValueError if the text does not match."""
 
 Change = Callable[[int], int]
 
-_TOO_MANY = 4000  # digits, more than any number here has
+_TOO_MANY = 4000  # digits
 _NUMERIC = frozenset("yYdHkKhmsSDFwWu")
 
 
 def parser(letter: str, count: int, following: tuple[str, int] | None) -> Parse:
-    """Return what reads ``count`` times the letter; ``following``: the letter and count right after it, with no text between.
+    """Return the parser of a pattern character repeated ``count`` times.
 
-    Digits of several fields in a row (``yyyyMMdd``) can only be told apart by the counts.
+    ``following`` is the character and count directly after it, None if text comes between: adjoining numbers (``yyyyMMdd``) are
+    divided by their counts.
     """
     adjoining = following is not None and (following[0] in _NUMERIC or (following[0] in "ML" and following[1] < 3))
     digits = count if adjoining else None
@@ -101,7 +102,7 @@ def _year(name: str, count: int, digits: int | None) -> Parse:
 
 
 def _within_century(year: int, fields: CalendarFields) -> int:
-    """Return the year of two digits that is within 80 years before now and 20 after."""
+    """Return the year of two digits between 80 years ago and 20 years ahead."""
     start = dt.datetime.now(dt.timezone.utc).year - 80
     return start + (year - start) % 100
 
@@ -110,16 +111,16 @@ def _skip_blanks(text: str, start: int) -> int:
     while start < len(text) and text[start] in " \t":
         start += 1
     if start >= len(text):
-        raise ValueError("the text ends too soon")
+        raise ValueError("the text ends too early")
     return start
 
 
 def _read_number(text: str, start: int, digits: int | None) -> tuple[int, int]:
-    """Return the integer at ``start``, blanks skipped, in 32 bits as Java reads it, and where it ends."""
+    """Return the 32-bit integer at ``start`` after blanks, and its end position."""
     begin = _skip_blanks(text, start)
     if digits is not None:
         if start + digits > len(text):
-            raise ValueError("the text ends too soon")
+            raise ValueError("the text ends too early")
         text = text[: start + digits]
     if text.startswith("NaN", begin):
         return 0, begin + 3
@@ -153,7 +154,7 @@ def _exponent(text: str, start: int) -> tuple[int, int]:
 
 
 def _scaled(number: int, exponent: int) -> int:
-    """Return ``number * 10**exponent`` as Java's ``Number.intValue``: longs lose their high bits, doubles saturate."""
+    """Return ``number * 10**exponent`` as ``Number.intValue`` does: longs lose their high bits, doubles saturate."""
     if number == 0:
         return 0
     if exponent > 30:
@@ -183,7 +184,7 @@ def _name(name: str, values: Mapping[str, int]) -> Parse:
 
 
 def _zone(text: str, start: int, fields: CalendarFields) -> int:
-    """Read ``+hhmm``, ``GMT``, ``GMT+h:mm`` or a zone's name."""
+    """Parse ``+hhmm``, ``GMT``, ``GMT+h:mm`` or a zone's name."""
     begin = _skip_blanks(text, start)
     if text[begin] in "+-":
         return _numeric_zone(text, begin, fields, hour_digits=2, minutes=True, separator="")
@@ -215,7 +216,7 @@ def _iso_zone(count: int) -> Parse:
 
 
 def _numeric_zone(text: str, start: int, fields: CalendarFields, *, hour_digits: int, minutes: bool, separator: str) -> int:
-    """Read a sign, one or two digits of hours, and two of minutes if wanted."""
+    """Parse a sign, one or two digits of hours, and two digits of minutes if ``minutes`` is set."""
     end = start + 1
     while end < start + 3 and _is_digit(text[end : end + 1]):
         end += 1

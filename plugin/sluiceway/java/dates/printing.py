@@ -1,4 +1,4 @@
-"""How each letter of a date pattern prints. Pure."""
+"""Formats the fields of a date by the characters of a SimpleDateFormat pattern. No I/O."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sluiceway.java.dates.symbols import ERAS, HALVES, MONTHS, WEEKDAYS, short
 
 
 class Moment:
-    """A moment taken apart: the local day and time of it, and the zone's offset. The date is worked out when first wanted."""
+    """A local date and time with the zone's offset. The date is computed on first use."""
 
     __slots__ = ("_civil", "day", "millis", "offset", "zone_name")
 
     def __init__(self, local_millis: int, offset: int = 0, zone_name: str = "UTC") -> None:
-        """``offset`` in milliseconds east of Greenwich, already part of ``local_millis``."""
+        """Take local milliseconds since the epoch, which include ``offset``, the milliseconds east of Greenwich."""
         self.day, self.millis = divmod(local_millis, calendar.DAY_MS)
         self.offset = offset
         self.zone_name = zone_name
@@ -40,7 +40,7 @@ Print = Callable[[Moment], str]
 
 
 def printer(letter: str, count: int) -> Print:
-    """Return what prints ``count`` times the letter of a pattern."""
+    """Return the formatter of a pattern character repeated ``count`` times."""
     named = _NAMED.get(letter)
     if named is not None:
         return named(count)
@@ -49,7 +49,7 @@ def printer(letter: str, count: int) -> Print:
 
 
 def padded(value: int, width: int) -> str:
-    """Return a number with at least so many digits, a minus before them."""
+    """Return a number with at least ``width`` digits after an optional minus."""
     return f"{value:0{width}d}" if value >= 0 else f"-{-value:0{width}d}"
 
 
@@ -134,4 +134,4 @@ _NAMED: dict[str, Callable[[int], Print]] = {
 }
 
 LETTERS = frozenset(_NUMBERS) | frozenset(_NAMED)
-"""All letters that mean something in a pattern."""
+"""The pattern characters of SimpleDateFormat."""

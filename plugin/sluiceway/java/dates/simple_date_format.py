@@ -1,4 +1,4 @@
-"""Java's ``SimpleDateFormat``, in English: prints and reads moments by a pattern such as ``yyyy-MM-dd'T'HH:mm:ss.SSSX``."""
+"""Formats and parses timestamps as Java's ``SimpleDateFormat`` does in English: ``yyyy-MM-dd'T'HH:mm:ss.SSSX``."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _UNITS = {"S": 1, "s": 1000, "m": 60_000, "H": 3_600_000, "k": 3_600_000, "K": 3
 
 
 class _Part(NamedTuple):
-    """A piece of a pattern: a letter that stands so many ``times``, or literal text (times 0)."""
+    """A part of a pattern: a character repeated ``times`` times, or literal text (``times`` 0)."""
 
     text: str
     times: int
 
 
 class SimpleDateFormat:
-    """A pattern, taken apart once. Raises ValueError if it is none (``Illegal pattern character 'x'``).
+    """A compiled pattern. Raises ValueError for a malformed one (``Illegal pattern character 'x'``).
 
-    Unlike Java's it keeps nothing of what it reads: a time zone in one text does not change how the next one is read.
+    Unlike Java's class it keeps no state: the time zone of one text does not affect the next. Thread-safe.
     """
 
     def __init__(self, pattern: str, zone: dt.tzinfo = dt.timezone.utc) -> None:
@@ -35,14 +35,14 @@ class SimpleDateFormat:
         self._printers = [printer(part.text, part.times) if part.times else _literal(part.text) for part in parts]
         self._parsers = [_parser(part, follower) for part, follower in zip(parts, [*parts, None][1:], strict=True)]
         self._strict = strict_parser(parts, utc=zone is dt.timezone.utc)
-        # Moments within this many milliseconds print alike, and records in a row are often that near.
+        # Timestamps within this many milliseconds have the same text, and consecutive records are often that close.
         self._unit = min((_UNITS.get(part.text, DAY_MS) for part in parts if part.times), default=DAY_MS)
         if zone is not dt.timezone.utc:
             self._unit = min(self._unit, 1000)
         self._last: tuple[int, str] | None = None
 
     def format(self, millis: int) -> str:
-        """Return the text of a moment in milliseconds since the epoch."""
+        """Format a timestamp in milliseconds since the epoch."""
         unit = millis // self._unit
         last = self._last
         if last is not None and last[0] == unit:
@@ -53,9 +53,9 @@ class SimpleDateFormat:
         return text
 
     def parse(self, text: str) -> int:
-        """Return the moment in milliseconds since the epoch; text after it is ignored.
+        """Parse a text to milliseconds since the epoch; ignores what follows the date.
 
-        Raises ValueError (``Unparseable date: "..."``) if the text does not start as the pattern says.
+        Raises ValueError (``Unparseable date: "..."``) if the start of the text does not match the pattern.
         """
         exact = self._strict(text) if self._strict is not None else None
         return self._parse_leniently(text) if exact is None else exact
@@ -95,7 +95,7 @@ def _parts(pattern: str) -> Iterator[_Part]:
             end = position
             while end < len(pattern) and pattern[end] == char:
                 end += 1
-            yield _letters(char, end - position)
+            yield _symbol(char, end - position)
             position = end
         else:
             yield _Part(char, 0)
@@ -103,7 +103,7 @@ def _parts(pattern: str) -> Iterator[_Part]:
 
 
 def _quoted(pattern: str, start: int) -> tuple[str, int]:
-    """Return the text from after a quote up to the next one, and where it ends; two quotes stand for one."""
+    """Return the quoted text from ``start`` and its end position; two quotes stand for one."""
     if pattern.startswith("'", start):
         return "'", start + 1
     text, position = "", start
@@ -115,10 +115,10 @@ def _quoted(pattern: str, start: int) -> tuple[str, int]:
     raise ValueError("Unterminated quote")
 
 
-def _letters(letter: str, count: int) -> _Part:
-    if letter not in LETTERS:
-        raise ValueError(f"Illegal pattern character '{letter}'")
-    return _Part(letter, count)
+def _symbol(character: str, count: int) -> _Part:
+    if character not in LETTERS:
+        raise ValueError(f"Illegal pattern character '{character}'")
+    return _Part(character, count)
 
 
 def _literal(text: str) -> Print:
@@ -132,7 +132,7 @@ def _parser(part: _Part, follower: _Part | None) -> Parse:
 
     def read(text: str, start: int, _fields: CalendarFields) -> int:
         if not text.startswith(part.text, start):
-            raise ValueError("another text is here")
+            raise ValueError(f"{part.text!r} was expected at {start}")
         return start + len(part.text)
 
     return read

@@ -1,6 +1,6 @@
-"""The fast way to read dates that are written just as their pattern says: one regular expression. Pure.
+"""Parses dates that are written exactly as their pattern by one regular expression, which is fast. No I/O.
 
-Most are. What does not match it is read letter by letter, with the same answer for what does.
+Most dates are. Others are parsed field by field; both ways give the same result for dates that match.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from collections.abc import Callable, Sequence
 from sluiceway.java.dates.hybrid_calendar import DAY_MS, gregorian_day
 
 _DIGITS = {"y": 4, "M": 2, "d": 2, "H": 2, "m": 2, "s": 2, "S": 3}
-_FIRST_YEAR = 1583  # the calendar is Gregorian from here on
+_FIRST_YEAR = 1583  # the first full year of the Gregorian calendar
 
 StrictParse = Callable[[str], "int | None"]
 
 
 def strict_parser(parts: Sequence[tuple[str, int]], *, utc: bool) -> StrictParse | None:
-    """Return what reads a text strictly, or None for patterns that need more care.
+    """Return the strict parser of a pattern, or None for a pattern that one regular expression cannot parse.
 
-    ``parts`` as in a pattern: letters with how often they stand, texts with 0. The parser returns milliseconds since the
-    epoch, or None for a text that it does not match.
+    ``parts`` are characters with their counts, and literal texts with 0. The parser returns milliseconds since the epoch, or None
+    for a text that does not match.
     """
     expression = _expression(parts)
     letters = "".join(letter for letter, count in parts if count)
@@ -57,6 +57,6 @@ def _expression(parts: Sequence[tuple[str, int]]) -> str | None:
         elif text not in _DIGITS or (count != _DIGITS[text] and (adjoining or text in "yM")):
             return None
         else:
-            # A number goes on as long as there are digits, unless another one follows it at once.
+            # A number extends over all digits unless another number follows directly.
             expression += rf"(?P<{text}>\d{{{_DIGITS[text]}}})" + ("" if adjoining else r"(?![\dE])")
     return expression if expression.isascii() else None

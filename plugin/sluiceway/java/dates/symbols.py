@@ -1,4 +1,4 @@
-"""Names that Java's date formats print and read in English."""
+"""Lists the English names in Java's date formats: months, weekdays, eras and time zones."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "S
 
 
 def short(name: str) -> str:
-    """Return the short form of a month's or weekday's name."""
+    """Return the short name of a month or weekday."""
     return name[:3]
 
 
 def indexed(names: tuple[str, ...], first: int) -> dict[str, int]:
-    """Return long and short names with their numbers, the first one's given."""
+    """Return the numbers of long and short names, counted from ``first``."""
     return {form: number for number, name in enumerate(names, first) for form in (name, short(name))}
 
 
 class NamedZone(NamedTuple):
-    """A time zone known by name; minutes east of Greenwich."""
+    """A time zone's name and its offset in minutes east of Greenwich."""
 
     name: str
     offset: int
@@ -91,4 +91,4 @@ ZONES = tuple(
     )
     for name in names
 )
-"""The common ones of the several hundred that Java knows."""
+"""The common ones of the several hundred zone names in Java."""

@@ -1,45 +1,48 @@
-"""Java's regular expressions: translated to Python's ``re``, so that patterns and replacements in configs mean the same."""
+"""Compiles Java's regular expressions, so that patterns and replacements in configs mean what they mean in Connect.
+
+The ``regex`` package does the matching. This package translates the syntax where ``regex`` differs from Java 17.
+"""
 
 from __future__ import annotations
 
 import functools
-import re
 from typing import NamedTuple
 
-from sluiceway.java.regex.parser import translate
+import regex
+
+from sluiceway.java.regex.cursor import RegexError
 from sluiceway.java.regex.replacement import expand
-from sluiceway.java.regex.text import RegexError
+from sluiceway.java.regex.translation import translate
 
 __all__ = ["JavaRegex", "RegexError", "compile_java"]
 
 
 class JavaRegex(NamedTuple):
-    """A compiled Java pattern, the numbers of its named groups, and how many groups it has."""
+    """A compiled Java pattern and the numbers of its named groups."""
 
-    pattern: re.Pattern[str]
+    pattern: regex.Pattern[str]
     names: dict[str, int]
-    groups: int
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text matches (``Matcher.matches``)."""
+        """Return True if the whole text matches (``Matcher.matches``)."""
         return self.pattern.fullmatch(text) is not None
 
     def replace_first(self, text: str, replacement: str) -> str:
-        """Replace the first match (``Matcher.replaceFirst``), wherever it is; the text itself if there is none.
+        """Replace the first match anywhere in the text (``Matcher.replaceFirst``); return the text itself if none matches.
 
-        Raises ValueError or IndexError for a replacement that Java would refuse.
+        Raises ValueError or IndexError for a replacement that Java refuses.
         """
-        found = self.pattern.search(text)
-        if found is None:
+        match = self.pattern.search(text)
+        if match is None:
             return text
-        return text[: found.start()] + expand(replacement, found, self.names, self.groups) + text[found.end() :]
+        return text[: match.start()] + expand(replacement, match, self.names) + text[match.end() :]
 
 
 @functools.lru_cache(maxsize=256)
 def compile_java(pattern: str) -> JavaRegex:
-    """Compile a Java pattern. Raises RegexError if it is none, or has a part that cannot be said in Python."""
-    translated = translate(pattern)
+    """Compile a Java pattern. Raises RegexError for one that Java refuses or that cannot be translated."""
+    translation = translate(pattern)
     try:
-        return JavaRegex(re.compile(translated.pattern), translated.names, translated.groups)
-    except (re.error, OverflowError, RecursionError) as error:
+        return JavaRegex(regex.compile(translation.pattern, regex.V1), translation.names)
+    except (regex.error, OverflowError, RecursionError) as error:
         raise RegexError(str(error), pattern) from error

@@ -1,155 +1,169 @@
-"""Reads the parts of a pattern that stand for one character out of some: ``[a-z&&[^b]]``, ``\\d``, ``\\p{Lu}``, ``\\x41``."""
+r"""Translates the parts of a pattern that match one character: ``[a-z&&[^b]]``, ``\d``, ``\p{Lu}``, ``\x41``.
+
+Each becomes a set of the ``regex`` package, whose version 1 has Java's nested sets and intersections. The flag i adds the
+other case of each character to the set: Java ignores the case of ASCII characters only, unless the flag u is on.
+"""
 
 from __future__ import annotations
 
+import functools
+import string
+import sys
 import unicodedata
-from collections.abc import Callable
 
-from sluiceway.java.regex import character_sets as sets
-from sluiceway.java.regex.character_sets import Ranges
-from sluiceway.java.regex.text import Cursor, Flags
+import regex
 
-_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
+from sluiceway.java.regex import properties
+from sluiceway.java.regex.cursor import Cursor
+from sluiceway.java.regex.properties import Flags, property_set
 
-
-def cased(ranges: Ranges, flags: Flags) -> Ranges:
-    """Return a set as it is under the flags i and u."""
-    return sets.ignoring_case(ranges, unicode=flags.u) if flags.i else ranges
+_CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}
 
 
-def read_class(cursor: Cursor, flags: Flags) -> Ranges:
-    """Read what follows an opening bracket, with its closing one."""
+def literal(character: str, flags: Flags) -> str:
+    """Return what matches one character."""
+    items = _span(character, character, flags)
+    return items if items == _quoted(character) else f"[{items}]"
+
+
+def read_class(cursor: Cursor, flags: Flags) -> str:
+    """Read the rest of a class after its opening bracket. Raises RegexError."""
     negated = cursor.take("^")
-    before_and: Ranges | None = None  # what the parts before && have in common
-    current, empty = sets.EMPTY, True
+    operands: list[str] = []  # of &&
+    items = ""
     while True:
         if not cursor.more:
             raise cursor.error("Unclosed character class", len(cursor.text) - 1)
-        if cursor.skip_comment(flags):
+        if "x" in flags and cursor.skip_comment():
             continue
-        if cursor.peek() == "]" and not (empty and before_and is None):
-            cursor.at += 1
+        if cursor.peek() == "]" and (items or operands):
             break
         if cursor.take("&&"):
-            if not empty:
-                before_and = current if before_and is None else sets.intersection(before_and, current)
-            current, empty = sets.EMPTY, True
-            continue
-        current = sets.union(current, read_class(cursor, flags) if cursor.take("[") else _item(cursor, flags))
-        empty = False
-    if before_and is not None:
-        current = before_and if empty else sets.intersection(before_and, current)
-    return sets.complement(current) if negated else current
-
-
-def _item(cursor: Cursor, flags: Flags) -> Ranges:
-    """Read a character, a range of characters, or a set that an escape names."""
-    first = _atom(cursor, flags)
-    if not isinstance(first, str):
-        return first
-    is_range = cursor.text[cursor.at : cursor.at + 1] == "-" and cursor.text[cursor.at + 1 : cursor.at + 2] not in ("", "[", "]")
-    if not is_range:
-        return cased(sets.of(first), flags)
+            operands += [items] if items else []
+            items = ""
+        else:
+            items += read_class(cursor, flags) if cursor.take("[") else _item(cursor, flags)
     cursor.at += 1
-    last = _atom(cursor, flags)
-    if not isinstance(last, str) or last < first:
+    operands += [items] if items else []
+    content = operands[0] if len(operands) == 1 else "&&".join(f"[{operand}]" for operand in operands)
+    return f"[{'^' if negated else ''}{content}]"
+
+
+def read_escape(cursor: Cursor, flags: Flags) -> str:
+    """Read the rest of an escape that matches one character, after its backslash. Raises RegexError."""
+    return _named_set(cursor, flags) or literal(_character(cursor), flags)
+
+
+def _item(cursor: Cursor, flags: Flags) -> str:
+    """Read a character, a range or a set that an escape names."""
+    if cursor.take("\\"):
+        if cursor.take("Q"):
+            return "".join(_span(character, character, flags) for character in cursor.quotation())
+        named = _named_set(cursor, flags)
+        if named:
+            return named
+        first = _character(cursor)
+    else:
+        first = cursor.next()
+    if cursor.peek() != "-" or cursor.text[cursor.at + 1 : cursor.at + 2] in ("", "[", "]"):
+        return _span(first, first, flags)
+    cursor.at += 1
+    last = _character(cursor) if cursor.take("\\") else cursor.next()
+    if last < first:
         raise cursor.error("Illegal character range")
-    return cased(sets.span(first, last), flags)
+    return _span(first, last, flags)
 
 
-def _atom(cursor: Cursor, flags: Flags) -> str | Ranges:
-    if not cursor.take("\\"):
-        return cursor.next()
-    if cursor.take("Q"):
-        return cased(sets.of(cursor.quotation()), flags)
-    named = _named_set(cursor, flags)
-    return _character(cursor) if named is None else named
+def _span(first: str, last: str, flags: Flags) -> str:
+    """Return the items of a set that are the characters from first to last, in any case under the flag i."""
+    items = _quoted(first) if first == last else f"{_quoted(first)}-{_quoted(last)}"
+    if "i" not in flags:
+        return items
+    if "u" in flags:
+        cases = regex.findall(f"(?i)[{items}]", _characters_with_case())
+    else:
+        cases = [character.swapcase() for character in string.ascii_letters if first <= character <= last]
+    return items + "".join(_quoted(case) for case in cases if not first <= case <= last)
 
 
-def read_escape(cursor: Cursor, flags: Flags) -> Ranges:
-    """Read what follows a backslash and stands for one character."""
-    named = _named_set(cursor, flags)
-    return cased(sets.of(_character(cursor)), flags) if named is None else named
+@functools.cache
+def _characters_with_case() -> str:
+    return "".join(
+        letter for letter in map(chr, range(sys.maxunicode + 1)) if letter.lower() != letter or letter.upper() != letter
+    )
 
 
-def _named_set(cursor: Cursor, flags: Flags) -> Ranges | None:
-    """Read a set such as ``d`` or ``p{Lu}``; None where there is a character instead."""
+def _quoted(character: str) -> str:
+    return character if character.isascii() and character.isalnum() else f"\\U{ord(character):08x}"
+
+
+def _named_set(cursor: Cursor, flags: Flags) -> str | None:
+    r"""Read a set such as ``d`` or ``p{Lu}``; None, and nothing read, for another escape."""
     if not cursor.more:
         raise cursor.error("Unexpected internal error", cursor.at)
     letter = cursor.peek()
-    if letter in "pP":
-        cursor.at += 1
-        ranges = cased(_property(cursor, flags), flags)
-    else:
-        find = _SETS.get(letter.lower())
-        if find is None:
-            return None
-        cursor.at += 1
-        ranges = find(flags)
-    return sets.complement(ranges) if letter.isupper() else ranges
+    if letter not in "dDsSwWhHvVpP":
+        return None
+    cursor.at += 1
+    items = _property(cursor, flags) if letter in "pP" else _SETS[letter.lower()]["U" in flags]
+    return f"[{'^' if letter.isupper() else ''}{items}]"
 
 
-_SETS: dict[str, Callable[[Flags], Ranges]] = {
-    "d": lambda flags: sets.named("Digit", unicode=flags.U) or sets.DIGIT,
-    "s": lambda flags: sets.named("Space", unicode=flags.U) or sets.SPACE,
-    "w": lambda flags: sets.unicode_word() if flags.U else sets.WORD,
-    "h": lambda _: sets.HORIZONTAL,
-    "v": lambda _: sets.VERTICAL,
+_SETS = {  # without and with the flag U
+    "d": (properties.DIGIT, r"\p{Nd}"),
+    "s": (properties.SPACE, r"\p{White_Space}"),
+    "w": (properties.WORD, properties.UNICODE_WORD),
+    "h": (properties.HORIZONTAL, properties.HORIZONTAL),
+    "v": (properties.VERTICAL, properties.VERTICAL),
 }
 
 
-def _property(cursor: Cursor, flags: Flags) -> Ranges:
+def _property(cursor: Cursor, flags: Flags) -> str:
     name = cursor.until("}") if cursor.take("{") else cursor.next()
     if name is None:
         raise cursor.error("Unclosed character family", len(cursor.text))
-    found = sets.named("LC" if flags.i and name in ("Lu", "Ll", "Lt") else name, unicode=flags.U)
+    found = property_set(name, flags)
     if found is None:
         raise cursor.error(f"Unknown character property name {{{name}}}")
     return found
 
 
 def _character(cursor: Cursor) -> str:
-    """Read the rest of an escape that stands for one certain character."""
+    """Read the rest of an escape that stands for a single character."""
     letter = cursor.next()
-    if letter in _ESCAPES:
-        return _ESCAPES[letter]
-    if letter == "x":
-        return _hex(cursor, cursor.until("}") or "" if cursor.take("{") else _next_few(cursor, 2))
-    if letter == "u":
-        return _hex(cursor, _next_few(cursor, 4))
+    if letter in _CONTROL:
+        return _CONTROL[letter]
+    if letter in "xu":
+        return _by_number(cursor, letter)
     if letter == "c":
         return chr(ord(cursor.next()) ^ 64)
     if letter == "0":
-        return _octal(cursor)
+        digits = cursor.take_while(string.octdigits, 3 if cursor.peek() in ("0", "1", "2", "3") else 2)
+        if not digits:
+            raise cursor.error("Illegal octal escape sequence")
+        return chr(int(digits, 8))
     if letter == "N" and cursor.take("{"):
-        name = cursor.until("}") or ""
-        try:
-            return unicodedata.lookup(name)
-        except KeyError:
-            raise cursor.error(f"Unknown character name [{name}]") from None
+        return _by_name(cursor, cursor.until("}") or "")
     if letter.isascii() and letter.isalnum():
         raise cursor.error("Illegal/unsupported escape sequence", cursor.at - 1)
     return letter
 
 
-def _next_few(cursor: Cursor, count: int) -> str:
-    text = cursor.text[cursor.at : cursor.at + count]
-    cursor.at += len(text)
-    return text if len(text) == count else ""
-
-
-def _hex(cursor: Cursor, digits: str) -> str:
+def _by_number(cursor: Cursor, letter: str) -> str:
+    if letter == "x" and cursor.take("{"):
+        digits = cursor.until("}") or ""
+    else:
+        count = 2 if letter == "x" else 4
+        digits = cursor.take_while(string.hexdigits, count)
+        digits = digits if len(digits) == count else ""
     try:
         return chr(int(digits, 16))
     except (ValueError, OverflowError):
         raise cursor.error("Illegal hexadecimal escape sequence") from None
 
 
-def _octal(cursor: Cursor) -> str:
-    start = cursor.at
-    longest = 3 if cursor.text[start : start + 1] in ("0", "1", "2", "3") else 2
-    while cursor.more and cursor.at < start + longest and "0" <= cursor.peek() <= "7":
-        cursor.at += 1
-    if cursor.at == start:
-        raise cursor.error("Illegal octal escape sequence")
-    return chr(int(cursor.text[start : cursor.at], 8))
+def _by_name(cursor: Cursor, name: str) -> str:
+    try:
+        return unicodedata.lookup(name)
+    except KeyError:
+        raise cursor.error(f"Unknown character name [{name}]") from None

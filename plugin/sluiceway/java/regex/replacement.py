@@ -1,71 +1,60 @@
-"""Java's replacement texts: ``$1``, ``${name}`` and ``\\`` in what a match is replaced by."""
+r"""Expands Java's replacement texts: ``$1``, ``${name}`` and ``\`` (``Matcher.appendReplacement``)."""
 
 from __future__ import annotations
 
-import re
+import string
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sluiceway.java.regex.cursor import Cursor
+
+if TYPE_CHECKING:
+    import regex
 
 
-def expand(replacement: str, match: re.Match[str], names: Mapping[str, int], count: int) -> str:
-    """Return what a match is replaced by (``Matcher.appendReplacement``). A group that took no part is empty.
+def expand(replacement: str, match: regex.Match[str], names: Mapping[str, int]) -> str:
+    """Return what replaces a match; a group that did not take part in it is empty. ``names`` has the numbers of named groups.
 
-    The match is of a translated pattern, which calls its groups ``g1`` to ``g<count>``; ``names`` has the numbers of named ones.
-
-    Raises ValueError (Java's IllegalArgumentException) for a malformed replacement, IndexError for a group that is none.
+    Raises ValueError (Java's IllegalArgumentException) for a malformed replacement, IndexError for an unknown group number.
     """
     if "$" not in replacement and "\\" not in replacement:
         return replacement
-    parts: list[str] = []
-    at = 0
-    while at < len(replacement):
-        character = replacement[at]
-        if character == "\\":
-            if at + 1 == len(replacement):
-                raise ValueError("character to be escaped is missing")
-            parts.append(replacement[at + 1])
-            at += 2
-        elif character == "$":
-            group, at = _group(replacement, at + 1, names, count)
-            parts.append(match[f"g{group}" if group else 0] or "")
+    cursor, expanded = Cursor(replacement), ""
+    while cursor.more:
+        character = cursor.next()
+        if character == "$":
+            expanded += match[_group(cursor, names, match.re.groups)] or ""
+        elif character == "\\" and not cursor.more:
+            raise ValueError("character to be escaped is missing")
         else:
-            parts.append(character)
-            at += 1
-    return "".join(parts)
+            expanded += cursor.next() if character == "\\" else character
+    return expanded
 
 
-def _group(replacement: str, at: int, names: Mapping[str, int], count: int) -> tuple[int, int]:
-    """Return the number of the group that is referred to, and where the text goes on."""
-    if at == len(replacement):
+def _group(cursor: Cursor, names: Mapping[str, int], count: int) -> int:
+    """Read the rest of a reference to a group after ``$``, and return the group's number."""
+    if not cursor.more:
         raise ValueError("Illegal group reference: group index is missing")
-    if replacement[at] == "{":
-        return _named(replacement, at + 1, names)
-    if not _is_digit(replacement[at]):
+    if cursor.take("{"):
+        return _named(cursor, names)
+    if cursor.peek() not in string.digits:
         raise ValueError("Illegal group reference")
-    group = int(replacement[at])
+    group = int(cursor.next())
     if group > count:
         raise IndexError(f"No group {group}")
-    at += 1
-    while at < len(replacement) and _is_digit(replacement[at]) and group * 10 + int(replacement[at]) <= count:
-        group = group * 10 + int(replacement[at])
-        at += 1
-    return group, at
+    while cursor.more and cursor.peek() in string.digits and group * 10 + int(cursor.peek()) <= count:
+        group = group * 10 + int(cursor.next())
+    return group
 
 
-def _named(replacement: str, start: int, names: Mapping[str, int]) -> tuple[int, int]:
-    end = start
-    while end < len(replacement) and replacement[end].isascii() and replacement[end].isalnum():
-        end += 1
-    name = replacement[start:end]
+def _named(cursor: Cursor, names: Mapping[str, int]) -> int:
+    name = cursor.take_while(string.ascii_letters + string.digits)
     if not name:
         raise ValueError("named capturing group has 0 length name")
-    if end == len(replacement) or replacement[end] != "}":
+    if not cursor.take("}"):
         raise ValueError("named capturing group is missing trailing '}'")
-    if _is_digit(name[0]):
+    if name[0] in string.digits:
         raise ValueError(f"capturing group name {{{name}}} starts with digit character")
     if name not in names:
         raise ValueError(f"No group with name {{{name}}}")
-    return names[name], end + 1
-
-
-def _is_digit(character: str) -> bool:
-    return "0" <= character <= "9"
+    return names[name]

@@ -1,4 +1,4 @@
-"""Who may do what through the mounted REST API: Airflow's users, with the rights they have on the connector's DAG."""
+"""Authorizes requests to the mounted REST API by the rights that Airflow's user has on the connector's DAG."""
 
 # No "from __future__ import annotations": FastAPI resolves the annotations of a dependency when it is used.
 
@@ -17,16 +17,17 @@ from sluiceway.provider.dag_bundle.dag_ids import dag_id
 from sluiceway.provider.dag_bundle.dag_keys import DAG, dag_of
 
 _METHODS: dict[str, ResourceMethod] = {"GET": "GET", "HEAD": "GET", "POST": "POST", "DELETE": "DELETE"}
-_OF_CONNECTOR = "/offsets"  # what is deleted there is not the connector
+_OFFSETS_PATH = "/offsets"  # DELETE there deletes offsets, not the connector
 
 
 class DagGuard:
-    """A user's rights on the DAGs of the connectors that a request is about. See ``sluiceway.rest.guard.Guard``."""
+    """Checks a user's rights on the DAGs of connectors. Implements ``sluiceway.rest.guard.Guard``."""
 
     def __init__(self, user: GetUserDep) -> None:
         self._user = user
 
     def visible(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
+        """Return the names of those connectors that the user may see, in the order given."""
         return self._allowed(configs, "GET")
 
     def editable(self, configs: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
@@ -45,28 +46,32 @@ class DagGuard:
         return [name for name, dag in dags.items() if dag in seen]
 
     def check_config(self, name: str, config: Mapping[str, str | None]) -> None:
-        """A config that names a hand-written DAG takes that DAG over: it will be paused and resumed with the connector."""
+        """Raise HTTPException (403) if the config names a hand-written DAG that the user may not edit.
+
+        That DAG is paused and resumed with the connector.
+        """
         dag = config.get(DAG)
         if dag:
             self.require("PUT", dag)
 
     def require(self, method: ResourceMethod, dag: str | None) -> None:
-        """Raise HTTPException (403) unless the user may do this to the DAG, or to DAGs in general."""
+        """Raise HTTPException (403) unless the user has the right on this DAG, or with None on DAGs in general."""
         details = DagDetails(id=dag, team_name=DagModel.get_team_name(dag) if dag else None)
         if not get_auth_manager().is_authorized_dag(method=method, details=details, user=self._user):
             raise HTTPException(403, "Forbidden")
 
 
-def authorise(request: Request, user: GetUserDep) -> None:
-    """Refuse a request with 401 or 403, unless Airflow's auth manager lets this user do this to the connector's DAG.
+def authorize(request: Request, user: GetUserDep) -> None:
+    """Refuse a request with 401 or 403 unless Airflow's auth manager grants the user the right on the connector's DAG.
 
-    Making and changing connectors needs the rights to make and edit DAGs: a config decides what runs on the Spark cluster.
+    Creating and changing connectors requires the rights to create and edit DAGs, because a config determines which code runs
+    on the Spark cluster.
     """
     name = request.path_params.get("name")
     dag = _dag_of(request, name) if name else None
-    # To do anything with an existing connector, deletion apart, is to edit its DAG.
+    # Every change of an existing connector except its deletion requires the right to edit its DAG.
     method = _METHODS.get(request.method, "PUT")
-    if dag is not None and (method == "POST" or (method == "DELETE" and _is_below_connector(request))):
+    if dag is not None and (method == "POST" or (method == "DELETE" and _is_offsets_request(request))):
         method = "PUT"
     guard = DagGuard(user)
     guard.require(method, dag)
@@ -74,26 +79,26 @@ def authorise(request: Request, user: GetUserDep) -> None:
 
 
 def refuse_other_sites(request: Request) -> None:
-    """Refuse with 403 what another site's page has a logged-in user's browser change, on the strength of its cookie.
+    """Refuse with 403 a change that another site's page sends with the cookie of a logged-in user (CSRF).
 
-    Airflow's cookie is not sent from foreign sites, but it is from other hosts of the same domain, and a POST asks nobody first.
-    Who sends a token has it from Airflow, wherever the page comes from.
+    Browsers send Airflow's SameSite cookie from other hosts of the same domain too, and a simple POST has no preflight request.
+    A request with a token is allowed: other sites cannot read the token.
     """
     site = request.headers.get("sec-fetch-site", "none")
     if request.method not in ("GET", "HEAD") and site not in ("none", "same-origin") and "authorization" not in request.headers:
-        raise HTTPException(403, "Forbidden: changes with the browser's cookie come from Airflow's own pages only.")
+        raise HTTPException(403, "Forbidden: a change with a browser's cookie must come from Airflow's own pages. Send a token.")
 
 
-def _is_below_connector(request: Request) -> bool:
+def _is_offsets_request(request: Request) -> bool:
     route = request.scope.get("route")
-    return str(getattr(route, "path", "")).endswith(_OF_CONNECTOR)
+    return str(getattr(route, "path", "")).endswith(_OFFSETS_PATH)
 
 
 def _dag_of(request: Request, name: str) -> str:
-    """Return the DAG that runs the connector, or would if there were one; a hand-written DAG is named in the config."""
+    """Return the id of the DAG that runs the connector, or of the one that would be generated if it does not exist."""
     try:
         return dag_of(name, request.app.state.herder_provider().info(name).config)
-    except ConnectError:  # not there, or Kafka is not; the endpoint itself will say so
+    except ConnectError:  # no such connector, or no Kafka: the endpoint reports it
         pass
     try:
         return dag_id(name)
@@ -104,5 +109,5 @@ def _dag_of(request: Request, name: str) -> str:
 def _dag_or_none(name: str, config: Mapping[str, str]) -> str | None:
     try:
         return dag_of(name, config)
-    except ConfigError:  # the name is too long for a DAG: only whoever sees all may know, and nobody is asked for that
+    except ConfigError:  # the name is too long for a DAG id, so no right on a DAG can make it visible
         return None

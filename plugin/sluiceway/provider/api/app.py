@@ -1,11 +1,15 @@
-"""The REST app as Airflow's API server mounts it: the herder over Kafka's topics, and the mirror, for as long as it serves."""
+"""Builds the REST app that Airflow's API server mounts, with the pause sync and the connectors' page.
+
+While the app is served, a thread of each API server process keeps one connection to Kafka and opens it again if opening fails.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from fastapi import Depends, FastAPI
@@ -15,8 +19,8 @@ from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
 from sluiceway.herder.plugin_path import use_plugin_path
-from sluiceway.provider.api.access import authorise, refuse_other_sites
-from sluiceway.provider.pause_sync.pause_sync import Mirror
+from sluiceway.provider.api.access import authorize, refuse_other_sites
+from sluiceway.provider.pause_sync.pause_sync import PauseSync
 from sluiceway.provider.progress.probe import KafkaProbe
 from sluiceway.provider.settings import Settings, read_settings
 from sluiceway.provider.ui import routes as ui_routes
@@ -27,108 +31,127 @@ from sluiceway.storage.factory import Stores, open_stores
 
 log = logging.getLogger(__name__)
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0  # seconds between attempts to reach Kafka
+_MIN_RETRY_SECONDS, _MAX_RETRY_SECONDS = 1.0, 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    """The objects that serve connectors in an API server process. Closing ``resources`` closes all of them."""
+
+    herder: Herder
+    dashboard: Dashboard
+    cluster_id: ClusterId
+    resources: ExitStack
+
+    @classmethod
+    def open(cls, settings: Settings, loggers: Loggers) -> _Connection:
+        """Connect to Kafka, and start measuring progress and the pause sync; on failure, close what was opened."""
+        worker = settings.worker()
+        use_plugin_path(worker.raw)
+        with ExitStack() as resources:
+            stores = open_stores(worker)
+            stores.start()
+            resources.callback(stores.stop)
+            herder = Herder(worker, stores.config, stores.status, stores.offsets)
+            herder.follow_log_levels(loggers)
+            dashboard = Dashboard(worker, herder, stores.config, KafkaProbe(worker, client_id=f"{worker.group_id}-ui"))
+            dashboard.start()
+            resources.callback(dashboard.stop)
+            if settings.mirror_enabled:
+                sync = make_pause_sync(settings, worker, stores, herder)
+                sync.start()
+                resources.callback(sync.stop)
+            state = "on" if settings.mirror_enabled else "off"
+            log.info("Serving the connectors of Connect cluster %s, pause sync %s", worker.group_id, state)
+            return cls(herder, dashboard, ClusterId(worker), resources.pop_all())
 
 
 class Backend:
-    """What one API-server process has: stores, herder, mirror and the page's data.
-
-    Opened in the background, since Kafka may come later.
-    """
+    """Holds the connection of one API server process. Opens it in a thread, since Kafka may not be available at the start."""
 
     def __init__(self, settings: Settings, loggers: Loggers) -> None:
         self._settings = settings
         self._loggers = loggers
-        self._herder: Herder | None = None
-        self._stores: Stores | None = None
-        self._mirror: Mirror | None = None
-        self._dashboard: Dashboard | None = None
-        self._cluster_id: ClusterId | None = None
-        self._problem = "it is still being opened"
+        self._connection: _Connection | None = None
+        self._problem = "the connection is being opened"
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._open, name="sluiceway-open", daemon=True)
 
     def start(self) -> None:
+        """Start to open the connection."""
         self._thread.start()
 
     def stop(self) -> None:
+        """Close the connection."""
         self._stopping.set()
         self._thread.join(timeout=15)
         self._close()
 
     def herder(self) -> Herder:
-        """Return the herder; raises ConnectError, saying why, as long as there is none."""
-        if self._herder is None:
-            raise ConnectError(f"The connection to Kafka is not there: {self._problem}")
-        return self._herder
+        """Return the herder; raises ConnectError with the reason while there is no connection."""
+        return self._connected().herder
 
     def dashboard(self) -> Dashboard:
-        """Return what the page shows; raises ConnectError, saying why, as long as there is none."""
-        if self._dashboard is None:
-            raise ConnectError(f"The connection to Kafka is not there: {self._problem}")
-        return self._dashboard
+        """Return the page's data; raises ConnectError with the reason while there is no connection."""
+        return self._connected().dashboard
 
     def cluster_id(self) -> str | None:
-        return None if self._cluster_id is None else self._cluster_id()
+        """Return the id of the Kafka cluster; None while it is not known."""
+        return None if self._connection is None else self._connection.cluster_id()
+
+    def _connected(self) -> _Connection:
+        if self._connection is None:
+            raise ConnectError(f"No connection to Kafka: {self._problem}")
+        return self._connection
 
     def _open(self) -> None:
-        pause = _FIRST_PAUSE
+        pause = _MIN_RETRY_SECONDS
         while not self._stopping.is_set():
             try:
-                self._connect()
-                return
+                self._connection = _Connection.open(self._settings, self._loggers)
+                break
             except ConnectError as error:
                 self._problem = str(error)
-                log.error("Connectors are not available: %s Trying again in %g s.", error, pause)
-            except Exception as error:  # one bad setting here must not leave the API server without a word
+                log.error("Cannot serve connectors, trying again in %g s: %s", pause, error)
+            except Exception as error:  # a thread that ends with an invalid setting would leave requests without a reason
                 self._problem = f"{type(error).__name__}: {error}"
-                log.exception("Connectors are not available. Trying again in %g s.", pause)
-            self._close()
+                log.exception("Cannot serve connectors, trying again in %g s", pause)
             self._stopping.wait(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, _MAX_RETRY_SECONDS)
+        if self._stopping.is_set():  # stop() no longer waits for an attempt that took too long
+            self._close()
 
     def _close(self) -> None:
-        for each in (self._mirror, self._dashboard, self._stores):
-            if each is not None:
-                each.stop()
-        self._mirror = self._dashboard = self._stores = self._herder = None
-
-    def _connect(self) -> None:
-        worker = self._settings.worker()
-        use_plugin_path(worker.raw)
-        stores = open_stores(worker)
-        stores.start()
-        self._stores = stores
-        self._cluster_id = ClusterId(worker)
-        self._herder = herder = Herder(worker, stores.config, stores.status, stores.offsets)
-        herder.follow_log_levels(self._loggers)
-        self._dashboard = Dashboard(worker, herder, stores.config, KafkaProbe(worker))
-        self._dashboard.start()
-        if self._settings.mirror_enabled:
-            self._mirror = make_mirror(self._settings, worker, stores, herder)
-            self._mirror.start()
-        log.info("Connectors of group %s are served, mirror %s", worker.group_id, "on" if self._mirror else "off")
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.resources.close()
 
 
-def make_mirror(settings: Settings, worker: WorkerConfig, stores: Stores, herder: Herder) -> Mirror:
-    """Return the mirror between these stores and this Airflow's database, not started yet."""
+def make_pause_sync(settings: Settings, worker: WorkerConfig, stores: Stores, herder: Herder) -> PauseSync:
+    """Return the pause sync between these stores and this Airflow's database, not started yet."""
     import airflow.settings
+    from airflow.configuration import AIRFLOW_HOME
 
     from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase
     from sluiceway.provider.pause_sync.leadership import leadership
 
-    lead = leadership(airflow.settings.engine, Path(airflow.settings.AIRFLOW_HOME), worker.group_id)
-    return Mirror(stores.config, herder, AirflowDatabase(), lead, bundle=settings.bundle_name, interval=settings.mirror_interval)
+    engine = airflow.settings.engine
+    if engine is None:
+        raise ConnectError("Airflow's database is not configured in this process. The pause sync runs in the API server only.")
+    lead = leadership(engine, Path(AIRFLOW_HOME), worker.group_id)
+    return PauseSync(
+        stores.config, herder, AirflowDatabase(), lead, bundle=settings.bundle_name, interval=settings.mirror_interval
+    )
 
 
 def make_airflow_app() -> FastAPI:
-    """Return the app to mount. Opens nothing yet: API servers may fork after this."""
+    """Return the app to mount. Opens no connection before it is served: API servers may fork after this call."""
     backend: Backend | None = None
     loggers = Loggers()
 
     def current() -> Backend:
         if backend is None:
-            raise ConnectError("The API server has not started yet.")
+            raise ConnectError("The API server is still starting. Try again in some seconds.")
         return backend
 
     @asynccontextmanager
@@ -144,7 +167,7 @@ def make_airflow_app() -> FastAPI:
     app = make_app(
         lambda: current().herder(),
         kafka_cluster_id=lambda: current().cluster_id(),
-        dependencies=[Depends(refuse_other_sites), Depends(authorise)],
+        dependencies=[Depends(refuse_other_sites), Depends(authorize)],
         loggers=loggers,
     )
     ui_routes.install(app, lambda: current().dashboard())

@@ -1,1 +1,1 @@
-"""Makes an Airflow DAG of each connector in the config topic."""
+"""Creates an Airflow DAG for each connector in the config topic."""

@@ -1,4 +1,4 @@
-"""The DAG bundle that holds a DAG for each connector in the config topic."""
+"""The DAG bundle that contains a DAG for each connector in the config topic."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from sluiceway.provider.settings import read_settings
 log = logging.getLogger(__name__)
 
 _MARKER = "refreshed"
-_FIRST_PATIENCE = 30.0  # a task has nothing else to do than wait for Kafka
-_PATIENCE = 5.0  # a DAG processor has other bundles to see to, and asks again
-_LONGEST_REST = 60.0
+_TASK_TIMEOUT_SECONDS = 30.0  # a task cannot start without its DAG
+_REFRESH_TIMEOUT_SECONDS = 5.0  # the DAG processor must refresh its other bundles too, and retries
+_MAX_BACKOFF_SECONDS = 60.0
 
 
 class ConnectorDagBundle(BaseDagBundle):
-    """One file for each connector, written from the config topic. Used by the DAG processor and by every task's process.
+    """One file for each connector, written from the config topic. Runs in the DAG processor and in every task's process.
 
-    Without versions on purpose: a connector that is started again must see its newest config.
+    Unversioned, so that a restarted connector gets its newest config. In ``[dag_processor] dag_bundle_config_list`` it is
+    ``sluiceway.provider.bundle.ConnectorDagBundle``.
 
     Args:
         worker_properties: path of the worker's properties file; default is Airflow's ``[sluiceway] worker_properties``.
-        max_age: a folder that a DAG processor refreshed within so many seconds is used as it is, so that tasks on its machine
-            start without asking Kafka; elsewhere each task asks. Default is three times ``refresh_interval``.
+        max_age: seconds for which a task uses a folder that a DAG processor on its machine has refreshed, without reading Kafka.
+            Default is three times ``refresh_interval``.
     """
 
     supports_versioning = False
@@ -42,71 +43,73 @@ class ConnectorDagBundle(BaseDagBundle):
         self._max_age = 3.0 * self.refresh_interval if max_age is None else max_age
         self._problem: str | None = None
         self._failures = 0
-        self._rest_until = 0.0
+        self._retry_at = 0.0
 
     @property
     def path(self) -> Path:
+        """Return the folder of the DAG files."""
         return self.base_dir / "dags"
 
     def initialize(self) -> None:
-        """Make sure that the folder holds the present stubs; asks Kafka only where no DAG processor keeps it so."""
-        if not self._is_kept_fresh():
-            self._update(_FIRST_PATIENCE)
+        """Update the DAG files, unless a DAG processor on this machine has refreshed them within ``max_age``."""
+        if not self._is_fresh():
+            self._update(_TASK_TIMEOUT_SECONDS)
         super().initialize()
 
     def get_current_version(self) -> None:
-        """Return None: connectors have no versions here."""
+        """Return None: the bundle is unversioned."""
 
     def refresh(self) -> None:
-        """Write the stubs of the connectors that there are now; the DAG processor calls this again and again.
+        """Update the DAG files. The DAG processor calls this at each ``refresh_interval``, and waits for it.
 
-        It waits for this, so Kafka is given little time, and after each failure is left alone for longer, up to a minute.
+        Waits at most 5 s for Kafka. After a failure, returns at once until a back-off of up to 60 s has passed.
         """
-        if time.monotonic() < self._rest_until:
+        if time.monotonic() < self._retry_at:
             return
-        if self._update(_PATIENCE):
-            self._failures, self._rest_until = 0, 0.0
+        if self._update(_REFRESH_TIMEOUT_SECONDS):
+            self._failures, self._retry_at = 0, 0.0
             write_atomically(self.base_dir / _MARKER, "")
         else:
             self._failures = min(self._failures + 1, 10)
-            self._rest_until = time.monotonic() + min(_PATIENCE * 2**self._failures, _LONGEST_REST)
+            self._retry_at = time.monotonic() + min(_REFRESH_TIMEOUT_SECONDS * 2**self._failures, _MAX_BACKOFF_SECONDS)
 
-    def _update(self, patience: float) -> bool:
+    def _update(self, timeout: float) -> bool:
         try:
-            return self._write(patience)
+            return self._write(timeout)
         finally:
-            # The DAG processor forks next. A Kafka client that is garbage has to go before: collected in the new process, it
-            # waits for threads that are not there, and the file's processor hangs until it is killed.
+            # The DAG processor forks next. Collect Kafka clients before: collected in the child process, a client waits for
+            # threads that do not exist there, and the child hangs until it is killed.
             gc.collect()
 
-    def _write(self, patience: float) -> bool:
-        """With Kafka out of reach, the stubs of before stay: running connectors must not lose their DAGs."""
+    def _write(self, timeout: float) -> bool:
+        """Write the stubs; return False if Kafka does not answer. The old stubs stay: running connectors need their DAGs."""
         self.path.mkdir(parents=True, exist_ok=True)
         try:
             with file_lock(self.base_dir / "lock"):
-                changed = write_stubs(self.path, self._read(patience))
+                changed = write_stubs(self.path, self._read(timeout))
         except ConnectError as error:
-            problem = str(error)  # the error itself holds what it was raised in, clients and all
+            problem = str(error)  # the error itself refers to the frames that raised it, and so to Kafka clients
             if problem != self._problem:
-                log.warning("The DAGs of bundle %s stay as they are until this is over: %s", self.name, problem)
+                log.warning("Bundle %s keeps its present DAGs until Kafka answers: %s", self.name, problem)
             self._problem = problem
             return False
         if self._problem is not None:
-            log.info("The DAGs of bundle %s follow the config topic again", self.name)
+            log.info("Bundle %s reads the config topic again", self.name)
             self._problem = None
         if changed:
             log.info("Bundle %s: changed %s", self.name, ", ".join(changed))
         return True
 
-    def _read(self, patience: float) -> dict[str, str]:
+    def _read(self, timeout: float) -> dict[str, str]:
+        """Return the stubs for the config topic; raises ConnectError, after ``timeout`` seconds if Kafka does not answer."""
         from sluiceway.kafka.clients import admin_client
         from sluiceway.kafka.errors import mapped_errors
         from sluiceway.storage.config_backing_store import KafkaConfigStore
 
         worker = read_settings().worker(self._worker_properties)
         with mapped_errors(f"reach Kafka at {worker.bootstrap_servers}"):
-            admin_client(worker).list_topics(timeout=patience)
-        # Opened for each refresh: a Kafka client does not live through a fork.
+            admin_client(worker).list_topics(timeout=timeout)
+        # Opened for each refresh, because a Kafka client does not survive a fork.
         store = KafkaConfigStore(worker)
         store.start()
         try:
@@ -114,7 +117,7 @@ class ConnectorDagBundle(BaseDagBundle):
         finally:
             store.stop()
 
-    def _is_kept_fresh(self) -> bool:
+    def _is_fresh(self) -> bool:
         try:
             age = time.time() - (self.base_dir / _MARKER).stat().st_mtime
         except OSError:

@@ -1,4 +1,4 @@
-"""Callbacks that a connector's config names, as its DAG's task takes them. Runs where DAGs are parsed."""
+"""Imports the callback functions that a connector's config names. Runs where Airflow parses DAGs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from sluiceway.errors import ConfigError
 
 
 def callbacks(named: Mapping[str, Collection[str]], allowed: Collection[str]) -> dict[str, list[Callable[..., Any]]]:
-    """Return an operator's arguments (``on_failure_callback`` ...) for the functions named by key.
+    """Return an operator's callback arguments, such as ``on_failure_callback``.
 
-    Only functions of modules in ``allowed``, or below them, are taken: a config comes from whoever may change connectors.
-    Raises ConfigError for others, and for what cannot be imported.
+    Args:
+        named: by config key (``airflow.on.failure.callback``), the functions as ``module.function``.
+        allowed: modules that may be named; their submodules are allowed too. A connector's config must not be able to call
+            arbitrary code.
+
+    Raises:
+        ConfigError: a module is not allowed, or a function cannot be imported.
     """
     return {
         key.partition(".")[2].replace(".", "_"): [_function(key, each, allowed) for each in names] for key, names in named.items()
@@ -29,6 +34,6 @@ def _function(key: str, name: str, allowed: Collection[str]) -> Callable[..., An
     except (ImportError, AttributeError) as error:
         raise ConfigError(key, name, f"cannot be imported where DAGs are parsed: {error}") from error
     if not callable(found):
-        raise ConfigError(key, name, "is no function")
-    made: Callable[..., Any] = found
-    return made
+        raise ConfigError(key, name, "must be a function")
+    function: Callable[..., Any] = found
+    return function

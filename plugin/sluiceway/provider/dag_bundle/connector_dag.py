@@ -1,4 +1,4 @@
-"""One connector's DAG, made from its config. Called by the stubs in the connector bundle, when Airflow parses them."""
+"""Creates the DAG of a connector, or of a shared application. The bundle's stubs call it when Airflow parses them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sluiceway.provider.dag_bundle.dag_docs import application_page, connector_p
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
 from sluiceway.provider.dag_bundle.dag_keys import CATCHUP, CONTINUOUS, SCHEDULE, DagKeys, is_sink_config
 from sluiceway.provider.settings import read_settings
+from sluiceway.provider.triggers import LagTrigger
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 TAG = "sluiceway"
 TASK_ID = "run"
 
-# @continuous needs a start in the past; with catchup off its value means nothing else.
+# @continuous requires a start date in the past. Without catch-up its value has no other effect.
 _START = pendulum.datetime(2024, 1, 1, tz="UTC")
 _NO_CRON = (None, CONTINUOUS, "@once")
 
@@ -36,10 +37,16 @@ def connector_dag(
     source_operator: Callable[..., BaseOperator],
     sink_operator: Callable[..., BaseOperator],
 ) -> DAG:
-    """Return the DAG of a connector: one run that lasts while the connector runs, or a bounded run for each schedule.
+    """Return the DAG of a connector: one continuous run for a long-running connector, bounded runs for a micro-batch.
 
-    ``config`` needs to hold only what ``dag_keys.inlined`` returns. The operators' classes are handed in because they stand
-    above this package. Raises ConfigError, which Airflow shows as the import error of this connector's file.
+    Args:
+        name: the connector's name.
+        config: its config; values of secrets may be masked.
+        source_operator: the operator class for a source. Passed in, because the layer of operators is above this one.
+        sink_operator: the operator class for a sink.
+
+    Raises:
+        ConfigError: an ``airflow.*`` key is invalid. Airflow shows it as the import error of the connector's file.
     """
     keys = DagKeys.parse(config)
     sink = is_sink_config(config)
@@ -65,7 +72,7 @@ def connector_dag(
 
 
 def application_dag(name: str, conf: Mapping[str, str], *, operator: Callable[..., BaseOperator]) -> DAG:
-    """Return the DAG of a Spark application that connectors share: one run that lasts. ``conf`` are its Spark settings."""
+    """Return the DAG of a shared Spark application: one continuous run. ``conf`` are its Spark settings."""
     dag = DAG(
         dag_id=application_dag_id(name),
         dag_display_name=f"{name} (shared application)",
@@ -87,24 +94,22 @@ def _schedule(name: str, keys: DagKeys) -> Any:
         assets = [Asset(uri) for uri in keys.assets]
         return AssetAny(*assets) if keys.any_asset else AssetAll(*assets)
     if keys.lag is not None:
-        from sluiceway.provider.triggers import LagTrigger
-
         settings = read_settings()
         trigger = LagTrigger(name, keys.lag, str(settings.worker_file()), settings.sensor_interval)
         return [Asset(f"sluiceway://lag/{dag_id(name)}", watchers=[AssetWatcher(name=f"lag-{dag_id(name)}", trigger=trigger)])]
     _check_cron(keys)
-    if keys.schedule in _NO_CRON:
+    if keys.schedule is None or keys.schedule in _NO_CRON:
         return keys.schedule
-    # With a plain expression a run's interval has no length; what the config takes from the run, and backfills, need one.
+    # A plain cron expression gives an empty data interval, but ${airflow:run:...} and backfills need its length.
     return CronDataIntervalTimetable(keys.schedule, timezone="UTC")
 
 
 def _check_cron(keys: DagKeys) -> None:
-    """Airflow itself looks at a schedule only later, and its message names neither the connector nor the key."""
+    """Raise ConfigError for an invalid schedule: Airflow checks it later, and its message names neither connector nor key."""
     schedule = keys.schedule
     if keys.catchup and (keys.start_date is None or schedule in (None, CONTINUOUS)):
         raise ConfigError(CATCHUP, "true", "needs a cron expression in airflow.schedule, and airflow.start.date to begin with")
-    if schedule in (*_NO_CRON, *cron_presets):
+    if schedule is None or schedule in (*_NO_CRON, *cron_presets):
         return
     try:
         croniter(schedule)

@@ -1,4 +1,4 @@
-"""The page that Airflow shows of a generated DAG. Pure: Markdown from the config, in which secrets are masked already."""
+"""Renders the documentation page (Markdown) of a generated DAG. No I/O; secrets in the config are masked already."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ def connector_page(name: str, config: Mapping[str, str], keys: DagKeys) -> str:
     links = " · ".join(f"[{each}]({path}/{each})" for each in ("status", "config", "offsets", "topics"))
     lines = "\n".join(f"{key}={value}" for key, value in sorted(config.items()))
     return (
-        f"Connector `{name}` (`{config.get(CONNECTOR_CLASS, '')}`) {_how(keys)}.\n\n"
-        "Its config, offsets and status are in Kafka, in Kafka Connect's format. Pausing this DAG pauses the connector, and the "
-        "other way round. This DAG is made from the connector's config: change it there.\n\n"
+        f"Connector `{name}` (`{config.get(CONNECTOR_CLASS, '')}`) {_schedule(keys)}.\n\n"
+        "Kafka stores its config, offsets and status in Kafka Connect's format. Pausing this DAG pauses the connector, and "
+        "pausing the connector pauses this DAG. This DAG is generated from the connector's config: change it there.\n\n"
         f"REST: {links}\n\n"
         f"```properties\n{lines.replace('```', '` ` `')}\n```\n"
     )
 
 
 def application_page(name: str) -> str:
-    """Return the page of the DAG of a shared application."""
+    """Return the page of a shared application's DAG."""
     return (
-        f"Spark application `{name}`: the driver of every connector whose config says `sluiceway.application={name}`.\n\n"
-        "Each connector has a DAG of its own, which pauses and resumes that connector alone. Pausing this DAG ends the "
-        "application, and with it all of them until it is unpaused."
+        f"Spark application `{name}`: the driver of every connector whose config has `sluiceway.application={name}`.\n\n"
+        "Each connector has its own DAG, which pauses and resumes that connector alone. Pausing this DAG stops the application "
+        "and all its connectors until the DAG is unpaused."
     )
 
 
-def _how(keys: DagKeys) -> str:
+def _schedule(keys: DagKeys) -> str:
     if keys.application:
-        return f"runs until it is paused, in the application `{keys.application}` that it shares with others"
+        return f"runs until it is paused, in the shared application `{keys.application}`"
     if keys.mode != MICRO_BATCH:
         return "runs until it is paused"
     if keys.assets:
         when = f"when {'one' if keys.any_asset else 'all'} of {', '.join(f'`{each}`' for each in keys.assets)} changed"
     elif keys.lag is not None:
-        when = f"when it lags by {keys.lag} records"
+        when = f"when its lag reaches {keys.lag} records"
     else:
         when = f"`{keys.schedule}`" if keys.schedule else "when it is triggered"
-    return f"moves what is there at each run ({when})"
+    return f"moves the available records at each run ({when})"

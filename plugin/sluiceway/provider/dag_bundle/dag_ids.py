@@ -1,7 +1,7 @@
-"""Connector names as DAG ids. Pure.
+"""Encodes connector names as DAG ids, and DAG ids as file names. No I/O.
 
-Connect allows almost any character in a name, Airflow only letters, digits, dashes, dots and underscores. Usual names
-stay as they are; each other byte becomes ``_xHH``, and an underscore that would read like such an escape ``_x5F``.
+Connect allows almost any character in a name; Airflow allows only letters, digits, dashes, dots and underscores, which are
+unchanged. Any other byte becomes ``_xHH``, and an underscore before ``xHH`` becomes ``_x5F``.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from sluiceway.errors import ConfigError
 
 LONGEST_DAG_ID = 250
 
-# Two dots in a row are refused by Airflow (path traversal), so the second one is escaped.
+# Airflow refuses two dots in a row (path traversal), so the second one is escaped.
 _TO_ESCAPE = re.compile(r"[^A-Za-z0-9_.\-]|_(?=x[0-9A-F]{2})|(?<=\.)\.")
 _ESCAPED = re.compile(rb"_x([0-9A-F]{2})")
 
-# A dash keeps a connector called "json" from being importable as a module of that name.
+# The dash keeps a connector named "json" from being importable as a module of that name.
 _FILE_PREFIX = "connector-"
 
 
 def dag_id(connector: str) -> str:
-    """Return the id of a connector's DAG; raises ConfigError when it would be longer than Airflow can store."""
+    """Return the id of a connector's generated DAG; raises ConfigError if it exceeds Airflow's limit of 250 characters."""
     encoded = _TO_ESCAPE.sub(lambda match: "".join(f"_x{byte:02X}" for byte in match[0].encode()), connector)
     if len(encoded) > LONGEST_DAG_ID:
         why = f"Airflow allows {LONGEST_DAG_ID} characters in a DAG id, this name needs {len(encoded)}"
@@ -30,7 +30,7 @@ def dag_id(connector: str) -> str:
 
 
 def application_dag_id(application: str) -> str:
-    """Return the id of the DAG of a Spark application that connectors share; raises ConfigError when it would be too long."""
+    """Return the id of the DAG of a shared Spark application; raises ConfigError like ``dag_id``."""
     return dag_id(f"application~{application}")
 
 
@@ -40,9 +40,10 @@ def connector_name(dag: str) -> str:
 
 
 def stub_file(dag: str) -> str:
-    """Return the name of the file in the bundle that holds this DAG."""
+    """Return the name of the file in the bundle that defines this DAG."""
     return f"{_FILE_PREFIX}{dag}.py"
 
 
 def is_stub_file(name: str) -> bool:
+    """Return whether the bundle may delete a file of this name."""
     return name.startswith(_FILE_PREFIX) and name.endswith(".py")

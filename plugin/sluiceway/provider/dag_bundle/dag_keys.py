@@ -1,4 +1,4 @@
-"""A connector config's ``airflow.*`` keys: how its DAG looks. No I/O; also says which DAG runs which connector."""
+"""Parses the ``airflow.*`` keys of a connector's config, which describe its DAG. No I/O."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from sluiceway.config.connector import APPLICATION, CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
-from sluiceway.config.masking import masked
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
@@ -20,10 +19,9 @@ TAGS = "airflow.tags"
 CATCHUP = "airflow.catchup"
 START_DATE = "airflow.start.date"
 CALLBACKS = ("airflow.on.failure.callback", "airflow.on.success.callback", "airflow.on.retry.callback")
-"""Each names functions that Airflow calls with the task's context, as ``module.function``, separated by commas."""
+"""Functions that Airflow calls with the task's context, as ``module.function``, separated by commas."""
 DAG = "airflow.dag"
-"""Names the hand-written DAG that runs the connector; none is generated then."""
-"""Names the Spark application that the connector shares with others."""
+"""The id of the hand-written DAG that runs the connector. Without it, a DAG is generated."""
 
 LONG_RUNNING = "long-running"
 MICRO_BATCH = "micro-batch"
@@ -35,20 +33,21 @@ _ASSET, _LAG = "asset:", "lag:"
 
 @dataclass(frozen=True, slots=True)
 class DagKeys:
-    """The parsed keys. ``schedule`` None: the DAG runs only when it is triggered. ``retries`` None: the operator's default.
-
-    ``assets``: URIs of assets that the DAG follows, ``any_asset`` one of them or all; ``lag``: how many records a sink must have
-    left for a run. With either, ``schedule`` is None.
-    """
+    """The parsed keys."""
 
     mode: str = LONG_RUNNING
     schedule: str | None = CONTINUOUS
+    """A cron expression or preset; None if the DAG runs only when triggered, by assets or by lag."""
     retries: int | None = None
+    """None for the operator's default."""
     owner: str = "airflow"
     tags: tuple[str, ...] = ()
     assets: tuple[str, ...] = ()
+    """URIs of the assets whose events trigger a run."""
     any_asset: bool = False
+    """Whether an event of any one asset triggers a run, rather than events of all."""
     lag: int | None = None
+    """The number of available records at which a sink's run starts."""
     catchup: bool = False
     start_date: datetime | None = None
     callbacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -56,7 +55,7 @@ class DagKeys:
 
     @classmethod
     def parse(cls, config: Mapping[str, str]) -> DagKeys:
-        """Return the keys of a connector config; raises ConfigError for what cannot be a DAG."""
+        """Return the keys of a connector's config; raises ConfigError for an invalid key."""
         mode = config.get(MODE, LONG_RUNNING)
         if mode not in (LONG_RUNNING, MICRO_BATCH):
             raise ConfigError(MODE, mode, f"String must be one of {LONG_RUNNING}, {MICRO_BATCH}")
@@ -85,15 +84,11 @@ class DagKeys:
         )
 
 
-def inlined(config: Mapping[str, str]) -> dict[str, str]:
-    """Return a config as its generated DAG shows it: without what looks like a secret, which belongs into no file and no DAG."""
-    return masked(config)
-
-
 def is_sink_config(config: Mapping[str, str]) -> bool:
-    """Whether a config is a sink's: it has ``topics`` or ``topics.regex``, and its class, if it is installed here, is no source.
+    """Return whether a config is a sink's: it has ``topics`` or ``topics.regex``, and its class is not a source.
 
-    The class is asked because a source may have such a key of its own; MirrorSource has.
+    The class decides because a source may define such a key too, as MirrorSource does. A class that is not installed here counts
+    as a sink.
     """
     if TOPICS not in config and TOPICS_REGEX not in config:
         return False
@@ -104,12 +99,12 @@ def is_sink_config(config: Mapping[str, str]) -> bool:
 
 
 def dag_of(connector: str, config: Mapping[str, str]) -> str:
-    """Return the id of the DAG that runs a connector; raises ConfigError when the name is too long for one."""
+    """Return the id of the DAG that runs a connector; raises ConfigError if the name is too long for a DAG id."""
     return config.get(DAG) or dag_id(connector)
 
 
 def is_generated(config: Mapping[str, str]) -> bool:
-    """Whether the connector's DAG is made from the config topic, and not written by hand."""
+    """Return whether the connector's DAG is generated, rather than written by hand."""
     return not config.get(DAG)
 
 
@@ -126,7 +121,7 @@ def _list(text: str | None) -> tuple[str, ...]:
 
 
 def _assets(schedule: str | None) -> tuple[tuple[str, ...], bool]:
-    """Return the URIs in ``asset:<uri>,<uri>`` (all of them) or ``asset:<uri>|<uri>`` (any of them), and whether it is any."""
+    """Return the URIs in ``asset:<uri>,<uri>`` (all of them) or ``asset:<uri>|<uri>`` (any of them), and whether any counts."""
     if schedule is None or not schedule.startswith(_ASSET):
         return (), False
     text = schedule[len(_ASSET) :]

@@ -1,4 +1,4 @@
-"""The bundle's files: one stub for each connector whose DAG is generated. Pure text and plain files, no Airflow, no Kafka."""
+"""Writes the bundle's files: one Python file, the stub, for each generated DAG. Needs neither Airflow nor Kafka."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sluiceway.config.connector import APPLICATION
+from sluiceway.config.masking import masked
 from sluiceway.errors import ConfigError
 from sluiceway.folders import write_atomically
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id, is_stub_file, stub_file
-from sluiceway.provider.dag_bundle.dag_keys import inlined, is_generated
+from sluiceway.provider.dag_bundle.dag_keys import is_generated
 from sluiceway.storage.model import ClusterState
 
-_TEMPLATE = '''\
-"""Airflow DAG of one connector. Made from the config topic; changes here are overwritten."""
+_CONNECTOR = '''\
+"""Airflow DAG of one connector. Generated from the config topic; changes here are overwritten."""
 
 from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
 from sluiceway.provider.dag_bundle.connector_dag import connector_dag
@@ -29,7 +30,7 @@ dag = connector_dag(
 '''
 
 _APPLICATION = '''\
-"""Airflow DAG of a Spark application that connectors share. Made from the config topic; changes here are overwritten."""
+"""Airflow DAG of a Spark application that connectors share. Generated from the config topic; changes here are overwritten."""
 
 from sluiceway.operators.application import ApplicationOperator
 from sluiceway.provider.dag_bundle.connector_dag import application_dag
@@ -37,9 +38,9 @@ from sluiceway.provider.dag_bundle.connector_dag import application_dag
 dag = application_dag({name!r}, {conf}, operator=ApplicationOperator)
 '''
 
-# Airflow shows this file's import error with the text; the words "airflow" and "dag" make it look at the file at all.
-_REFUSED = '''\
-"""Airflow DAG of one connector, which cannot be made."""
+# Airflow shows this file's import error with the message. It parses only files that contain the words "airflow" and "dag".
+_INVALID = '''\
+"""Airflow DAG of one connector, which cannot be generated."""
 
 from sluiceway.errors import ConfigError
 
@@ -48,12 +49,12 @@ raise ConfigError({message!r})
 
 
 def stub(name: str, config: Mapping[str, str]) -> str:
-    """Return the Python text of a connector's stub; the same text for the same config."""
-    return _TEMPLATE.format(name=name, config=_literal(inlined(config)))
+    """Return a connector's stub, with secrets masked. Deterministic, so that an unchanged config changes no file."""
+    return _CONNECTOR.format(name=name, config=_literal(masked(config)))
 
 
 def application_stub(name: str, conf: Mapping[str, str]) -> str:
-    """Return the Python text of a shared application's stub, with its Spark settings."""
+    """Return a shared application's stub, with its Spark settings."""
     return _APPLICATION.format(name=name, conf=_literal(conf))
 
 
@@ -62,7 +63,7 @@ def _literal(pairs: Mapping[str, str]) -> str:
 
 
 def stubs(state: ClusterState) -> dict[str, str]:
-    """Return the text of each stub file that there is to be, by file name."""
+    """Return the text of every stub by file name."""
     files: dict[str, str] = {}
     for name in state.names():
         entry = state.entry(name)
@@ -71,30 +72,30 @@ def stubs(state: ClusterState) -> dict[str, str]:
         try:
             files[stub_file(dag_id(name))] = stub(name, entry.config)
         except ConfigError as error:
-            files[stub_file(f"{dag_id(name[:40])}-name-too-long")] = _REFUSED.format(message=f"Connector {name}: {error}")
+            files[stub_file(f"{dag_id(name[:40])}-name-too-long")] = _INVALID.format(message=f"Connector {name}: {error}")
     return files | _application_stubs(state)
 
 
 def _application_stubs(state: ClusterState) -> dict[str, str]:
-    """Return a stub for each application that connectors share; it has the ``spark.*`` keys of all of them."""
+    """Return a stub for each shared application, with the ``spark.*`` keys of all its connectors."""
     confs: dict[str, dict[str, str]] = {}
-    for name in sorted(state.names(), reverse=True):  # of two that differ, the first one's counts
+    for name in sorted(state.names(), reverse=True):  # where two connectors differ, the first by name wins
         entry = state.entry(name)
         config = entry.config if entry is not None and entry.config is not None else {}
         if application := config.get(APPLICATION):
-            conf = {key: value for key, value in inlined(config).items() if key.startswith("spark.")}
+            conf = {key: value for key, value in masked(config).items() if key.startswith("spark.")}
             confs[application] = confs.get(application, {}) | conf
     files: dict[str, str] = {}
     for application, conf in confs.items():
-        with contextlib.suppress(ConfigError):  # a name too long for a DAG: its connectors' pages say what they wait for
+        with contextlib.suppress(ConfigError):  # the name is too long for a DAG id; the connectors' tasks log that they wait
             files[stub_file(application_dag_id(application))] = application_stub(application, conf)
     return files
 
 
 def write_stubs(folder: Path, files: Mapping[str, str]) -> list[str]:
-    """Make the folder hold these stubs and no others; return the names of the files that were written or removed.
+    """Write these stubs, delete all other stubs, and return the names of the files written or deleted.
 
-    Safe while other processes read or write the same folder: files are replaced whole, and only if their text changed.
+    Safe while other processes read or write the folder: each file is replaced atomically, and only if its text changed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     changed: list[str] = []

@@ -1,1 +1,1 @@
-"""Submits a connector's Spark driver, watches it, and decides what its end means. Runs in the Airflow task."""
+"""Submits a connector's Spark driver, watches it, and decides what the task does after its end. Runs in the Airflow task."""

@@ -1,7 +1,7 @@
-"""A backfill's run: a connector beside the live one that moves one window of time and is removed again. Pure.
+"""Plans the temporary connector that runs one DAG run of an Airflow backfill. No I/O.
 
-Everything that Kafka keeps of a connector goes by its name (lease, statuses, source offsets, consumer group), so one with a
-name of its own touches nothing of the live one.
+It moves the records of the run's data interval and is deleted afterwards. Kafka stores lease, statuses, source offsets and
+consumer group under the connector's name, so a connector with its own name leaves the live connector's state unchanged.
 """
 
 from __future__ import annotations
@@ -18,52 +18,62 @@ from sluiceway.provider.dag_bundle.dag_keys import DAG, MICRO_BATCH, MODE, is_si
 from sluiceway.provider.driver.run_variables import RUN
 
 _WINDOW = "sluicewayWindow"
-# What says where a backfill has got to must not be shared with the live connector.
-_NOT_ITS_OWN = (GROUP, APPLICATION)
+# Keys that the temporary connector does not copy: it has another consumer group and another driver.
+_NOT_COPIED = (GROUP, APPLICATION)
 
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """``name`` is the connector made for it, ``of`` the live one; ``start`` in milliseconds since the epoch."""
+    """A backfill's temporary connector."""
 
     name: str
     of: str
+    """The live connector's name."""
     sink: bool
     start: int
+    """The start of the data interval, in milliseconds since the epoch."""
     config: Mapping[str, str] = field(repr=False)
 
     @classmethod
     def plan(cls, connector: str, config: Mapping[str, str], run: Mapping[str, str]) -> Backfill:
-        """Return the connector for one run of a backfill, given the run's variables.
+        """Return the temporary connector of one run.
 
-        A sink reads from the first record of the run's data interval on, and drops those after it; a source is bounded by what
-        its config takes from the run (``${airflow:run:data_interval_start}``). Raises ConfigError for a source that takes
-        nothing: it would move everything once more, for each run. So it does for an interval without length.
+        A sink starts at the first record of the run's data interval and drops later ones. A source is limited by references to
+        the run in its config (``${airflow:run:data_interval_start}``).
+
+        Args:
+            connector: the live connector's name.
+            config: its config.
+            run: the run's variables (``run_variables``).
+
+        Raises:
+            ConfigError: the data interval is empty, or a source's config does not refer to the run, so that each run would move
+                all records.
         """
         sink = is_sink_config(config)
         start, end = run["data_interval_start_ms"], run["data_interval_end_ms"]
         if int(start) >= int(end):
             raise ConfigError(
-                f"Connector {connector} cannot be backfilled: the run's data interval has no length, as with a plain cron "
-                "expression in Airflow 3. Give the DAG a CronDataIntervalTimetable."
+                f"Connector {connector} cannot be backfilled: the run's data interval is empty, as with a plain cron expression "
+                "in Airflow 3. Schedule the DAG with a CronDataIntervalTimetable."
             )
         if not sink and not any(each.path == RUN for each in references(config)):
             raise ConfigError(
-                f"Connector {connector} cannot be backfilled: its config takes nothing from the run, so that each run would "
-                f"move everything. Bound what it reads by ${{airflow:{RUN}:data_interval_start}} and "
+                f"Connector {connector} cannot be backfilled: its config does not refer to the DAG run, so each run would move "
+                f"all records. Limit what it reads with ${{airflow:{RUN}:data_interval_start}} and "
                 f"${{airflow:{RUN}:data_interval_end}}."
             )
         name = f"{connector}.backfill.{start}"
-        own = {key: value for key, value in config.items() if key not in _NOT_ITS_OWN}
+        own = {key: value for key, value in config.items() if key not in _NOT_COPIED}
         own |= {NAME: name, DAG: f"{connector}.backfill", MODE: MICRO_BATCH}
         if sink:
             own = _windowed(own, start, end)
         return cls(name, connector, sink, int(start), own)
 
     def for_worker(self, worker: WorkerConfig) -> Backfill:
-        """Return the backfill with a consumer group of its own, even if the worker's ``consumer.group.id`` is set.
+        """Return the backfill with its own consumer group, even if the worker sets ``consumer.group.id``.
 
-        In the group of that key it would move the offsets of every other sink, and delete them at its end.
+        In the worker's group it would change the offsets of every other sink, and delete them when it ends.
         """
         if not self.sink or has_own_group(worker, self.name, self.config):
             return self
@@ -71,12 +81,12 @@ class Backfill:
 
 
 def has_own_group(worker: WorkerConfig, name: str, config: Mapping[str, str]) -> bool:
-    """Whether no other connector reads in the consumer group of a backfill's sink."""
+    """Return whether a backfill's sink is the only connector in its consumer group."""
     return sink_group(worker, name, config) == default_group(name)
 
 
 def _windowed(config: Mapping[str, str], start: str, end: str) -> dict[str, str]:
-    """Return a sink's config with a filter before all its transforms, which may change the timestamps."""
+    """Return a sink's config with a timestamp filter before its transforms, which may change timestamps."""
     return {
         **config,
         "transforms": ",".join(filter(None, (_WINDOW, config.get("transforms", "").strip()))),

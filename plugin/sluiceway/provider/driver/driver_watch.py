@@ -1,4 +1,4 @@
-"""Watches over a running driver from a thread of the Airflow task: sees that the DAG is paused, sees that the JVM is gone."""
+"""Watches a running driver from a thread of the Airflow task: drains it when the DAG is paused, cleans up after its JVM."""
 
 from __future__ import annotations
 
@@ -12,48 +12,50 @@ from typing import Protocol
 log = logging.getLogger(__name__)
 
 _JVM_GRACE_SECONDS = 5.0
-_MIRROR_SECONDS = 2.0
+_PAUSE_SYNC_SECONDS = 2.0
 
 
 class Processes(Protocol):
-    """What the watch does to a driver's processes (``DriverProcesses``)."""
+    """The operations on a driver's processes that the watch needs (``DriverProcesses``)."""
 
-    def look(self) -> None: ...
+    def refresh(self) -> None: ...
 
     def drain(self) -> bool: ...
 
     def kill(self) -> int: ...
 
 
-class Step(enum.Enum):
-    """The next thing to do to a driver that is to end."""
+class DrainAction(enum.Enum):
+    """The next action on a driver that must drain."""
 
     WAIT = "wait"
     SIGTERM = "sigterm"
-    KILL = "kill"
+    SIGKILL = "sigkill"
 
 
-def next_step(elapsed: float, patience: float, *, signalled: bool) -> Step:
-    """Return what to do ``elapsed`` seconds after a driver was to begin draining by itself: nothing, SIGTERM, kill. Pure."""
-    if elapsed >= 2 * patience:
-        return Step.KILL
-    if elapsed >= patience and not signalled:
-        return Step.SIGTERM
-    return Step.WAIT
+def drain_action(elapsed: float, timeout: float, *, signalled: bool) -> DrainAction:
+    """Return the action ``elapsed`` seconds after the pause: wait for ``timeout``, then SIGTERM, then SIGKILL. No I/O."""
+    if elapsed >= 2 * timeout:
+        return DrainAction.SIGKILL
+    if elapsed >= timeout and not signalled:
+        return DrainAction.SIGTERM
+    return DrainAction.WAIT
 
 
 class DriverWatch:
-    """A thread beside the blocking spark-submit.
+    """A context manager that runs the watch in a daemon thread, while the task's main thread blocks in spark-submit.
 
     Args:
         name: the connector, for the log.
-        is_paused: asks Airflow for the DAG's flag; may raise, which is logged and asked again.
-        on_pause: called when the driver still runs some seconds after the flag was set, which means that no mirror has passed
-            it on; sees to it that the connector's target state says so too.
-        processes: returns the driver's processes; None before there are any, and where they are not ours (cluster mode).
-        submit_ended: whether spark-submit is gone.
-        interval: seconds between two looks.
-        patience: seconds that the driver may take to drain by itself before SIGTERM, and as long again before it is killed.
+        is_paused: reads the DAG's paused flag from Airflow. An exception is logged, and the next check reads it again.
+        on_pause: called if the driver still runs 2 s after the flag was set. The pause sync in the API server normally sets the
+            connector's target state within that time; if it does not run, this callback must set it.
+        processes: returns the driver's processes; None before they exist, and always None in cluster mode.
+        submit_ended: returns whether the spark-submit process has ended.
+        interval: seconds between two checks.
+        drain_timeout: seconds that the driver may take to drain by itself before SIGTERM, and again before SIGKILL.
+
+    ``paused`` is the DAG's flag as last read.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class DriverWatch:
         processes: Callable[[], Processes | None],
         submit_ended: Callable[[], bool],
         interval: float,
-        patience: float,
+        drain_timeout: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.paused = False
@@ -75,13 +77,13 @@ class DriverWatch:
         self._processes = processes
         self._submit_ended = submit_ended
         self._interval = interval
-        self._patience = patience
+        self._drain_timeout = drain_timeout
         self._clock = clock
-        self._pause_seen: float | None = None
+        self._paused_at: float | None = None
         self._target_is_set = False
-        self._acted = False
+        self._pause_is_final = False
         self._signalled = False
-        self._jvm_gone: float | None = None
+        self._jvm_gone_at: float | None = None
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"watch-{name}", daemon=True)
 
@@ -96,51 +98,51 @@ class DriverWatch:
     def _run(self) -> None:
         while not self._end.wait(self._interval):
             try:
-                self.look()
+                self.check()
             except Exception:  # an outage of the API server or of Kafka must not end a running driver
-                log.exception("[%s|worker] Could not look after the driver; trying again", self._name)
+                log.exception("[%s|worker] Checking the driver failed; trying again in %g s", self._name, self._interval)
 
-    def look(self) -> None:
-        """Look once. The thread does so at each interval."""
+    def check(self) -> None:
+        """Check flag and processes once. The thread calls this at each interval."""
         processes = self._processes()
         if processes is not None:
-            processes.look()
+            processes.refresh()
             if self._submit_ended():
-                self._after_the_jvm(processes)
+                self._kill_orphans(processes)
                 return
-        if not self._acted:
-            self._see_the_flag()
-        if self._pause_seen is not None:
-            self._see_it_drain(processes, self._clock() - self._pause_seen)
+        if not self._pause_is_final:
+            self._read_flag()
+        if self._paused_at is not None:
+            self._enforce_drain(processes, self._clock() - self._paused_at)
 
-    def _see_the_flag(self) -> None:
-        """A resume counts as well, as long as nothing was done here about the pause."""
+    def _read_flag(self) -> None:
+        """Read the DAG's flag; a resume cancels the pause until the target state is set or a signal is sent."""
         paused = self._is_paused()
         if paused and not self.paused:
-            self._pause_seen = self._clock()
+            self._paused_at = self._clock()
             log.info("[%s|worker] The DAG is paused; the driver drains", self._name)
         elif not paused:
-            self._pause_seen = None
+            self._paused_at = None
         self.paused = paused
 
-    def _see_it_drain(self, processes: Processes | None, elapsed: float) -> None:
-        step = next_step(elapsed, self._patience, signalled=self._signalled)
+    def _enforce_drain(self, processes: Processes | None, elapsed: float) -> None:
+        action = drain_action(elapsed, self._drain_timeout, signalled=self._signalled)
         if processes is None:
-            pass  # the target state is all that reaches a driver elsewhere
-        elif step is Step.SIGTERM:
-            self._signalled = self._acted = True
+            pass  # a driver in a cluster is reached through the target state only
+        elif action is DrainAction.SIGTERM:
+            self._signalled = self._pause_is_final = True
             log.warning("[%s|worker] The driver has not drained within %g s; sending SIGTERM", self._name, elapsed)
             processes.drain()
-        elif step is Step.KILL:
+        elif action is DrainAction.SIGKILL:
             log.warning("[%s|worker] The driver has not drained within %g s; killing it", self._name, elapsed)
             processes.kill()
-        if not self._target_is_set and elapsed >= _MIRROR_SECONDS:
+        if not self._target_is_set and elapsed >= _PAUSE_SYNC_SECONDS:
             self._on_pause()
-            self._target_is_set = self._acted = True
+            self._target_is_set = self._pause_is_final = True
 
-    def _after_the_jvm(self, processes: Processes) -> None:
-        """Spark-submit's log is read until its last writer is gone, so a Python driver left behind would hold up the task."""
-        if self._jvm_gone is None:
-            self._jvm_gone = self._clock()
-        elif self._clock() - self._jvm_gone >= _JVM_GRACE_SECONDS and (killed := processes.kill()):
-            log.warning("[%s|worker] Spark's JVM is gone; killed %d process(es) that it left behind", self._name, killed)
+    def _kill_orphans(self, processes: Processes) -> None:
+        """Kill processes that outlive the JVM: spark-submit's log stays open until its last writer ends, and blocks the task."""
+        if self._jvm_gone_at is None:
+            self._jvm_gone_at = self._clock()
+        elif self._clock() - self._jvm_gone_at >= _JVM_GRACE_SECONDS and (killed := processes.kill()):
+            log.warning("[%s|worker] Spark's JVM has ended; killed %d process(es) that it left behind", self._name, killed)

@@ -1,4 +1,7 @@
-"""What an Airflow task asks and tells the internal topics. Opened for each question: a task lives for weeks and asks twice."""
+"""Reads and writes Kafka Connect's internal topics for an Airflow task.
+
+Each call opens the topics and closes them again: a task may last for weeks and needs them only when its driver starts and ends.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,23 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
 
-from sluiceway.config.connector import NAME
+from sluiceway.config.connector import NAME, overrides, sink_topics
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import NotFoundError
+from sluiceway.herder import Herder
 from sluiceway.herder.offset_edits import as_edits
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
 from sluiceway.provider.driver.backfill import Backfill, has_own_group
 from sluiceway.provider.progress.cluster_view import DriverSeen, open_view
-from sluiceway.provider.progress.meter import Meter
-from sluiceway.provider.progress.position import Position
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.provider.progress.probe import KafkaProbe
+from sluiceway.provider.progress.probe_request import probe_request, resolve_client_keys
+from sluiceway.storage.config_backing_store import KafkaConfigStore
+from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.interfaces import ConfigStore, StatusStore
 from sluiceway.storage.model import ConnectorEntry, State, Status, TargetState, TaskId
+from sluiceway.storage.status_backing_store import KafkaStatusStore
 
 log = logging.getLogger(__name__)
 
@@ -27,96 +35,90 @@ _TOPICS_SECONDS = 300.0
 _ALIVE = (State.RUNNING, State.RESTARTING)
 
 
-class Link(Protocol):
-    """The seam between an operator and Kafka. Every call raises ConnectError when Kafka does not answer."""
+class InternalTopics(Protocol):
+    """The operators' access to a Connect cluster. Every method raises ConnectError if Kafka does not answer."""
 
     def entry(self, name: str) -> ConnectorEntry | None:
-        """Return a connector that exists, or None."""
+        """Return a connector's config and target state; None if it does not exist."""
 
     def ensure_config(self, name: str, config: Mapping[str, str]) -> None:
-        """Create the connector or change its config, if it differs; raises InvalidConfigError for one that is refused."""
+        """Create the connector or change its config, if it differs; raises InvalidConfigError if the config is invalid."""
 
     def ensure_paused(self, name: str, still_wanted: Callable[[], bool]) -> bool:
-        """Ask for the connector to be paused, unless it is not to run anyway; whether that was needed.
+        """Set the target state PAUSED if it is STARTED; return whether it was set.
 
-        ``still_wanted`` is asked at the last moment: reaching Kafka may take long enough for a person to change their mind.
+        ``still_wanted`` is called last, once Kafka has answered: the user may resume the DAG while the task waits for Kafka.
         """
 
-    def mark_dead(self, name: str) -> None:
-        """Say that a connector and its tasks do not run any more, where the status topic still says that they do.
+    def mark_unassigned(self, name: str) -> None:
+        """Write UNASSIGNED for a connector and its tasks whose status is RUNNING or RESTARTING.
 
-        One that is to be paused or stopped becomes that, since no driver is left to say so.
+        If the target state is PAUSED or STOPPED, write that status instead, since no driver is left to write it.
         """
 
-    def position(self, name: str) -> Position | None:
-        """Return where a connector stands; None if there is none of that name."""
+    def progress(self, name: str) -> ConnectorProgress | None:
+        """Return a connector's progress with its offsets; None if it does not exist."""
 
-    def meter(self, name: str) -> Callable[[], Position]:
-        """Return what tells where a connector stands, cheaply, again and again; a source's offsets are not among it."""
+    def progress_reader(self, name: str) -> Callable[[], ConnectorProgress]:
+        """Return a function that measures a connector repeatedly over one connection, without a source's offsets.
+
+        Raises NotFoundError.
+        """
 
     def topics(self, name: str) -> list[str]:
-        """Return the topics that a connector was seen to use."""
+        """Return the connector's active topics, as ``GET /connectors/<name>/topics`` does."""
 
     def driver(self, name: str) -> DriverSeen:
-        """Return what the status topic tells of a connector's driver."""
+        """Return the state of a connector's driver according to the status topic."""
 
-    def begin_backfill(self, backfill: Backfill) -> None:
-        """Make the connector that a backfill runs, unless an earlier try has; its offsets are its own."""
+    def create_backfill(self, backfill: Backfill) -> None:
+        """Create and start a backfill's connector. Repeatable: a retry keeps the offsets of the previous try."""
 
-    def end_backfill(self, name: str) -> None:
-        """Remove the connector of that name, if it is still there, and its offsets. Waits some seconds for its driver."""
+    def delete_backfill(self, name: str) -> None:
+        """Delete a backfill's connector and its offsets, if it exists. Waits some seconds for its driver to stop."""
 
 
-class KafkaLink:
-    """The link over Kafka's three topics."""
+class KafkaInternalTopics:
+    """``InternalTopics`` on a real Kafka cluster."""
 
     def __init__(self, worker: WorkerConfig) -> None:
         use_plugin_path(worker.raw)
         self._worker = worker
 
     def entry(self, name: str) -> ConnectorEntry | None:
-        with _config_store(self._worker) as store:
+        with self._config_store() as store:
             return store.snapshot().entry(name)
 
     def ensure_config(self, name: str, config: Mapping[str, str]) -> None:
-        from sluiceway.herder import Herder
-        from sluiceway.storage.factory import open_stores
-
         wanted = {**config, NAME: name}
-        with open_stores(self._worker) as stores:
+        with self._herder() as (stores, herder):
             entry = stores.config.snapshot().entry(name)
             if entry is None or dict(entry.config or {}) != wanted:
-                Herder(self._worker, stores.config, stores.status, stores.offsets).put_config(name, wanted)
+                herder.put_config(name, wanted)
                 log.info("[%s|worker] Connector config %s", name, "created" if entry is None else "updated")
 
     def ensure_paused(self, name: str, still_wanted: Callable[[], bool]) -> bool:
-        with _config_store(self._worker) as store:
+        with self._config_store() as store:
             entry = store.snapshot().entry(name)
             if entry is None or entry.target_state is not TargetState.STARTED or not still_wanted():
                 return False
             store.put_target_state(name, TargetState.PAUSED)
             return True
 
-    def mark_dead(self, name: str) -> None:
-        from sluiceway.herder import Herder
-        from sluiceway.storage.factory import open_stores
-
-        with open_stores(self._worker) as stores:
-            write_dead(stores.status, name)
+    def mark_unassigned(self, name: str) -> None:
+        with self._herder() as (stores, herder):
+            write_unassigned(stores.status, name)
             entry = stores.config.snapshot().entry(name)
-            herder = Herder(self._worker, stores.config, stores.status, stores.offsets)
             if entry is not None and entry.target_state is TargetState.PAUSED:
                 herder.pause(name)
             elif entry is not None and entry.target_state is TargetState.STOPPED:
                 herder.stop(name)
 
-    def position(self, name: str) -> Position | None:
+    def progress(self, name: str) -> ConnectorProgress | None:
         with open_view(self._worker) as view:
-            return None if view.entry(name) is None else view.position(name)
+            return None if view.entry(name) is None else view.progress(name)
 
     def topics(self, name: str) -> list[str]:
-        from sluiceway.storage.status_backing_store import KafkaStatusStore
-
         store = KafkaStatusStore(self._worker)
         store.start()
         try:
@@ -124,57 +126,50 @@ class KafkaLink:
         finally:
             store.stop()
 
-    def meter(self, name: str) -> Callable[[], Position]:
+    def progress_reader(self, name: str) -> Callable[[], ConnectorProgress]:
         entry = self.entry(name)
         if entry is None:
             raise NotFoundError(f"Connector {name} not found")
-        meter = Meter(self._worker, name, entry.config or {})
-        topics: tuple[float, list[str]] = (float("-inf"), [])
+        config = resolve_client_keys(self._worker, entry.config or {})
+        probe = KafkaProbe(self._worker, overrides(config, "admin"))
+        read_at, topics = float("-inf"), list[str]()
 
-        def look() -> Position:
-            nonlocal topics
-            # A source may begin to write to another topic at any time, but reading the status topic is the dearer part.
-            if time.monotonic() - topics[0] >= (_TOPICS_SECONDS if topics[1] else 0.0):
-                topics = time.monotonic(), self.topics(name)
-            return meter.read(topics[1])
+        def read() -> ConnectorProgress:
+            nonlocal read_at, topics
+            # A source may write to a new topic at any time, but reading the status topic costs more than the offsets.
+            if time.monotonic() - read_at >= (_TOPICS_SECONDS if topics else 0.0):
+                read_at, topics = time.monotonic(), self.topics(name)
+            return probe.progress(probe_request(name, config, self._worker, topics, own_admin=True))
 
-        return look
+        return read
 
     def driver(self, name: str) -> DriverSeen:
         with open_view(self._worker) as view:
             return view.driver(name)
 
-    def begin_backfill(self, backfill: Backfill) -> None:
-        from sluiceway.herder import Herder
-        from sluiceway.storage.factory import open_stores
-
+    def create_backfill(self, backfill: Backfill) -> None:
         backfill = backfill.for_worker(self._worker)
-        with open_stores(self._worker) as stores:
-            herder = Herder(self._worker, stores.config, stores.status, stores.offsets)
+        with self._herder() as (stores, herder):
             entry = stores.config.snapshot().entry(backfill.name)
             if entry is not None and entry.target_state is not TargetState.STOPPED:
                 herder.resume(backfill.name)
                 return
             if entry is None:
                 herder.create(backfill.name, backfill.config, TargetState.STOPPED)
-            # One that is stopped was left by a try that came to an end before it had said where to begin.
+            # A stopped connector is left from a try that ended before it had set the first offsets.
             if backfill.sink:
-                starts = Meter(self._worker, backfill.name, backfill.config).offsets_at(
-                    herder.topics(backfill.of), backfill.start
-                )
-                if starts:  # else none of its topics is there yet
+                config = resolve_client_keys(self._worker, backfill.config)
+                topics = sink_topics(config, herder.topics(backfill.of))
+                starts = KafkaProbe(self._worker, overrides(config, "admin")).offsets_at(topics, backfill.start)
+                if starts:  # empty while none of its topics exists
                     herder.alter_offsets(backfill.name, as_edits(starts))
             herder.resume(backfill.name)
 
-    def end_backfill(self, name: str) -> None:
-        from sluiceway.herder import Herder
-        from sluiceway.storage.factory import open_stores
-
-        with open_stores(self._worker) as stores:
+    def delete_backfill(self, name: str) -> None:
+        with self._herder() as (stores, herder):
             entry = stores.config.snapshot().entry(name)
             if entry is None:
                 return
-            herder = Herder(self._worker, stores.config, stores.status, stores.offsets)
             herder.stop(name)
             config = entry.config or {}
             shared = is_sink_config(config) and not has_own_group(self._worker, name, config)
@@ -182,9 +177,23 @@ class KafkaLink:
                 herder.reset_offsets(name)
             herder.delete(name)
 
+    @contextmanager
+    def _herder(self) -> Iterator[tuple[Stores, Herder]]:
+        with open_stores(self._worker) as stores:
+            yield stores, Herder(self._worker, stores.config, stores.status, stores.offsets)
 
-def write_dead(store: StatusStore, name: str) -> None:
-    """Turn a connector's and its tasks' RUNNING and RESTARTING into UNASSIGNED, as Connect does when a worker is lost."""
+    @contextmanager
+    def _config_store(self) -> Iterator[ConfigStore]:
+        store = KafkaConfigStore(self._worker)
+        store.start()
+        try:
+            yield store
+        finally:
+            store.stop()
+
+
+def write_unassigned(store: StatusStore, name: str) -> None:
+    """Change RUNNING and RESTARTING of a connector and its tasks to UNASSIGNED, as Connect does when a worker is lost."""
     status = store.connector(name)
     if status is not None and status.state in _ALIVE:
         store.put_connector(name, _unassigned(status))
@@ -195,15 +204,3 @@ def write_dead(store: StatusStore, name: str) -> None:
 
 def _unassigned(status: Status) -> Status:
     return Status(State.UNASSIGNED, status.worker_id, status.generation)
-
-
-@contextmanager
-def _config_store(worker: WorkerConfig) -> Iterator[ConfigStore]:
-    from sluiceway.storage.config_backing_store import KafkaConfigStore
-
-    store = KafkaConfigStore(worker)
-    store.start()
-    try:
-        yield store
-    finally:
-        store.stop()

@@ -1,4 +1,4 @@
-"""What an operator does when its driver has ended, and before it starts one. Pure decisions."""
+"""Decides what an operator does before it starts a driver and after the driver has ended. No I/O."""
 
 from __future__ import annotations
 
@@ -8,32 +8,39 @@ from sluiceway import exit_codes
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 
-class Verdict(enum.Enum):
-    """How an operator goes on."""
+class NextAction(enum.Enum):
+    """The next action of a connector's task."""
 
     START = "start the driver"
-    WAIT = "give the slot back and look again later"
-    DONE = "end the task with success"
-    FENCED = "fail: another driver has taken over"
-    DIED = "fail: the driver died"
-    AGAIN = "start the driver again: it ended though nobody asked it to"
+    RESCHEDULE = "give the slot back and try again later"
+    SUCCEED = "end the task with success"
+    FAIL_FENCED = "fail: another driver has taken over"
+    FAIL_DIED = "fail: the driver died"
+    RESTART = "start the driver again: it ended without a request"
 
 
-def before_start(*, dag_paused: bool, entry: ConnectorEntry | None) -> Verdict:
-    """Decide whether a driver is to be started now; WAIT for a connector that is paused, stopped or not created yet."""
+def before_start(*, dag_paused: bool, entry: ConnectorEntry | None) -> NextAction:
+    """Return START, or RESCHEDULE for a connector that is paused, stopped or not created yet."""
     if dag_paused or entry is None or entry.target_state is not TargetState.STARTED:
-        return Verdict.WAIT
-    return Verdict.START
+        return NextAction.RESCHEDULE
+    return NextAction.START
 
 
-def after_end(*, exit_code: int, bounded: bool, dag_paused: bool, entry: ConnectorEntry | None) -> Verdict:
-    """Decide how to go on after the driver ended; ``bounded`` says that it was to end by itself (a micro-batch)."""
+def after_end(*, exit_code: int, bounded: bool, dag_paused: bool, entry: ConnectorEntry | None) -> NextAction:
+    """Return the next action after a driver ended.
+
+    Args:
+        exit_code: the driver's (``sluiceway.exit_codes``); negative if a signal ended it.
+        bounded: True for a micro-batch, whose driver ends by itself.
+        dag_paused: the DAG's paused flag, as last read while the driver ran.
+        entry: the connector after the end; None if it was deleted.
+    """
     if exit_code == exit_codes.FENCED:
-        return Verdict.FENCED
-    if entry is None:  # deleted: however the driver ended, there is nothing to start again
-        return Verdict.DONE
+        return NextAction.FAIL_FENCED
+    if entry is None:  # deleted: nothing to start again, whatever the exit code
+        return NextAction.SUCCEED
     if dag_paused or entry.target_state is not TargetState.STARTED:
-        return Verdict.WAIT
+        return NextAction.RESCHEDULE
     if exit_code != exit_codes.DONE:
-        return Verdict.DIED
-    return Verdict.DONE if bounded else Verdict.AGAIN
+        return NextAction.FAIL_DIED
+    return NextAction.SUCCEED if bounded else NextAction.RESTART

@@ -1,6 +1,6 @@
-"""The processes of a submitted driver in client mode: spark-submit's JVM, the Python driver below it, the Python workers.
+"""Finds and signals the processes of a driver in client mode: spark-submit's JVM, the Python driver, the Python workers.
 
-Runs in an Airflow task's process, whose own children these are. Remembers them, because an orphan has lost its parent.
+Runs in an Airflow task's process, their common ancestor. Remembers each process, because an orphan has lost its parent.
 """
 
 from __future__ import annotations
@@ -15,39 +15,47 @@ import psutil
 
 
 class DriverProcesses:
-    """What hangs below one spark-submit process. ``application`` is the Python file by which the driver is known."""
+    """The process tree below one spark-submit.
+
+    Args:
+        pid: spark-submit's process id.
+        application: path of the Python file that the driver runs; its name identifies the driver's process.
+    """
 
     def __init__(self, pid: int, application: str) -> None:
         self._pid = pid
         self._application = Path(application).name
         self._known: set[psutil.Process] = set()
 
-    def look(self) -> None:
-        """Take note of the processes there are now. Call now and then, while the tree is whole."""
+    def refresh(self) -> None:
+        """Add the processes that now exist to the known ones. Call regularly, while the JVM still runs."""
         with contextlib.suppress(psutil.NoSuchProcess):
             root = psutil.Process(self._pid)
-            # Through psutil and not /proc's lists of children: the JVM starts the driver from a thread that is not its first.
+            # psutil, not /proc/<pid>/task/<pid>/children: the JVM starts the driver from a thread that is not its first.
             self._known.update((root, *root.children(recursive=True)))
 
     def drain(self) -> bool:
-        """Send SIGTERM to the Python driver, which drains; False if there is none. The JVM must live on for that."""
+        """Send SIGTERM to the Python driver, so that it drains; return False if it does not run.
+
+        Does not signal the JVM, which the tasks need until they have drained.
+        """
         driver = self._driver()
         if driver is None:
             return False
         return _signal([driver], signal.SIGTERM) > 0
 
     def kill(self) -> int:
-        """Kill whatever is left of the tree; return how many processes that were."""
-        self.look()
+        """Send SIGKILL to every process of the tree that is alive; return their number."""
+        self.refresh()
         return _signal(self._known, signal.SIGKILL)
 
     def wait(self, timeout: float) -> bool:
-        """Wait until the Python driver is gone, at most ``timeout`` seconds; whether it is."""
+        """Wait at most ``timeout`` seconds for the Python driver to end; return whether it has."""
         driver = self._driver()
         return driver is None or not psutil.wait_procs([driver], timeout=timeout)[1]
 
-    def left(self) -> int:
-        """Return how many processes of the tree are alive."""
+    def count_alive(self) -> int:
+        """Return the number of known processes that are alive."""
         return sum(1 for process in self._known if _is_alive(process))
 
     def _driver(self) -> psutil.Process | None:
@@ -55,7 +63,10 @@ class DriverProcesses:
 
 
 def is_python_of(process: psutil.Process, application: str) -> bool:
-    """Whether a living process is Python running this file; the JVM's command line names the file too, but not there."""
+    """Return whether a process is alive and is Python running this file.
+
+    Checks the first argument only: the JVM's command line names the file too, further back.
+    """
     with contextlib.suppress(psutil.Error):
         command = process.cmdline()
         return len(command) > 1 and Path(command[1]).name == application and _is_alive(process)
@@ -69,6 +80,7 @@ def _is_alive(process: psutil.Process) -> bool:
 
 
 def _signal(processes: Collection[psutil.Process], number: signal.Signals) -> int:
+    """Signal those that are alive, except this process; return how many were signalled."""
     reached = 0
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):

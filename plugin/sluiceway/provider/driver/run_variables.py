@@ -1,4 +1,4 @@
-"""``${airflow:run:data_interval_start}`` and the like: what a connector's config may take from the DAG run that runs it. Pure."""
+"""Derives the variables ``${airflow:run:...}`` of a connector's config from a DAG run. No I/O."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 RUN = "run"
-"""The path of such references, after the name of Airflow's config provider."""
+"""The path of these references, after the name of Airflow's config provider."""
 
 TIMES = ("data_interval_start", "data_interval_end", "logical_date")
 NAMES = (*TIMES, *(f"{each}_ms" for each in TIMES), "ds", "run_id", "run_type", "dag_id")
@@ -16,8 +16,8 @@ NAMES = (*TIMES, *(f"{each}_ms" for each in TIMES), "ds", "run_id", "run_type", 
 def run_variables(context: Mapping[str, Any]) -> dict[str, str]:
     """Return a run's variables from a task's context.
 
-    Times are ISO 8601 in UTC, with ``_ms`` milliseconds since the epoch; ``ds`` is the day on which the interval begins. A run
-    without an interval (triggered by hand or by an asset) has that moment as both ends.
+    Times are ISO 8601 in UTC, those with ``_ms`` milliseconds since the epoch; ``ds`` is the date of the interval's start. A run
+    without a data interval (triggered manually or by an asset) has its logical date, or ``run_after``, as both ends.
     """
     run = context.get("dag_run")
     moment = getattr(run, "logical_date", None) or getattr(run, "run_after", None) or datetime.now(timezone.utc)
@@ -35,11 +35,12 @@ def run_variables(context: Mapping[str, Any]) -> dict[str, str]:
 
 
 def milliseconds(time: datetime) -> int:
+    """Return a time as milliseconds since the epoch."""
     return round(time.timestamp() * 1000)
 
 
 def is_backfill(context: Mapping[str, Any]) -> bool:
-    """Whether the run belongs to a backfill."""
+    """Return whether the task's DAG run belongs to a backfill."""
     return _text(getattr(context.get("dag_run"), "run_type", "")) == "backfill"
 
 
@@ -48,4 +49,5 @@ def _utc(time: datetime) -> datetime:
 
 
 def _text(value: Any) -> str:
+    """Return an enum member's value, or a plain string, as text: Airflow passes either."""
     return str(getattr(value, "value", value))

@@ -1,4 +1,7 @@
-"""What spark-submit is told for one connector. Pure but for finding Java and making the package's zip."""
+"""Builds the arguments, settings and environment of one spark-submit.
+
+I/O is limited to finding a Java runtime and writing the package's zip file. Runs in the Airflow task's process.
+"""
 
 from __future__ import annotations
 
@@ -14,52 +17,57 @@ from sluiceway.config.connector import TASKS_MAX
 _PYTHON = "PYSPARK_PYTHON"
 _PYTHON_CONF = "spark.pyspark.python"
 _JAVA_HOME = "JAVA_HOME"
-_LAUNCHER = "SPARK_LAUNCHER_OPTS"  # of the short-lived JVM in which spark-submit works out the command of the driver's
+_LAUNCHER = "SPARK_LAUNCHER_OPTS"  # options of the short-lived JVM in which spark-submit builds the driver's command line
 _LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SPARK = "spark."
-_SHARED_SLOTS = 256  # a slot costs nothing until it is used
+_SHARED_SLOTS = 256  # an unused slot costs nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """One connector's Spark application: ``worker`` is the worker's file, ``config`` the connector's."""
+    """One Spark application: the driver of a connector, or of an application that connectors share."""
 
     connector: str
+    """The connector's name; if ``shared``, the application's."""
     worker: Path
+    """The worker's properties file."""
     mode: str
+    """``long-running`` or ``micro-batch``."""
     config: Mapping[str, str]
+    """The connector's config."""
     report: Path | None = None
-    """Where a driver on this machine says what it has moved."""
+    """The file to which a driver on this machine writes how many records it moved."""
     shared: bool = False
-    """Whether ``connector`` is not a connector's name but that of an application that connectors share."""
+    """Whether the driver hosts every connector whose config names the application ``connector``."""
 
     @property
     def application(self) -> str:
-        """The driver's file, as it is installed here."""
+        """Return the path of the driver's Python file, as installed here."""
         import sluiceway
 
         return str(Path(sluiceway.__file__).parent / "spark" / "driver_app.py")
 
     @property
     def name(self) -> str:
+        """Return the Spark application's name."""
         return f"sluiceway-{self.connector}"
 
     @property
     def local_slots(self) -> int:
-        """How many slots local mode needs: one for each task, and one in reserve for what comes and goes."""
+        """Return the number of slots that local mode needs: one for each task, and one more for short-lived work."""
         if self.shared:
             return _SHARED_SLOTS
         text = self.config.get(TASKS_MAX, "1").strip()
         return max(int(text) if text.isdigit() else 1, 1) + 1
 
     def py_files(self, more: str | None) -> str:
-        """Return the package itself as a zip, then what the user asked for."""
+        """Return ``--py-files``: the package's own zip, then the user's files."""
         from sluiceway.spark.py_files import package_zip
 
         return ",".join(filter(None, (str(package_zip()), more)))
 
     def arguments(self, parent: int | None) -> list[str]:
-        """Return the driver's arguments; ``parent`` is the process with which it ends, where it is a child."""
+        """Return the driver's arguments. ``parent`` is the process id with which the driver ends; None in cluster mode."""
         what = "--application" if self.shared else "--connector"
         arguments = ["--worker", str(self.worker), what, self.connector, "--mode", self.mode]
         if parent is None:
@@ -68,23 +76,23 @@ class Submission:
         return [*arguments, "--parent-pid", str(parent), *report]
 
     def conf(self, explicit: Mapping[Any, Any] | None) -> dict[str, Any]:
-        """Return the Spark settings: the connector's ``spark.*`` keys, then ``explicit`` ones."""
+        """Return the Spark settings: the connector's ``spark.*`` keys, overridden by ``explicit``."""
         spark = {key: value for key, value in self.config.items() if key.startswith(_SPARK)}
         return {**spark, **(explicit or {})}
 
     def local_conf(self, conf: Mapping[str, Any], *, own_python: bool) -> dict[str, Any]:
-        """Return settings for local mode: what makes it start sooner and keeps its log readable, unless set otherwise."""
+        """Return ``conf`` over the defaults for local mode, which shorten the start and the log."""
         from sluiceway.spark.session import LOCAL_CONF, local_conf
 
         return {**(local_conf() if own_python else LOCAL_CONF), "spark.log.level": "WARN", **conf}
 
     def runs_own_python(self, explicit: Mapping[str, Any] | None, conf: Mapping[str, Any]) -> bool:
-        """Whether a driver on this machine and its workers run the Python that runs this, which has the package."""
+        """Return whether driver and workers on this machine use this process's Python, which has the package installed."""
         given = {**os.environ, **(explicit or {})}
         return all(each in (None, sys.executable) for each in (given.get(_PYTHON), conf.get(_PYTHON_CONF)))
 
     def environment(self, explicit: Mapping[str, Any] | None, conf: Mapping[str, Any]) -> dict[str, Any]:
-        """Return variables for a driver on this machine: this Python, its spark-submit, and a Java that Spark runs on."""
+        """Return ``explicit`` plus the variables with which a driver on this machine finds Python, spark-submit and Java."""
         from sluiceway.java_runtime import find_java
 
         given = {**os.environ, **(explicit or {})}

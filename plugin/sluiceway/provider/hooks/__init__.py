@@ -1,1 +1,1 @@
-"""Airflow hooks and the connection type ``kafka_connect``. This module imports nothing: every Airflow process loads it."""
+"""Airflow hooks and the connection type ``kafka_connect``. Imports nothing: every Airflow process loads this module."""

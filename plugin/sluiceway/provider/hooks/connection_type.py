@@ -1,9 +1,11 @@
-"""The connection type ``kafka_connect``: its form, and what a stored connection says. Pure; the form is read by the API server.
+"""Defines the connection type ``kafka_connect``: its form in Airflow's UI, and the parsing of a stored connection. No I/O.
 
-The REST API's address and login stand in the connection's own fields. What stands in its extra is a worker's properties, under
-Kafka Connect's names, whether the form has a field for it or not; ``sasl.username`` and ``sasl.password`` become the
-``sasl.jaas.config`` that Kafka wants. Keys that start with ``rest.`` are about the REST API. A connection of Airflow's own type
-``kafka`` holds librdkafka's properties instead; of those count where the brokers are and how to log in.
+The connection's own fields hold the REST API's address and login. Its extra holds worker properties under Kafka Connect's names,
+also those without a field in the form. ``sasl.username`` and ``sasl.password`` become ``sasl.jaas.config``. Keys that start with
+``rest.`` configure the REST client.
+
+A connection of the type ``kafka`` (Airflow's Kafka provider) holds librdkafka's properties. Only its bootstrap servers and
+security settings are used.
 """
 
 from __future__ import annotations
@@ -30,12 +32,12 @@ _LOGIN_MODULES = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 
-# Connect's own clients take the plain keys; those that move records, and admin clients, prefer a worker file's prefixed ones.
+# Clients of the internal topics read the plain keys; producers, consumers and admin clients of tasks prefer prefixed ones.
 _SECURITY = ("security.", "sasl.", "ssl.")
 _CLIENTS = ("producer.", "consumer.", "admin.")
 
-# They decide which code runs and which files are read where the connection is used; that is the worker file's owner's affair.
-_NOT_HERE = ("config.providers", "plugin.path")
+# These keys load code and read files, so only the owner of the worker's file may set them, not every editor of connections.
+_WORKER_FILE_ONLY = ("config.providers", "plugin.path")
 
 
 def _text(label: str, description: str = "", **schema: Any) -> dict[str, Any]:
@@ -44,21 +46,21 @@ def _text(label: str, description: str = "", **schema: Any) -> dict[str, Any]:
 
 
 FORM_FIELDS: dict[str, dict[str, Any]] = {
-    _BOOTSTRAP: _text("Bootstrap servers", "Brokers as host:port, separated by commas. Empty: as the worker file says."),
-    "group.id": _text("Connect cluster (group.id)", "connect-cluster if neither this nor the worker file says."),
-    "config.storage.topic": _text("Config topic", "connect-configs if neither this nor the worker file says."),
-    "offset.storage.topic": _text("Offset topic", "connect-offsets if neither this nor the worker file says."),
-    "status.storage.topic": _text("Status topic", "connect-status if neither this nor the worker file says."),
+    _BOOTSTRAP: _text("Bootstrap servers", "Brokers as host:port, separated by commas. Default: the worker file's."),
+    "group.id": _text("Connect cluster (group.id)", "Default: the worker file's, else connect-cluster."),
+    "config.storage.topic": _text("Config topic", "Default: the worker file's, else connect-configs."),
+    "offset.storage.topic": _text("Offset topic", "Default: the worker file's, else connect-offsets."),
+    "status.storage.topic": _text("Status topic", "Default: the worker file's, else connect-status."),
     "security.protocol": _text("Security protocol", enum=["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]),
     _MECHANISM: _text("SASL mechanism", enum=list(_LOGIN_MODULES)),
     _USERNAME: _text("SASL user name"),
     _PASSWORD: _text("SASL password", format="password"),
-    "ssl.truststore.location": _text("Trust store", "Path of the authorities' certificates, on every machine that uses this."),
-    "ssl.truststore.type": _text("Trust store's type", enum=["PEM", "JKS", "PKCS12"]),
-    _TOKEN: _text("REST API token", "Sent as a bearer token, in place of user name and password.", format="password"),
-    _CA: _text("REST API authorities", "Path of a PEM file, for an https address that the system does not trust."),
+    "ssl.truststore.location": _text("Trust store", "Path of the CA certificates, on every machine that uses this connection."),
+    "ssl.truststore.type": _text("Trust store type", enum=["PEM", "JKS", "PKCS12"]),
+    _TOKEN: _text("REST API token", "Bearer token, sent instead of user name and password.", format="password"),
+    _CA: _text("REST API CA certificates", "Path of a PEM file, for an https address that the system does not trust."),
 }
-"""The form's own fields, as ``conn-fields`` of Airflow's provider info: extra key to label, description and JSON schema."""
+"""The form's additional fields (``conn-fields`` of provider info): label, description and JSON schema by extra key."""
 
 FIELD_BEHAVIOUR: dict[str, Any] = {
     "hidden-fields": ["schema", "port"],
@@ -68,27 +70,29 @@ FIELD_BEHAVIOUR: dict[str, Any] = {
         _BOOTSTRAP: "broker1:9092,broker2:9092",
     },
 }
-"""What becomes of the form's standard fields, as ``ui-field-behaviour`` of Airflow's provider info."""
+"""The form's standard fields (``ui-field-behaviour`` of provider info): hidden, renamed, with placeholders."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectConnection:
-    """What a stored connection says of a Connect cluster: how its REST API and its Kafka cluster are reached.
-
-    ``servers``, ``login``, ``token`` and ``ca`` are the REST API's; ``properties`` a worker's, over those of a worker file.
-    """
+    """A parsed Airflow connection: the addresses and credentials of a Connect cluster's REST API and of its Kafka cluster."""
 
     servers: tuple[str, ...] = ()
+    """URLs of the REST API."""
     login: tuple[str, str] | None = field(default=None, repr=False)
+    """User name and password for the REST API."""
     token: str | None = field(default=None, repr=False)
+    """Bearer token for the REST API."""
     ca: str | None = None
+    """Path of the CA certificates for the REST API."""
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Worker properties, which override those of a worker's file."""
 
     @classmethod
     def parse(
         cls, host: str | None, login: str | None, password: str | None, extra: Mapping[str, object], *, port: int | None = None
     ) -> ConnectConnection:
-        """Return what the fields of an Airflow connection say; raises ConfigError, which names keys and shows no value."""
+        """Parse the fields of a ``kafka_connect`` connection; raises ConfigError, which names keys but no values."""
         texts = {key: _plain(value) for key, value in extra.items() if value not in (None, "")}
         return cls(
             servers=_servers(host, port),
@@ -100,16 +104,19 @@ class ConnectConnection:
 
     @classmethod
     def of_kafka(cls, extra: Mapping[str, object]) -> ConnectConnection:
-        """Return what the extra of a connection of type ``kafka`` says; raises ConfigError, without any value."""
+        """Parse the extra of a ``kafka`` connection; raises ConfigError, which names keys but no values."""
         texts = {key: _plain(value) for key, value in extra.items() if key.startswith((_BOOTSTRAP, *_SECURITY))}
         if not texts.get(_BOOTSTRAP):
-            raise ConfigError(f"A {KAFKA_CONN_TYPE} connection says in its extra where Kafka is: {_BOOTSTRAP} is missing there.")
+            raise ConfigError(
+                f"{_BOOTSTRAP} is missing in the extra of the {KAFKA_CONN_TYPE} connection; add a broker's host:port."
+            )
         if "sasl.mechanisms" in texts:
             texts.setdefault(_MECHANISM, texts.pop("sasl.mechanisms"))
         return cls(properties=_worker_properties(texts))
 
     @property
     def names_brokers(self) -> bool:
+        """Return whether the connection sets ``bootstrap.servers``."""
         return _BOOTSTRAP in self.properties
 
 
@@ -122,12 +129,12 @@ def _servers(host: str | None, port: int | None) -> tuple[str, ...]:
 
 def _worker_properties(texts: Mapping[str, str]) -> dict[str, str]:
     for key in texts:
-        if key.startswith(_NOT_HERE):
-            raise ConfigError(f"A connection cannot set {key}; it belongs into the worker's properties file.")
+        if key.startswith(_WORKER_FILE_ONLY):
+            raise ConfigError(f"An Airflow connection cannot set {key}; set it in the worker's properties file.")
     if refers := referring_keys(texts):
         raise ConfigError(
-            f"A connection holds values, not references like ${{file:...}} ({', '.join(sorted(refers))}): Airflow's secrets "
-            "backends can keep the whole connection."
+            f"An Airflow connection must hold values, not references like ${{file:...}} ({', '.join(sorted(refers))}). To keep "
+            "secrets elsewhere, store the whole connection in an Airflow secrets backend."
         )
     properties = {key: value for key, value in texts.items() if key not in (_USERNAME, _PASSWORD)}
     if _USERNAME in texts and _JAAS not in texts:
@@ -141,7 +148,7 @@ def _jaas(texts: Mapping[str, str]) -> str:
     module = _LOGIN_MODULES.get(mechanism)
     if module is None:
         known = ", ".join(_LOGIN_MODULES)
-        raise ConfigError(_MECHANISM, mechanism, f"{_USERNAME} goes with one of {known}; for others put {_JAAS} into the extra")
+        raise ConfigError(_MECHANISM, mechanism, f"{_USERNAME} requires one of {known}; for others set {_JAAS} in the extra")
     return f"{module} required username={_quoted(texts[_USERNAME])} password={_quoted(texts.get(_PASSWORD, ''))};"
 
 

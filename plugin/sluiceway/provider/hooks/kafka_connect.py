@@ -1,6 +1,6 @@
-"""The hook of the connection type ``kafka_connect``: a client of the REST API, a worker's config, and the form's test button.
+"""The hook of the connection type ``kafka_connect``: REST client, worker config, and the form's test button.
 
-Connections of type ``kafka``, those of Airflow's own Kafka provider, serve for what needs no REST API.
+Also reads connections of the type ``kafka`` (Airflow's Kafka provider), which have no REST API.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _INTERNAL_TOPICS = ("config.storage.topic", "offset.storage.topic", "status.stor
 
 
 class KafkaConnectHook(BaseHook):
-    """Reaches a Connect cluster, Sluiceway's or Kafka Connect's own, as an Airflow connection describes it.
+    """Connects to a Connect cluster, Sluiceway's or Kafka Connect's own.
 
-    Runs wherever Airflow may read connections: in tasks, and in the API server for the test button.
+    Runs in tasks, in the triggerer, and in the API server for the test button.
 
     Args:
-        kafka_connect_conn_id: the connection's id.
+        kafka_connect_conn_id: the connection's id; its type is ``kafka_connect`` or ``kafka``.
     """
 
     conn_name_attr = "kafka_connect_conn_id"
@@ -41,18 +41,20 @@ class KafkaConnectHook(BaseHook):
         self.kafka_connect_conn_id = kafka_connect_conn_id
 
     def connection(self) -> ConnectConnection:
-        """Look the connection up, and mask its secrets in logs; raises ConfigError, which holds none."""
+        """Read the connection and mask its secrets in logs; raises ConfigError, without any secret."""
         from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError
 
         conn_id = self.kafka_connect_conn_id
         try:
             found = self.get_connection(conn_id)
             extra = found.extra_dejson
-        except (AirflowException, AirflowRuntimeError, ValueError):  # not its text: some backends quote what they read
-            raise ConfigError(f"Airflow has no connection {conn_id!r} that can be read; create it, or name another.") from None
+        except (AirflowException, AirflowRuntimeError, ValueError):  # its text may contain secrets: some backends quote values
+            raise ConfigError(
+                f"Airflow has no connection {conn_id!r}, or cannot read it. Create it, or use another conn_id."
+            ) from None
         if found.conn_type not in (CONN_TYPE, KAFKA_CONN_TYPE):
             needed = f"{CONN_TYPE!r} or {KAFKA_CONN_TYPE!r}"
-            raise ConfigError(f"The Airflow connection {conn_id!r} is of type {found.conn_type!r}, but must be of {needed}.")
+            raise ConfigError(f"The Airflow connection {conn_id!r} is of type {found.conn_type!r}; it must be {needed}.")
         _mask(found.password, *(value for key, value in extra.items() if is_secret(key)))
         if found.conn_type == KAFKA_CONN_TYPE:
             parsed = ConnectConnection.of_kafka(extra)
@@ -62,12 +64,14 @@ class KafkaConnectHook(BaseHook):
         return parsed
 
     def get_conn(self, *, timeout: float = 60.0) -> ConnectClient:
-        """Return a client of the REST API, to be closed by the caller; ``timeout`` in seconds for each request."""
+        """Return a REST client, which the caller closes. ``timeout`` is in seconds for each request. Raises ConfigError."""
         from sluiceway.rest.client import ConnectClient
 
         connection = self.connection()
         if not connection.servers:
-            raise ConfigError(f"Airflow connection {self.kafka_connect_conn_id} names no REST API; fill in its field 'REST API'.")
+            raise ConfigError(
+                f"The Airflow connection {self.kafka_connect_conn_id!r} has no REST API address. Fill in its field 'REST API'."
+            )
         return ConnectClient(
             connection.servers,
             headers={"Authorization": f"Bearer {connection.token}"} if connection.token else None,
@@ -77,32 +81,35 @@ class KafkaConnectHook(BaseHook):
         )
 
     def worker_properties(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return a worker's properties: those of ``base``, a worker file's, and over them what the connection says.
+        """Return the properties of ``base`` (a worker's file), overridden by the connection's.
 
-        They hold the connection's secrets: keep them out of logs and command lines.
+        They contain the connection's secrets: keep them out of logs and command lines.
         """
         return {**(base or {}), **self.connection().properties}
 
     def worker(self, base: Mapping[str, str] | None = None) -> WorkerConfig:
-        """Return the parsed ``worker_properties``; raises ConfigError."""
+        """Return ``worker_properties`` as a worker config; raises ConfigError."""
         from sluiceway.config.worker import WorkerConfig
 
         return WorkerConfig.of(self.worker_properties(base))
 
     def test_connection(self) -> tuple[bool, str]:
-        """Ask the REST API and the brokers, whichever the connection names, and say what they answered. Changes nothing."""
+        """Request the REST API's version and the brokers' topics, whichever the connection names. Read-only.
+
+        Return whether all answered, and a text for the form.
+        """
         try:
             connection = self.connection()
-            answers = [self._ask_rest()] if connection.servers else []
+            answers = [self._test_rest()] if connection.servers else []
             if connection.names_brokers:
-                answers.append(_ask_kafka(self.worker()))
+                answers.append(_test_kafka(self.worker()))
         except ConnectError as error:
             return False, str(error)
         if not answers:
-            return False, "The connection names neither a REST API nor bootstrap servers, so there is nothing to ask."
+            return False, "The connection has neither a REST API nor bootstrap servers. Fill in at least one of them."
         return True, "; ".join(answers)
 
-    def _ask_rest(self) -> str:
+    def _test_rest(self) -> str:
         with self.get_conn(timeout=_TEST_SECONDS) as client:
             root = client.root()
             count = len(client.connectors())
@@ -110,23 +117,24 @@ class KafkaConnectHook(BaseHook):
 
 
 def kafka_overrides(conn_id: str | None) -> dict[str, str]:
-    """Return the worker properties that a task's ``kafka_conn_id`` sets over the worker file's; none without one.
+    """Return the worker properties of a task's ``kafka_conn_id``, which override the worker's file; empty for None.
 
-    They hold the connection's secrets. Raises ConfigError.
+    They contain the connection's secrets. Raises ConfigError.
     """
     return KafkaConnectHook(conn_id).worker_properties() if conn_id else {}
 
 
-def _ask_kafka(worker: WorkerConfig) -> str:
+def _test_kafka(worker: WorkerConfig) -> str:
     from sluiceway.kafka.clients import admin_client
     from sluiceway.kafka.errors import mapped_errors
 
     with mapped_errors(f"reach Kafka at {worker.bootstrap_servers}"):
-        there = admin_client(worker).list_topics(timeout=_TEST_SECONDS).topics
+        existing = admin_client(worker).list_topics(timeout=_TEST_SECONDS).topics
     topics = [worker.text(key) for key in _INTERNAL_TOPICS]
-    missing = [topic for topic in topics if topic not in there]
-    said = f"no topic {', '.join(missing)} yet (made when the first connector is)" if missing else f"topics {', '.join(topics)}"
-    return f"Kafka {worker.bootstrap_servers}: {said}"
+    missing = [topic for topic in topics if topic not in existing]
+    if missing:
+        return f"Kafka {worker.bootstrap_servers}: no topic {', '.join(missing)} yet (created with the first connector)"
+    return f"Kafka {worker.bootstrap_servers}: topics {', '.join(topics)}"
 
 
 def _mask(*secrets: Any) -> None:

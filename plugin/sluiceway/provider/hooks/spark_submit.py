@@ -1,4 +1,4 @@
-"""Submits a driver with spark-submit: Airflow's hook, with local mode where no Spark connection is configured."""
+"""Submits a driver with spark-submit: Airflow's hook, with local mode as the default if there is no Spark connection."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from airflow.exceptions import AirflowException, AirflowNotFoundException
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from sluiceway.config.variables import HANDED_OVER
 from sluiceway.provider.driver.submission import Submission
@@ -21,9 +21,17 @@ _UI_STARTED = re.compile(r"Successfully started service 'SparkUI' on port (\d+)"
 
 
 class ConnectorSubmitHook(SparkSubmitHook):
-    """A SparkSubmitHook whose master is, in this order, ``spark.master`` of its conf, the connection's, ``local[slots]``.
+    """A SparkSubmitHook for a driver.
 
-    Where the driver is to run is only known here, so what depends on it is filled in here too.
+    The master is the first that is set of: ``spark.master`` in the conf, the Spark connection's, ``local[slots]``. Settings that
+    depend on where the driver runs are filled in here, because only the hook resolves the connection.
+
+    Args:
+        submission: the driver to submit.
+        kwargs: arguments of SparkSubmitHook.
+
+    ``ui_url`` is the address of the driver's Spark UI; None until the driver's log contains it, and always None in cluster mode.
+    ``on_ui`` is called when it is known.
     """
 
     _conf: dict[str, Any]
@@ -32,10 +40,8 @@ class ConnectorSubmitHook(SparkSubmitHook):
     def __init__(self, submission: Submission, **kwargs: Any) -> None:
         self._submission = submission
         self.ui_url: str | None = None
-        """Where the driver's Spark UI is; None until its log says so, and where no log line of it comes here."""
         self.on_ui: Callable[[], None] = lambda: None
-        """Called once ``ui_url`` is known."""
-        self._with_defaults = False  # whether spark-defaults.conf counts beside a properties file that is ours
+        self._load_spark_defaults = False  # with --properties-file, Spark ignores spark-defaults.conf by default
         explicit = kwargs.pop("env_vars", None)
         py_files = kwargs.pop("py_files", None)
         super().__init__(conf=submission.conf(kwargs.pop("conf", None)), **kwargs)
@@ -48,76 +54,77 @@ class ConnectorSubmitHook(SparkSubmitHook):
 
     @property
     def is_local(self) -> bool:
-        """Whether the whole Spark application runs on this machine."""
+        """Return whether the whole Spark application runs on this machine."""
         return str(self._connection["master"]).startswith("local")
 
     @property
     def is_client_mode(self) -> bool:
-        """Whether the driver is a child of this process, so that signals reach it."""
-        return self._connection["deploy_mode"] != "cluster"
+        """Return whether the driver is a child of this process, so that it can be signalled."""
+        return bool(self._connection["deploy_mode"] != "cluster")
 
     @property
     def submit_pid(self) -> int | None:
-        """The process of spark-submit, which in client mode becomes the driver's JVM; None before it was started."""
+        """Return spark-submit's process id, in client mode also the driver's JVM; None before its start."""
         return None if self._submit_sp is None else self._submit_sp.pid
 
     @property
     def exit_code(self) -> int | None:
-        """How spark-submit ended; None while it runs or if it never started. Negative: killed by that signal."""
+        """Return spark-submit's exit code, negative if a signal ended it; None before its start and while it runs."""
         return None if self._submit_sp is None else self._submit_sp.poll()
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
-        """Run spark-submit to its end. In client mode it gets a session of its own.
+        """Run spark-submit and wait for its end. In client mode it runs in its own session.
 
-        Airflow signals a task's whole process group; a JVM that got SIGTERM would take the tasks away before they drained.
+        Airflow signals a task's whole process group. A JVM that received SIGTERM would end the tasks before they have drained.
         """
         if self.is_client_mode:
             kwargs.setdefault("start_new_session", True)
             return super().submit(application, **kwargs)
         with tempfile.TemporaryDirectory(prefix="sluiceway-submit-") as folder:
-            self._hand_over_by_file(Path(folder) / "spark.properties")
+            self._write_secrets_file(Path(folder) / "spark.properties")
             return super().submit(application, **kwargs)
 
-    def leave_the_driver(self) -> None:
-        """Have spark-submit end once the driver is on its way, for a task that waits elsewhere."""
-        # Else the hook takes a spark-submit that does not stay to see the pod's exit code for a failed one.
+    def detach_from_driver(self) -> None:
+        """Make spark-submit end once the cluster has accepted the driver, for a task that waits in the triggerer."""
+        # Otherwise, on Kubernetes, the hook reports a failure if spark-submit ends before it has seen the pod's exit code.
         self._track_driver_via_k8s_api = self._is_kubernetes and not self.is_client_mode
 
     def _build_spark_common_args(self) -> list[str]:
-        """Keep variables off the command line, which any user of the machine can read."""
+        """Leave environment variables out of the command line, which any user of the machine can read."""
         variables = self._env_vars
         if self.is_client_mode and variables:
-            self._env = variables  # of spark-submit itself, whose child the driver is
+            self._env = variables  # spark-submit's own environment; its child, the driver, inherits it
             self._env_vars = None
         try:
             arguments: list[str] = super()._build_spark_common_args()
         finally:
             self._env_vars = variables
-        return [*arguments, "--load-spark-defaults"] if self._with_defaults else arguments
+        return [*arguments, "--load-spark-defaults"] if self._load_spark_defaults else arguments
 
-    def _hand_over_by_file(self, file: Path) -> None:
-        """Put what a driver in a cluster takes from Airflow into a properties file, beside those of the user's own."""
+    def _write_secrets_file(self, file: Path) -> None:
+        """Write the values from Airflow for a driver in a cluster to a properties file, after the user's own properties."""
         variables = dict(self._env_vars or {})
         secrets = variables.pop(HANDED_OVER, None)
         if secrets is None:
             return
         if not (self._is_yarn or self._is_kubernetes):
             raise AirflowException(
-                f"Connector {self._submission.connector}: a standalone Spark master hands nothing to a driver in cluster mode, "
-                "so kafka_conn_id and ${airflow:...} cannot be used there; run the driver with deploy-mode=client."
+                f"Connector {self._submission.connector}: a standalone Spark master passes no environment to a driver in cluster "
+                "mode, so kafka_conn_id and ${airflow:...} do not work there. Set deploy-mode=client in the Spark connection."
             )
         prefix = "spark.yarn.appMasterEnv" if self._is_yarn else "spark.kubernetes.driverEnv"
         own = Path(self._properties_file).read_text(encoding="utf-8") if self._properties_file else ""
         file.touch(mode=0o600)
         file.write_text(f"{own}\n{prefix}.{HANDED_OVER}={_escaped(str(secrets))}\n", encoding="utf-8")
-        self._with_defaults = not self._properties_file
+        self._load_spark_defaults = not self._properties_file
         self._properties_file = str(file)
         self._env_vars = variables or None
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
-        super()._process_spark_submit_log(map(self._look_for_ui, itr))
+        super()._process_spark_submit_log(map(self._find_ui_url, itr))
 
-    def _look_for_ui(self, line: Any) -> Any:
+    def _find_ui_url(self, line: Any) -> Any:
+        """Set ``ui_url`` if the log line contains the Spark UI's port; return the line unchanged."""
         found = _UI_STARTED.search(str(line)) if self.ui_url is None and self.is_client_mode else None
         if found:
             self.ui_url = f"http://{socket.gethostname()}:{found[1]}"
@@ -130,7 +137,7 @@ class ConnectorSubmitHook(SparkSubmitHook):
             connection["master"] = self._conf[_MASTER]
         elif not self._connection_exists():
             connection["master"] = f"local[{self._submission.local_slots}]"
-            self.log.info("There is no Airflow connection %s; Spark runs in local mode", self._conn_id)
+            self.log.info("Airflow has no connection %s; Spark runs in local mode", self._conn_id)
         return connection
 
     def _connection_exists(self) -> bool:
@@ -142,5 +149,5 @@ class ConnectorSubmitHook(SparkSubmitHook):
 
 
 def _escaped(text: str) -> str:
-    """Return a value as a Java properties file holds it; JSON has no line ends and, from Python, nothing but ASCII."""
+    """Escape a value for a Java properties file. It is JSON from Python, so it has neither line ends nor non-ASCII characters."""
     return text.replace("\\", "\\\\")

@@ -1,1 +1,1 @@
-"""Describes the data sets that connectors read and write: Airflow assets and OpenLineage."""
+"""Describes the data sets that connectors read and write, as Airflow assets and for OpenLineage."""

@@ -1,4 +1,4 @@
-"""Airflow assets of connectors: the topics that a source writes to, what a sink writes to, and the connector itself."""
+"""Names the Airflow assets of connectors: a source's topics, what a sink writes to, and the connector itself."""
 
 from __future__ import annotations
 
@@ -13,23 +13,27 @@ if TYPE_CHECKING:
     from airflow.sdk import Asset, AssetAlias
 
 OUTLETS = "airflow.outlets"
-"""A connector's key: URIs of what it writes to, separated by commas, beside those that are known without it."""
+"""Connector key: comma-separated URIs of further assets that the connector writes to."""
 
 
 def topic_uri(bootstrap_servers: str, topic: str) -> str:
-    """Return the URI of a topic: its cluster's first server, as the worker names it, and its name."""
+    """Return the URI of a topic, with the first server of ``bootstrap_servers``."""
     return f"kafka://{first_server(bootstrap_servers)}/{quote(topic, safe='')}"
 
 
 def connector_uri(connector: str) -> str:
-    """Return the URI of a connector: an event for each run that moved something."""
+    """Return the URI of a connector. Each run that moves records creates an event of this asset."""
     return f"sluiceway://connectors/{quote(connector, safe='')}"
 
 
 def written_uris(
     connector: str, config: Mapping[str, str], *, sink: bool, bootstrap_servers: str, topics: Collection[str]
 ) -> list[str]:
-    """Return the URIs of all that a run has written to; ``topics`` are those that the connector was seen to use. Pure."""
+    """Return the URIs of the assets that a run updates.
+
+    Args:
+        topics: the connector's active topics (KIP-558).
+    """
     found = [connector_uri(connector)]
     if not sink:
         found += [topic_uri(bootstrap_servers, topic) for topic in sorted(topics)]
@@ -39,28 +43,33 @@ def written_uris(
 
 
 def connector_alias(connector: str) -> AssetAlias:
-    """Return the outlet of a connector's task: which assets it stands for is known when it has run."""
+    """Return the outlet of a connector's task. An alias, because the assets are known only after the run."""
     from airflow.sdk import AssetAlias
 
     return AssetAlias(f"sluiceway-{connector}")
 
 
 def connector_asset(connector: str) -> Asset:
-    """Return the asset of a connector, for the schedule of a DAG that is to follow it."""
+    """Return the asset of a connector, for the schedule of a DAG that runs after it."""
     from airflow.sdk import Asset
 
     return Asset(connector_uri(connector))
 
 
 def topic_asset(bootstrap_servers: str, topic: str) -> Asset:
-    """Return the asset of a topic, for the schedule of a DAG that is to follow what sources write to it."""
+    """Return the asset of a topic, for the schedule of a DAG that runs after a source has written to it."""
     from airflow.sdk import Asset
 
     return Asset(topic_uri(bootstrap_servers, topic))
 
 
 def emit(outlet_events: Any, alias: AssetAlias, uris: Collection[str], extra: Mapping[str, Any]) -> None:
-    """Have Airflow store an event for each asset once the task has succeeded. Airflow task."""
+    """Add an event for each asset, which Airflow stores when the task succeeds. Runs in the Airflow task.
+
+    Args:
+        outlet_events: of the task's context.
+        extra: the extra of every event, as JSON values.
+    """
     from airflow.sdk import Asset
 
     for uri in uris:

@@ -1,7 +1,7 @@
-"""Which data sets a connector reads and writes, under OpenLineage's names. No I/O, and OpenLineage itself stays optional.
+"""Derives from a connector's config the data sets that it reads and writes, with OpenLineage's names. No I/O.
 
-Naming: https://openlineage.io/docs/spec/naming. A data set is only named when the config says where it is without a secret being
-looked up; topics that are found by a pattern are not.
+Naming: https://openlineage.io/docs/spec/naming. Data sets whose location is a reference (``${provider:path:key}``) are left
+out, and topics that match a pattern. OpenLineage need not be installed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _JDBC_URL, _TABLES, _TABLE_FORMAT, _PREFIX = (
     "table.name.format",
     "topic.prefix",
 )
-_MIRROR = "source.cluster.bootstrap.servers"
+_SOURCE_CLUSTER = "source.cluster.bootstrap.servers"
 _TOPIC_IN_FORMAT = "${topic}"
 
 _DEFAULT_PORTS = {"postgresql": 5432, "mysql": 3306, "mariadb": 3306, "sqlserver": 1433, "oracle": 1521}
@@ -31,42 +31,46 @@ _PLAIN_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
 
 
 class DataSet(NamedTuple):
-    """A data set: the data source's URI, and its name there."""
+    """The URI of a data source, and the name of a data set in it."""
 
     namespace: str
     name: str
 
 
 class Lineage(NamedTuple):
-    """What a connector reads and what it writes."""
+    """The data sets that a connector reads and writes."""
 
     inputs: tuple[DataSet, ...]
     outputs: tuple[DataSet, ...]
 
 
 def lineage(config: Mapping[str, str], *, bootstrap: str, sink: bool) -> Lineage:
-    """Return both ends of a connector; ``bootstrap`` is the brokers' list of the worker's cluster."""
-    inside = tuple(kafka(bootstrap, topic) for topic in _topics(config, sink=sink))
-    outside = tuple(each for find in _OUTSIDE for each in find(config, sink))
-    return Lineage(inside, outside) if sink else Lineage(outside, inside)
+    """Return the data sets that a connector reads and writes.
+
+    Args:
+        bootstrap: ``bootstrap.servers`` of the worker.
+    """
+    topics = tuple(kafka(bootstrap, topic) for topic in _topics(config, sink=sink))
+    external = tuple(each for find in _EXTERNAL for each in find(config, sink))
+    return Lineage(topics, external) if sink else Lineage(external, topics)
 
 
 def kafka(bootstrap: str, topic: str) -> DataSet:
-    """Return a topic's name: its namespace is the first of the brokers that one connects to."""
+    """Return the data set of a topic; its namespace is the first server of ``bootstrap``."""
     return DataSet(f"kafka://{first_server(bootstrap)}", topic)
 
 
 def first_server(bootstrap: str) -> str:
-    """Return the first of ``bootstrap.servers``, without the name of a listener."""
+    """Return the first server of ``bootstrap.servers``, without the protocol."""
     return bootstrap.split(",")[0].strip().rpartition("//")[2]
 
 
 def _topics(config: Mapping[str, str], *, sink: bool) -> list[str]:
     if sink:
         return _list(config.get(TOPICS, ""))
-    if _MIRROR in config:
+    if _SOURCE_CLUSTER in config:
         alias = config.get("source.cluster.alias", "")
-        return [f"{alias}{config.get('replication.policy.separator', '.')}{topic}" for topic in _mirrored(config)]
+        return [f"{alias}{config.get('replication.policy.separator', '.')}{topic}" for topic in _copied_topics(config)]
     if topic := config.get(_TOPIC) or config.get(_KAFKA_TOPIC):
         return [topic]
     return [config.get(_PREFIX, "") + table.rpartition(".")[2] for table in _tables(config)] if _JDBC_URL in config else []
@@ -84,30 +88,30 @@ def _database(config: Mapping[str, str], sink: bool) -> Iterator[DataSet]:
     if not rest or _refers(url):
         return
     try:
-        place = urlsplit(f"//{rest.partition(';')[0]}")
-        host, port = place.hostname, place.port or _DEFAULT_PORTS.get(scheme)
-    except ValueError:  # what cannot be read is not named; the connector itself will say what is wrong
+        address = urlsplit(f"//{rest.partition(';')[0]}")
+        host, port = address.hostname, address.port or _DEFAULT_PORTS.get(scheme)
+    except ValueError:  # an invalid URL: the connector reports it
         return
-    database = place.path.strip("/")
+    database = address.path.strip("/")
     authority = f"{host}:{port}" if port else str(host)
     for table in _sink_tables(config) if sink else _tables(config):
-        # PostgreSQL's tables have a schema, which is "public" unless said otherwise.
+        # A table of PostgreSQL without a schema is in schema "public".
         named = f"public.{table}" if scheme == "postgresql" and "." not in table else table
         parts = (database, named) if database and not named.startswith(f"{database}.") else (named,)
         yield DataSet(f"{_SCHEMES.get(scheme, scheme)}://{authority}", ".".join(parts))
 
 
-def _mirror(config: Mapping[str, str], sink: bool) -> Iterator[DataSet]:
-    bootstrap = config.get(_MIRROR)
+def _source_cluster(config: Mapping[str, str], sink: bool) -> Iterator[DataSet]:
+    bootstrap = config.get(_SOURCE_CLUSTER)
     if bootstrap and not sink and not _refers(bootstrap):
-        yield from (kafka(bootstrap, topic) for topic in _mirrored(config))
+        yield from (kafka(bootstrap, topic) for topic in _copied_topics(config))
 
 
-_OUTSIDE: tuple[Callable[[Mapping[str, str], bool], Iterator[DataSet]], ...] = (_file, _database, _mirror)
+_EXTERNAL: tuple[Callable[[Mapping[str, str], bool], Iterator[DataSet]], ...] = (_file, _database, _source_cluster)
 
 
-def _mirrored(config: Mapping[str, str]) -> list[str]:
-    """Return the topics of a mirror that are names; each may be a pattern."""
+def _copied_topics(config: Mapping[str, str]) -> list[str]:
+    """Return the topics that a MirrorSource copies, without patterns."""
     return [topic for topic in _list(config.get(TOPICS, "")) if _PLAIN_TOPIC.fullmatch(topic)]
 
 
@@ -125,5 +129,5 @@ def _list(text: str) -> list[str]:
 
 
 def _refers(text: str) -> bool:
-    """Whether a value is, or holds, a reference that only the driver looks up."""
+    """Return whether a value contains a reference, which only the driver resolves."""
     return "${" in text

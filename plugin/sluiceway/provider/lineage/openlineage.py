@@ -1,11 +1,11 @@
-"""What a connector's operator tells OpenLineage, where its provider is installed. Runs in the Airflow task's process."""
+"""Reports a connector's lineage to OpenLineage, if its provider is installed. Runs in the Airflow task."""
 
 from __future__ import annotations
 
 import logging
 from typing import Any
 
-from airflow.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException
 
 from sluiceway.errors import ConnectError
 from sluiceway.provider.lineage.datasets import DataSet, Lineage
@@ -14,35 +14,37 @@ log = logging.getLogger(__name__)
 
 
 class LineageMixin:
-    """The methods that OpenLineage's listener asks an operator for; both ends of the connector at the start and at the end.
+    """The methods that OpenLineage's listener calls on an operator.
 
-    A connector that runs for weeks is known from its first minute; on_complete and on_failure repeat it, with the config that
-    really ran.
+    Lineage is reported at the start, since a connector may run for weeks, and again at the end, with the config that has run.
     """
 
     def get_openlineage_facets_on_start(self) -> Any:
+        """Return the lineage when the task starts."""
         return self._openlineage()
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any:
+        """Return the lineage when the task has succeeded."""
         return self._openlineage()
 
     def get_openlineage_facets_on_failure(self, task_instance: Any) -> Any:
+        """Return the lineage when the task has failed."""
         return self._openlineage()
 
     def lineage(self) -> Lineage | None:
-        """Return both ends of the connector, None if they are not known; may ask Kafka, and raise ConnectError."""
+        """Return the connector's lineage; None if it is not known. May read from Kafka, and raise ConnectError."""
         raise NotImplementedError
 
     def _openlineage(self) -> Any:
-        """Return an OperatorLineage; None without the provider, or while it is not known what the connector moves."""
+        """Return an OperatorLineage; None without the provider, or if the lineage is not known."""
         try:
             from airflow.providers.openlineage.extractors import OperatorLineage
         except ImportError:
             return None
         try:
             found = self.lineage()
-        except (ConnectError, AirflowException) as error:  # no reason for a task to fail; if it is one, the task says it again
-            log.warning("No lineage: %s", error)
+        except (ConnectError, AirflowException) as error:  # not a reason to fail the task; if it is, the task itself reports it
+            log.warning("Cannot report lineage to OpenLineage: %s", error)
             return None
         if found is None:
             return None

@@ -1,7 +1,7 @@
-"""Buttons on a connector's task in Airflow's UI: to its REST API, and to the Spark UI.
+"""Extra links of a connector's task in Airflow's UI: to the REST API and to the Spark UI.
 
-Airflow keeps a link as an XCom of the task, written when the task ends. A connector's task may last for weeks, so its operator
-calls ``publish`` when it begins and when it learns where the Spark UI is.
+Airflow stores a link as an XCom of the task when the task ends. A connector's task may run for weeks, so its operator calls
+``publish`` when the task starts and when the Spark UI's address is known.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOUNTED = "/sluiceway"
 
 
 class ConnectorRestLink(BaseOperatorLink):
-    """The connector's status in the REST API that is mounted under Airflow's API server."""
+    """Link to the connector's status in the REST API under Airflow's API server. Airflow stores the class's name."""
 
     name = "Connector status (REST)"
 
@@ -34,7 +34,7 @@ class ConnectorRestLink(BaseOperatorLink):
 
 
 class SparkUiLink(BaseOperatorLink):
-    """The UI of the connector's Spark application, or what ``[sluiceway] spark_ui_url`` names; none if neither is known."""
+    """Link to the Spark application's UI, else to ``[sluiceway] spark_ui_url``. Airflow stores the class's name."""
 
     name = "Spark UI"
 
@@ -43,7 +43,7 @@ class SparkUiLink(BaseOperatorLink):
 
 
 def rest_url(connector: str) -> str:
-    """Return where a browser finds a connector's status, by ``[api] base_url``."""
+    """Return the address of a connector's status for a browser, from ``[api] base_url``."""
     from airflow.configuration import conf
 
     base = conf.get("api", "base_url", fallback="").rstrip("/")
@@ -51,9 +51,9 @@ def rest_url(connector: str) -> str:
 
 
 def publish(operator: Any, ti: Any) -> None:
-    """Write the links of a running task, so that the UI shows them before it ends. Runs in the task's process."""
+    """Store the links of a running task, so that the UI shows them before the task ends. Runs in the task's process."""
     for link in operator.operator_extra_links:
         try:
             ti.xcom_push(key=link.xcom_key, value=link.get_link(operator, ti_key=ti))
-        except AirflowRuntimeError as error:  # a button is not worth a connector's start
-            log.warning("The link %r is not shown yet: %s", link.name, error)
+        except AirflowRuntimeError as error:  # a missing link must not keep a connector from starting
+            log.warning("The link %r is missing until the task ends: Airflow did not store it (%s)", link.name, error)

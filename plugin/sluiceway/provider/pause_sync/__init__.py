@@ -1,1 +1,1 @@
-"""Keeps DAGs' paused flags and connectors' target states in step. Runs in the API server."""
+"""Keeps DAGs' paused flags and connectors' target states in sync. Runs in the API server."""

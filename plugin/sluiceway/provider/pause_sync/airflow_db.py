@@ -1,4 +1,4 @@
-"""The few things the mirror does in Airflow's database. Runs in the API server, where that is allowed."""
+"""Reads and writes Airflow's database for the pause sync. Runs in the API server, the component that has access to it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from sluiceway.provider.pause_sync.rules import Toggle
 
 _OWNER = "sluiceway"
 
-# What the audit log calls it when a paused flag is set, and to what; None where the entry's extra says that. In order: the
-# REST API (and with it the UI), this module, and the command line.
+# The audit log's events that set a paused flag, and the value; None if the entry's extra holds it. In order: the REST API
+# (which the UI uses too), this module, and the command line.
 _TOGGLES = {"patch_dag": None, "pause": True, "unpause": False, "cli_dag_pause": True, "cli_dag_unpause": False}
-_DEAD = (TaskInstanceState.FAILED, TaskInstanceState.UP_FOR_RETRY)
-_LOOK_BACK = 20  # entries of patch_dag can be of other changes
+_CLEARABLE = (TaskInstanceState.FAILED, TaskInstanceState.UP_FOR_RETRY)
+_MAX_ENTRIES = 20  # read more than one: patch_dag is also logged for other changes
 
 
 @dataclass(frozen=True, slots=True)
 class DagFlag:
-    """An active DAG as Airflow has it."""
+    """The paused flag of an active DAG, and its bundle."""
 
     dag_id: str
     paused: bool
@@ -36,10 +36,10 @@ class DagFlag:
 
 
 class AirflowDatabase:
-    """Each method is one short transaction; errors are SQLAlchemy's."""
+    """Airflow's metadata database. Each method is one short transaction and raises SQLAlchemy's errors."""
 
     def flags(self, dag_ids: Collection[str], bundle: str) -> dict[str, DagFlag]:
-        """Return the active DAGs that have these ids or come from this bundle, by id."""
+        """Return the flags of the active DAGs that have one of these ids or belong to this bundle, by DAG."""
         query = select(DagModel.dag_id, DagModel.is_paused, DagModel.bundle_name).where(
             DagModel.is_stale.is_(False), or_(DagModel.dag_id.in_(dag_ids), DagModel.bundle_name == bundle)
         )
@@ -47,12 +47,12 @@ class AirflowDatabase:
             return {row.dag_id: DagFlag(row.dag_id, bool(row.is_paused), row.bundle_name) for row in session.execute(query)}
 
     def toggles(self, dag_ids: Collection[str]) -> dict[str, Toggle]:
-        """Return what the audit log last says of DAGs' paused flags, by DAG; a DAG that it says nothing of is left out."""
+        """Return the last change of paused flags in the audit log, by DAG, without DAGs that have none."""
         found: dict[str, Toggle] = {}
         with create_session(scoped=False) as session:
             for dag_id in dag_ids:
                 query = select(Log.event, Log.extra, Log.dttm).where(Log.dag_id == dag_id, Log.event.in_(_TOGGLES))
-                for event, extra, at in session.execute(query.order_by(Log.id.desc()).limit(_LOOK_BACK)):
+                for event, extra, at in session.execute(query.order_by(Log.id.desc()).limit(_MAX_ENTRIES)):
                     paused = _TOGGLES[event] if _TOGGLES[event] is not None else _is_paused(extra)
                     if paused is not None and at is not None:
                         found[dag_id] = Toggle(paused, int(at.timestamp() * 1000))
@@ -60,16 +60,16 @@ class AirflowDatabase:
         return found
 
     def set_paused(self, dag_id: str, paused: bool, why: str) -> None:
-        """Set a DAG's paused flag, and say so in the audit log."""
+        """Set a DAG's paused flag, and record it in the audit log."""
         with create_session(scoped=False) as session:
             session.execute(update(DagModel).where(DagModel.dag_id == dag_id).values(is_paused=paused))
             extra = json.dumps({"is_paused": paused, "why": why})
             session.add(Log(event="pause" if paused else "unpause", owner=_OWNER, dag_id=dag_id, extra=extra))
 
-    def run_again(self, dag_id: str, why: str) -> list[str]:
-        """Clear what has failed, or waits for its next try, of a DAG's newest run, and say so in the audit log; return the tasks.
+    def clear_failed(self, dag_id: str, why: str) -> list[str]:
+        """Clear the failed tasks of a DAG's newest run, and record it in the audit log. Return the ids of the tasks.
 
-        A task that runs, or is about to, is left alone.
+        Tasks that wait for a retry are cleared too. Running, queued and scheduled tasks are not.
         """
         with create_session(scoped=False) as session:
             newest = select(DagRun).where(DagRun.dag_id == dag_id).order_by(DagRun.run_after.desc(), DagRun.id.desc()).limit(1)
@@ -77,7 +77,7 @@ class AirflowDatabase:
             if run is None:
                 return []
             query = select(TaskInstance).where(
-                TaskInstance.dag_id == dag_id, TaskInstance.run_id == run.run_id, TaskInstance.state.in_(_DEAD)
+                TaskInstance.dag_id == dag_id, TaskInstance.run_id == run.run_id, TaskInstance.state.in_(_CLEARABLE)
             )
             tasks = list(session.scalars(query))
             if tasks:
@@ -87,7 +87,7 @@ class AirflowDatabase:
             return [task.task_id for task in tasks]
 
     def request_parsing(self, bundle: str, files: Collection[str]) -> None:
-        """Have the DAG processor refresh a bundle at once and parse these of its files first."""
+        """Have the DAG processor refresh a bundle at once, and parse these files of it first."""
         with create_session(scoped=False) as session:
             for file in files:
                 session.merge(DagPriorityParsingRequest(bundle_name=bundle, relative_fileloc=file))
@@ -95,8 +95,8 @@ class AirflowDatabase:
 
 def _is_paused(extra: str | None) -> bool | None:
     try:
-        said = json.loads(extra or "{}")
+        fields = json.loads(extra or "{}")
     except ValueError:
         return None
-    paused = said.get("is_paused") if isinstance(said, dict) else None
+    paused = fields.get("is_paused") if isinstance(fields, dict) else None
     return paused if isinstance(paused, bool) else None

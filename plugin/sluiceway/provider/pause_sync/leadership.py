@@ -1,4 +1,4 @@
-"""Which of several API-server processes runs the mirror: the one that holds a lock in Airflow's database."""
+"""Elects the API server process that runs the pause sync: the one that holds a lock in Airflow's database."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ log = logging.getLogger(__name__)
 
 
 class Leadership(Protocol):
-    def held(self) -> bool:
-        """Whether this process leads; takes the lead if nobody has it."""
+    """A lock that one process holds at a time."""
 
-    def release(self) -> None: ...
+    def held(self) -> bool:
+        """Return whether this process holds the lock; takes it if it is free."""
+
+    def release(self) -> None:
+        """Release the lock, if this process holds it."""
 
 
 class FileLeadership:
-    """A lock on a file, for SQLite: everything runs on one machine then. The kernel gives it back when the process dies."""
+    """A lock on a file, for SQLite, where all processes run on one machine. The kernel releases it when the process ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -50,7 +53,7 @@ class FileLeadership:
 
 
 class DatabaseLeadership:
-    """A lock that belongs to a database connection of its own: PostgreSQL's and MySQL's advisory locks end with it."""
+    """An advisory lock of PostgreSQL or MySQL, on a dedicated connection. The server releases it when the connection ends."""
 
     _TAKE = {
         "postgresql": "SELECT pg_try_advisory_lock(:number)",
@@ -59,7 +62,7 @@ class DatabaseLeadership:
 
     def __init__(self, engine: Engine, key: str) -> None:
         self._engine = engine
-        # Advisory locks are numbered; the key keeps two Connect clusters in one Airflow apart.
+        # Advisory locks have numbers. The key distinguishes Connect clusters that share one Airflow.
         self._number = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big", signed=True)
         self._connection: Connection | None = None
 
@@ -70,14 +73,14 @@ class DatabaseLeadership:
                 return True
             return self._take()
         except SQLAlchemyError as error:
-            log.warning("Lost the mirror's lock: %s", error)
+            log.warning("Lost the lock of the pause sync, trying to take it again: %s", error)
             self.release()
             return False
 
     def release(self) -> None:
         if self._connection is not None:
             with contextlib.suppress(SQLAlchemyError):
-                self._connection.invalidate()  # closed for good: in the pool it would keep the lock
+                self._connection.invalidate()  # closes it: back in the pool it would keep the lock
             with contextlib.suppress(SQLAlchemyError):
                 self._connection.close()
             self._connection = None
@@ -97,7 +100,13 @@ class DatabaseLeadership:
 
 
 def leadership(engine: Engine, folder: Path, key: str) -> Leadership:
-    """Return the lock that fits Airflow's database; ``key`` names the Connect cluster."""
+    """Return the lock for the kind of Airflow's database.
+
+    Args:
+        folder: the folder of the lock file, for SQLite.
+        key: the group id of the Connect cluster.
+    """
+    # Both names are those of version 0.1.0: during a rolling upgrade, API servers of both versions must compete for one lock.
     if engine.dialect.name in DatabaseLeadership._TAKE:
         return DatabaseLeadership(engine, f"sluiceway-mirror-{key}")
     digest = hashlib.sha256(key.encode()).hexdigest()[:8]

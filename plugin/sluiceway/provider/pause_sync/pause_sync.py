@@ -1,6 +1,7 @@
-"""The mirror: keeps DAGs and connectors alike. Runs in the API server, in a thread of the plugin's lifespan.
+"""Keeps the paused flags of DAGs and the target states of connectors equal.
 
-Several API servers may run it: only the one that leads acts, the others look on so as to know what was last agreed.
+Runs in the API server, in a thread of each process that serves the REST API. Only the process that holds the lock acts. The
+others track what was last agreed, to be able to take over.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import Protocol
 from sluiceway.errors import ConnectError
 from sluiceway.provider.dag_bundle.dag_ids import stub_file
 from sluiceway.provider.pause_sync.airflow_db import DagFlag
+from sluiceway.provider.pause_sync.leadership import Leadership
 from sluiceway.provider.pause_sync.rules import (
     Decision,
     Toggle,
     changed,
-    dags_to_run_again,
+    dags_to_clear,
     decide,
     generated,
     is_newer,
@@ -30,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class Database(Protocol):
-    """What the mirror needs of Airflow's database (``AirflowDatabase``)."""
+    """The part of Airflow's database that the pause sync uses (``AirflowDatabase``)."""
 
     def flags(self, dag_ids: Collection[str], bundle: str) -> Mapping[str, DagFlag]: ...
 
@@ -40,30 +42,28 @@ class Database(Protocol):
 
     def request_parsing(self, bundle: str, files: Collection[str]) -> None: ...
 
-    def run_again(self, dag_id: str, why: str) -> Collection[str]: ...
+    def clear_failed(self, dag_id: str, why: str) -> Collection[str]: ...
 
 
-class Herd(Protocol):
-    """What the mirror asks of the herder."""
+class Connectors(Protocol):
+    """The part of the herder that the pause sync uses."""
 
     def pause(self, name: str) -> None: ...
 
     def resume(self, name: str) -> None: ...
 
 
-class Leadership(Protocol):
-    def held(self) -> bool: ...
+class PauseSync:
+    """Compares both sides every ``interval`` seconds, and at once when the config topic changes.
 
-    def release(self) -> None: ...
-
-
-class Mirror:
-    """Looks at both sides at each ``interval`` (seconds), and at once when the config topic changes."""
+    Args:
+        bundle: the DAG bundle of generated DAGs.
+    """
 
     def __init__(
         self,
         config: ConfigStore,
-        herder: Herd,
+        herder: Connectors,
         database: Database,
         leadership: Leadership,
         *,
@@ -80,17 +80,44 @@ class Mirror:
         self._generated: dict[str, Mapping[str, str]] | None = None
         self._wake = threading.Event()
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="sluiceway-mirror", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="sluiceway-pause-sync", daemon=True)
         config.on_change(lambda _kind, _name: self._wake.set())
 
     def start(self) -> None:
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
+        """Stop the thread, and release the lock."""
         self._stopping = True
         self._wake.set()
         self._thread.join(timeout=10)
         self._leadership.release()
+
+    def step(self) -> None:
+        """Compare both sides once, and change what makes them equal."""
+        state = self._config.snapshot()
+        wanted, dags = generated(state), targets_by_dag(state)
+        flags = self._database.flags(list(dags), self._bundle)
+        leads = self._leadership.held()
+        self._request_parsing(wanted, flags, leads)
+        # Every process takes the requests, or a new leader would serve old ones.
+        restarts = self._config.take_restart_requests()
+        known = {dag: targets for dag, targets in dags.items() if dag in flags}
+        toggles = self._database.toggles(known.keys() - self._agreed.keys())
+        newer = {dag: is_newer(toggles.get(dag), flags[dag].paused, state, targets) for dag, targets in known.items()}
+        decisions = {
+            dag: decide(self._agreed.get(dag), flags[dag].paused, targets, flag_is_newer=newer[dag])
+            for dag, targets in known.items()
+        }
+        self._agreed = {dag: decision.agreed for dag, decision in decisions.items() if decision.agreed is not None}
+        if leads:
+            for dag in dags_to_clear(restarts, known, flags):
+                self._clear_failed(dag)
+            for dag, decision in decisions.items():
+                if self._apply(dag, decision) and decision.paused_after is not None:
+                    # Not in the next step: a user's toggle before it would look like the state before, and be undone.
+                    self._agreed[dag] = decision.paused_after
 
     def _run(self) -> None:
         failing = False
@@ -100,69 +127,43 @@ class Mirror:
             try:
                 self.step()
                 failing = False
-            except Exception:  # a database or broker that is out of reach comes back; the next look sees it all
+            except Exception:  # the database or Kafka is unavailable; a later step sees all changes, whenever they happened
                 if not failing:
-                    log.exception("The mirror cannot look at connectors and DAGs; trying again every %g s", self._interval)
+                    log.exception("The pause sync cannot read DAGs or connectors, trying again every %g s", self._interval)
                 failing = True
 
-    def step(self) -> None:
-        """Look once at both sides and do what makes them equal."""
-        state = self._config.snapshot()
-        wanted, dags = generated(state), targets_by_dag(state)
-        flags = self._database.flags(list(dags), self._bundle)
-        leads = self._leadership.held()
-        self._see_to_dags(wanted, flags, leads)
-        restarts = self._config.take_restart_requests()  # taken by all, or a successor would find those of long ago
-        there = {each: targets for each, targets in dags.items() if each in flags}
-        toggles = self._database.toggles(there.keys() - self._agreed.keys())
-        newer = {each: is_newer(toggles.get(each), flags[each].paused, state, targets) for each, targets in there.items()}
-        decisions = {
-            each: decide(self._agreed.get(each), flags[each].paused, targets, flag_is_newer=newer[each])
-            for each, targets in there.items()
-        }
-        self._agreed = {each: decision.agreed for each, decision in decisions.items() if decision.agreed is not None}
-        if leads:
-            for dag in dags_to_run_again(restarts, there, flags):
-                self._run_again(dag)
-            for each, decision in decisions.items():
-                if self._act(each, decision) and decision.paused_then is not None:
-                    # At once, not at the next look: a person who toggles in between is to be heard.
-                    self._agreed[each] = decision.paused_then
-
-    def _see_to_dags(self, wanted: dict[str, Mapping[str, str]], flags: Mapping[str, DagFlag], leads: bool) -> None:
-        """Have the bundle looked at when a connector appears, changes or goes. (It also looks by itself, but seldom.)"""
-        if self._generated is None:  # what happened before this process began shows in what Airflow has
-            present = {each for each, flag in flags.items() if flag.bundle == self._bundle}
+    def _request_parsing(self, wanted: dict[str, Mapping[str, str]], flags: Mapping[str, DagFlag], leads: bool) -> None:
+        """Have the bundle parsed at once when a generated DAG appears, changes or disappears; on its own that takes longer."""
+        if self._generated is None:  # changes from before this process started show as a difference to Airflow's DAGs
+            present = {dag for dag, flag in flags.items() if flag.bundle == self._bundle}
             dags = wanted.keys() ^ present
         else:
             dags = changed(self._generated, wanted)
         if dags and leads:
-            files = [stub_file(each) for each in sorted(dags)]
-            log.info("Asking for bundle %s to be looked at: %s", self._bundle, ", ".join(files))
+            files = [stub_file(dag) for dag in sorted(dags)]
+            log.info("Requesting that bundle %s be parsed: %s", self._bundle, ", ".join(files))
             self._database.request_parsing(self._bundle, files)
         self._generated = wanted
 
-    def _run_again(self, dag: str) -> None:
-        """A restart of a connector whose driver is gone is one of its run: nobody else is there who could do it."""
-        if tasks := self._database.run_again(dag, "a restart of its connector was asked for"):
-            log.info(
-                "DAG %s: %s of its last run, which had failed, are run again, as a restart was asked for", dag, ", ".join(tasks)
-            )
+    def _clear_failed(self, dag: str) -> None:
+        """Serve a restart request by clearing the DAG run: a connector without a live driver has no one else to restart it."""
+        if tasks := self._database.clear_failed(dag, "a restart of its connector was requested"):
+            log.info("DAG %s: cleared %s of its last run, because a restart was requested", dag, ", ".join(tasks))
 
-    def _act(self, dag: str, decision: Decision) -> bool:
-        """Do what was decided; return whether all of it was done."""
-        done = True
+    def _apply(self, dag: str, decision: Decision) -> bool:
+        """Carry out a decision; return whether all of it succeeded."""
+        succeeded = True
         for name, target in decision.put_target.items():
-            log.info("[%s|worker] Target state %s, as DAG %s says", name, target.value, dag)
+            log.info("[%s|worker] Setting target state %s, as DAG %s was toggled", name, target.value, dag)
             try:
                 if target is TargetState.PAUSED:
                     self._herder.pause(name)
                 else:
                     self._herder.resume(name)
-            except ConnectError as error:  # such as deleted in this very moment; the others must not wait for it
+            except ConnectError as error:  # such as a connector deleted since the snapshot; other connectors must not wait
                 log.warning("[%s|worker] Cannot change the target state: %s", name, error)
-                done = False
+                succeeded = False
         if decision.set_paused is not None:
-            log.info("DAG %s is %s, as its connector says", dag, "paused" if decision.set_paused else "unpaused")
+            log.info("DAG %s: %s, as its connector was", dag, "paused" if decision.set_paused else "unpaused")
             self._database.set_paused(dag, decision.set_paused, "the connector's target state changed")
-        return done
+        return succeeded

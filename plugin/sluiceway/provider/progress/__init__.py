@@ -1,1 +1,1 @@
-"""Measures how far connectors are: offsets, lag, dead letter queue counts."""
+"""Measures the progress of connectors: offsets, lag, and DLQ record counts."""

@@ -1,6 +1,7 @@
-"""A look at a Connect cluster over one set of connections, however many ask: for sensors, triggers and operators.
+"""Reads the state of a Connect cluster for sensors, triggers and operators.
 
-Lives in the triggerer or in a task's process; every call blocks, and raises ConnectError when Kafka does not answer.
+Runs in the triggerer, where all waits on one cluster share a ``ClusterView``, and in Airflow tasks. Every call blocks, and
+raises ConnectError if Kafka does not answer.
 """
 
 from __future__ import annotations
@@ -8,61 +9,114 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from sluiceway.api.task import TopicPartition
+from sluiceway.config.connector import overrides
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import NotFoundError
+from sluiceway.errors import InternalTopicError, KafkaClientError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.herder.plugin_path import use_plugin_path
-from sluiceway.provider.progress.meter import Admins, Meter
-from sluiceway.provider.progress.observation import Observation
-from sluiceway.provider.progress.position import Position
+from sluiceway.provider.progress.connector_progress import ConnectorProgress, OffsetsSnapshot
+from sluiceway.provider.progress.probe import KafkaProbe
+from sluiceway.provider.progress.probe_request import ProbeRequest, probe_request, resolve_client_keys
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.model import ConnectorEntry, State
 
 log = logging.getLogger(__name__)
 
-_BELIEVED = 2.0  # seconds for which an answer that Kafka was asked for is given to others too
+_FRESH_SECONDS = 2.0  # how long a measurement serves other callers
+_WATCHED_SECONDS = 10.0  # how long after a call a connector is measured along with others
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorStates:
+    """The state of a connector, and of its tasks by number."""
+
+    connector: State
+    tasks: Mapping[int, State]
+
+    def __str__(self) -> str:
+        tasks = ", ".join(f"task {number} {state.value}" for number, state in sorted(self.tasks.items()))
+        return f"connector {self.connector.value}, {tasks or 'no tasks'}"
+
+    def states(self) -> set[State]:
+        """Return every state that occurs."""
+        return {self.connector, *self.tasks.values()}
+
+    def is_in(self, wanted: Collection[State], *, tasks: bool) -> bool:
+        """Return whether the connector is in one of these states, and with ``tasks`` every task too.
+
+        RUNNING without any task does not count: the connector is still starting its tasks.
+        """
+        if self.connector not in wanted:
+            return False
+        if not tasks:
+            return True
+        if self.connector is State.RUNNING and not self.tasks:
+            return False
+        return all(state in wanted for state in self.tasks.values())
 
 
 @dataclass(frozen=True, slots=True)
 class DriverSeen:
-    """Whether a driver lives, as far as its heartbeats tell, its generation, and whether what it left is in order."""
+    """A connector's driver according to the status topic.
+
+    Attributes:
+        lives: whether its heartbeats are recent.
+        generation: the generation of its latest status.
+        clean: whether no status that it left is FAILED, RUNNING or RESTARTING.
+    """
 
     lives: bool
     generation: int = 0
     clean: bool = True
 
 
+@dataclass
+class _Watched:
+    """A connector that is measured repeatedly, with its latest measurement."""
+
+    name: str
+    config: Mapping[str, str]
+    resolved: Mapping[str, str]
+    probe: KafkaProbe
+    request: ProbeRequest
+    called_at: float = 0.0
+    snapshot: OffsetsSnapshot | None = None
+    measured_at: float = float("-inf")
+    progress: ConnectorProgress | None = None
+
+
 class ClusterView:
-    """Reads the internal topics once and goes on from there. Thread-safe."""
+    """Reads a cluster's internal topics and offsets over one set of connections, for any number of callers. Thread-safe.
+
+    Connectors that were recently asked about are measured together, one batch at a time, so that many waits cost few requests.
+    """
 
     def __init__(self, worker: WorkerConfig, stores: Stores) -> None:
         self._worker = worker
         self._stores = stores
         self._herder = Herder(worker, stores.config, stores.status, stores.offsets)
         self._lock = threading.Lock()
-        self._admins = Admins(worker)
-        self._meters: dict[str, tuple[Mapping[str, str], Meter]] = {}
-        self._positions: dict[str, tuple[float, Position]] = {}
+        self._probes: dict[frozenset[tuple[str, str]], KafkaProbe] = {}
+        self._watched: dict[str, _Watched] = {}
 
     def entry(self, name: str) -> ConnectorEntry | None:
-        """Return a connector that exists, or None."""
+        """Return a connector's entry in the config topic; None if it does not exist."""
         return self._stores.config.snapshot().entry(name)
 
-    def observe(self, name: str) -> Observation:
-        """Return a connector's states; raises NotFoundError."""
+    def states(self, name: str) -> ConnectorStates:
+        """Return the states of a connector and its tasks; raises NotFoundError."""
         status = self._herder.status(name)
-        return Observation(status.connector.state, {number: task.state for number, task in status.tasks.items()})
+        return ConnectorStates(status.connector.state, {number: task.state for number, task in status.tasks.items()})
 
     def driver(self, name: str) -> DriverSeen:
-        """Return what the status topic tells of a connector's driver."""
+        """Return a connector's driver according to the status topic."""
         recorded = self._stores.status.connector(name)
         if recorded is None:
             return DriverSeen(False)
@@ -70,56 +124,79 @@ class ClusterView:
         lives = self._herder.driver_lives(name)
         return DriverSeen(lives, recorded.generation, clean=not states & {State.FAILED, State.RUNNING, State.RESTARTING})
 
-    def position(self, name: str) -> Position:
-        """Return where a connector stands; raises NotFoundError. An answer is good for all who ask within 2 s."""
+    def progress(self, name: str) -> ConnectorProgress:
+        """Return a connector's progress, at most 2 seconds old; raises NotFoundError."""
         with self._lock:
-            seen = self._positions.get(name)
-            if seen is not None and time.monotonic() - seen[0] < _BELIEVED:
-                return seen[1]
-            meter = self._meter(name)
-            offsets = () if meter.is_sink else self._herder.offsets(name)
-            position = meter.read(self._herder.topics(name), offsets)
-            self._positions[name] = time.monotonic(), position
-            return position
+            watched = self._watch(name)
+            if time.monotonic() - watched.measured_at >= _FRESH_SECONDS:
+                self._measure(watched)
+            if watched.progress is None:
+                found = watched.probe.progress(watched.request, watched.snapshot)
+                sink = watched.request.group is not None
+                watched.progress = found if sink else replace(found, offsets=self._herder.offsets(name))
+            return watched.progress
 
     def records_since(self, topic: str, milliseconds: int) -> int | None:
-        """Return how many records a topic holds from a time on (milliseconds since the epoch); None if there is no such topic.
+        """Return the number of records in a topic from a time on (milliseconds since the epoch); None if it does not exist.
 
-        Counted by offsets, so that what was compacted away, and the ends of transactions, count too.
+        The number is a difference of offsets: compacted records and transaction markers are included.
         """
-        from sluiceway.kafka.admin import end_offsets, offsets_at, partition_count
-
         with self._lock:
-            admin = self._admins.client({})
-        count = partition_count(admin, topic)
-        if count is None:
-            return None
-        places = [TopicPartition(topic, number) for number in range(count)]
-        starts, ends = offsets_at(admin, places, milliseconds), end_offsets(admin, places)
-        return sum(max(0, ends[place] - starts[place]) for place in places if starts[place] >= 0)
+            probe = self._probe({})
+        return probe.records_since(topic, milliseconds)
 
-    def _meter(self, name: str) -> Meter:
+    def _watch(self, name: str) -> _Watched:
         entry = self.entry(name)
         if entry is None:
-            self._meters.pop(name, None)
+            self._watched.pop(name, None)
             raise NotFoundError(f"Connector {name} not found")
         config = entry.config or {}
-        known = self._meters.get(name)
-        if known is None or known[0] != config:
-            known = self._meters[name] = config, Meter(self._worker, name, config, self._admins)
-        return known[1]
+        watched = self._watched.get(name)
+        if watched is None or watched.config != config:
+            resolved = resolve_client_keys(self._worker, config)
+            probe = self._probe(overrides(resolved, "admin"))
+            watched = self._watched[name] = _Watched(name, config, resolved, probe, ProbeRequest(name))
+        watched.called_at = time.monotonic()
+        return watched
+
+    def _measure(self, watched: _Watched) -> None:
+        """Measure a connector, and with it every recently watched one that shares its probe."""
+        oldest = watched.called_at - _WATCHED_SECONDS
+        self._watched = {name: each for name, each in self._watched.items() if each.called_at >= oldest}
+        batch = [each for each in self._watched.values() if each.probe is watched.probe]
+        try:
+            self._read(batch)
+        except (KafkaClientError, InternalTopicError):
+            if len(batch) == 1:
+                raise
+            self._read([watched])  # the failure may concern a topic of another connector
+
+    def _read(self, batch: list[_Watched]) -> None:
+        for each in batch:
+            topics = self._herder.topics(each.name)
+            each.request = probe_request(each.name, each.resolved, self._worker, topics, own_admin=True)
+        snapshot = batch[0].probe.snapshot([each.request for each in batch])
+        for each in batch:
+            each.snapshot, each.measured_at, each.progress = snapshot, time.monotonic(), None
+
+    def _probe(self, admin_overrides: Mapping[str, str]) -> KafkaProbe:
+        """Return the probe for a connector's ``admin.override.*`` properties; connectors with the same ones share it."""
+        key = frozenset(admin_overrides.items())
+        if key not in self._probes:
+            self._probes[key] = KafkaProbe(self._worker, admin_overrides)
+        return self._probes[key]
 
 
 @contextmanager
 def open_view(worker: WorkerConfig) -> Iterator[ClusterView]:
-    """Open a view of one's own, for a single look."""
+    """Open a view that nobody shares, for a single measurement."""
     use_plugin_path(worker.raw)
     with open_stores(worker) as stores:
         yield ClusterView(worker, stores)
 
 
 class Cluster(NamedTuple):
-    """Which cluster: a worker's file, and an Airflow connection that wins over it."""
+    """Identifies a Connect cluster: the path of the worker's file, and the Airflow connection that overrides the file."""
 
     worker_file: str
     kafka_conn_id: str | None = None
@@ -128,43 +205,46 @@ class Cluster(NamedTuple):
 @dataclass
 class _Shared:
     users: int = 0
-    view: ClusterView | None = None
-    stores: Stores | None = None
+    opened: tuple[ClusterView, Stores] | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class SharedViews:
-    """Views that several users hold at once: opened by the first, closed by the last. Thread-safe."""
+    """Views shared by several users: opened for the first, closed after the last. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._shared: dict[Cluster, _Shared] = {}
 
-    def take(self, cluster: Cluster) -> None:
-        """Say that the view of a cluster is needed."""
+    def acquire(self, cluster: Cluster) -> None:
+        """Register a user of a cluster's view."""
         with self._lock:
             self._shared.setdefault(cluster, _Shared()).users += 1
 
-    def view(self, cluster: Cluster, overrides: Callable[[str | None], Mapping[str, str]]) -> ClusterView:
-        """Return the view, opening it if nobody has yet; raises ConnectError, and may be called again then.
+    def view(self, cluster: Cluster, connection_properties: Callable[[str | None], Mapping[str, str]]) -> ClusterView:
+        """Return the view of a cluster, opening it on the first call. Call between ``acquire`` and ``release``.
 
-        ``overrides`` looks up the worker properties that the connection sets.
+        Args:
+            connection_properties: returns the worker properties that an Airflow connection sets.
+
+        Raises:
+            ConnectError: the view cannot be opened; the call may be repeated.
         """
         with self._lock:
             shared = self._shared[cluster]
         with shared.lock:
-            if shared.view is None:
+            if shared.opened is None:
                 path = Path(cluster.worker_file)
-                worker = WorkerConfig.of({**read_properties(path), **overrides(cluster.kafka_conn_id)})
+                worker = WorkerConfig.of({**read_properties(path), **connection_properties(cluster.kafka_conn_id)})
                 use_plugin_path(worker.raw)
                 stores = open_stores(worker)
                 stores.start()
-                shared.stores, shared.view = stores, ClusterView(worker, stores)
-                log.info("Watching the connectors of %s", worker.group_id)
-            return shared.view
+                shared.opened = ClusterView(worker, stores), stores
+                log.info("Opened the connections to Connect cluster %s", worker.group_id)
+            return shared.opened[0]
 
-    def give_back(self, cluster: Cluster) -> None:
-        """Say that it is needed no more; the last one closes it."""
+    def release(self, cluster: Cluster) -> None:
+        """Unregister a user; closes the view after the last one."""
         with self._lock:
             shared = self._shared[cluster]
             shared.users -= 1
@@ -172,5 +252,5 @@ class SharedViews:
                 return
             del self._shared[cluster]
         with shared.lock:
-            if shared.stores is not None:
-                shared.stores.stop()
+            if shared.opened is not None:
+                shared.opened[1].stop()

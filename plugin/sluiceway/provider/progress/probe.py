@@ -1,70 +1,126 @@
-"""Asks Kafka how far all connectors are, with few questions: one for all topics, one for all ends, one for each sink's group."""
+"""Reads from Kafka the offsets that the progress of connectors is computed from.
+
+Operators, sensors, triggers, ``sluiceway top`` and the connectors' page all read through ``KafkaProbe``.
+"""
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import KafkaClientError
+from sluiceway.herder.offset_edits import as_edits
 from sluiceway.kafka.lag import Offsets, existing, partitions_of
-from sluiceway.provider.progress.measures import Reading
-from sluiceway.provider.progress.subjects import Subject
+from sluiceway.provider.progress.connector_progress import ConnectorProgress, OffsetsSnapshot, measure
+from sluiceway.provider.progress.probe_request import ProbeRequest
 
-log = logging.getLogger(__name__)
-
-_AT_ONCE = 8  # groups asked at the same time
+_PARALLEL_GROUPS = 8
 
 
 class KafkaProbe:
-    """One admin client with the worker's rights. Opened at the first question; blocks. API server, one thread at a time."""
+    """Reads the offsets of many connectors in few requests, over one admin client.
 
-    def __init__(self, worker: WorkerConfig) -> None:
+    Thread-safe. Calls block. They raise KafkaClientError if Kafka does not answer, and InternalTopicError if a topic disappears
+    during the call.
+    """
+
+    def __init__(
+        self, worker: WorkerConfig, admin_overrides: Mapping[str, str] | None = None, *, client_id: str | None = None
+    ) -> None:
         from sluiceway.kafka.clients import admin_client
 
-        self._admin = admin_client(worker, client_id=f"{worker.group_id}-ui")
-        self._refused: set[str] = set()
+        self._admin = admin_client(worker, admin_overrides, client_id=client_id)
 
-    def read(self, subjects: Sequence[Subject]) -> Reading:
-        """Ask about these connectors. Raises KafkaClientError, InternalTopicError (a topic went away meanwhile)."""
+    def snapshot(self, requests: Sequence[ProbeRequest], committed: Mapping[str, Offsets] | None = None) -> OffsetsSnapshot:
+        """Read the offsets for all requests: one topic listing, one call each for begin and end offsets, one call per group.
+
+        Args:
+            committed: committed offsets by group, for a caller that already has them; by default they are read.
+        """
         from sluiceway.kafka.admin import begin_offsets, end_offsets, partition_counts
 
         at = time.time()
+        refused: dict[str, KafkaClientError] = {}
+        if committed is None:
+            committed, refused = self._committed({each.group for each in requests if each.group is not None})
         counts = partition_counts(self._admin)
-        groups = sorted({each.group for each in subjects if each.group is not None})
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="sluiceway-ui-groups") as pool:
-            asked = zip(groups, pool.map(self._committed, groups), strict=True)
-            committed = {group: offsets for group, offsets in asked if offsets is not None}
-        letters = set(partitions_of({each.dead_letters for each in subjects if each.dead_letters}, counts))
-        named = set(partitions_of({topic for each in subjects for topic in each.topics}, counts))
-        read = existing({place for offsets in committed.values() for place in offsets}, counts)
-        fresh = {
-            place
-            for each in subjects
-            if each.group in committed
-            for place in partitions_of(each.topics, counts)
-            if place not in committed[each.group]
+        dead_letters = set(partitions_of({each.dead_letter_topic for each in requests if each.dead_letter_topic}, counts))
+        named = set(partitions_of({topic for each in requests for topic in each.topics}, counts))
+        read = existing({partition for offsets in committed.values() for partition in offsets}, counts)
+        uncommitted = {
+            partition
+            for each in requests
+            if each.group is not None and each.group in committed
+            for partition in partitions_of(each.topics, counts)
+            if partition not in committed[each.group]
         }
-        begins = self._ask(begin_offsets, letters | fresh)
-        return Reading(at, committed, begins, self._ask(end_offsets, letters | named | read))
+        begins = begin_offsets(self._admin, dead_letters | uncommitted)
+        return OffsetsSnapshot(at, committed, begins, end_offsets(self._admin, dead_letters | named | read), refused)
 
-    def _ask(self, question: Callable[..., Offsets], places: set[TopicPartition]) -> Offsets:
-        return question(self._admin, places) if places else {}
+    def progress(self, request: ProbeRequest, snapshot: OffsetsSnapshot | None = None) -> ConnectorProgress:
+        """Return the progress of one connector, with 0 for what does not exist yet.
 
-    def _committed(self, group: str) -> Offsets | None:
-        """Return what a group has committed, None if this may not be asked; said once in the log."""
+        A source's ``offsets`` are in Connect's offset topic and not included.
+
+        Args:
+            snapshot: the offsets to use; by default they are read.
+
+        Raises:
+            KafkaClientError: also if the connector's group or topics may not be described. A lag computed without them would
+                report records as delivered that are not.
+        """
+        from sluiceway.kafka.admin import partition_count
+
+        snapshot = snapshot or self.snapshot([request])
+        if request.group is not None and request.group in snapshot.refused:
+            raise snapshot.refused[request.group]
+        for topic in set(request.topics) - {partition.topic for partition in snapshot.ends}:
+            partition_count(self._admin, topic)  # raises for a topic that the listing omits because it may not be described
+        found = measure(request, snapshot)
+        if request.group is None:
+            return replace(found, count=found.count or 0)
+        return replace(found, offsets=as_edits(found.positions or {}), lag=found.lag or 0)
+
+    def records_since(self, topic: str, milliseconds: int) -> int | None:
+        """Return the number of records in a topic from a time on (milliseconds since the epoch); None if it does not exist.
+
+        The number is a difference of offsets: compacted records and transaction markers are included.
+        """
+        from sluiceway.kafka.admin import end_offsets, offsets_at, partition_count
+
+        count = partition_count(self._admin, topic)
+        if count is None:
+            return None
+        partitions = partitions_of([topic], {topic: count})
+        starts, ends = offsets_at(self._admin, partitions, milliseconds), end_offsets(self._admin, partitions)
+        return sum(max(0, ends[each] - starts[each]) for each in partitions if starts[each] >= 0)
+
+    def offsets_at(self, topics: Collection[str], milliseconds: int) -> dict[TopicPartition, int]:
+        """Return the first offset from a time on (milliseconds since the epoch), by partition; the end where there is none."""
+        from sluiceway.kafka.admin import end_offsets, offsets_at, partition_count
+
+        counts = {topic: partition_count(self._admin, topic) or 0 for topic in topics}
+        partitions = partitions_of(topics, counts)
+        ends, starts = end_offsets(self._admin, partitions), offsets_at(self._admin, partitions, milliseconds)
+        return {each: starts[each] if starts[each] >= 0 else ends[each] for each in partitions}
+
+    def _committed(self, groups: Collection[str]) -> tuple[dict[str, Offsets], dict[str, KafkaClientError]]:
+        """Return the committed offsets by group, and the error of each group that may not be described."""
         from sluiceway.kafka.admin import group_offsets
 
-        try:
-            offsets = group_offsets(self._admin, group)
-        except KafkaClientError as error:
-            if error.code != "GROUP_AUTHORIZATION_FAILED":
-                raise
-            if group not in self._refused:
-                self._refused.add(group)
-                log.warning("The lag of consumer group %s is not shown: %s", group, error)
-            return None
-        return offsets
+        def read(group: str) -> Offsets | KafkaClientError:
+            try:
+                return group_offsets(self._admin, group)
+            except KafkaClientError as error:
+                if error.code != "GROUP_AUTHORIZATION_FAILED":
+                    raise
+                return error
+
+        with ThreadPoolExecutor(_PARALLEL_GROUPS, thread_name_prefix="sluiceway-groups") as pool:
+            answers = dict(zip(groups, pool.map(read, groups), strict=True))
+        refused = {group: answer for group, answer in answers.items() if isinstance(answer, KafkaClientError)}
+        return {group: answer for group, answer in answers.items() if not isinstance(answer, KafkaClientError)}, refused

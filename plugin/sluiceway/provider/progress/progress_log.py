@@ -1,4 +1,4 @@
-"""Beside a running driver, in a thread of the Airflow task: says in its log what is moved, and in the end how much it was."""
+"""Logs a connector's progress while its driver runs, and summarizes the run. Runs in a thread of the Airflow task."""
 
 from __future__ import annotations
 
@@ -9,71 +9,78 @@ from collections.abc import Callable
 from typing import Protocol
 
 from sluiceway.errors import ConnectError
-from sluiceway.provider.progress.position import Moved, Position, progress_line
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.provider.progress.run_summary import RunSummary, progress_line
 
 log = logging.getLogger(__name__)
 
-Look = Callable[[], Position]
+ReadProgress = Callable[[], ConnectorProgress]
 
 
-class Positions(Protocol):
-    """Where connectors stand (``Link``); every call raises ConnectError when Kafka does not answer."""
+class ProgressSource(Protocol):
+    """Measures connectors (``Link``). Every call raises ConnectError if Kafka does not answer."""
 
-    def position(self, name: str) -> Position | None: ...
+    def progress(self, name: str) -> ConnectorProgress | None:
+        """Return a connector's progress with its offsets; None if there is no such connector."""
 
-    def meter(self, name: str) -> Look: ...
+    def progress_reader(self, name: str) -> ReadProgress:
+        """Return a function that measures the connector repeatedly over one connection."""
 
 
-class MovementWatch:
-    """A context manager around the driver's life. An outage of Kafka costs lines in the log, never the driver.
+class ProgressLog:
+    """Context manager that logs progress until it exits. If Kafka does not answer, lines are missing; the driver runs on.
 
-    ``interval``: seconds between two lines.
+    Args:
+        name: the connector's name.
+        interval: seconds between two lines.
     """
 
-    def __init__(self, name: str, positions: Positions, interval: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, name: str, source: ProgressSource, interval: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name
-        self._positions = positions
+        self._source = source
         self._interval = interval
         self._clock = clock
-        self._began = clock()
-        self._before: Position | None = None
-        self._end = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"movement-{name}", daemon=True)
+        self._started_at = clock()
+        self._before: ConnectorProgress | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"progress-{name}", daemon=True)
 
-    def __enter__(self) -> MovementWatch:
-        self._thread.start()  # the first look too: a driver takes longer to start than that
+    def __enter__(self) -> ProgressLog:
+        self._thread.start()  # measures the start too: that is faster than the start of a driver, which need not wait for it
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._end.set()
+        self._stop.set()
         self._thread.join(timeout=30)
 
-    def moved(self, records: int | None) -> Moved:
-        """Return what was moved since the beginning; ``records`` as the driver counted them, if it did. Call after the end."""
+    def summary(self, records: int | None) -> RunSummary:
+        """Return what was moved since the start. Call after the exit.
+
+        Args:
+            records: the driver's own count, if it reported one.
+        """
         after = None
         try:
-            after = self._positions.position(self._name)
+            after = self._source.progress(self._name)
         except ConnectError as error:
-            log.warning("[%s|worker] What was moved is not known: %s", self._name, error)
-        return Moved.between(self._before, after, self._clock() - self._began, records)
+            log.warning("[%s|worker] Cannot measure what the run has moved: %s", self._name, error)
+        return RunSummary.between(self._before, after, self._clock() - self._started_at, records)
 
     def _run(self) -> None:
         try:
-            self._before = self._positions.position(self._name)
-            self._tell(self._positions.meter(self._name))
-        except Exception:  # a line in a log is not worth a driver
-            log.exception("[%s|worker] Its progress is not shown any more", self._name)
+            self._before = self._source.progress(self._name)
+            self._log_lines(self._source.progress_reader(self._name))
+        except Exception:  # a defect in logging must not end the driver
+            log.exception("[%s|worker] Progress is no longer logged; the driver runs on", self._name)
 
-    def _tell(self, look: Look) -> None:
-        last: tuple[float, Position] | None = None
-        while not self._end.wait(self._interval):
+    def _log_lines(self, read: ReadProgress) -> None:
+        last = None if self._before is None else (self._started_at, self._before)
+        while not self._stop.wait(self._interval):
             try:
-                now = self._clock(), look()
+                now = self._clock(), read()
             except ConnectError as error:
-                log.warning("[%s|worker] Its progress is not known now: %s", self._name, error)
+                log.warning("[%s|worker] Cannot measure progress, trying again in %g s: %s", self._name, self._interval, error)
                 continue
             if last is not None:
                 log.info("[%s|worker] %s", self._name, progress_line(last[1], now[1], now[0] - last[0]))
-            elif self._before is not None:
-                log.info("[%s|worker] %s", self._name, progress_line(self._before, now[1], now[0] - self._began))
             last = now

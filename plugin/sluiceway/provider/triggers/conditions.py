@@ -1,53 +1,61 @@
-"""What sensors wait for, as values that travel to the triggerer and back. Pure but for the look that ``check`` is handed."""
+"""The conditions that sensors and deferred operators wait for, and their JSON form for the triggerer.
+
+No I/O of their own: ``check`` reads through the view that it is given.
+"""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
 from sluiceway.errors import NotFoundError
-from sluiceway.provider.progress.cluster_view import DriverSeen
-from sluiceway.provider.progress.observation import Observation
-from sluiceway.provider.progress.position import Position
+from sluiceway.provider.progress.cluster_view import ConnectorStates, DriverSeen
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.storage.model import ConnectorEntry, State, TargetState
+
+_NOT_CREATED = "the connector does not exist yet"
 
 
 class View(Protocol):
-    """What conditions ask of a cluster (``ClusterView``)."""
+    """The reads of a cluster that conditions need (``ClusterView``)."""
 
     def entry(self, name: str) -> ConnectorEntry | None: ...
 
-    def observe(self, name: str) -> Observation: ...
+    def states(self, name: str) -> ConnectorStates: ...
 
     def driver(self, name: str) -> DriverSeen: ...
 
-    def position(self, name: str) -> Position: ...
+    def progress(self, name: str) -> ConnectorProgress: ...
 
     def records_since(self, topic: str, milliseconds: int) -> int | None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Whether a condition holds, what was seen, and whether the wait is to end as a failure."""
+class ConditionResult:
+    """The result of one check."""
 
     met: bool
     seen: str
+    """The state that was seen, for the log."""
     failed: bool = False
+    """Whether the condition can no longer be met, so that the wait must fail."""
 
 
 class Condition(Protocol):
+    """A condition on a Connect cluster. ``kind`` and the field names are stored in Airflow's database: do not rename them."""
+
     kind: ClassVar[str]
 
-    def check(self, view: View) -> Answer:
-        """Look once; raises ConnectError when Kafka does not answer."""
+    def check(self, view: View) -> ConditionResult:
+        """Check once; raises ConnectError if Kafka does not answer."""
 
 
 @dataclass(frozen=True)
 class StateCondition:
-    """A connector, and with ``tasks`` each of its tasks, is in one of some states."""
+    """The connector, and with ``tasks`` each of its tasks, is in one of ``states``. Fails on a state in ``fail_on``."""
 
     kind: ClassVar[str] = "state"
     connector: str
@@ -55,119 +63,126 @@ class StateCondition:
     tasks: bool = True
     fail_on: Sequence[str] = ()
 
-    def check(self, view: View) -> Answer:
+    def check(self, view: View) -> ConditionResult:
         try:
-            seen = view.observe(self.connector)
+            seen = view.states(self.connector)
         except NotFoundError:
-            return Answer(False, "the connector does not exist yet")
+            return ConditionResult(False, _NOT_CREATED)
         failed = bool(seen.states() & {State(each) for each in self.fail_on})
         met = not failed and seen.is_in({State(each) for each in self.states}, tasks=self.tasks)
-        return Answer(met, str(seen), failed)
+        return ConditionResult(met, str(seen), failed)
 
 
 @dataclass(frozen=True)
 class LagCondition:
-    """A sink has at most so many records of its topics left to commit."""
+    """A sink has at most ``at_most`` records of its topics left to commit."""
 
     kind: ClassVar[str] = "lag"
     connector: str
     at_most: int = 0
 
-    def check(self, view: View) -> Answer:
+    def check(self, view: View) -> ConditionResult:
         try:
-            lag = view.position(self.connector).lag
+            lag = view.progress(self.connector).lag
         except NotFoundError:
-            return Answer(False, "the connector does not exist yet")
+            return ConditionResult(False, _NOT_CREATED)
         if lag is None:
-            return Answer(False, "it is a source: Kafka does not know how much its other end has left", failed=True)
-        return Answer(lag <= self.at_most, f"lag {lag}, to be at most {self.at_most}")
+            why = "a source has no lag: Kafka does not know how many records are left to read"
+            return ConditionResult(False, why, failed=True)
+        return ConditionResult(lag <= self.at_most, f"lag {lag}, waiting for at most {self.at_most}")
 
 
 @dataclass(frozen=True)
 class OffsetsCondition:
-    """Each partition that is named has an offset whose fields have reached those that are named.
+    """The stored offset of each named partition has reached the named value, field by field.
 
-    ``offsets`` in the form of ``GET /connectors/<name>/offsets``: a list of ``{"partition": .., "offset": ..}``.
+    ``offsets`` is a list of ``{"partition": .., "offset": ..}``, as in ``GET /connectors/<name>/offsets``.
     """
 
     kind: ClassVar[str] = "offsets"
     connector: str
     offsets: Sequence[Mapping[str, Any]] = ()
 
-    def check(self, view: View) -> Answer:
+    def check(self, view: View) -> ConditionResult:
         try:
-            stored = {_key(partition): offset or {} for partition, offset in view.position(self.connector).offsets}
+            stored = {_key(partition): offset or {} for partition, offset in view.progress(self.connector).offsets}
         except NotFoundError:
-            return Answer(False, "the connector does not exist yet")
-        waiting = [each for each in self.offsets if not _reached(stored.get(_key(each["partition"]), {}), each["offset"])]
-        if not waiting:
-            return Answer(True, f"all of {len(self.offsets)} partition(s) are there")
-        first = waiting[0]["partition"]
-        return Answer(
-            False,
-            f"{len(waiting)} partition(s) are not there yet; {json.dumps(first)} is at {stored.get(_key(first)) or 'nothing'}",
-        )
+            return ConditionResult(False, _NOT_CREATED)
+        behind = [each for each in self.offsets if not _reached(stored.get(_key(each["partition"]), {}), each["offset"])]
+        if not behind:
+            return ConditionResult(True, f"all {len(self.offsets)} partition(s) have reached their offsets")
+        first = behind[0]["partition"]
+        offset = stored.get(_key(first))
+        at = f"is at {offset}" if offset else "has no offset"
+        return ConditionResult(False, f"{len(behind)} partition(s) have not reached their offsets; {json.dumps(first)} {at}")
 
 
 @dataclass(frozen=True)
 class RecordsCondition:
-    """A topic has records from a time on (milliseconds since the epoch), at least ``count`` of them."""
+    """A topic has at least ``count`` records with a timestamp of ``since`` (milliseconds since the epoch) or later."""
 
     kind: ClassVar[str] = "records"
     topic: str
     since: int
     count: int = 1
 
-    def check(self, view: View) -> Answer:
+    def check(self, view: View) -> ConditionResult:
         found = view.records_since(self.topic, self.since)
         if found is None:
-            return Answer(False, f"there is no topic {self.topic} yet")
-        return Answer(found >= self.count, f"topic {self.topic} has {found} record(s) since then, to be at least {self.count}")
+            return ConditionResult(False, f"topic {self.topic} does not exist yet")
+        seen = f"topic {self.topic} has {found} record(s) since then, waiting for at least {self.count}"
+        return ConditionResult(found >= self.count, seen)
 
 
 @dataclass(frozen=True)
-class RestCondition:
-    """Nobody runs the connector any more; or it is to rest, or is gone.
+class DriverEndedCondition:
+    """No driver runs the connector, and none will start; or the connector is paused, stopped or deleted.
 
-    What a task waits for whose driver is elsewhere: in a cluster, or in an application that connectors share.
-    ``generation`` is that of the driver before: a newer one that does not live any more has ended. Until ``patience`` (seconds
-    since the epoch) a driver may take to appear. ``hosted``: one that goes is started again by others, so that is no end.
+    For a task whose driver is not its child: it runs in a cluster, or in an application that connectors share.
+
+    Args:
+        connector: the connector's name.
+        generation: the generation of the driver before. A higher generation that does not live has ended.
+        patience: until when a driver may take to appear, in seconds since the epoch.
+        hosted: whether a shared application runs the connector. Its own task starts it again, so its end is not the
+            connector's end.
     """
 
-    kind: ClassVar[str] = "rest"
+    kind: ClassVar[str] = "rest"  # as 0.1.0 stored it
     connector: str
     generation: int = 0
     patience: float = 0.0
     hosted: bool = False
 
-    def check(self, view: View) -> Answer:
+    def check(self, view: View) -> ConditionResult:
         entry = view.entry(self.connector)
         if entry is None:
-            return Answer(True, "the connector was deleted")
+            return ConditionResult(True, "the connector was deleted")
         driver = view.driver(self.connector)
         if driver.lives:
-            return Answer(False, f"it runs as generation {driver.generation}")
+            return ConditionResult(False, f"a driver runs, generation {driver.generation}")
         if entry.target_state is not TargetState.STARTED:
-            return Answer(True, f"it rests, as it is to be {entry.target_state.value}")
+            return ConditionResult(True, f"no driver runs, and the target state is {entry.target_state.value}")
         if not self.hosted and (driver.generation > self.generation or time.time() > self.patience):
-            return Answer(True, "its driver is gone")
-        return Answer(False, "waiting for its driver")
+            return ConditionResult(True, "the driver has ended")
+        return ConditionResult(False, "waiting for a driver")
 
 
 _KINDS: dict[str, type[Any]] = {
-    each.kind: each for each in (StateCondition, LagCondition, OffsetsCondition, RecordsCondition, RestCondition)
+    each.kind: each for each in (StateCondition, LagCondition, OffsetsCondition, RecordsCondition, DriverEndedCondition)
 }
 
 
 def to_dict(condition: Condition) -> dict[str, Any]:
-    """Return a condition as JSON can hold it."""
-    return {"kind": condition.kind, **json.loads(json.dumps(asdict(condition)))}  # type: ignore[call-overload]
+    """Return a condition as a dict that JSON can hold: its kind and its fields."""
+    values = {field.name: getattr(condition, field.name) for field in fields(_KINDS[condition.kind])}
+    return {"kind": condition.kind, **json.loads(json.dumps(values))}
 
 
-def from_dict(fields: Mapping[str, Any]) -> Condition:
-    """Return the condition that ``to_dict`` wrote; raises KeyError for a kind that there is not."""
-    made: Condition = _KINDS[fields["kind"]](**{name: value for name, value in fields.items() if name != "kind"})
-    return made
+def from_dict(stored: Mapping[str, Any]) -> Condition:
+    """Return the condition for a dict of ``to_dict``, also one that 0.1.0 wrote; raises KeyError for an unknown kind."""
+    condition: Condition = _KINDS[stored["kind"]](**{name: value for name, value in stored.items() if name != "kind"})
+    return condition
 
 
 def _key(partition: Mapping[str, Any] | None) -> str:
@@ -181,5 +196,5 @@ def _reached(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 def _at_least(have: Any, want: Any) -> bool:
     try:
         return bool(have >= want)
-    except TypeError:  # a text and a number, or nothing at all
+    except TypeError:  # a string and a number, or null
         return bool(have == want)

@@ -1,1 +1,1 @@
-"""The connectors' page in Airflow: static files, the JSON that they ask for, and what is measured for it. API server only."""
+"""Serves the connectors' page in Airflow: its static files and the JSON they request. Runs in the API server."""

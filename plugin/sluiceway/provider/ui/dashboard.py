@@ -1,4 +1,4 @@
-"""What the page can ask for: the connectors that a user may see, one of them in full, its dead letters. API server."""
+"""Collects what the page shows: a list of connectors, the details of one, its DLQ records."""
 
 from __future__ import annotations
 
@@ -13,37 +13,42 @@ from sluiceway.discovery import connector_class
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.provider.dag_bundle.dag_keys import dag_of
-from sluiceway.provider.progress.measures import Measure, Reading
-from sluiceway.provider.progress.subjects import Subject, subjects
+from sluiceway.provider.progress.connector_progress import ConnectorProgress, OffsetsSnapshot
+from sluiceway.provider.progress.probe_request import ProbeRequest, probe_requests
 from sluiceway.provider.ui import views
 from sluiceway.provider.ui.sampler import Sampler
 from sluiceway.storage.interfaces import ConfigStore
 from sluiceway.storage.model import ConnectorEntry
 
-_LETTERS = 10
-_COMMIT_SLACK = 15.0  # seconds that a sink's commit may be late
+_DEAD_LETTERS = 10
+_COMMIT_SLACK = 15.0  # seconds by which an offset commit of a sink may be late
 
 
 class Probe(Protocol):
-    """Asks Kafka how far connectors are (``sluiceway.provider.progress.probe.KafkaProbe``)."""
+    """Reads offsets from Kafka (``sluiceway.provider.progress.probe.KafkaProbe``)."""
 
-    def read(self, subjects: list[Subject]) -> Reading: ...
+    def snapshot(self, requests: list[ProbeRequest]) -> OffsetsSnapshot: ...
 
 
 class Dashboard:
-    """One for each API-server process. Thread-safe; every method raises ConnectError where Kafka does not answer."""
+    """Serves the page's data, one instance for each API server process. Thread-safe.
+
+    Every method raises ConnectError if Kafka does not answer.
+    """
 
     def __init__(self, worker: WorkerConfig, herder: Herder, config: ConfigStore, probe: Probe) -> None:
         self._worker = worker
         self._herder = herder
         self._config = config
         spread = worker.number("offset.flush.interval.ms") / 1000 + _COMMIT_SLACK
-        self.sampler = Sampler(lambda: subjects(config.snapshot(), worker, herder.topics), probe.read, spread=spread)
+        self.sampler = Sampler(lambda: probe_requests(config.snapshot(), worker, herder.topics), probe.snapshot, spread=spread)
 
     def start(self) -> None:
+        """Start measuring progress."""
         self.sampler.start()
 
     def stop(self) -> None:
+        """Stop measuring progress."""
         self.sampler.stop()
 
     def configs(self) -> dict[str, Mapping[str, str]]:
@@ -51,49 +56,56 @@ class Dashboard:
         return self._herder.configs()
 
     def overview(self, names: Iterable[str], editable: Collection[str], dag: str | None = None) -> dict[str, Any]:
-        """Return the list of those connectors, only the ones that a DAG runs if one is given. Waits for Kafka 3 s at most."""
-        look = self.sampler.fresh()
+        """Return the list of connectors. Waits for Kafka at most 3 seconds.
+
+        Args:
+            names: the connectors that the user may see.
+            editable: those that the user may change.
+            dag: the id of a DAG, to return only the connectors that it runs.
+        """
+        latest = self.sampler.latest()
         entries = self._config.snapshot().connectors
         shown = [
-            self._row(entries[name], look.measures.get(name), name in editable)
+            self._row(entries[name], latest.connectors.get(name), name in editable)
             for name in names
             if name in entries and (dag is None or _dag(entries[name]) == dag)
         ]
-        return {"now": time.time(), "measured": look.at, "problem": look.problem, "connectors": [each for each in shown if each]}
+        rows = [each for each in shown if each]
+        return {"now": time.time(), "measured": latest.at, "problem": latest.problem, "connectors": rows}
 
     def history(self, names: Iterable[str]) -> dict[str, Any]:
-        """Return the last hour of those connectors, by name."""
+        """Return the last hour of connectors, by name."""
         now = time.time()
         return {name: views.history(self.sampler.series(name), now) for name in names}
 
     def connector(self, name: str, editable: bool) -> dict[str, Any]:
-        """Return all of one connector; raises NotFoundError."""
-        look = self.sampler.fresh()
+        """Return the details of one connector; raises NotFoundError."""
+        latest = self.sampler.latest()
         entry = self._entry(name)
-        measure = look.measures.get(name, Measure())
+        progress = latest.connectors.get(name, ConnectorProgress())
         detail = views.details(
-            entry, self._herder.status(name), measure, self._herder.topics(name), password_keys(entry.config or {})
+            entry, self._herder.status(name), progress, self._herder.topics(name), password_keys(entry.config or {})
         )
         series = self.sampler.series(name)
         return {
-            **(self._row(entry, measure, editable) or {}),
+            **(self._row(entry, progress, editable) or {}),
             **detail,
             **views.history(series, time.time()),
-            "problem": look.problem,
+            "problem": latest.problem,
         }
 
     def dead_letters(self, name: str) -> dict[str, Any]:
-        """Return the newest dead letters of a connector, read from Kafka now; raises NotFoundError."""
+        """Return the newest DLQ records of a connector, read from Kafka by this call; raises NotFoundError."""
         from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
 
         topic = (self._entry(name).config or {}).get(DLQ_TOPIC, "").strip()
         if not topic:
-            return views.letters(None, None, ())
+            return views.dead_letters(None, None, ())
         try:
-            letters = DeadLetterTopic(self._worker, topic, name)
-        except NotFoundError:  # it is made with the first dead letter
-            return views.letters(topic, 0, ())
-        return views.letters(topic, letters.count(), letters.newest(_LETTERS))
+            queue = DeadLetterTopic(self._worker, topic, name)
+        except NotFoundError:  # the first DLQ record creates the topic
+            return views.dead_letters(topic, 0, ())
+        return views.dead_letters(topic, queue.count(), queue.newest(_DEAD_LETTERS))
 
     def _entry(self, name: str) -> ConnectorEntry:
         entry = self._config.snapshot().entry(name)
@@ -101,17 +113,17 @@ class Dashboard:
             raise NotFoundError(f"Connector {name} not found")
         return entry
 
-    def _row(self, entry: ConnectorEntry, measure: Measure | None, editable: bool) -> dict[str, Any] | None:
+    def _row(self, entry: ConnectorEntry, progress: ConnectorProgress | None, editable: bool) -> dict[str, Any] | None:
         try:
             status = self._herder.status(entry.name)
-        except NotFoundError:  # deleted in this moment
+        except NotFoundError:  # deleted since the config topic was read
             return None
         series = self.sampler.series(entry.name)
-        return views.row(entry, status, measure or Measure(), series, dag=_dag(entry), may_edit=editable)
+        return views.row(entry, status, progress or ConnectorProgress(), series, dag=_dag(entry), may_edit=editable)
 
 
 def password_keys(config: Mapping[str, str]) -> set[str]:
-    """Return the keys that the connector's class declares as passwords; none if it is not installed here."""
+    """Return the keys that the connector's class declares with type password; none if the class is not installed here."""
     try:
         declared = connector_class(config.get(CONNECTOR_CLASS, "")).config_def()
     except (NotFoundError, ConfigError):
@@ -122,5 +134,5 @@ def password_keys(config: Mapping[str, str]) -> set[str]:
 def _dag(entry: ConnectorEntry) -> str | None:
     try:
         return dag_of(entry.name, entry.config or {})
-    except ConfigError:  # its name is too long for a DAG
+    except ConfigError:  # the name is too long for a DAG id
         return None

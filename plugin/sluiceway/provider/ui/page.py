@@ -9,26 +9,27 @@ from fastapi.staticfiles import StaticFiles
 from starlette.types import Scope
 
 ENTRY = "index.html"
-"""The page itself. (Without the file's name, a lost slash at the end would make every relative address a wrong one.)"""
+"""The page's file. Links name it, because relative addresses break if the slash after a folder name is lost."""
 
 _HEADERS = {
-    # Nothing from elsewhere and nothing inline; shown only within Airflow.
+    # The page loads only its own files, no inline scripts or styles, and is framed only by Airflow.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
-    # Asked for again after an upgrade; an ETag keeps that cheap.
+    # Revalidate each time, so that an upgrade takes effect; the ETag keeps that cheap.
     "Cache-Control": "no-cache",
 }
 
 
 class Page(StaticFiles):
-    """The folder ``static`` with headers that let the page do nothing that it need not."""
+    """Serves the folder ``static`` with security headers."""
 
     def __init__(self) -> None:
         super().__init__(directory=Path(__file__).parent / "static")
 
     async def get_response(self, path: str, scope: Scope) -> Response:
+        """Return a file, with the headers."""
         response = await super().get_response(path, scope)
         response.headers.update(_HEADERS)
         return response

@@ -1,5 +1,6 @@
-"""The endpoints of the page, below ``/ui``. What the page changes, it changes through the REST API's own endpoints."""
-# No ``from __future__ import annotations``: FastAPI reads the parameters' types when the module is loaded.
+"""Defines the read-only endpoints of the page, below ``/ui``. The page makes changes through Connect's REST API."""
+
+# No ``from __future__ import annotations``: FastAPI reads the parameters' types when the module is imported.
 
 import functools
 from collections.abc import Callable
@@ -15,20 +16,20 @@ from sluiceway.rest.bodies import JsonResponse
 from sluiceway.rest.conventions import readable
 from sluiceway.rest.requests import names_a_connector
 
-_MOST = 200  # connectors whose history is told at once
+_MAX_HISTORIES = 200  # connectors per request
 
 router = APIRouter(prefix="/ui/api", include_in_schema=False, dependencies=[Depends(names_a_connector)])
 get = functools.partial(readable, router)
 
 
-class _Shown(Protocol):
-    """What the app's state has for these endpoints."""
+class _State(Protocol):
+    """The part of the app's state that these endpoints read."""
 
     dashboard_provider: Callable[[], Dashboard]
 
 
 def _dashboard(request: Request) -> Dashboard:
-    state: _Shown = request.app.state
+    state: _State = request.app.state
     return state.dashboard_provider()
 
 
@@ -51,8 +52,8 @@ def overview(dashboard: TheDashboard, guard: TheGuard, dag: str | None = None) -
 
 @get("/history")
 def history(dashboard: TheDashboard, guard: TheGuard, name: Annotated[list[str] | None, Query()] = None) -> Response:
-    if name is not None and len(name) > _MOST:
-        raise HTTPException(400, f"At most {_MOST} connectors at once.")
+    if name is not None and len(name) > _MAX_HISTORIES:
+        raise HTTPException(400, f"Too many connectors: {len(name)}. Request at most {_MAX_HISTORIES} at once.")
     configs = dashboard.configs()
     return _json(dashboard.history(guard.visible({each: configs[each] for each in name or () if each in configs})))
 
@@ -70,7 +71,10 @@ def dead_letters(name: str, dashboard: TheDashboard) -> Response:
 
 
 def install(app: FastAPI, dashboard_provider: Callable[[], Dashboard]) -> None:
-    """Add the page to the REST app, whose dependencies then guard its data; the page itself holds none and is open."""
+    """Add the page to the REST app.
+
+    The app's dependencies authorize requests for data. The static files contain no data and need no login.
+    """
     app.state.dashboard_provider = dashboard_provider
     app.include_router(router)
     app.mount("/ui", Page(), name="ui")

@@ -1,6 +1,6 @@
-"""Looks at all connectors now and then, for everybody who watches: one thread in each API-server process.
+"""Measures the progress of all connectors periodically, in one thread of each API server process.
 
-Offsets in Kafka are the same for every process, so each one samples for itself and all of them tell the same.
+Each process samples for itself. They return the same progress, because they read the same offsets from Kafka.
 """
 
 from __future__ import annotations
@@ -12,82 +12,112 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sluiceway.errors import ConnectError
-from sluiceway.provider.progress.measures import Measure, Reading, measure
-from sluiceway.provider.progress.subjects import Subject
+from sluiceway.provider.progress.connector_progress import ConnectorProgress, OffsetsSnapshot, measure
+from sluiceway.provider.progress.probe_request import ProbeRequest
 from sluiceway.provider.ui.series import Series
 
 log = logging.getLogger(__name__)
 
 _IDLE_SECONDS = 60.0
-_LEAST_SECONDS = 5.0
-_SHARE = 4  # looking takes at most one part in so many of the time
+_MIN_SECONDS = 5.0
+_DUTY_CYCLE = 4  # after a sample, wait this many times as long as it took
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What is known now. ``at``: when Kafka last answered, in seconds since the epoch (0: never); ``problem``: why not since."""
+class LatestProgress:
+    """The result of the latest samples.
+
+    Attributes:
+        at: when Kafka last answered, in seconds since the epoch; 0 for never.
+        connectors: progress by connector.
+        problem: why the latest sample failed; None if it succeeded.
+    """
 
     at: float = 0.0
-    measures: Mapping[str, Measure] = field(default_factory=dict)
+    connectors: Mapping[str, ConnectorProgress] = field(default_factory=dict)
     problem: str | None = None
 
 
 class Sampler:
-    """Takes a sample each minute, and while somebody asks for a fresh one every few seconds. Thread-safe.
+    """Takes a sample every minute, and every few seconds while callers ask for the latest progress. Thread-safe.
 
     Args:
-        subjects: tells which connectors there are.
-        read: asks Kafka about them; may raise ConnectError.
-        spread: how long a sink's commits may be apart, in seconds.
-        idle: seconds between two samples while nobody looks.
+        requests: returns what to measure.
+        snapshot: reads the offsets from Kafka; may raise ConnectError.
+        spread: the longest time between two offset commits of a sink, in seconds.
+        idle: seconds between two samples that nobody asks for.
+        least: seconds between two samples at least.
     """
 
     def __init__(
         self,
-        subjects: Callable[[], list[Subject]],
-        read: Callable[[list[Subject]], Reading],
+        requests: Callable[[], list[ProbeRequest]],
+        snapshot: Callable[[list[ProbeRequest]], OffsetsSnapshot],
         *,
         spread: float,
         idle: float = _IDLE_SECONDS,
-        least: float = _LEAST_SECONDS,
+        least: float = _MIN_SECONDS,
     ) -> None:
-        self._subjects = subjects
-        self._read = read
+        self._requests = requests
+        self._snapshot = snapshot
         self._spread = spread
         self._idle = idle
         self._least = least
-        self._look = Look()
+        self._latest = LatestProgress()
         self._series: dict[str, Series] = {}
-        self._tried = threading.Condition()
-        self._tries = 0
-        self._rest_until = 0.0
+        self._refused: set[str] = set()
+        self._sampled = threading.Condition()
+        self._samples = 0
+        self._fresh_until = 0.0
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="sluiceway-ui", daemon=True)
 
     def start(self) -> None:
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
+        """Stop the thread, if it was started."""
         self._stopping = True
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join(timeout=10)
 
-    def fresh(self, wait: float = 3.0) -> Look:
-        """Return what is known, at most some seconds old; older if Kafka does not answer within ``wait`` seconds."""
-        with self._tried:
-            if time.monotonic() >= self._rest_until:
-                tries = self._tries
+    def latest(self, wait: float = 3.0) -> LatestProgress:
+        """Return the progress, at most some seconds old; older if Kafka does not answer within ``wait`` seconds."""
+        with self._sampled:
+            if time.monotonic() >= self._fresh_until:
+                samples = self._samples
                 self._wake.set()
-                self._tried.wait_for(lambda: self._tries > tries, timeout=wait)
-            return self._look
+                self._sampled.wait_for(lambda: self._samples > samples, timeout=wait)
+            return self._latest
 
     def series(self, name: str) -> Series | None:
-        """Return a connector's last hour, as it is now."""
-        with self._tried:
+        """Return a copy of a connector's last hour; None if it was never measured."""
+        with self._sampled:
             found = self._series.get(name)
             return None if found is None else found.copy()
+
+    def sample(self) -> None:
+        """Take one sample. Never raises: a failure is in ``latest().problem`` and, when it begins, in the log."""
+        started = time.monotonic()
+        try:
+            requests = self._requests()
+            snapshot = self._snapshot(requests)
+            connectors = {each.name: measure(each, snapshot) for each in requests}
+        except Exception as error:
+            expected = isinstance(error, ConnectError)
+            # The text of an unexpected error may hold a secret; the page shows only its class.
+            problem = str(error) if expected else f"{type(error).__name__}; see the API server's log"
+            if self._latest.problem is None:
+                log.warning("Cannot measure the progress of connectors, trying again: %s", problem, exc_info=not expected)
+            self._publish(LatestProgress(self._latest.at, self._latest.connectors, problem), None, started)
+        else:
+            if self._latest.problem is not None:
+                log.info("The progress of connectors is measured again")
+            self._log_refused(snapshot)
+            self._publish(LatestProgress(snapshot.at, connectors), requests, started)
 
     def _run(self) -> None:
         while not self._stopping:
@@ -95,36 +125,24 @@ class Sampler:
             if not self._stopping:
                 self._wake.wait(self._idle)
 
-    def sample(self) -> None:
-        """Look once. Never raises: what is wrong is told by ``fresh`` and, once, by the log."""
-        began = time.monotonic()
-        try:
-            asked = self._subjects()
-            reading = self._read(asked)
-            measures = {each.name: measure(each, reading) for each in asked}
-        except Exception as error:
-            problem = str(error) if isinstance(error, ConnectError) else f"{type(error).__name__}; the log has the details"
-            if self._look.problem is None:
-                unexpected = not isinstance(error, ConnectError)
-                log.warning("How far connectors are is not known, trying again: %s", problem, exc_info=unexpected)
-            self._tell(Look(self._look.at, self._look.measures, problem), None, began)
-        else:
-            if self._look.problem is not None:
-                log.info("How far connectors are is known again")
-            self._tell(Look(reading.at, measures), asked, began)
-
-    def _tell(self, look: Look, asked: list[Subject] | None, began: float) -> None:
-        with self._tried:
-            if asked is not None:
+    def _publish(self, latest: LatestProgress, requests: list[ProbeRequest] | None, started: float) -> None:
+        """Make a sample visible; ``requests`` is None for one that failed."""
+        with self._sampled:
+            if requests is not None:
                 known = self._series
-                self._series = {each.name: known[each.name] if each.name in known else self._new(each) for each in asked}
-                for name, each in look.measures.items():
-                    self._series[name].add(look.at, each.positions, each.lag)
-            self._look = look
-            self._rest_until = time.monotonic() + max(self._least, _SHARE * (time.monotonic() - began))
-            self._tries += 1
-            self._wake.clear()  # whoever asked while this look was under way has been served by it
-            self._tried.notify_all()
+                self._series = {each.name: known[each.name] if each.name in known else self._new(each) for each in requests}
+                for name, each in latest.connectors.items():
+                    self._series[name].add(latest.at, each.positions, each.lag)
+            self._latest = latest
+            self._fresh_until = time.monotonic() + max(self._least, _DUTY_CYCLE * (time.monotonic() - started))
+            self._samples += 1
+            self._wake.clear()  # this sample serves all who asked while it was being taken
+            self._sampled.notify_all()
 
-    def _new(self, subject: Subject) -> Series:
-        return Series(self._spread if subject.group is not None else 0.0)
+    def _log_refused(self, snapshot: OffsetsSnapshot) -> None:
+        for group in snapshot.refused.keys() - self._refused:
+            log.warning("The lag of consumer group %s is not shown: %s", group, snapshot.refused[group])
+        self._refused |= snapshot.refused.keys()
+
+    def _new(self, request: ProbeRequest) -> Series:
+        return Series(self._spread if request.group is not None else 0.0)

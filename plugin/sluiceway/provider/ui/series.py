@@ -1,7 +1,7 @@
-"""A connector's last hour: how many records it has moved, and its lag, at times. Pure; times are seconds since the epoch.
+"""Keeps the last hour of a connector's record counts and lags. No I/O. Times are seconds since the epoch.
 
-Sinks commit now and then, by default once a minute, so their count stands still and then leaps. A leap is spread over
-the time since the last one, at most ``spread`` seconds, so that a steady sink shows a steady rate.
+A sink commits its offsets periodically, by default once a minute, so its count rises in steps. A step is spread over the time
+since the previous one, at most ``spread`` seconds, so that a steady sink has a steady rate.
 """
 
 from __future__ import annotations
@@ -15,18 +15,24 @@ from sluiceway.kafka.lag import Offsets
 
 HOUR = 3600.0
 MINUTE = 60.0
-_DENSE = 180.0  # seconds for which every sample is kept; of older ones the last in each minute
-_WINDOW = 30.0
+_DENSE = 180.0  # seconds for which every sample is kept; of older ones, the last of each minute
+_WINDOW = 30.0  # seconds that the current rate is averaged over
 
 
 class Sample(NamedTuple):
+    """Records moved since the first sample, and the lag."""
+
     at: float
     moved: int
     lag: int | None
 
 
 class Series:
-    """What was seen of one connector. Bounded: some hundred samples, however often it is looked at."""
+    """The samples of one connector: a few hundred at most, however often they are taken. Not thread-safe.
+
+    Args:
+        spread: the longest time between two steps of the count, in seconds; 0 for a count that rises continuously.
+    """
 
     def __init__(self, spread: float = 0.0) -> None:
         self._spread = spread
@@ -36,15 +42,16 @@ class Series:
         self._moved = 0
 
     def add(self, at: float, positions: Offsets | None, lag: int | None) -> None:
-        """Take note of what was seen at a time later than those before.
+        """Add a sample that is newer than all others. Does nothing if ``positions`` is None.
 
-        Partitions count once they were seen twice, and what goes back (offsets that were reset, topics made anew) not at all.
+        A partition counts from its second sample on. An offset that decreases (reset, or the topic was created again) adds
+        nothing.
         """
         if positions is None:
             return
         if self._positions is not None:
             known = positions.keys() & self._positions.keys()
-            self._moved += sum(max(0, positions[place] - self._positions[place]) for place in known)
+            self._moved += sum(max(0, positions[each] - self._positions[each]) for each in known)
         self._positions = positions
         self._new.append(Sample(at, self._moved, lag))
         while self._new[0].at < at - _DENSE:
@@ -59,29 +66,29 @@ class Series:
         return len(self._old) + len(self._new)
 
     def copy(self) -> Series:
-        """Return the series as it is now, to be read while this one goes on."""
+        """Return a copy to read while samples are added to this series."""
         copied = Series(self._spread)
         copied._old, copied._new = self._old.copy(), self._new.copy()
         return copied
 
     def rate(self) -> float | None:
-        """Return the records per second of late; None before there are two looks at it."""
+        """Return the current records per second; None before the second sample."""
         samples = self._samples()
         if len(samples) < 2:
             return None
         times, counts = self._line(samples)
         end = times[-1]
         if self._spread:
-            # The last commit ends what is known; a sink that should have committed again since then stands still.
-            leap = max((sample.at for before, sample in pairwise(samples) if sample.moved > before.moved), default=None)
-            if leap is None or end - leap > self._spread:
+            # Nothing is known after the last commit; a sink whose next commit is overdue has stopped.
+            step = max((sample.at for before, sample in pairwise(samples) if sample.moved > before.moved), default=None)
+            if step is None or end - step > self._spread:
                 return 0.0
-            end = leap
+            end = step
         start = max(times[0], end - _WINDOW)
         return 0.0 if end <= start else (_at(times, counts, end) - _at(times, counts, start)) / (end - start)
 
     def rates(self, now: float, minutes: int = 60) -> list[float | None]:
-        """Return the records per second in each of the last minutes, the newest last; None where nobody looked."""
+        """Return the records per second in each of the last minutes, the newest last; None for a minute without samples."""
         samples = self._samples()
         if len(samples) < 2:
             return [None] * minutes
@@ -89,13 +96,13 @@ class Series:
         rates: list[float | None] = []
         for start, end in _minutes(now, minutes):
             since, until = max(start, times[0]), min(end, times[-1])
-            # Less than half a minute says nothing of a minute.
+            # Less than half a minute does not represent the minute.
             known = until - since >= MINUTE / 2
             rates.append((_at(times, counts, until) - _at(times, counts, since)) / (until - since) if known else None)
         return rates
 
     def lags(self, now: float, minutes: int = 60) -> list[int | None]:
-        """Return the lag at the end of each of the last minutes, the newest last; None where nobody looked."""
+        """Return the lag at the end of each of the last minutes, the newest last; None for a minute without samples."""
         samples = self._samples()
         times = [sample.at for sample in samples]
         lags: list[int | None] = []
@@ -108,7 +115,7 @@ class Series:
         return [*self._old, *self._new]
 
     def _line(self, samples: list[Sample]) -> tuple[list[float], list[float]]:
-        """Return the count of records over time as a line through points that rises evenly between them."""
+        """Return the times and counts of points; between two points the count rises evenly."""
         first, *others = samples
         times, counts = [first.at], [float(first.moved)]
         before = first
@@ -132,12 +139,13 @@ def _minute(at: float) -> int:
 
 
 def _minutes(now: float, count: int) -> list[tuple[float, float]]:
-    """Return beginning and end of the last minutes by the clock, the one under way included."""
+    """Return start and end of the last clock minutes, including the current one."""
     last = _minute(now)
     return [(number * MINUTE, (number + 1) * MINUTE) for number in range(last - count + 1, last + 1)]
 
 
 def _at(times: list[float], counts: list[float], at: float) -> float:
+    """Return the count at a time, interpolated between two points."""
     after = bisect.bisect_left(times, at)
     if after == 0:
         return counts[0]

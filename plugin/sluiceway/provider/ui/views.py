@@ -1,4 +1,4 @@
-"""The JSON that the page shows. Pure."""
+"""Builds the JSON that the page shows. No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.config.masking import masked
 from sluiceway.herder import ConnectorStatus
-from sluiceway.provider.progress.measures import Measure
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.ui.series import Series
 from sluiceway.storage.model import ConnectorEntry, Status
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ERROR_LENGTH = 300
 _TRACE_LENGTH = 20_000
 _PARTITIONS = 500
-_LETTER = {
+_HEADERS = {
     "topic": "topic",
     "partition": "partition",
     "offset": "offset",
@@ -34,9 +34,15 @@ _LETTER = {
 
 
 def row(
-    entry: ConnectorEntry, status: ConnectorStatus, measure: Measure, series: Series | None, *, dag: str | None, may_edit: bool
+    entry: ConnectorEntry,
+    status: ConnectorStatus,
+    progress: ConnectorProgress,
+    series: Series | None,
+    *,
+    dag: str | None,
+    may_edit: bool,
 ) -> dict[str, Any]:
-    """Return what the list shows of a connector; null is what nobody can tell."""
+    """Return a connector's row in the list; null stands for a value that is not known."""
     rate = None if series is None else series.rate()
     return {
         "name": entry.name,
@@ -48,14 +54,14 @@ def row(
         "tasks": dict(Counter(task.state.value for task in status.tasks.values())),
         "error": next((_first_line(trace) for trace in _traces(status)), None),
         "rate": None if rate is None else round(rate, 2),
-        "lag": measure.lag,
-        "dead_letters": measure.dead_letters,
+        "lag": progress.lag,
+        "dead_letters": progress.dead_letters,
         "may_edit": may_edit,
     }
 
 
 def history(series: Series | None, now: float) -> dict[str, Any]:
-    """Return a connector's last hour, a number for each minute, the newest last."""
+    """Return the last hour of a connector: one number for each minute, the newest last."""
     if series is None:
         return {"rates": [], "lags": []}
     rates = [None if rate is None else round(rate, 2) for rate in series.rates(now)]
@@ -63,10 +69,15 @@ def history(series: Series | None, now: float) -> dict[str, Any]:
 
 
 def details(
-    entry: ConnectorEntry, status: ConnectorStatus, measure: Measure, topics: Iterable[str], passwords: Container[str]
+    entry: ConnectorEntry, status: ConnectorStatus, progress: ConnectorProgress, topics: Iterable[str], passwords: Container[str]
 ) -> dict[str, Any]:
-    """Return what the page of one connector shows beside its row. ``passwords`` are config keys known to hold secrets."""
-    known = measure.partitions[:_PARTITIONS]
+    """Return what the page of one connector shows beside its row.
+
+    Args:
+        topics: the connector's active topics.
+        passwords: config keys of type password, to be masked.
+    """
+    known = progress.partitions[:_PARTITIONS]
     return {
         "worker_id": status.connector.worker_id,
         "version": status.connector.version,
@@ -77,22 +88,22 @@ def details(
         ],
         "topics": list(topics),
         "partitions": [{**each.partition._asdict(), "offset": each.offset, "end": each.end, "lag": each.lag} for each in known],
-        "more_partitions": len(measure.partitions) - len(known),
+        "more_partitions": len(progress.partitions) - len(known),
         "config": dict(sorted(masked(entry.config or {}, passwords).items())),
     }
 
 
-def letters(topic: str | None, count: int | None, newest: Iterable[Letter]) -> dict[str, Any]:
-    """Return dead letters without their keys and values: whoever may see a connector need not see its records."""
+def dead_letters(topic: str | None, count: int | None, newest: Iterable[Letter]) -> dict[str, Any]:
+    """Return DLQ records without their keys and values: seeing a connector does not include seeing its data."""
     return {
         "topic": topic,
         "count": count,
-        "letters": [
+        "records": [
             {
                 "at": letter.timestamp,
-                "place": f"{letter.partition}:{letter.offset}",
+                "position": f"{letter.partition}:{letter.offset}",
                 "replayed": letter.replayed,
-                **{name: _shortened(letter.context(header)) for name, header in _LETTER.items()},
+                **{name: _shortened(letter.context(header)) for name, header in _HEADERS.items()},
             }
             for letter in newest
         ],
@@ -105,15 +116,15 @@ def _traces(status: ConnectorStatus) -> Iterable[str]:
 
 
 def _first_line(trace: str) -> str:
-    """Return what says most: a Python trace names its error in the line after the last stack frame, a Java one in its first."""
+    """Return the line of a trace that names the error: after the last stack frame in Python, the first line in Java."""
     lines = [line for line in trace.splitlines() if line.strip()]
     if not lines:
         return ""
-    said = lines[0]
-    if said.startswith("Traceback"):
+    summary = lines[0]
+    if summary.startswith("Traceback"):
         after_frames = [line for before, line in pairwise(lines) if before[0].isspace() and not line[0].isspace()]
-        said = after_frames[-1] if after_frames else lines[-1]
-    return said if len(said) <= _ERROR_LENGTH else f"{said[: _ERROR_LENGTH - 1]}…"
+        summary = after_frames[-1] if after_frames else lines[-1]
+    return summary if len(summary) <= _ERROR_LENGTH else f"{summary[: _ERROR_LENGTH - 1]}…"
 
 
 def _shortened(trace: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Writes dead letters, and knows when all of them are in Kafka."""
+"""Writes records to the dead letter queue topic and tracks their delivery."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from typing import Any
 from sluiceway.errors import ConnectError, KafkaClientError
 from sluiceway.kafka.clients import producer
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
-from sluiceway.runtime.errors.dead_letter_record import DeadLetter
+from sluiceway.runtime.errors.dead_letter_record import DeadLetterRecord
 from sluiceway.runtime.errors.retries import Wait
 
 log = logging.getLogger(__name__)
 
 _SLICE_SECONDS = 0.1
-_PATIENCE_SECONDS = 5.0  # a full buffer is an everyday thing; a buffer that stays full is not
+_FULL_BUFFER_SECONDS = 5.0  # a buffer that is full for longer is logged
 _WAIT_SECONDS = 1.0
 _CLOSE_SECONDS = 1.0
 _LOG_SECONDS = 1.0
 
 
-class LetterFuture(Future[None]):
-    """Is done once a dead letter is in Kafka. Waiting for it does the producer's work, so a task may wait inside ``put``."""
+class DeadLetterQueueFuture(Future[None]):
+    """Done once a record is in Kafka. Waiting for it polls the producer, so that a task may wait inside ``put``."""
 
-    def __init__(self, serve: Callable[[float], object]) -> None:
+    def __init__(self, poll: Callable[[float], object]) -> None:
         super().__init__()
-        self._serve = serve
+        self._poll = poll
 
     def result(self, timeout: float | None = None) -> None:
         self._wait(timeout)
@@ -43,18 +43,22 @@ class LetterFuture(Future[None]):
     def _wait(self, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self.done() and (deadline is None or time.monotonic() < deadline):
-            self._serve(_SLICE_SECONDS)
+            self._poll(_SLICE_SECONDS)
 
 
 class DeadLetterQueue:
-    """A producer for one task's dead letters. Letters may be sent by any thread; memory is bounded by the producer's buffer.
+    """One task's producer of dead letter queue records. Any thread may send; the producer's buffer bounds the memory.
 
-    A letter that Kafka refuses for good, or has not taken within ``delivery.timeout.ms``, is a failure that stays: ``serve``
-    and ``flush`` raise ConnectError from then on, and no offset after it may be committed.
+    A record that Kafka rejects, or does not acknowledge within ``delivery.timeout.ms``, is a permanent failure:
+    ``poll_deliveries`` and ``flush`` raise ConnectError from then on, and no offset after that record may be committed.
     """
 
     def __init__(self, topic: str, config: Mapping[str, Any], wait: Wait) -> None:
-        """``wait`` is called while the buffer is full: with 0 to look for other orders, else to stay in the consumer group."""
+        """Create the producer.
+
+        ``wait`` is called while the producer's buffer is full: first with 0, to check for another command, then with
+        seconds, so that a sink task stays in its consumer group.
+        """
         self.topic = topic
         self._producer = producer(config)
         self._wait = wait
@@ -63,39 +67,39 @@ class DeadLetterQueue:
         self._failure: ConnectError | None = None
         self._next_log = 0.0
 
-    def send(self, letter: DeadLetter) -> Future[None]:
-        """Hand a letter to the producer, waiting while its buffer is full. Raises ConnectError, and what ``wait`` raises."""
-        doing = f"write a dead letter to topic {self.topic}"
-        sent = LetterFuture(self._producer.poll)
-        options: dict[str, Any] = {} if letter.timestamp is None else {"timestamp": letter.timestamp}
+    def send(self, record: DeadLetterRecord) -> Future[None]:
+        """Produce a record, waiting while the buffer is full. Raises ConnectError, and what ``wait`` raises."""
+        doing = f"write a dead letter queue record to topic {self.topic}"
+        sent = DeadLetterQueueFuture(self._producer.poll)
+        options: dict[str, Any] = {} if record.timestamp is None else {"timestamp": record.timestamp}
 
-        def delivered(error: Any, _message: Any) -> None:
-            self._delivered(sent, None if error is None else to_connect_error(error, doing))
+        def on_delivery(error: Any, _message: Any) -> None:
+            self._complete(sent, None if error is None else to_connect_error(error, doing))
 
         with self._lock:
             self._pending += 1
         try:
             with mapped_errors(doing):
-                self._produce(letter, {**options, "headers": letter.headers, "on_delivery": delivered})
+                self._produce(record, {**options, "headers": record.headers, "on_delivery": on_delivery})
         except KafkaClientError as error:
-            self._delivered(sent, error)
+            self._complete(sent, error)
         except BaseException:
             with self._lock:
                 self._pending -= 1
             raise
         return sent
 
-    def serve(self) -> None:
-        """Take note of what Kafka has answered by now. Raises ConnectError if a letter was lost."""
+    def poll_deliveries(self) -> None:
+        """Handle Kafka's delivery reports without blocking. Raises ConnectError if a record was lost."""
         if self._pending:
             self._producer.poll(0)
         self._raise_failure()
 
     def flush(self, seconds: float, check: Callable[[], None]) -> bool:
-        """Wait until all letters are in Kafka; False if that takes longer than ``seconds``. ``check`` raises to give up."""
+        """Wait until all records are in Kafka; return False after ``seconds``. ``check`` may raise to end the wait."""
         deadline = time.monotonic() + seconds
         while True:
-            self.serve()
+            self.poll_deliveries()
             left = deadline - time.monotonic()
             if not self._pending or left <= 0:
                 break
@@ -103,38 +107,46 @@ class DeadLetterQueue:
             self._producer.flush(min(left, _SLICE_SECONDS))
         if self._pending and time.monotonic() >= self._next_log:
             self._next_log = time.monotonic() + _LOG_SECONDS
-            log.error("%d dead letters for topic %s are not acknowledged yet; no offset is committed", self._pending, self.topic)
+            log.error(
+                "Not committing offsets: Kafka has not acknowledged %d dead letter queue records for topic %s",
+                self._pending,
+                self.topic,
+            )
         return not self._pending
 
     def close(self) -> None:
-        """Give up what is not acknowledged; its offsets were not committed. Never raises."""
+        """Drop records that are not acknowledged; offsets after them were not committed. Never raises."""
         with suppress(Exception):
             if self._pending:
                 self._producer.flush(_CLOSE_SECONDS)
             self._producer.purge(blocking=False)
 
-    def _produce(self, letter: DeadLetter, options: Mapping[str, Any]) -> None:
+    def _produce(self, record: DeadLetterRecord, options: Mapping[str, Any]) -> None:
         started = time.monotonic()
         while True:
             try:
-                self._producer.produce(self.topic, letter.value, letter.key, **options)
+                self._producer.produce(self.topic, record.value, record.key, **options)
                 return
             except BufferError:
                 self._producer.poll(_SLICE_SECONDS)
             self._raise_failure()
-            patient = time.monotonic() - started < _PATIENCE_SECONDS
-            if not patient and time.monotonic() >= self._next_log:
+            brief = time.monotonic() - started < _FULL_BUFFER_SECONDS
+            if not brief and time.monotonic() >= self._next_log:
                 self._next_log = time.monotonic() + _LOG_SECONDS
-                log.warning("Waiting for topic %s to take dead letters; nothing is read meanwhile", self.topic)
-            self._wait(0 if patient else _WAIT_SECONDS)
+                log.warning(
+                    "Not reading records until topic %s accepts dead letter queue records: the buffer is full", self.topic
+                )
+            self._wait(0 if brief else _WAIT_SECONDS)
 
-    def _delivered(self, sent: LetterFuture, error: ConnectError | None) -> None:
+    def _complete(self, sent: DeadLetterQueueFuture, error: ConnectError | None) -> None:
         with self._lock:
             self._pending -= 1
         if error is None:
             sent.set_result(None)
             return
-        failure = ConnectError(f"A dead letter was not written, so no more offsets are committed: {_explained(error)}")
+        failure = ConnectError(
+            f"A dead letter queue record was not written, so no more offsets are committed: {_with_advice(error)}"
+        )
         failure.__cause__ = error
         if self._failure is None:
             self._failure = failure
@@ -146,12 +158,12 @@ class DeadLetterQueue:
             raise self._failure
 
 
-def _explained(error: ConnectError) -> str:
+def _with_advice(error: ConnectError) -> str:
     advice = {
         "MSG_SIZE_TOO_LARGE": " Raise the topic's max.message.bytes and producer.override.max.request.size.",
         "_UNKNOWN_TOPIC": " Create the topic again, or restart the task, which creates it.",
         "UNKNOWN_TOPIC_OR_PART": " Create the topic again, or restart the task, which creates it.",
-        "_MSG_TIMED_OUT": " See to the brokers of this topic, then restart the task.",
+        "_MSG_TIMED_OUT": " Check the brokers of this topic, then restart the task.",
         "TOPIC_AUTHORIZATION_FAILED": " Allow the connector to write to it, then restart the task.",
     }
     return f"{error}{advice.get(getattr(error, 'code', ''), '')}"

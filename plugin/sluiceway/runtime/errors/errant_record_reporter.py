@@ -1,4 +1,4 @@
-"""Records that a sink task could not write (KIP-610), and the messages that they were made of."""
+"""Reports records that a sink task could not write (KIP-610), with the messages they were read from."""
 
 from __future__ import annotations
 
@@ -7,78 +7,77 @@ from concurrent.futures import Future
 
 from sluiceway.api import SinkRecord, SinkTask
 from sluiceway.errors import DataError
-from sluiceway.runtime.errors.processing_context import Consumed, Failure, Stage
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.errors.processing_context import ConsumerRecord, ProcessingContext, Stage
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.task_converters import Converters
-from sluiceway.runtime.transforms.transformation_chain import Transformed
+from sluiceway.runtime.transforms.transformation_chain import TransformedBatch
 
 
-class MessageRecord(SinkRecord):
-    """A record that knows what it was read as, for as long as somebody holds it. Made only where records can be reported."""
+class InternalSinkRecord(SinkRecord):
+    """A sink record with the message it was read from. Used only if records can be reported, because it keeps the bytes."""
 
-    __slots__ = ("message",)
+    __slots__ = ("original",)
 
-    message: Consumed
-
-
-def consumed(record: SinkRecord) -> Consumed:
-    """Return the message of a record, or at least where it was read."""
-    return record.message if isinstance(record, MessageRecord) else Consumed.place_of(record)
+    original: ConsumerRecord
 
 
-def with_messages(made: Transformed[SinkRecord], sources: Sequence[SinkRecord]) -> list[SinkRecord]:
-    """Return a chain's records, each with the message of the record it was made of."""
-    origins = range(len(made.records)) if made.origins is None else made.origins
+def consumer_record_of(record: SinkRecord) -> ConsumerRecord:
+    """Return the message a record was read from, without key, value and headers if it was not kept."""
+    return record.original if isinstance(record, InternalSinkRecord) else ConsumerRecord.without_payload(record)
+
+
+def with_originals(batch: TransformedBatch[SinkRecord], sources: Sequence[SinkRecord]) -> list[SinkRecord]:
+    """Return a transformed batch's records, each with the message of the record it was made from."""
+    origins = range(len(batch.records)) if batch.origins is None else batch.origins
     return [
-        record if isinstance(record, MessageRecord) else _with_message(record, consumed(sources[origin]))
-        for origin, record in zip(origins, made.records, strict=True)
+        record if isinstance(record, InternalSinkRecord) else _with_original(record, consumer_record_of(sources[origin]))
+        for origin, record in zip(origins, batch.records, strict=True)
     ]
 
 
-def _with_message(record: SinkRecord, message: Consumed) -> MessageRecord:
-    known = MessageRecord.__new__(MessageRecord)
+def _with_original(record: SinkRecord, original: ConsumerRecord) -> InternalSinkRecord:
+    internal = InternalSinkRecord.__new__(InternalSinkRecord)
     for name in SinkRecord.__slots__:
-        setattr(known, name, getattr(record, name))
-    known.message = message
-    return known
+        setattr(internal, name, getattr(record, name))
+    internal.original = original
+    return internal
 
 
-class ErrantRecords:
-    """See ``ErrantRecordReporter``. ``report`` may be called by any thread of the task's."""
+class WorkerErrantRecordReporter:
+    """Implements ``ErrantRecordReporter``. The task may call ``report`` from any thread."""
 
-    def __init__(self, tolerance: Tolerance, converters: Converters) -> None:
+    def __init__(self, tolerance: RetryWithToleranceOperator, converters: Converters) -> None:
         self._tolerance = tolerance
         self._converters = converters
-        self._refusal: Exception | Interrupted | Abandoned | None = None
+        self._raised: Exception | Interrupted | Abandoned | None = None
 
     def report(self, record: SinkRecord, error: BaseException) -> Future[None]:
-        """Log a record and send it to the dead letter topic, as the connector's ``errors.*`` keys say.
+        """Log a record and send it to the dead letter queue, as the connector's ``errors.*`` keys say.
 
-        The future is done once the dead letter is in Kafka; offsets are not committed before. Raises ConnectError if no
-        error is tolerated: the task fails then, even if it goes on as if nothing had been raised. Raises Interrupted or
+        The future is done once the dead letter queue record is in Kafka; offsets are not committed before. Raises
+        ConnectError if errors are not tolerated: the task then fails even if it catches this. Raises Interrupted or
         Abandoned if the task must stop while the dead letter queue's buffer is full.
         """
-        original = record.message if isinstance(record, MessageRecord) else self._converted(record)
-        place = f"{original.topic}-{original.partition}"
-        problem = error if isinstance(error, Exception) else DataError(str(error))
+        original = record.original if isinstance(record, InternalSinkRecord) else self._converted(record)
+        cause = error if isinstance(error, Exception) else DataError(str(error))
+        description = f"the record at offset {original.offset} of {original.topic}-{original.partition} could not be written"
         try:
-            what = f"the record at offset {original.offset} of {place} could not be written"
-            return self._tolerance.report(what, problem, Failure(Stage.TASK_PUT, SinkTask, original))
-        except (Exception, Interrupted, Abandoned) as refusal:  # a task may swallow even these, or call from another thread
-            self._refusal = self._refusal or refusal
+            return self._tolerance.execute_failed(description, cause, ProcessingContext(Stage.TASK_PUT, SinkTask, original))
+        except (Exception, Interrupted, Abandoned) as raised:  # the task may catch it, or be in another thread
+            self._raised = self._raised or raised
             raise
 
     def check(self) -> None:
-        """Raise what ``report`` has raised, in case the task did not let it out. Called after ``put`` and ``pre_commit``."""
-        refusal, self._refusal = self._refusal, None
-        if refusal is not None:
-            raise refusal
+        """Raise what ``report`` raised, in case the task caught it. Call after ``put`` and ``pre_commit``."""
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
 
-    def _converted(self, record: SinkRecord) -> Consumed:
-        """Return the message that a record of the task's own making would be."""
+    def _converted(self, record: SinkRecord) -> ConsumerRecord:
+        """Return the message for a record that the task created itself."""
         converters, topic = self._converters, record.topic
-        return Consumed(
+        return ConsumerRecord(
             topic,
             record.kafka_partition,
             record.kafka_offset,

@@ -1,4 +1,4 @@
-"""Puts a task's error handling together, its dead letter topic included."""
+"""Creates a task's error handling, including its dead letter queue topic and producer."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from sluiceway.kafka.dead_letter_headers import ensure_dead_letter_topic
 from sluiceway.runtime.errors.dead_letter_queue import DeadLetterQueue
 from sluiceway.runtime.errors.error_settings import ErrorSettings
 from sluiceway.runtime.errors.retries import Wait
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import check_interrupted
 from sluiceway.runtime.task import TaskControl, TaskSpec
 
-# Unlike records, dead letters are given up in the end, and the task with them, while it is still in its consumer group
-# (max.poll.interval.ms is 5 minutes). Small buffers: letters come as fast as records do when all of them are bad.
+# The delivery timeout is below max.poll.interval.ms (5 minutes): a dead letter queue that is away must fail the task while it
+# is still in its consumer group. The buffers are small because bad records may arrive at full speed.
 _PRODUCER = {"delivery.timeout.ms": "240000", "queue.buffering.max.messages": "10000", "queue.buffering.max.kbytes": "16384"}
 
 
-def task_tolerance(spec: TaskSpec, wait: Wait) -> Tolerance:
-    """Return a task's error handling; creates its dead letter topic where that is missing. Runs on an executor.
+def retry_with_tolerance_operator(spec: TaskSpec, wait: Wait) -> RetryWithToleranceOperator:
+    """Return a task's error handling. Creates the dead letter queue topic if it does not exist. Runs on an executor.
 
-    ``wait`` is how the task waits for a number of seconds, 0 included; it raises if there is another order. Raises
-    ConfigError for wrong settings, KafkaClientError if there is no dead letter topic and none can be created.
+    ``wait`` waits for a number of seconds, which may be 0, and raises if the task gets another command. Raises ConfigError
+    for invalid settings and KafkaClientError if the dead letter queue topic cannot be created.
     """
     settings = ErrorSettings.of(spec.config)
-    letters = None
+    dead_letter_queue = None
     if settings.dead_letter_topic:
         ensure_dead_letter_topic(
             spec.worker, settings.dead_letter_topic, settings.dead_letter_replicas, overrides(spec.config, "admin")
         )
-        letters = DeadLetterQueue(settings.dead_letter_topic, _letters_config(spec), wait)
-    return Tolerance(spec.config, task=spec.id, wait=wait, letters=letters)
+        dead_letter_queue = DeadLetterQueue(settings.dead_letter_topic, _dead_letter_queue_producer(spec), wait)
+    return RetryWithToleranceOperator(spec.config, task=spec.id, wait=wait, dead_letter_queue=dead_letter_queue)
 
 
-def waiting_for(control: TaskControl) -> Wait:
-    """Return how a source task waits: until there is another order or the time is over. It raises when told to stop."""
+def interruptible_wait(control: TaskControl) -> Wait:
+    """Return a source task's wait: until the command changes or the time is over. It raises if the task must stop."""
 
     def wait(seconds: float) -> None:
         check_interrupted(control)
@@ -45,8 +45,8 @@ def waiting_for(control: TaskControl) -> Wait:
     return wait
 
 
-def _letters_config(spec: TaskSpec) -> dict[str, str]:
-    """The connector's producer settings count here too, as in Connect; letters are never part of a transaction."""
+def _dead_letter_queue_producer(spec: TaskSpec) -> dict[str, str]:
+    """Return the producer's config: the worker's and connector's settings apply, as in Connect, but transactions never do."""
     own = {**_PRODUCER, **spec.worker.with_prefix("producer."), **overrides(spec.config, "producer")}
     own.pop("transactional.id", None)
     return producer_config(spec.worker, f"connector-dlq-producer-{spec.id}", own)

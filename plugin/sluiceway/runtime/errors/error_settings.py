@@ -1,4 +1,4 @@
-"""A connector's ``errors.*`` keys, typed."""
+"""Parses a connector's ``errors.*`` keys."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ _KEYS = ConfigDef([key for definition in (CONNECTOR, SINK) for key in definition
 
 @dataclass(frozen=True, slots=True)
 class ErrorSettings:
-    """What becomes of a record that fails (KIP-298). The same for sources and sinks; Connect has dead letters for sinks only."""
+    """A connector's error handling (KIP-298).
+
+    The same for sources and sinks. Connect has a dead letter queue for sinks only.
+    """
 
     tolerant: bool = False
-    """``errors.tolerance`` is ``all``: bad records are left out, the task goes on."""
+    """``errors.tolerance`` is ``all``: bad records are skipped and the task continues."""
 
     retry_seconds: float = 0.0
-    """How long a RetriableError is tried again; infinite for ``errors.retry.timeout=-1``."""
+    """The time to retry an operation that raises RetriableError; infinite for ``errors.retry.timeout=-1``."""
 
     retry_delay_seconds: float = 60.0
     """The longest wait between two attempts."""
@@ -49,6 +52,6 @@ class ErrorSettings:
         )
 
     @property
-    def reports(self) -> bool:
-        """Whether bad records are logged or become dead letters; only then does a sink task have a reporter (KIP-610)."""
+    def reports_errors(self) -> bool:
+        """True if bad records are logged or sent to the dead letter queue. Only then has a sink task a reporter (KIP-610)."""
         return self.log or bool(self.dead_letter_topic)

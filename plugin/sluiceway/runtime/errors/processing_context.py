@@ -1,20 +1,20 @@
-"""What failed, at which stage, and for which record: what the log and dead letters tell of it. Stages are Connect's."""
+"""Defines what failed, at which stage and for which record, as the log and the dead letter queue report it."""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sluiceway.api import SinkRecord, SourceRecord
-from sluiceway.kafka.clients import Message
+from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.storage.model import TaskId
 
 _TIMESTAMP_TYPES = {1: "CreateTime", 2: "LogAppendTime"}
 
 
 class Stage(enum.Enum):
-    """Where a record was when it failed; the names stand in ``__connect.errors.stage`` and in the log."""
+    """The operation that failed. Kafka Connect's names: they appear in ``__connect.errors.stage`` and in the log."""
 
     TASK_PUT = enum.auto()
     TRANSFORMATION = enum.auto()
@@ -24,7 +24,7 @@ class Stage(enum.Enum):
     KAFKA_PRODUCE = enum.auto()
 
 
-class Consumed(NamedTuple):
+class ConsumerRecord(NamedTuple):
     """A record as it was read from Kafka, before any converter. Picklable.
 
     ``timestamp`` is in milliseconds since the epoch; ``timestamp_type`` is 1 for create time, 2 for log append time, 0 for none.
@@ -40,16 +40,17 @@ class Consumed(NamedTuple):
     headers: Sequence[tuple[str, bytes | None]] = ()
 
     @classmethod
-    def of(cls, message: Message) -> Consumed:
+    def of(cls, message: ConsumedMessage) -> ConsumerRecord:
+        """Return a message of Kafka's client as a picklable value."""
         kind, timestamp = message.timestamp()
-        headers: Any = message.headers() or ()
+        headers = message.headers() or ()
         return cls(
             message.topic(), message.partition(), message.offset(), kind, timestamp, message.key(), message.value(), headers
         )
 
     @classmethod
-    def place_of(cls, record: SinkRecord) -> Consumed:
-        """Return where a record was read, without what was read: for records whose messages are not kept."""
+    def without_payload(cls, record: SinkRecord) -> ConsumerRecord:
+        """Return a sink record's topic, partition, offset and timestamp, for records whose messages are not kept."""
         return cls(
             record.original_topic,
             record.original_kafka_partition,
@@ -59,27 +60,27 @@ class Consumed(NamedTuple):
         )
 
 
-class Failure(NamedTuple):
-    """One failed operation on one record; ``executing_class`` is that of the converter, transform or task."""
+class ProcessingContext(NamedTuple):
+    """One failed operation on one record. ``executing_class`` is the class of the converter, transform or task."""
 
     stage: Stage
     executing_class: type
-    original: Consumed | SourceRecord
+    original: ConsumerRecord | SourceRecord
 
 
 def class_name(kind: type) -> str:
-    """Return a class's full name, as Connect writes Java's."""
+    """Return a class's full name, the equivalent of Java's ``Class.getName``."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def log_text(failure: Failure, task: TaskId, *, include_record: bool) -> str:
-    """Return Connect's log line for a failure; only with ``include_record`` does it tell of the record itself."""
-    record = _record_text(failure.original) if include_record else ""
-    stage = f"Executing stage '{failure.stage.name}' with class '{class_name(failure.executing_class)}'"
+def error_log_message(context: ProcessingContext, task: TaskId, *, include_record: bool) -> str:
+    """Return Connect's log message for a failed operation; ``include_record`` adds a description of the record."""
+    record = _record_text(context.original) if include_record else ""
+    stage = f"Executing stage '{context.stage.name}' with class '{class_name(context.executing_class)}'"
     return f"Error encountered in task {task}. {stage}{record}."
 
 
-def _record_text(original: Consumed | SourceRecord) -> str:
+def _record_text(original: ConsumerRecord | SourceRecord) -> str:
     if isinstance(original, SourceRecord):
         return f", where source record is = {original}"
     text = f", where consumed record is {{topic='{original.topic}', partition={original.partition}, offset={original.offset}"

@@ -1,4 +1,4 @@
-"""Tries again what failed with a RetriableError, ever later, for as long as ``errors.retry.timeout`` says."""
+"""Retries operations that failed with a RetriableError, with exponential back-off, until ``errors.retry.timeout``."""
 
 from __future__ import annotations
 
@@ -17,20 +17,24 @@ _MOST_DOUBLINGS = 40
 
 T = TypeVar("T")
 Wait = Callable[[float], None]
-"""Waits for some seconds; raises to give up because the task has another order."""
+"""Waits for some seconds. Raises Interrupted or Abandoned if the task gets another command."""
 
 
-def delay(attempt: int, longest: float, chance: float) -> float:
-    """Return the seconds to wait after an attempt, the first being 1: 0.3 and twice as long each time.
+def retry_delay(attempt: int, longest: float, jitter: float) -> float:
+    """Return the seconds to wait after attempt number ``attempt`` (from 1): 0.3, doubled after each further attempt.
 
-    Beyond ``longest`` it is a part of that, by ``chance`` (0 to 1), so that tasks that failed together do not return together.
+    A delay above ``longest`` becomes ``longest * jitter`` (``jitter`` between 0 and 1), so that tasks that failed at the
+    same time do not retry at the same time.
     """
     seconds = _FIRST_DELAY_SECONDS * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS)
-    return seconds if seconds <= longest else longest * chance
+    return seconds if seconds <= longest else longest * jitter
 
 
 class Retries:
-    """For one task. ``retried`` is called before each further attempt, ``failed`` after each that failed."""
+    """Retries the operations of one task for up to ``seconds``. Not thread-safe.
+
+    ``on_retry`` is called before each further attempt, ``on_failure`` after each of them that failed.
+    """
 
     def __init__(
         self,
@@ -38,30 +42,33 @@ class Retries:
         longest_delay: float,
         wait: Wait,
         *,
-        retried: Callable[[], None],
-        failed: Callable[[], None],
+        on_retry: Callable[[], None],
+        on_failure: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._seconds = seconds
         self._longest_delay = longest_delay
         self._wait = wait
-        self._retried = retried
-        self._failed = failed
+        self._on_retry = on_retry
+        self._on_failure = on_failure
         self._clock = clock
 
-    def again(self, operation: Callable[[], T], what: str, error: Exception) -> T:
-        """Return what ``operation``, which has failed with ``error`` once, returns in the end; else raise its last error."""
+    def retry(self, operation: Callable[[], T], description: str, error: Exception) -> T:
+        """Return the result of an operation whose first attempt failed with ``error``.
+
+        Raises the last attempt's error once it is not a RetriableError or the time is up, and what ``wait`` raises.
+        """
         deadline = self._clock() + self._seconds
         attempt = 1
         while isinstance(error, RetriableError) and (now := self._clock()) < deadline:
-            seconds = min(delay(attempt, self._longest_delay, random.random()), deadline - now)  # noqa: S311
-            log.warning("%s (attempt %d); trying again in %.1f s: %s", what, attempt, seconds, error)
+            seconds = min(retry_delay(attempt, self._longest_delay, random.random()), deadline - now)  # noqa: S311
+            log.warning("%s (attempt %d); retrying in %.1f s: %s", description, attempt, seconds, error)
             self._wait(seconds)
-            self._retried()
+            self._on_retry()
             attempt += 1
             try:
                 return operation()
-            except Exception as next_error:  # noqa: BLE001 (the caller's to judge)
-                self._failed()
+            except Exception as next_error:  # noqa: BLE001 (judged by the loop's condition)
+                self._on_failure()
                 error = next_error
         raise error

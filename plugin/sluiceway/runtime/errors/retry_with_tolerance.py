@@ -1,4 +1,4 @@
-"""What becomes of a record that cannot be transformed, converted or written (``errors.*``): retry, log, dead letter, failure."""
+"""Handles records that cannot be transformed, converted or written, by the connector's ``errors.*`` keys."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TypeVar
 from sluiceway.config.sink_keys import DLQ_TOPIC
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.runtime.errors.dead_letter_queue import DeadLetterQueue
-from sluiceway.runtime.errors.dead_letter_record import dead_letter
+from sluiceway.runtime.errors.dead_letter_record import dead_letter_record
 from sluiceway.runtime.errors.error_settings import ErrorSettings
-from sluiceway.runtime.errors.processing_context import Failure, log_text
+from sluiceway.runtime.errors.processing_context import ProcessingContext, error_log_message
 from sluiceway.runtime.errors.retries import Retries, Wait
 from sluiceway.storage.model import TaskId
 
@@ -22,17 +22,17 @@ log = logging.getLogger(__name__)
 
 _LOGGED_ONE_BY_ONE = 10
 _LOG_SECONDS = 10.0
-_NOBODY = TaskId("", 0)
+_UNNAMED = TaskId("", 0)
 
 T = TypeVar("T")
 
 
-def _nothing() -> None: ...
+def _never_interrupted() -> None: ...
 
 
 @dataclass(slots=True)
 class ErrorCounts:
-    """What has failed so far in one task; the names are Connect's metrics' (``task-error-metrics``)."""
+    """Counts one task's failures, under the names of Connect's ``task-error-metrics``."""
 
     record_failures: int = 0
     """Failed attempts, retries included."""
@@ -49,114 +49,115 @@ class ErrorCounts:
     """Milliseconds since the epoch; 0 if there was no error."""
 
 
-class Tolerance:
-    """Fails the task at the first bad record, or, with ``errors.tolerance=all``, leaves bad records out and counts them.
+class RetryWithToleranceOperator:
+    """Fails the task at the first bad record or, with ``errors.tolerance=all``, skips bad records and counts them.
 
-    For one task; on an executor. ``wait`` is how the task waits between attempts, ``letters`` where dead letters go.
-    What is left out is logged or a dead letter before an offset after it may be committed: ask ``settle``.
+    Belongs to one task, on an executor. ``wait`` waits between attempts. Call ``flush`` before each offset commit, so that
+    no offset is committed before the dead letter queue records of skipped records are in Kafka.
     """
 
     def __init__(
         self,
         config: Mapping[str, str],
         *,
-        task: TaskId = _NOBODY,
+        task: TaskId = _UNNAMED,
         wait: Wait = time.sleep,
-        letters: DeadLetterQueue | None = None,
+        dead_letter_queue: DeadLetterQueue | None = None,
     ) -> None:
-        """Raises ConfigError for settings that cannot be used, such as a dead letter topic without ``letters``."""
+        """Raise ConfigError for invalid settings, such as a dead letter queue topic without ``dead_letter_queue``."""
         self.settings = settings = ErrorSettings.of(config)
-        if settings.dead_letter_topic and letters is None:
-            raise ConfigError(DLQ_TOPIC, settings.dead_letter_topic, "this task cannot write dead letters; remove it")
+        if settings.dead_letter_topic and dead_letter_queue is None:
+            raise ConfigError(
+                DLQ_TOPIC, settings.dead_letter_topic, "this task cannot write dead letter queue records; remove the key"
+            )
         self.counts = ErrorCounts()
         self._task = task
-        self._letters = letters
+        self._dead_letter_queue = dead_letter_queue
         self._retries = Retries(
-            settings.retry_seconds, settings.retry_delay_seconds, wait, retried=self._count_retry, failed=self._count_failure
+            settings.retry_seconds, settings.retry_delay_seconds, wait, on_retry=self._count_retry, on_failure=self._count_failure
         )
         self._next_log = 0.0
 
     @property
     def skipped(self) -> int:
-        """How many records were left out."""
+        """The number of records skipped so far."""
         return self.counts.records_skipped
 
-    def recover(self, operation: Callable[[], T], what: str, error: Exception, failure: Failure) -> T | None:
-        """Try an operation that has failed with ``error`` again while that is retriable, then ``refuse`` the record.
+    def retry(self, operation: Callable[[], T], description: str, error: Exception, context: ProcessingContext) -> T | None:
+        """Retry an operation whose first attempt failed with ``error``, while its errors are retriable.
 
-        Returns the operation's result, or None if the record is to be left out. What ``wait`` raises passes through.
+        Return its result, or None if the record must be skipped. Raises ConnectError if errors are not tolerated, and what
+        ``wait`` raises. ``description`` says which record failed and how.
         """
         self._count_failure()
         try:
-            return self._retries.again(operation, what, error)
+            return self._retries.retry(operation, description, error)
         except Exception as last:  # noqa: BLE001 (a converter or transform may raise anything)
-            self._give_up(what, last, failure)
+            self._fail(description, last, context)
             return None
 
-    def refuse(self, what: str, error: Exception, failure: Failure | None = None) -> None:
-        """Take note of a bad record; ``what`` says which and what failed. Raises ConnectError unless it may be left out."""
-        self._count_failure()
-        self._give_up(what, error, failure)
+    def execute_failed(self, description: str, error: Exception, context: ProcessingContext) -> Future[None]:
+        """Report a bad record that is not retried. Raises ConnectError unless errors are tolerated.
 
-    def report(self, what: str, error: Exception, failure: Failure) -> Future[None]:
-        """Take note of a bad record as ``refuse`` does; the future is done once its dead letter, if any, is in Kafka."""
-        self._count_failure()
-        return self._give_up(what, error, failure)
-
-    def serve(self) -> None:
-        """Take note of what became of dead letters. Raises ConnectError if one was lost."""
-        if self._letters is not None:
-            self._letters.serve()
-
-    def settle(self, seconds: float, check: Callable[[], None] = _nothing) -> bool:
-        """Wait until all dead letters are in Kafka; False if that takes longer than ``seconds``. To be asked before a commit.
-
-        ``check`` is called now and then and raises to give up. Raises ConnectError if a dead letter was lost: then no
-        offset may be committed any more.
+        The future is done once the record's dead letter queue record, if it has one, is in Kafka.
         """
-        return self._letters is None or self._letters.flush(seconds, check)
+        self._count_failure()
+        return self._fail(description, error, context)
+
+    def poll_deliveries(self) -> None:
+        """Handle delivery reports of dead letter queue records. Raises ConnectError if one was lost. Does not block."""
+        if self._dead_letter_queue is not None:
+            self._dead_letter_queue.poll_deliveries()
+
+    def flush(self, seconds: float, check: Callable[[], None] = _never_interrupted) -> bool:
+        """Wait until all dead letter queue records are in Kafka; return False after ``seconds``. Call before each commit.
+
+        ``check`` is called while waiting and may raise to end it. Raises ConnectError if a record was lost; then no offset
+        may be committed any more.
+        """
+        return self._dead_letter_queue is None or self._dead_letter_queue.flush(seconds, check)
 
     def close(self) -> None:
-        """Say how many records were left out, and close what dead letters are written with. Never raises."""
+        """Log how many records were skipped and close the dead letter queue. Never raises."""
         if self.skipped:
-            log.warning("%s left out %d records in all: %s", self._task, self.skipped, self.counts)
-        if self._letters is not None:
-            self._letters.close()
+            log.warning("Task %s skipped %d records in all: %s", self._task, self.skipped, self.counts)
+        if self._dead_letter_queue is not None:
+            self._dead_letter_queue.close()
 
-    def _give_up(self, what: str, error: Exception, failure: Failure | None) -> Future[None]:
+    def _fail(self, description: str, error: Exception, context: ProcessingContext) -> Future[None]:
         counts = self.counts
         counts.record_errors += 1
         counts.last_error_timestamp = time.time_ns() // 1_000_000
-        letter = self._report(error, failure)
+        reported = self._report(error, context)
         if not self.settings.tolerant:
-            raise ConnectError(f"Tolerance exceeded in error handler: {what}: {error}") from error
+            raise ConnectError(f"Tolerance exceeded in error handler: {description}: {error}") from error
         counts.records_skipped += 1
         if not self.settings.log:
-            self._log_sparingly(what, error)
-        return letter
+            self._log_rate_limited(description, error)
+        return reported
 
-    def _report(self, error: Exception, failure: Failure | None) -> Future[None]:
-        """Write to the log and to the dead letter topic what the settings ask for, also when the task then fails."""
-        if failure is not None and self.settings.log:
-            log.error(log_text(failure, self._task, include_record=self.settings.log_messages), exc_info=error)
+    def _report(self, error: Exception, context: ProcessingContext) -> Future[None]:
+        """Write to the log and the dead letter queue as the settings say, even if the task then fails."""
+        if self.settings.log:
+            log.error(error_log_message(context, self._task, include_record=self.settings.log_messages), exc_info=error)
             self.counts.errors_logged += 1
-        if failure is None or self._letters is None:
+        if self._dead_letter_queue is None:
             return _done()
         self.counts.deadletterqueue_produce_requests += 1
-        letter = dead_letter(failure, error, self._task, context_headers=self.settings.dead_letter_headers)
-        sent = self._letters.send(letter)
-        sent.add_done_callback(self._count_letter)
+        record = dead_letter_record(context, error, self._task, context_headers=self.settings.dead_letter_headers)
+        sent = self._dead_letter_queue.send(record)
+        sent.add_done_callback(self._count_delivery)
         return sent
 
-    def _log_sparingly(self, what: str, error: Exception) -> None:
-        """A line for each of the first few, then one every ten seconds: nothing goes unsaid, and the log is not flooded."""
+    def _log_rate_limited(self, description: str, error: Exception) -> None:
+        """Log each of the first skipped records, then one every ten seconds, so that bad records cannot flood the log."""
         now = time.monotonic()
         if self.skipped > _LOGGED_ONE_BY_ONE and now < self._next_log:
             return
         self._next_log = now + _LOG_SECONDS
-        log.error("Skipped a record (%d skipped so far): %s: %s", self.skipped, what, error)
+        log.error("Skipped a record (%d skipped so far): %s: %s", self.skipped, description, error)
 
-    def _count_letter(self, sent: Future[None]) -> None:
+    def _count_delivery(self, sent: Future[None]) -> None:
         if sent.exception() is not None:
             self.counts.deadletterqueue_produce_failures += 1
 

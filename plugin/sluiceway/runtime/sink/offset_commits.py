@@ -1,4 +1,4 @@
-"""Which offsets of a sink task are committed, and when."""
+"""Commits a sink task's offsets."""
 
 from __future__ import annotations
 
@@ -8,125 +8,135 @@ from collections.abc import Callable, Mapping
 
 from sluiceway.api import SinkTask, TopicPartition
 from sluiceway.runtime.interrupts import Interrupted
-from sluiceway.runtime.sink.sink_records import Batch
-from sluiceway.runtime.sink.sink_task_context import SinkContext
+from sluiceway.runtime.sink.sink_records import SinkBatch
+from sluiceway.runtime.sink.sink_task_context import WorkerSinkTaskContext
 from sluiceway.runtime.sink.task_consumer import TaskConsumer
 
 log = logging.getLogger(__name__)
 
 
-class SinkCommits:
-    """Keeps what ``put`` has taken and commits what ``pre_commit`` returns, each ``interval`` seconds. For one thread.
+class SinkOffsetCommitter:
+    """Tracks the records passed to ``put`` and, every ``interval`` seconds, commits what ``pre_commit`` returns.
 
-    ``settled`` says whether the dead letters of everything taken are in Kafka, waiting so many seconds for that at most, and
-    raises if one was lost; nothing is committed unless they are. ``patience`` is that wait, ``last_patience`` the one for
-    a commit that must not be put off, which Kafka has as long to confirm. In seconds.
+    ``flush_reports`` waits, for the given seconds, until the dead letter queue records of all records passed to ``put`` are
+    in Kafka, and raises if one was lost. Nothing is committed unless it returns True. ``flush_seconds`` is that wait.
+    ``last_commit_seconds`` is the wait for a commit that cannot be repeated later, and the wait for Kafka's answer to it.
+    Not thread-safe.
     """
 
     def __init__(
         self,
         task: SinkTask,
         consumer: TaskConsumer,
-        context: SinkContext,
+        context: WorkerSinkTaskContext,
         interval: float,
         *,
-        settled: Callable[[float], bool] = lambda _seconds: True,
-        patience: float = 5.0,
-        last_patience: float = 5.0,
+        flush_reports: Callable[[float], bool] = lambda _seconds: True,
+        flush_seconds: float = 5.0,
+        last_commit_seconds: float = 5.0,
     ) -> None:
         self._task = task
         self._consumer = consumer
         self._context = context
         self._interval = interval
-        self._settled = settled
-        self._patience = patience
-        self._last_patience = last_patience
+        self._flush_reports = flush_reports
+        self._flush_seconds = flush_seconds
+        self._last_commit_seconds = last_commit_seconds
         self._due = time.monotonic() + interval
-        self.taken: dict[TopicPartition, int] = {}
-        """The next offset to read of each partition that the task has taken records of."""
+        self.current_offsets: dict[TopicPartition, int] = {}
+        """The offset after the last record passed to ``put``, for each partition."""
 
-    def took(self, batch: Batch) -> None:
-        """Note that ``put`` has returned for a batch."""
+    def delivered(self, batch: SinkBatch) -> None:
+        """Record that ``put`` has returned for a batch."""
         for partition, start in batch.starts.items():
             self._consumer.committed.setdefault(partition, start)
-        self.taken.update(batch.ends)
+        self.current_offsets.update(batch.ends)
 
     def rewound(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Note that the task wants to read on from other offsets."""
+        """Record that the task requested to read from other offsets."""
         for partition, offset in offsets.items():
-            self.taken[partition] = offset
+            self.current_offsets[partition] = offset
 
     def forget(self, partitions: frozenset[TopicPartition]) -> None:
-        """Partitions are another member's now."""
+        """Drop the offsets of partitions that are no longer assigned."""
         for partition in partitions:
-            self.taken.pop(partition, None)
+            self.current_offsets.pop(partition, None)
 
     def commit_if_due(self) -> None:
-        """Commit at the interval's end, or because the task has asked for it."""
+        """Commit if the interval is over or the task requested it."""
         if self._context.commit_requested or time.monotonic() >= self._due:
             self.commit()
 
     def commit(self) -> None:
-        """Commit without waiting for Kafka. A task that fails to flush reads again from what was committed last.
+        """Commit without waiting for Kafka's answer. Raises Interrupted.
 
-        So does one that is interrupted while it reports a record: a later commit must not skip that record. Raises Interrupted.
+        If ``pre_commit`` fails, rewinds to the last committed offsets. The same if the task is interrupted while it reports
+        a record: a later commit must not skip that record.
         """
         self._due = time.monotonic() + self._interval
         self._context.commit_requested = False
         try:
             try:
-                safe = self._task.pre_commit(dict(self.taken)) if self.taken else {}
-            except Exception as error:  # the task may do better with the same records
+                safe = self._task.pre_commit(dict(self.current_offsets)) if self.current_offsets else {}
+            except Exception as error:  # reading the same records again may succeed
                 committed = self._committed()
                 log.error("Offset commit failed, rewinding to the last committed offsets %s", _text(committed), exc_info=error)
                 self._rewind(committed)
                 return
-            settled = self._settled(self._patience)
+            flushed = self._flush_reports(self._flush_seconds)
         except Interrupted:
             self._rewind(self._committed())
             raise
-        if settled:
-            self._consumer.commit(self._new(safe))
+        if flushed:
+            self._consumer.commit(self._changed(safe))
 
     def _committed(self) -> dict[TopicPartition, int]:
         known = self._consumer.committed
-        return {partition: known[partition] for partition in self.taken if partition in known}
+        return {partition: known[partition] for partition in self.current_offsets if partition in known}
 
     def _rewind(self, offsets: Mapping[TopicPartition, int]) -> None:
         self._consumer.seek(offsets)
-        self.taken.update(offsets)
+        self.current_offsets.update(offsets)
 
-    def commit_finally(self, partitions: frozenset[TopicPartition] | None = None) -> bool:
-        """Commit and wait, before partitions (all if None) are given up or the task pauses. False if it cannot be."""
-        current = {key: offset for key, offset in self.taken.items() if partitions is None or key in partitions}
+    def commit_and_wait(self, partitions: frozenset[TopicPartition] | None = None) -> bool:
+        """Commit and wait for Kafka's answer, before ``partitions`` (None: all) are revoked or the task pauses.
+
+        Return False if nothing could be committed.
+        """
+        current = {key: offset for key, offset in self.current_offsets.items() if partitions is None or key in partitions}
         self._due = time.monotonic() + self._interval
         try:
             try:
                 safe = self._task.pre_commit(dict(current)) if current else {}
-            except Exception:  # the records will be read again by whoever has the partitions next
-                log.exception("The task could not flush; offsets stay as they were committed last")
+            except Exception:  # the partitions' next owner reads the records again
+                log.exception("Offsets were not committed: the task's pre_commit() failed")
                 return False
-            settled = self._settled(self._last_patience)
+            flushed = self._flush_reports(self._last_commit_seconds)
         except Interrupted:
-            log.warning("Offsets stay as they were committed last: the task was stopped while it reported a record")
+            log.warning("Offsets were not committed: the task was stopped while it reported a record")
             return False
-        if not settled:
-            log.error("Offsets stay as they were committed last: dead letters are not in Kafka yet")
+        if not flushed:
+            log.error("Offsets were not committed: dead letter queue records are not in Kafka yet")
             return False
-        self._consumer.commit(self._new(safe), wait=self._last_patience)
+        self._consumer.commit(self._changed(safe), wait=self._last_commit_seconds)
         return True
 
-    def _new(self, safe: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return what is worth committing of a task's answer: never more than it has taken."""
-        new: dict[TopicPartition, int] = {}
+    def _changed(self, safe: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Return the offsets of ``pre_commit`` that are not committed yet, without those beyond the records it was given."""
+        changed: dict[TopicPartition, int] = {}
         for key, offset in safe.items():
             partition = TopicPartition(*key)
-            taken = self.taken.get(partition)
-            if taken is None or offset > taken:
-                log.warning("Ignoring the task's offset %d of %s-%d: it has taken records up to %s", offset, *partition, taken)
+            current = self.current_offsets.get(partition)
+            if current is None or offset > current:
+                log.warning(
+                    "Ignoring offset %d of %s-%d that pre_commit() returned: the task was given records up to %s",
+                    offset,
+                    *partition,
+                    current,
+                )
             elif self._consumer.committed.get(partition) != offset:
-                new[partition] = offset
-        return new
+                changed[partition] = offset
+        return changed
 
 
 def _text(offsets: Mapping[TopicPartition, int]) -> str:

@@ -1,4 +1,4 @@
-"""Makes sink records of Kafka messages."""
+"""Converts Kafka messages to sink records."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Any
 from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError
-from sluiceway.kafka.clients import Message
-from sluiceway.runtime.errors.errant_record_reporter import MessageRecord, consumed, with_messages
-from sluiceway.runtime.errors.processing_context import Consumed, Failure, Stage
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.kafka.clients import ConsumedMessage
+from sluiceway.runtime.errors.errant_record_reporter import InternalSinkRecord, consumer_record_of, with_originals
+from sluiceway.runtime.errors.processing_context import ConsumerRecord, ProcessingContext, Stage
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.task_converters import Converters
-from sluiceway.runtime.transforms.batch_transform import transformed
-from sluiceway.runtime.transforms.transformation_chain import Chain
+from sluiceway.runtime.transforms.batch_transform import transform_batch
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain
 
 Decode = Callable[[bytes | None], tuple[Schema | None, Any]]
 
-_NO_TIMESTAMP = -1  # what a producer wrote that gave none
+_NO_TIMESTAMP = -1  # of a message whose producer set none
 _STAGES = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
 
 
 @dataclass(slots=True)
-class Batch:
-    """Records for one ``put``. ``starts`` are the first offsets in it, ``ends`` the next ones after it.
+class SinkBatch:
+    """Records for one ``put``. ``starts`` are the first offsets of each partition, ``ends`` the next ones to read.
 
-    ``failure`` is what became of the first message that could not be converted or transformed; the batch ends before it.
+    ``failure`` is the error of the first message that could not be converted or transformed. The batch ends before it.
     """
 
     records: Sequence[SinkRecord] = ()
@@ -37,19 +37,19 @@ class Batch:
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     failure: Exception | Interrupted | None = None
 
-    def transform(self, chain: Chain[SinkRecord], tolerance: Tolerance) -> None:
-        """Put what the chain makes of the records in their place. Offsets go by where they were read from (KIP-793)."""
+    def transform(self, chain: TransformationChain[SinkRecord], tolerance: RetryWithToleranceOperator) -> None:
+        """Replace the records by the transformed ones. Offsets remain those the records were read from (KIP-793)."""
         records = self.records
-        made = transformed(chain, records, tolerance, place=_place, original=consumed)
-        keep = tolerance.settings.reports and made.records is not records
-        self.records = with_messages(made, records) if keep else made.records
-        if made.failure is not None:
-            self.failure = made.failure
-            for record in reversed(records[made.taken :]):  # the first of each partition is the next to read
+        batch = transform_batch(chain, records, tolerance, describe=_describe, original=consumer_record_of)
+        keep_originals = tolerance.settings.reports_errors and batch.records is not records
+        self.records = with_originals(batch, records) if keep_originals else batch.records
+        if batch.failure is not None:
+            self.failure = batch.failure
+            for record in reversed(records[batch.taken :]):  # the first one of each partition is the next to read
                 self.ends[TopicPartition(record.original_topic, record.original_kafka_partition)] = record.original_kafka_offset
 
     def drop(self, partitions: frozenset[TopicPartition]) -> None:
-        """Leave out partitions that the task has lost."""
+        """Drop the records and offsets of partitions that are no longer assigned."""
         self.records = [
             record
             for record in self.records
@@ -60,19 +60,19 @@ class Batch:
             self.ends.pop(partition, None)
 
 
-class RecordReader:
-    """Converts messages. ``new_topic`` is called with each topic that is read from for the first time."""
+class SinkRecordConverter:
+    """Converts messages to sink records. Calls ``new_topic`` with each topic at its first message."""
 
-    def __init__(self, converters: Converters, tolerance: Tolerance, new_topic: Callable[[str], None]) -> None:
+    def __init__(self, converters: Converters, tolerance: RetryWithToleranceOperator, new_topic: Callable[[str], None]) -> None:
         self._converters = converters
         self._tolerance = tolerance
         self._new_topic = new_topic
-        self._new_record: type[SinkRecord] = MessageRecord if tolerance.settings.reports else SinkRecord
+        self._new_record: type[SinkRecord] = InternalSinkRecord if tolerance.settings.reports_errors else SinkRecord
         self._decoders: dict[str, tuple[Decode, Decode]] = {}
 
-    def read(self, messages: Sequence[Message]) -> Batch:
-        """Return messages as a batch of records. What a wait between two attempts raises passes through."""
-        batch = Batch()
+    def convert(self, messages: Sequence[ConsumedMessage]) -> SinkBatch:
+        """Return a batch with the records of these messages. Raises Interrupted or Abandoned if a retry is interrupted."""
+        batch = SinkBatch()
         records: list[SinkRecord] = []
         topic, partition, offset = "", -1, -1
         for message in messages:
@@ -103,15 +103,15 @@ class RecordReader:
                     kind,
                     self._converters.headers_from_kafka(topic, headers) if headers else (),
                 )
-                if type(record) is MessageRecord:
-                    record.message = Consumed.of(message)
+                if type(record) is InternalSinkRecord:
+                    record.original = ConsumerRecord.of(message)
                 records.append(record)
-            except Exception as error:  # noqa: BLE001 (a converter may raise anything; the tolerance decides)
+            except Exception as error:  # noqa: BLE001 (a converter may raise anything)
                 try:
-                    recovered = self._carefully(message, stage, error)
+                    recovered = self._retry(message, stage, error)
                 except ConnectError as failure:
                     batch.failure = failure
-                    offset -= 1  # the next to read is this one
+                    offset -= 1  # this message is the next to read
                     break
                 if recovered is not None:
                     records.append(recovered)
@@ -120,12 +120,12 @@ class RecordReader:
         batch.records = records
         return batch
 
-    def _carefully(self, message: Message, failed: int, error: Exception) -> SinkRecord | None:
-        """Convert a message whose stage number ``failed`` has failed once; None if it is to be left out."""
-        original = Consumed.of(message)
+    def _retry(self, message: ConsumedMessage, failed: int, error: Exception) -> SinkRecord | None:
+        """Convert a message whose stage number ``failed`` has failed once. Return None if it must be skipped."""
+        original = ConsumerRecord.of(message)
         parts: list[Any] = []
         for number, (operation, kind) in enumerate(self._operations(original)):
-            if number > failed:  # the first attempt is still to be made
+            if number > failed:  # this stage has not been tried yet
                 try:
                     parts.append(operation())
                     continue
@@ -134,8 +134,8 @@ class RecordReader:
             elif number < failed:
                 parts.append(operation())
                 continue
-            what = f"the record at offset {original.offset} of {original.topic}-{original.partition} cannot be converted"
-            part = self._tolerance.recover(operation, what, error, Failure(_STAGES[number], kind, original))
+            description = f"the record at offset {original.offset} of {original.topic}-{original.partition} cannot be converted"
+            part = self._tolerance.retry(operation, description, error, ProcessingContext(_STAGES[number], kind, original))
             if part is None:
                 return None
             parts.append(part)
@@ -153,12 +153,12 @@ class RecordReader:
             timed,
             headers,
         )
-        if isinstance(record, MessageRecord):
-            record.message = original
+        if isinstance(record, InternalSinkRecord):
+            record.original = original
         return record
 
-    def _operations(self, message: Consumed) -> list[tuple[Callable[[], Any], type]]:
-        """Return the conversions of a message in order of their stages, with the converters' classes."""
+    def _operations(self, message: ConsumerRecord) -> list[tuple[Callable[[], Any], type]]:
+        """Return the conversions of a message in the order of ``_STAGES``, each with its converter's class."""
         decode_key, decode_value = self._decoders_for(message.topic)
         converters = self._converters
         return [
@@ -176,6 +176,6 @@ class RecordReader:
         return decoders
 
 
-def _place(record: SinkRecord) -> str:
-    place = f"{record.original_topic}-{record.original_kafka_partition}"
-    return f"the record at offset {record.original_kafka_offset} of {place}"
+def _describe(record: SinkRecord) -> str:
+    partition = f"{record.original_topic}-{record.original_kafka_partition}"
+    return f"the record at offset {record.original_kafka_offset} of {partition}"

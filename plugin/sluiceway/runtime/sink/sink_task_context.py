@@ -1,4 +1,4 @@
-"""What sink tasks see of the runtime."""
+"""Implements a sink task's context."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from sluiceway.api import ErrantRecordReporter, TopicPartition
 
 
 class PartitionControl(Protocol):
-    """What a sink task's context needs of the consumer."""
+    """The part of a consumer that a sink task's context uses."""
 
     @property
     def assignment(self) -> frozenset[TopicPartition]: ...
 
-    def hold(self, partitions: frozenset[TopicPartition]) -> None: ...
+    def pause_for_task(self, partitions: frozenset[TopicPartition]) -> None: ...
 
-    def release(self, partitions: frozenset[TopicPartition]) -> None: ...
+    def resume_for_task(self, partitions: frozenset[TopicPartition]) -> None: ...
 
 
-class SinkContext:
-    """See ``SinkTaskContext``. Wishes that the loop fulfils between two calls of the task are kept until it takes them."""
+class WorkerSinkTaskContext:
+    """Implements ``SinkTaskContext``. Keeps the task's requests until the worker carries them out between two calls."""
 
     def __init__(
         self, configs: Mapping[str, str], consumer: PartitionControl, errant_record_reporter: ErrantRecordReporter | None = None
@@ -43,20 +43,20 @@ class SinkContext:
         self._timeout = milliseconds / 1000
 
     def pause(self, *partitions: TopicPartition) -> None:
-        self._consumer.hold(frozenset(partitions))
+        self._consumer.pause_for_task(frozenset(partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
-        self._consumer.release(frozenset(partitions))
+        self._consumer.resume_for_task(frozenset(partitions))
 
     def request_commit(self) -> None:
         self.commit_requested = True
 
     def take_rewinds(self) -> dict[TopicPartition, int]:
-        """Return the offsets that the task wants to read on from, once."""
+        """Return and clear the offsets the task requested to read from."""
         rewinds, self._rewinds = self._rewinds, {}
         return rewinds
 
     def take_timeout(self, default: float) -> float:
-        """Return the seconds after which the task wants to be called again, once; else ``default``."""
+        """Return and clear the seconds after which the task requested to be called again, or ``default``."""
         timeout, self._timeout = self._timeout, None
         return default if timeout is None else timeout

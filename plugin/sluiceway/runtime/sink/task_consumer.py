@@ -1,28 +1,29 @@
-"""A sink task's consumer: group membership, batches of messages, pausing, seeking and committing."""
+"""Wraps a sink task's consumer: group membership, polling, pausing, seeking and committing."""
 
 from __future__ import annotations
 
 import functools
 import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from concurrent.futures import Future
+from typing import Any, Protocol, TypeVar, cast
 
 from sluiceway.api import TopicPartition
 from sluiceway.config.connector import overrides
 from sluiceway.config.consumer_group import sink_group
 from sluiceway.errors import ConnectError
 from sluiceway.kafka import clients
-from sluiceway.kafka.clients import Message, consumer_config
+from sluiceway.kafka.clients import ConsumedMessage, Message, consumer_config
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
-from sluiceway.runtime.sink.bounded import within
-from sluiceway.runtime.sink.position_check import Positions
+from sluiceway.runtime.sink.position_check import PositionCheck
 from sluiceway.runtime.task import TaskSpec
 
 log = logging.getLogger(__name__)
 
-# Errors that come among the messages and that waiting does not mend.
-_HOPELESS = {
+# Errors returned in place of messages that do not go away by waiting.
+_PERMANENT = {
     "TOPIC_AUTHORIZATION_FAILED",
     "GROUP_AUTHORIZATION_FAILED",
     "CLUSTER_AUTHORIZATION_FAILED",
@@ -33,52 +34,54 @@ _HOPELESS = {
     "_INVALID_ARG",
 }
 _END = "_PARTITION_EOF"
-_BATCH_SIZE = 500  # Java's max.poll.records; larger ones are no faster
+_BATCH_SIZE = 500  # the default of max.poll.records in Java; larger batches are no faster
 _SESSION_MS = 10_000
 _LIST_SECONDS = 30.0
 _OFFSETS_SECONDS = 10.0
 
+T = TypeVar("T")
 
-class Rebalances(Protocol):
-    """Told of partitions that come and go, during a call of ``poll`` or ``idle``."""
 
-    def assigned(self, partitions: frozenset[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Take partitions; returns offsets to read from where those that the group committed are not wanted."""
+class RebalanceListener(Protocol):
+    """Receives assignment changes, during a call of ``poll`` or ``idle``."""
 
-    def revoked(self, partitions: frozenset[TopicPartition]) -> None:
-        """Give partitions back; their offsets can still be committed."""
+    def on_partitions_assigned(self, partitions: frozenset[TopicPartition]) -> Mapping[TopicPartition, int]:
+        """Handle new partitions. Return offsets to read from instead of the group's committed offsets."""
 
-    def lost(self, partitions: frozenset[TopicPartition]) -> None:
-        """Partitions are gone to another member already."""
+    def on_partitions_revoked(self, partitions: frozenset[TopicPartition]) -> None:
+        """Handle partitions that are about to be revoked. Their offsets can still be committed."""
+
+    def on_partitions_lost(self, partitions: frozenset[TopicPartition]) -> None:
+        """Handle partitions that already belong to another member."""
 
 
 def sink_consumer(spec: TaskSpec) -> tuple[dict[str, str], int]:
-    """Return the settings of a sink task's consumer, and how many records it may be given at once."""
+    """Return the config of a sink task's consumer, and the largest number of records for one ``put``."""
     own = overrides(spec.config, "consumer")
     most = int(own.get("max.poll.records") or spec.worker.raw.get("consumer.max.poll.records") or _BATCH_SIZE)
-    # Java's consumer creates a missing topic, too; a partition's end is only told where it ends the task.
+    # Java's consumer creates missing topics too. Ends of partitions only matter to a task that ends there.
     defaults = {"allow.auto.create.topics": "true", "enable.partition.eof": str(spec.bounded).lower()}
     group = sink_group(spec.worker, spec.id.connector, spec.config)
     settings = consumer_config(spec.worker, f"connector-consumer-{spec.id}", group, {**defaults, **own})
-    if settings.get("group.protocol", "").strip().lower() != "consumer":  # there the brokers say how long
+    if settings.get("group.protocol", "").strip().lower() != "consumer":  # with it, the brokers set the timeout
         settings.setdefault("session.timeout.ms", str(_session_ms(settings)))
     if settings["auto.offset.reset"] == "none":
-        settings["auto.offset.reset"] = "error"  # librdkafka's word for it
+        settings["auto.offset.reset"] = "error"  # librdkafka's name for it
     return settings, most
 
 
 def _session_ms(settings: Mapping[str, str]) -> int:
-    """Return how long the group waits for a task that was killed, in milliseconds: 10 s, where the clients' default is 45.
+    """Return how long the group waits for a task that was killed, in milliseconds: 10 s, instead of the default of 45 s.
 
-    Heartbeats come from a thread of librdkafka's, so neither a slow ``put`` nor Python can hold them up. Membership is not
-    static, which would be quicker still: librdkafka's static members never leave, so each stop and scale-down would wait.
+    librdkafka sends heartbeats from its own thread, so neither a slow ``put`` nor Python delays them. Static membership
+    would recover faster, but librdkafka's static members never leave, so each stop and scale-down would have to wait.
     """
-    beat = int(settings.get("heartbeat.interval.ms", "3000"))
-    return min(max(_SESSION_MS, 3 * beat), int(settings.get("max.poll.interval.ms", "300000")))
+    heartbeat = int(settings.get("heartbeat.interval.ms", "3000"))
+    return min(max(_SESSION_MS, 3 * heartbeat), int(settings.get("max.poll.interval.ms", "300000")))
 
 
-def starts_of(messages: Sequence[Message]) -> dict[TopicPartition, int]:
-    """Return the first offset of each partition."""
+def starts_of(messages: Sequence[ConsumedMessage]) -> dict[TopicPartition, int]:
+    """Return the first offset of each partition in these messages."""
     starts: dict[TopicPartition, int] = {}
     for message in messages:
         starts.setdefault(_partition_of(message), message.offset())
@@ -86,38 +89,42 @@ def starts_of(messages: Sequence[Message]) -> dict[TopicPartition, int]:
 
 
 class TaskConsumer:
-    """For one thread, on an executor. Offsets are the next to read."""
+    """A sink task's consumer. Runs on an executor. Not thread-safe. Offsets are those of the next record to read."""
 
-    def __init__(self, config: Mapping[str, str], rebalances: Rebalances, batch_size: int) -> None:
+    def __init__(self, config: Mapping[str, str], batch_size: int) -> None:
         self._config = {**config, "on_commit": self._on_commit}
         self._cooperative = "cooperative" in config.get("partition.assignment.strategy", "")
-        self._rebalances = rebalances
         self._batch_size = batch_size
         self._consumer = clients.consumer(self._config)
-        self._held: frozenset[TopicPartition] = frozenset()  # by the task
-        self._paused = False  # all of them, by an order
+        self._paused_by_task: frozenset[TopicPartition] = frozenset()
+        self._paused = False  # all partitions, by the worker
         self._failure: BaseException | None = None
         self._closing = False
-        self._giving_up = False
-        self.positions = Positions(self._begin)
+        self._revoking = False
+        self.positions = PositionCheck(self._beginning_offset)
         self.assignment: frozenset[TopicPartition] = frozenset()
         self.committed: dict[TopicPartition, int] = {}
         self.at_end: set[TopicPartition] = set()
         self.joined = False
-        self.rebalanced = False
+        self._rebalanced = False
 
     def topics(self) -> list[str]:
-        """Return the names of all topics of the cluster."""
+        """Return the names of all topics in the cluster."""
         with mapped_errors("list the topics"):
             return list(self._consumer.list_topics(timeout=_LIST_SECONDS).topics)
 
-    def subscribe(self, topics: list[str]) -> None:
-        """Join the group, or change what is read."""
+    def subscribe(self, topics: list[str], listener: RebalanceListener) -> None:
+        """Join the consumer group, or change its topics."""
         with mapped_errors(f"subscribe to {', '.join(topics)}"):
-            self._consumer.subscribe(topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost)
+            self._consumer.subscribe(
+                topics,
+                on_assign=functools.partial(self._on_assign, listener),
+                on_revoke=functools.partial(self._on_unassign, listener.on_partitions_revoked),
+                on_lost=functools.partial(self._on_unassign, listener.on_partitions_lost),
+            )
 
     def end_offsets(self, topics: list[str]) -> dict[TopicPartition, int]:
-        """Return the present ends of all partitions of these topics. Only before ``subscribe``: it is slow later."""
+        """Return the current end offsets of all partitions of these topics. Call before ``subscribe``: it is slow later."""
         ends: dict[TopicPartition, int] = {}
         with mapped_errors("list the end offsets"):
             known = self._consumer.list_topics(timeout=_LIST_SECONDS).topics
@@ -127,65 +134,67 @@ class TaskConsumer:
                     ends[TopicPartition(topic, number)] = end
         return ends
 
-    def poll(self, seconds: float, most: int | None = None) -> list[Message]:
-        """Return what is there, at most so many messages, waiting up to ``seconds`` for the first.
+    def poll(self, seconds: float, most: int | None = None) -> list[ConsumedMessage]:
+        """Return available messages, at most ``most``, waiting up to ``seconds`` for the first.
 
-        Raises ConnectError if it is hopeless.
+        Raises ConnectError for an error that waiting does not solve, and what a rebalance listener raised.
         """
-        self.rebalanced = False
+        self._rebalanced = False
         batch_size = self._batch_size if most is None else most
         with mapped_errors("read from Kafka"):
-            # consume() would wait for a full batch, so poll() does the waiting.
+            # consume() would wait for a full batch, so poll() waits.
             messages = self._consumer.consume(batch_size, 0)
             if not messages and (first := self._consumer.poll(seconds)) is not None:
                 messages = [first]
                 if batch_size > 1:
                     messages += self._consumer.consume(batch_size - 1, 0)
         self._raise_failure()
-        if any(map(Message.error, messages)):
-            messages = self._without_errors(messages)
-        if self.rebalanced:
-            messages = [message for message in messages if _partition_of(message) in self.assignment]
-        return messages
+        failed = any(map(Message.error, messages))
+        consumed = cast("list[ConsumedMessage]", messages)
+        if failed:
+            consumed = self._without_errors(consumed)
+        if self._rebalanced:
+            consumed = [message for message in consumed if _partition_of(message) in self.assignment]
+        return consumed
 
     def idle(self, seconds: float) -> None:
-        """Keep the membership alive for a while with everything paused; what slips through is read again later."""
+        """Poll while all partitions are paused, to stay in the group. Messages that still arrive are read again later."""
         self.seek(starts_of(self.poll(seconds)))
 
-    def _without_errors(self, messages: list[Message]) -> list[Message]:
-        good: list[Message] = []
+    def _without_errors(self, messages: list[ConsumedMessage]) -> list[ConsumedMessage]:
+        good: list[ConsumedMessage] = []
         for message in messages:
             error = message.error()
             if error is None:
                 good.append(message)
             elif error.name() == _END:
                 self.at_end.add(_partition_of(message))
-            elif error.fatal() or error.name() in _HOPELESS:
+            elif error.fatal() or error.name() in _PERMANENT:
                 raise to_connect_error(error, f"read from topic {message.topic()}")
             else:
                 log.warning("Reading from Kafka: %s (%s)", error.str(), error.name())
         return good
 
     def pause(self) -> None:
-        """Read nothing until ``resume``; the group membership stays as long as ``idle`` is called."""
+        """Pause all partitions until ``resume``. Call ``idle`` meanwhile to stay in the group."""
         self._paused = True
         self._apply_pause(self.assignment)
 
     def resume(self) -> None:
-        """Read on, except for partitions that the task holds."""
+        """Resume all partitions except those that the task paused."""
         self._paused = False
-        self._consumer_resume(self.assignment - self._held)
+        self._consumer_resume(self.assignment - self._paused_by_task)
 
-    def hold(self, partitions: frozenset[TopicPartition]) -> None:
-        """Pause some partitions on the task's behalf."""
+    def pause_for_task(self, partitions: frozenset[TopicPartition]) -> None:
+        """Pause partitions at the task's request."""
         self._check_assigned(partitions)
-        self._held |= partitions
+        self._paused_by_task |= partitions
         self._apply_pause(partitions)
 
-    def release(self, partitions: frozenset[TopicPartition]) -> None:
-        """Resume some partitions on the task's behalf."""
+    def resume_for_task(self, partitions: frozenset[TopicPartition]) -> None:
+        """Resume partitions at the task's request."""
         self._check_assigned(partitions)
-        self._held -= partitions
+        self._paused_by_task -= partitions
         if not self._paused:
             self._consumer_resume(partitions)
 
@@ -202,7 +211,7 @@ class TaskConsumer:
             self._consumer.resume(_kafka(partitions))
 
     def seek(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Read on from these offsets; partitions that are not assigned are left out."""
+        """Continue at these offsets. Ignores partitions that are not assigned."""
         offsets = {partition: offset for partition, offset in offsets.items() if partition in self.assignment}
         with mapped_errors("seek"):
             for partition, offset in offsets.items():
@@ -210,10 +219,10 @@ class TaskConsumer:
         self.positions.expect(offsets)
 
     def commit(self, offsets: Mapping[TopicPartition, int], *, wait: float | None = None) -> None:
-        """Commit offsets for the group, waiting up to ``wait`` seconds for the answer, or not at all if None.
+        """Commit offsets, waiting up to ``wait`` seconds for Kafka's answer, or not at all if None.
 
-        A failure is logged; ``committed`` holds what Kafka has confirmed. While partitions are being given up it waits for as
-        long as Kafka does: librdkafka answers only the thread that it has called back.
+        A failure is logged. ``committed`` holds the offsets Kafka has confirmed. While partitions are being revoked, the wait
+        has no limit, because librdkafka answers only on the thread of its callback.
         """
         if not offsets:
             return
@@ -221,15 +230,15 @@ class TaskConsumer:
         commit = functools.partial(self._consumer.commit, offsets=positions, asynchronous=wait is None)
         try:
             with mapped_errors("commit offsets"):
-                done = commit() if wait is None or self._giving_up else within(wait, commit, "The commit of offsets")
+                done = commit() if wait is None or self._revoking else call_with_timeout(wait, commit, "The commit of offsets")
         except (ConnectError, TimeoutError) as error:
-            log.warning("%s They will be tried again with the next commit, if the task still has the partitions.", error)
+            log.warning("%s The next commit tries again, if the partitions are still assigned to the task.", error)
             return
         if wait is not None:
             self._on_commit(None, done)
 
-    def _on_commit(self, error: Any, positions: list[Any]) -> None:
-        for position in positions:
+    def _on_commit(self, error: Any, positions: list[Any] | None) -> None:
+        for position in positions or ():
             partition, problem = TopicPartition(position.topic, position.partition), error or position.error
             if problem is not None:
                 log.warning("Committing offset %d of %s-%d failed: %s", position.offset, *partition, problem)
@@ -237,67 +246,62 @@ class TaskConsumer:
                 self.committed[partition] = position.offset
 
     def close(self, seconds: float) -> None:
-        """Leave the group; nothing is committed and nobody is called back. Raises TimeoutError after ``seconds``."""
+        """Leave the group without a commit or callbacks. Raises TimeoutError after ``seconds``."""
         self._closing = True
-        within(seconds, self._consumer.close, "Leaving the consumer group")
+        call_with_timeout(seconds, self._consumer.close, "Leaving the consumer group")
 
-    def _on_assign(self, _consumer: Any, positions: list[Any]) -> None:
+    def _on_assign(self, listener: RebalanceListener, _consumer: Any, positions: list[Any]) -> None:
         if self._closing:
             return
         partitions = _ours(positions)
-        self.joined = self.rebalanced = True
+        self.joined = self._rebalanced = True
         self.assignment = self.assignment | partitions if self._cooperative else partitions
         self.at_end -= partitions
         try:
-            starts = self._rebalances.assigned(partitions)
+            starts = listener.on_partitions_assigned(partitions)
             self.positions.expect({**self._group_offsets(positions), **starts})
             for position in positions:
                 position.offset = starts.get(TopicPartition(position.topic, position.partition), position.offset)
             assign = self._consumer.incremental_assign if self._cooperative else self._consumer.assign
             assign(positions)
-            if paused := partitions if self._paused else partitions & self._held:
+            if paused := partitions if self._paused else partitions & self._paused_by_task:
                 self._apply_pause(paused)
-        except (Exception, Interrupted, Abandoned) as error:  # noqa: BLE001 (poll raises it; librdkafka's callbacks must not)
+        except (Exception, Interrupted, Abandoned) as error:  # noqa: BLE001 (poll raises it, because librdkafka's callbacks must not raise)
             self._failure = error
 
-    def _on_revoke(self, _consumer: Any, positions: list[Any]) -> None:
-        self._give_up(_ours(positions), self._rebalances.revoked)
-
-    def _on_lost(self, _consumer: Any, positions: list[Any]) -> None:
-        self._give_up(_ours(positions), self._rebalances.lost)
-
-    def _give_up(self, partitions: frozenset[TopicPartition], tell: Callable[[frozenset[TopicPartition]], None]) -> None:
+    def _on_unassign(self, callback: Callable[[frozenset[TopicPartition]], None], _consumer: Any, positions: list[Any]) -> None:
         if self._closing:
             return
-        self.rebalanced = True
-        self._giving_up = True
+        partitions = _ours(positions)
+        self._rebalanced = True
+        self._revoking = True
         try:
-            tell(partitions)
-        except (Exception, Interrupted, Abandoned) as error:  # noqa: BLE001 (raised again by poll)
+            callback(partitions)
+        except (Exception, Interrupted, Abandoned) as error:  # noqa: BLE001 (raised by poll)
             self._failure = error
         finally:
-            self._giving_up = False
+            self._revoking = False
         self.assignment -= partitions
-        self._held -= partitions
+        self._paused_by_task -= partitions
         self.at_end -= partitions
         self.positions.forget(partitions)
         for partition in partitions:
             self.committed.pop(partition, None)
 
     def _group_offsets(self, positions: list[Any]) -> dict[TopicPartition, int]:
-        """Return what the group has committed. Only to tell of jumps: without an answer, none can be told of."""
+        """Return the group's committed offsets, or none on an error: they only serve to detect jumps."""
         try:
             with mapped_errors("read the group's offsets"):
                 known = self._consumer.committed(list(positions), timeout=_OFFSETS_SECONDS) if positions else []
         except ConnectError as error:
-            log.info("Cannot tell whether reading goes on where it stopped: %s", error)
+            log.info("Cannot check whether the consumer continues at the group's committed offsets: %s", error)
             return {}
         return {TopicPartition(each.topic, each.partition): each.offset for each in known if each.offset >= 0 and not each.error}
 
-    def _begin(self, partition: TopicPartition) -> int | None:
-        """Return where a partition begins now, or None if that cannot be told."""
+    def _beginning_offset(self, partition: TopicPartition) -> int | None:
+        """Return the first offset of a partition, or None on an error."""
         try:
-            with mapped_errors("read where a partition begins"):
+            with mapped_errors(f"read the beginning offset of {partition.topic}-{partition.partition}"):
                 low, _ = self._consumer.get_watermark_offsets(clients.TopicPartition(*partition), timeout=_OFFSETS_SECONDS)
         except ConnectError as error:
             log.info("%s", error)
@@ -310,7 +314,7 @@ class TaskConsumer:
             raise failure
 
 
-def _partition_of(message: Message) -> TopicPartition:
+def _partition_of(message: ConsumedMessage) -> TopicPartition:
     return TopicPartition(message.topic(), message.partition())
 
 
@@ -320,3 +324,22 @@ def _ours(positions: list[Any]) -> frozenset[TopicPartition]:
 
 def _kafka(partitions: frozenset[TopicPartition]) -> list[Any]:
     return [clients.TopicPartition(*partition) for partition in partitions]
+
+
+def call_with_timeout(seconds: float, call: Callable[[], T], what: str) -> T:
+    """Return what ``call`` returns. Raises TimeoutError after ``seconds``; the call then continues in its own thread."""
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(call())
+        except BaseException as error:  # noqa: BLE001 (raised again by result())
+            done.set_exception(error)
+
+    threading.Thread(target=run, name=what, daemon=True).start()
+    try:
+        return done.result(seconds)
+    except TimeoutError:
+        if done.done():  # raised by the call itself
+            raise
+        raise TimeoutError(f"{what} took longer than {seconds:g} s") from None

@@ -1,4 +1,4 @@
-"""What the worker's and the connector's settings say about exactly-once sources. Pure."""
+"""Parses the worker's and connectors' settings for exactly-once sources (KIP-618). No I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import OneOf
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
-from sluiceway.runtime.source.transaction_boundary import Boundary, ConnectorBoundary, IntervalBoundary, PollBoundary
+from sluiceway.runtime.source.transaction_boundary import (
+    ConnectorBoundary,
+    IntervalBoundary,
+    PollBoundary,
+    TransactionBoundary,
+)
 from sluiceway.storage.model import TaskId
 
 WORKER_SUPPORT = "exactly.once.source.support"
@@ -26,8 +31,8 @@ WORKER = ConfigDef(
             default="disabled",
             importance=Importance.HIGH,
             validator=OneOf(("DISABLED", "PREPARING", "ENABLED"), ignore_case=True),
-            doc="Whether source tasks write records and offsets in transactions. A cluster that has to be changed without "
-            "a stop is set to preparing everywhere first, which changes nothing here but is refused by none.",
+            doc="Set to enabled to write the records and offsets of source tasks in transactions. Kafka Connect requires "
+            "preparing on all workers first; here it is accepted and has the effect of disabled.",
         ),
     ]
 )
@@ -36,18 +41,18 @@ _CONNECTOR = ConfigDef([SOURCE[SUPPORT], SOURCE[BOUNDARY], SOURCE[INTERVAL]])
 
 
 def exactly_once_enabled(worker: WorkerConfig) -> bool:
-    """Whether the worker runs its source tasks exactly once. Raises ConfigError for a value that is none."""
+    """Return True if the worker runs its source tasks exactly once. Raises ConfigError for an invalid value."""
     return str(WORKER.parse(worker.raw)[WORKER_SUPPORT]).lower() == "enabled"
 
 
 def transactional_id(worker: WorkerConfig, task: TaskId) -> str:
-    """Return the transactional id of a source task: the one that Kafka Connect would use."""
+    """Return the transactional id of a source task, the same as Kafka Connect's."""
     return f"{worker.group_id}-{task}"
 
 
 @dataclass(frozen=True, slots=True)
 class ExactlyOnceSettings:
-    """A connector's own settings. ``interval_ms`` is 0 unless the boundary is an interval."""
+    """A connector's own settings. ``interval_ms`` is 0 unless the boundary is ``interval``."""
 
     required: bool
     boundary: str
@@ -65,15 +70,15 @@ class ExactlyOnceSettings:
             interval_ms=int(str(interval)) if boundary == "interval" else 0,
         )
 
-    def new_boundary(self) -> Boundary:
-        """Return what decides where a task's transactions end."""
+    def new_boundary(self) -> TransactionBoundary:
+        """Return the transaction boundary of one task."""
         if self.boundary == "interval":
             return IntervalBoundary(self.interval_ms / 1000)
         return ConnectorBoundary() if self.boundary == "connector" else PollBoundary()
 
 
-def refuse_where_required(settings: ExactlyOnceSettings) -> None:
-    """Raise ConfigError if a connector insists on exactly once where its tasks do not run so."""
+def check_not_required(settings: ExactlyOnceSettings) -> None:
+    """Raise ConfigError for a connector that requires exactly once, on a worker that runs its tasks at least once."""
     if settings.required:
         raise ConfigError(
             SUPPORT,

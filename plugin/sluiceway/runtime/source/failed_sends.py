@@ -1,4 +1,4 @@
-"""Source records that Kafka refuses for what they are, where ``errors.tolerance=all`` lets them be left out (KIP-779)."""
+"""Skips source records that Kafka rejects for their content, if ``errors.tolerance=all`` (KIP-779)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import NamedTuple, Protocol
 
 from sluiceway.api import SourceRecord
 from sluiceway.errors import ConnectError
-from sluiceway.runtime.errors.processing_context import Failure, Stage
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
+from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Interrupted
+from sluiceway.runtime.source.submitted_records import SubmittedRecord, skipped
 
 log = logging.getLogger(__name__)
 
-# What another record would not meet. A topic that may not be written, or a cluster that is away, is not the record's fault:
-# to leave out records for that would leave out all of them.
-_OF_THE_RECORD = frozenset(
+# Errors about one record. An error about a topic or the cluster would affect the next record too: skipping for it would skip
+# every record.
+_RECORD_ERRORS = frozenset(
     {
         "INVALID_MSG",
         "INVALID_MSG_SIZE",
@@ -34,83 +35,81 @@ _OF_THE_RECORD = frozenset(
 )
 
 Check = Callable[[], None]
-"""Called while something is waited for; raises to give up."""
+"""Called while waiting; raises to end the wait."""
 
 
-class Awaited(Protocol):
-    """Whoever is told what became of a record: partition and offset, or -1 twice for one that was left out."""
-
-    def acknowledged(self, partition: int, offset: int) -> None: ...
+def describe_source_record(record: SourceRecord) -> str:
+    """Return the topic and source offset of a record, for messages."""
+    return f"a record for topic {record.topic} with source offset {record.source_offset}"
 
 
 class SendAlone(Protocol):
-    """Sends a record in a request of its own; returns Kafka's error, or None. ``check`` raises to give up."""
+    """Sends a record in a request of its own. Returns Kafka's error, or None. ``check`` may raise to end the wait."""
 
-    def __call__(self, record: SourceRecord, awaited: Awaited | None, check: Check) -> ConnectError | None: ...
+    def __call__(self, record: SourceRecord, submitted: SubmittedRecord | None, check: Check) -> ConnectError | None: ...
 
 
-class _Refused(NamedTuple):
+class _FailedSend(NamedTuple):
     record: SourceRecord
-    awaited: Awaited | None
+    submitted: SubmittedRecord | None
 
 
 class FailedSends:
-    """For one thread, on an executor.
+    """Sends rejected records again, one by one, and skips those that are rejected again. Not thread-safe.
 
-    Kafka refuses requests, which hold many records, so each record is sent once more by itself before it is left out. Those
-    that then pass come after records that were read later.
+    Kafka rejects whole requests, which hold many records. A record that is accepted on its own is written after records that
+    the task returned later.
     """
 
-    def __init__(self, tolerance: Tolerance, alone: SendAlone, executing_class: type) -> None:
+    def __init__(self, tolerance: RetryWithToleranceOperator, send_alone: SendAlone, executing_class: type) -> None:
         self._tolerance = tolerance
-        self._alone = alone
-        self._class = executing_class
-        self._refused: deque[_Refused] = deque()
+        self._send_alone = send_alone
+        self._executing_class = executing_class
+        self._failed: deque[_FailedSend] = deque()
         self._warned = False
 
     def __len__(self) -> int:
-        """How many records there are whose fate is not settled; until it is, no offset may be stored."""
-        return len(self._refused)
+        """Return the number of rejected records not yet sent again or skipped. While it is positive, store no offsets."""
+        return len(self._failed)
 
-    def take(self, record: SourceRecord, awaited: Awaited | None, error: ConnectError) -> bool:
-        """Take a record that was refused; False if its error is no fault of the record's."""
-        if not of_the_record(error):
+    def add(self, record: SourceRecord, submitted: SubmittedRecord | None, error: ConnectError) -> bool:
+        """Keep a rejected record for ``resend``. Return False if its error is not about the record."""
+        if not is_record_error(error):
             return False
-        self._refused.append(_Refused(record, awaited))
+        self._failed.append(_FailedSend(record, submitted))
         return True
 
-    def settle(self, check: Check) -> None:
-        """Send what was refused once more, and leave out what is refused again. Raises ConnectError for all other errors.
+    def resend(self, check: Check) -> None:
+        """Send all rejected records again and skip those rejected again. Raises ConnectError for other errors.
 
-        Stops where it is if ``check`` raises Interrupted.
+        Returns early, keeping the remaining records, if ``check`` raises Interrupted.
         """
-        while self._refused:
-            record, awaited = self._refused[0]
+        while self._failed:
+            record, submitted = self._failed[0]
             try:
-                error = self._alone(record, awaited, check)
+                error = self._send_alone(record, submitted, check)
                 if error is not None:
-                    self.leave_out(record, awaited, error)
+                    self.skip(record, submitted, error)
                 elif not self._warned:
                     self._warned = True
                     log.warning(
-                        "Topic %s takes records only one at a time that it refused together; lower "
-                        "producer.override.batch.size below its max.message.bytes",
+                        "Topic %s rejected a request of several records but accepts them one at a time, which is slow. Lower "
+                        "producer.override.batch.size below the topic's max.message.bytes",
                         record.topic,
                     )
             except Interrupted:
                 return
-            self._refused.popleft()
+            self._failed.popleft()
 
-    def leave_out(self, record: SourceRecord, awaited: Awaited | None, error: ConnectError) -> None:
-        """Count, log or dead-letter a record as ``errors.*`` says; its offset counts. Raises ``error`` if it is not its fault."""
-        if not of_the_record(error):
+    def skip(self, record: SourceRecord, submitted: SubmittedRecord | None, error: ConnectError) -> None:
+        """Skip and report a record, as the ``errors.*`` keys say. Raises ``error`` if it is not about the record."""
+        if not is_record_error(error):
             raise error
-        place = f"a record for topic {record.topic} with source offset {record.source_offset} cannot be sent"
-        self._tolerance.refuse(place, error, Failure(Stage.KAFKA_PRODUCE, self._class, record))
-        if awaited is not None:
-            awaited.acknowledged(-1, -1)
+        description = f"{describe_source_record(record)} cannot be sent"
+        self._tolerance.execute_failed(description, error, ProcessingContext(Stage.KAFKA_PRODUCE, self._executing_class, record))
+        skipped(submitted)
 
 
-def of_the_record(error: ConnectError) -> bool:
-    """Whether an error is about one record and not about its topic or the cluster."""
-    return getattr(error, "code", None) in _OF_THE_RECORD
+def is_record_error(error: ConnectError) -> bool:
+    """Return True for an error about one record, False for one about its topic or the cluster."""
+    return getattr(error, "code", None) in _RECORD_ERRORS

@@ -1,4 +1,4 @@
-"""Source offsets between a task and the store that keeps them."""
+"""Reads and writes a source connector's offsets in its offset store."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sluiceway.api import Offset, Partition, SourceRecord
 from sluiceway.storage.interfaces import OffsetStore
 
 
-class StoredOffsets:
-    """What a source task asks for stored offsets (``OffsetStorageReader``). Used on executors."""
+class OffsetStorageReaderImpl:
+    """Implements ``OffsetStorageReader`` for one connector. Runs on executors."""
 
     def __init__(self, store: OffsetStore, connector: str) -> None:
         self._store = store
@@ -24,8 +24,8 @@ class StoredOffsets:
         return self._store.get(self._connector, partitions)
 
 
-class OffsetWriter:
-    """Collects the newest offset of each source partition until they are written. For one thread."""
+class OffsetStorageWriter:
+    """Collects the newest offset of each source partition until they are written. Not thread-safe."""
 
     def __init__(self, store: OffsetStore, connector: str) -> None:
         self._store = store
@@ -36,21 +36,21 @@ class OffsetWriter:
 
     @property
     def pending(self) -> bool:
-        """Whether there are offsets that are not written yet."""
+        """True if there are offsets that have not been written."""
         return bool(self._pending)
 
-    def remember_all(self, records: Sequence[SourceRecord]) -> None:
-        """Take the offsets of records in order; quick where many in a row share one partition object."""
+    def add_all(self, records: Sequence[SourceRecord]) -> None:
+        """Add the offsets of records in order. Fast if many successive records share one partition object."""
         last = None
         for record in records:
             if last is not None and record.source_partition is not last.source_partition:
-                self.remember(last.source_partition, last.source_offset)
+                self.add(last.source_partition, last.source_offset)
             last = record
         if last is not None:
-            self.remember(last.source_partition, last.source_offset)
+            self.add(last.source_partition, last.source_offset)
 
-    def remember(self, partition: Partition | None, offset: Offset | None) -> None:
-        """Take the offset of a partition's newest record; a record without a partition has none."""
+    def add(self, partition: Partition | None, offset: Offset | None) -> None:
+        """Add the offset of a partition's newest record. A record without a source partition has no offset."""
         if partition is None:
             return
         if self._partition is not partition:
@@ -59,12 +59,12 @@ class OffsetWriter:
         self._pending[self._key] = (partition, offset)
 
     def write(self) -> None:
-        """Store what is pending and wait until it is acknowledged; after an error it is pending still."""
+        """Store the pending offsets and wait until they are acknowledged. After an error they remain pending."""
         self._store.put(self.connector, list(self._pending.values()))
         self._pending.clear()
 
     def take(self) -> list[tuple[Partition, Offset | None]]:
-        """Return what is pending and forget it: whoever takes it writes it, or gives it up."""
+        """Return the pending offsets and clear them. The caller writes or drops them."""
         pending = list(self._pending.values())
         self._pending.clear()
         return pending

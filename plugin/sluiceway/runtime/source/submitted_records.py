@@ -1,18 +1,21 @@
-"""What a source task's batch has become, and which of the task's own records that lets be counted as done."""
+"""Tracks which of a source task's records have been submitted to the producer, and acknowledges them to the task."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from sluiceway.api import SourceRecord
 
+Acknowledge = Callable[[SourceRecord, int, int], None]
+"""Called with a record of the task, and its partition and offset in Kafka, or -1 for both if it was skipped."""
 
-class Outgoing(NamedTuple):
-    """The records to produce, and those of the task (``sources``) that they were made of.
 
-    ``origins`` has each record's index in ``sources``; None where there is one for each, in order. A source may be in there
-    never (it was dropped) or several times; it is done once all of its records are on their way.
+class SubmittedRecords(NamedTuple):
+    """Records to produce, and the task's records (``sources``) that they were made from.
+
+    ``origins`` has the index in ``sources`` of each record, or is None if there is exactly one record for each source. A
+    source may map to zero (filtered) or several records. It is done once all of its records have been produced.
     """
 
     records: Sequence[SourceRecord]
@@ -20,12 +23,12 @@ class Outgoing(NamedTuple):
     origins: Sequence[int] | None = None
 
     @classmethod
-    def of(cls, records: Sequence[SourceRecord]) -> Outgoing:
-        """Return records that go out as the task made them."""
+    def of(cls, records: Sequence[SourceRecord]) -> SubmittedRecords:
+        """Return records that are produced as the task returned them."""
         return cls(records, records)
 
     def sources_before(self, position: int) -> Sequence[SourceRecord]:
-        """Return the sources that come before the one of the record at ``position``."""
+        """Return the sources before the one that the record at index ``position`` was made from."""
         if position >= len(self.records):
             return self.sources
         return self.sources[: position if self.origins is None else self.origins[position]]
@@ -42,3 +45,26 @@ class Outgoing(NamedTuple):
                 end += 1
             yield source, self.records[start:end]
             start = end
+
+
+class SubmittedRecord:
+    """Acknowledges one of the task's records once all records made from it are acknowledged."""
+
+    __slots__ = ("_acknowledge", "_left", "_source")
+
+    def __init__(self, source: SourceRecord, records: int, acknowledge: Acknowledge) -> None:
+        self._source = source
+        self._left = records
+        self._acknowledge = acknowledge
+
+    def acknowledged(self, partition: int, offset: int) -> None:
+        """Count one record as acknowledged at this partition and offset, or as skipped if both are -1."""
+        self._left -= 1
+        if not self._left:
+            self._acknowledge(self._source, partition, offset)
+
+
+def skipped(submitted: SubmittedRecord | None) -> None:
+    """Acknowledge a record that was skipped, if the task wants acknowledgements."""
+    if submitted is not None:
+        submitted.acknowledged(-1, -1)

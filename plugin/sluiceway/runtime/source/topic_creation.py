@@ -1,4 +1,4 @@
-"""Creates the topics that a source writes to, by the connector's ``topic.creation.*`` (KIP-158)."""
+"""Creates the topics a source connector writes to, by its ``topic.creation.*`` keys (KIP-158)."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ WORKER = ConfigDef(
             type=Type.BOOLEAN,
             default=True,
             importance=Importance.LOW,
-            doc="Whether source connectors may have topics created by their topic.creation.* settings.",
+            doc="Allow source connectors to create topics by their topic.creation.* settings.",
         ),
     ]
 )
 
 
 @dataclass(frozen=True, slots=True)
-class TopicGroup:
-    """How to create the topics whose names match ``include`` and not ``exclude`` (Java patterns, whole names).
+class TopicCreationGroup:
+    """Settings of new topics whose names match ``include`` and not ``exclude`` (Java patterns, whole names).
 
-    -1 partitions or replicas are the broker's default. ``settings`` are the topic's own.
+    -1 partitions or replicas stand for the broker's default. ``settings`` are topic configs.
     """
 
     name: str
@@ -50,26 +50,25 @@ class TopicGroup:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
-    def takes(self, topic: str) -> bool:
+    def matches(self, topic: str) -> bool:
         return _matches(self.include, topic) and not _matches(self.exclude, topic)
 
 
-def topic_groups(config: Mapping[str, str]) -> list[TopicGroup]:
-    """Return a connector's groups in the order in which they are asked, the default one last; none if it has none.
+def topic_groups(config: Mapping[str, str]) -> list[TopicCreationGroup]:
+    """Return a connector's groups in order of precedence, the default group last, or none without ``topic.creation.*``.
 
-    Raises ConfigError for a group without ``topic.creation.default.*``, a count that is neither -1 nor at least 1, and a
-    pattern that is none.
+    Raises ConfigError for missing ``topic.creation.default.*`` keys, a count that is neither -1 nor at least 1, and an
+    invalid pattern.
     """
     given = {key: value for key, value in config.items() if key.startswith(_PREFIX)}
     if not given:
         return []
     names = ConfigDef([ConfigKey(name=_GROUPS, type=Type.LIST, default=[])]).parse(given)[_GROUPS]
-    assert isinstance(names, list)  # noqa: S101 (the definition says so)
     default = _group(_DEFAULT, given, None)
-    return [*(_group(str(name), given, default) for name in names if name != _DEFAULT), default]
+    return [*(_group(name, given, default) for name in _texts(names) if name != _DEFAULT), default]
 
 
-def _group(name: str, config: Mapping[str, str], default: TopicGroup | None) -> TopicGroup:
+def _group(name: str, config: Mapping[str, str], default: TopicCreationGroup | None) -> TopicCreationGroup:
     prefix = f"{_PREFIX}{name}."
     definition = ConfigDef([_count(f"{prefix}partitions", Type.INT), _count(f"{prefix}replication.factor", Type.SHORT)])
     if default is not None:
@@ -81,7 +80,7 @@ def _group(name: str, config: Mapping[str, str], default: TopicGroup | None) -> 
         definition = definition.define(_patterns(f"{prefix}include"), _patterns(f"{prefix}exclude"))
     values = definition.parse(config)
     settings = {key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix) and key not in definition}
-    return TopicGroup(
+    return TopicCreationGroup(
         name,
         int(str(values[f"{prefix}partitions"])),
         int(str(values[f"{prefix}replication.factor"])),
@@ -121,10 +120,10 @@ def _matches(patterns: tuple[str, ...], topic: str) -> bool:
 
 
 class TopicCreation:
-    """Makes sure that a topic exists before a task's first record to it. On an executor; one thread."""
+    """Creates a topic before a task's first record to it. Runs on an executor. Not thread-safe."""
 
     def __init__(self, task: TaskId, config: Mapping[str, str], worker: WorkerConfig) -> None:
-        """Raises ConfigError for settings that cannot be used. Connects to nothing until a topic is asked for."""
+        """Raise ConfigError for invalid settings. Connects to the cluster only when ``ensure`` is first called."""
         enabled = bool(WORKER.parse(worker.raw)[WORKER_ENABLE])
         self._groups = topic_groups(config) if enabled else []
         self._task = task
@@ -133,11 +132,8 @@ class TopicCreation:
         self._admin: AdminClient | None = None
 
     def ensure(self, topic: str) -> None:
-        """Create a topic that does not exist, if the connector says how; one that exists is left as it is.
-
-        Raises ConnectError if that fails.
-        """
-        group = next((group for group in self._groups if group.takes(topic)), self._groups[-1] if self._groups else None)
+        """Create a topic if it does not exist and the connector has a group for it. Raises ConnectError."""
+        group = next((group for group in self._groups if group.matches(topic)), self._groups[-1] if self._groups else None)
         if group is None:
             return
         if self._admin is None:
@@ -146,9 +142,10 @@ class TopicCreation:
             if partition_count(self._admin, topic) is None and create_topic(
                 self._admin, topic, group.partitions, group.replication_factor, group.settings
             ):
-                log.info("Created topic %s by group %s", topic, group.name)
+                log.info("Task %s created topic %s with the settings of group %s", self._task, topic, group.name)
         except ConnectError as error:
             raise ConnectError(
-                f"Task {self._task} could not create topic '{topic}' by its group '{group.name}': {error} Let the task create "
-                f"topics, correct {_PREFIX}{group.name}.*, or create the topic yourself; then restart the task."
+                f"Task {self._task} could not create topic '{topic}' with the settings of group '{group.name}': {error} "
+                f"Allow the task to create topics, correct {_PREFIX}{group.name}.*, or create the topic yourself; then restart "
+                "the task."
             ) from error

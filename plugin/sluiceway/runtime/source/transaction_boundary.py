@@ -1,6 +1,6 @@
-"""Where an exactly-once source task's transactions end (``transaction.boundary``). Pure, but for the clock.
+"""Decides where an exactly-once source task's transactions end (``transaction.boundary``). No I/O except the clock.
 
-Whatever the boundary is, a transaction ends only between two batches that ``poll`` returned, or where the task itself says.
+Transactions end only between two batches that ``poll`` returned, or where the task requests it.
 """
 
 from __future__ import annotations
@@ -14,156 +14,161 @@ from typing import Protocol
 from sluiceway.api import SourceRecord
 from sluiceway.errors import ConnectError
 
-_AT_ONCE_SECONDS = 0.02
+_IMMEDIATE_SECONDS = 0.02
 _BURST_POLLS = 3
-_SHARE = 15.0
+_COMMIT_MULTIPLE = 15.0
 _LONGEST_SECONDS = 0.5
 
 
-class Verdict(enum.Enum):
-    """What is to become of the open transaction."""
+class CommitAction(enum.Enum):
+    """The action on the open transaction, or on the offsets that are not committed yet."""
 
     CONTINUE = "continue"
     COMMIT = "commit"
     ABORT = "abort"
-    """Drop its records and store their offsets."""
+    """Drop the transaction's records and store their offsets."""
 
 
-class Boundary(Protocol):
-    """Asked by the loop. ``began`` and ``ended`` tell it of transactions."""
+class TransactionBoundary(Protocol):
+    """Decides what follows each batch. The delivery reports when transactions begin and end."""
 
-    def began(self) -> None: ...
+    def transaction_begun(self) -> None: ...
 
-    def ended(self, seconds: float) -> None:
-        """A transaction was committed or aborted, which took so long."""
+    def transaction_ended(self, seconds: float) -> None:
+        """Record that a transaction was committed or aborted, which took ``seconds``."""
 
-    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], Verdict]]:
-        """Return a batch in parts, each with what follows it."""
+    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], CommitAction]]:
+        """Return a batch in parts, each with the action that follows it."""
 
-    def after_batch(self, poll_seconds: float) -> Verdict:
-        """Say what follows a batch that is sent in full; ``poll`` took ``poll_seconds`` to return it."""
+    def after_batch(self, poll_seconds: float) -> CommitAction:
+        """Return the action after a batch that has been sent; ``poll`` took ``poll_seconds`` to return it."""
 
-    def when_idle(self) -> Verdict:
-        """Say what follows a poll that gave nothing."""
+    def when_idle(self) -> CommitAction:
+        """Return the action after a poll that returned no records."""
 
-    def at_rest(self) -> Verdict:
-        """Say what follows when the task is paused or stopped between two batches."""
-
-
-class _Whole:
-    """A boundary that leaves batches whole and whose transactions may end at any time between them."""
-
-    def began(self) -> None: ...
-
-    def ended(self, seconds: float) -> None: ...
-
-    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], Verdict]]:
-        return [(records, Verdict.CONTINUE)]
-
-    def at_rest(self) -> Verdict:
-        return Verdict.COMMIT
+    def when_stopping(self) -> CommitAction:
+        """Return the action when the task is paused or stopped between two batches."""
 
 
-class PollBoundary(_Whole):
-    """Commits after each batch, as Connect does, but lets a flood share its transactions.
+class _BatchBoundary:
+    """Base of boundaries that do not split batches, and may end a transaction between any two of them."""
 
-    A commit costs milliseconds whatever its size, so a task that returns small batches faster than that would do little else.
-    Once several polls in a row have returned at once, batches are taken together, until the transaction has lasted
-    ``_SHARE`` times as long as the last commit took, half a second at most. A batch is in one transaction all the same,
-    and nobody could tell more by Connect's contract. The last batches of a flood wait for the next poll's answer, if
-    there is one or not.
+    def transaction_begun(self) -> None: ...
+
+    def transaction_ended(self, seconds: float) -> None: ...
+
+    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], CommitAction]]:
+        return [(records, CommitAction.CONTINUE)]
+
+    def when_stopping(self) -> CommitAction:
+        return CommitAction.COMMIT
+
+
+class PollBoundary(_BatchBoundary):
+    """Commits after each batch, as Connect does, except that batches in quick succession share a transaction.
+
+    A commit takes milliseconds whatever its size, so a task that returns small batches faster would do little else. After
+    several polls in a row that returned at once, batches share a transaction until it has lasted ``_COMMIT_MULTIPLE`` times
+    as long as the last commit took, at most half a second. Each batch is still in a single transaction, which is all that
+    Connect's contract promises. The last batches of a burst are committed after the next poll, empty or not.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._began = 0.0
-        self._at_once = 0
-        self._patience = 0.0
+        self._begun = 0.0
+        self._immediate_polls = 0
+        self._longest = 0.0
 
-    def began(self) -> None:
-        self._began = self._clock()
+    def transaction_begun(self) -> None:
+        self._begun = self._clock()
 
-    def ended(self, seconds: float) -> None:
-        self._patience = min(_LONGEST_SECONDS, _SHARE * seconds)
+    def transaction_ended(self, seconds: float) -> None:
+        self._longest = min(_LONGEST_SECONDS, _COMMIT_MULTIPLE * seconds)
 
-    def after_batch(self, poll_seconds: float) -> Verdict:
-        self._at_once = self._at_once + 1 if poll_seconds < _AT_ONCE_SECONDS else 0
-        flood = self._at_once > _BURST_POLLS
-        return Verdict.CONTINUE if flood and self._clock() - self._began < self._patience else Verdict.COMMIT
+    def after_batch(self, poll_seconds: float) -> CommitAction:
+        self._immediate_polls = self._immediate_polls + 1 if poll_seconds < _IMMEDIATE_SECONDS else 0
+        burst = self._immediate_polls > _BURST_POLLS
+        return CommitAction.CONTINUE if burst and self._clock() - self._begun < self._longest else CommitAction.COMMIT
 
-    def when_idle(self) -> Verdict:
-        self._at_once = 0
-        return Verdict.COMMIT
+    def when_idle(self) -> CommitAction:
+        self._immediate_polls = 0
+        return CommitAction.COMMIT
 
 
-class IntervalBoundary(_Whole):
+class IntervalBoundary(_BatchBoundary):
     """Commits once a transaction has lasted ``seconds``."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._clock = clock
-        self._next = clock() + seconds
+        self._next_commit = clock() + seconds
 
-    def ended(self, seconds: float) -> None:
-        self._next = self._clock() + self._seconds
+    def transaction_ended(self, seconds: float) -> None:
+        self._next_commit = self._clock() + self._seconds
 
-    def after_batch(self, poll_seconds: float) -> Verdict:
+    def after_batch(self, poll_seconds: float) -> CommitAction:
         return self.when_idle()
 
-    def when_idle(self) -> Verdict:
-        return Verdict.COMMIT if self._clock() >= self._next else Verdict.CONTINUE
+    def when_idle(self) -> CommitAction:
+        return CommitAction.COMMIT if self._clock() >= self._next_commit else CommitAction.CONTINUE
 
 
 class ConnectorBoundary:
-    """Ends transactions where the task says. It is the task's ``TransactionContext``, too; thread-safe in that part."""
+    """Ends transactions where the task requests it. Implements the task's ``TransactionContext``, which is thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._batch = Verdict.CONTINUE
-        self._records: dict[int, tuple[SourceRecord, Verdict]] = {}
+        self._after_batch = CommitAction.CONTINUE
+        # The record is kept with its action, so that no other object can get its id.
+        self._after_record: dict[int, tuple[SourceRecord, CommitAction]] = {}
 
     def commit_transaction(self, record: SourceRecord | None = None) -> None:
-        """See ``TransactionContext``."""
-        self._request(record, Verdict.COMMIT)
+        """Implement ``TransactionContext``."""
+        self._request(record, CommitAction.COMMIT)
 
     def abort_transaction(self, record: SourceRecord | None = None) -> None:
-        """See ``TransactionContext``."""
-        self._request(record, Verdict.ABORT)
+        """Implement ``TransactionContext``."""
+        self._request(record, CommitAction.ABORT)
 
-    def began(self) -> None: ...
+    def transaction_begun(self) -> None: ...
 
-    def ended(self, seconds: float) -> None: ...
+    def transaction_ended(self, seconds: float) -> None: ...
 
-    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], Verdict]]:
+    def split(self, records: Sequence[SourceRecord]) -> list[tuple[Sequence[SourceRecord], CommitAction]]:
         with self._lock:
-            if not self._records:
-                return [(records, Verdict.CONTINUE)]
-            parts: list[tuple[Sequence[SourceRecord], Verdict]] = []
+            if not self._after_record:
+                return [(records, CommitAction.CONTINUE)]
+            parts: list[tuple[Sequence[SourceRecord], CommitAction]] = []
             start = 0
             for index, record in enumerate(records, 1):
-                asked = self._records.pop(id(record), None)
-                if asked is not None:
-                    parts.append((records[start:index], asked[1]))
+                requested = self._after_record.pop(id(record), None)
+                if requested is not None:
+                    parts.append((records[start:index], requested[1]))
                     start = index
-        return [*parts, (records[start:], Verdict.CONTINUE)] if start < len(records) else parts
+        return [*parts, (records[start:], CommitAction.CONTINUE)] if start < len(records) else parts
 
-    def after_batch(self, poll_seconds: float) -> Verdict:
+    def after_batch(self, poll_seconds: float) -> CommitAction:
         with self._lock:
-            asked, self._batch = self._batch, Verdict.CONTINUE
-        return asked
+            action, self._after_batch = self._after_batch, CommitAction.CONTINUE
+        return action
 
-    def when_idle(self) -> Verdict:
-        return Verdict.CONTINUE
+    def when_idle(self) -> CommitAction:
+        return CommitAction.CONTINUE
 
-    def at_rest(self) -> Verdict:
-        return Verdict.CONTINUE
+    def when_stopping(self) -> CommitAction:
+        return CommitAction.CONTINUE
 
-    def _request(self, record: SourceRecord | None, verdict: Verdict) -> None:
+    def _request(self, record: SourceRecord | None, action: CommitAction) -> None:
         with self._lock:
-            before = self._batch if record is None else self._records.get(id(record), (record, Verdict.CONTINUE))[1]
-            if before not in (Verdict.CONTINUE, verdict):
-                raise ConnectError("The task asked for one and the same transaction to be committed and to be aborted.")
             if record is None:
-                self._batch = verdict
+                before = self._after_batch
             else:
-                self._records[id(record)] = record, verdict  # the record is kept so that its id stays its own
+                before = self._after_record.get(id(record), (record, CommitAction.CONTINUE))[1]
+            if before not in (CommitAction.CONTINUE, action):
+                raise ConnectError(
+                    "The source task requested both a commit and an abort of the same transaction. It must request one of them."
+                )
+            if record is None:
+                self._after_batch = action
+            else:
+                self._after_record[id(record)] = record, action

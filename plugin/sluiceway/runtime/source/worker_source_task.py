@@ -1,241 +1,176 @@
-"""Runs a source task: poll, transform, convert, produce, and commit offsets once Kafka has everything before them."""
+"""Runs a source task: poll, transform, convert, produce, and commit offsets once Kafka has all records before them."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
-from sluiceway import discovery
-from sluiceway.api import SourceRecord, SourceTask
-from sluiceway.config.connector import CONNECTOR_CLASS
-from sluiceway.errors import ConfigError, FencedError, RetriableError, trace_of
-from sluiceway.runtime.errors.error_handling import task_tolerance, waiting_for
-from sluiceway.runtime.errors.retry_with_tolerance import Tolerance
-from sluiceway.runtime.garbage import collect_seldom
-from sluiceway.runtime.interrupts import Abandoned, Interrupted, check_abandoned
-from sluiceway.runtime.source.delivery import Delivery, ExactlyOnce, TransactionLostError
-from sluiceway.runtime.source.delivery_setup import source_delivery
-from sluiceway.runtime.source.offset_storage import StoredOffsets
-from sluiceway.runtime.source.record_sender import RecordSender, place_of
-from sluiceway.runtime.source.source_task_context import SourceContext
-from sluiceway.runtime.source.submitted_records import Outgoing
-from sluiceway.runtime.source.transaction_boundary import Verdict
-from sluiceway.runtime.task import Order, TaskResult, TaskServices, TaskSpec
-from sluiceway.runtime.task_converters import Converters, task_converters
-from sluiceway.runtime.transforms.batch_transform import transformed
-from sluiceway.runtime.transforms.transformation_chain import Chain, chain_of
+from sluiceway.api import SourceRecord
+from sluiceway.errors import FencedError, RetriableError, trace_of
+from sluiceway.runtime.interrupts import Abandoned, Interrupted
+from sluiceway.runtime.source.exactly_once_delivery import ExactlyOnceDelivery, TransactionLostError
+from sluiceway.runtime.source.failed_sends import describe_source_record
+from sluiceway.runtime.source.source_task_builder import SourceTaskParts, build_source_task
+from sluiceway.runtime.source.submitted_records import SubmittedRecords
+from sluiceway.runtime.source.transaction_boundary import CommitAction
+from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
+from sluiceway.runtime.transforms.batch_transform import transform_batch
+from sluiceway.runtime.worker_task import BACKOFF_SECONDS, WorkerTask, log_errors, run_task
 from sluiceway.storage.model import State
 
 log = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 1.0
-_IDLE_SECONDS = 0.1  # for a task whose poll does not wait when there is nothing
-_BACKOFF_SECONDS = (0.1, 10.0)
-_POLLS_AT_THE_END = 2
+_IDLE_SECONDS = 0.1  # after a poll that returned no records without waiting
+_EMPTY_POLLS_AT_THE_END = 2
 
 
 def run_source(spec: TaskSpec, services: TaskServices) -> TaskResult:
-    """Run a source task until it is told to stop, has come to its end (``spec.bounded``) or fails.
+    """Run a source task until it must stop, has no more records (``spec.bounded``) or fails.
 
-    Runs on an executor, in the calling thread. Never raises for a task's failure: it is reported and returned.
+    Runs on an executor, in the calling thread. A failure of the task is reported and returned, not raised.
     """
-    collect_seldom()
-    return _SourceLoop(spec, services).run()
+    return run_task(_create, spec, services)
 
 
-class _Polled(NamedTuple):
-    """What ``poll`` returned, after ``seconds``; ``failed`` if it is to be called again instead."""
+def _create(spec: TaskSpec, services: TaskServices, resources: ExitStack) -> WorkerSourceTask:
+    return WorkerSourceTask(spec, services, resources, build_source_task(spec, services, resources))
+
+
+class _Poll(NamedTuple):
+    """The records of one ``poll``, which took ``seconds``. ``retry`` if it raised RetriableError."""
 
     records: Sequence[SourceRecord] | None
     seconds: float = 0.0
-    failed: bool = False
+    retry: bool = False
 
 
-class _SourceLoop:
-    def __init__(self, spec: TaskSpec, services: TaskServices) -> None:
-        self._spec = spec
-        self._services = services
-        self._control = services.control
-        self._reporter = services.reporter
-        self._store = services.offsets
-        self._result = TaskResult(spec.id)
-        self._backoff = _BACKOFF_SECONDS[0]
-        self._running = False
-        self._task: SourceTask | None = None
-        self._sender: RecordSender | None = None
-        self._delivery: Delivery | None = None
-        self._chain: Chain[SourceRecord] = Chain()
-        self._converters: Converters | None = None
-        self._tolerance: Tolerance | None = None
+class WorkerSourceTask(WorkerTask):
+    """A source task and what it runs with."""
+
+    def __init__(self, spec: TaskSpec, services: TaskServices, resources: ExitStack, parts: SourceTaskParts) -> None:
+        super().__init__(spec, services, resources)
+        self._task = parts.task
+        self._context = parts.context
+        self._chain = parts.chain
+        self._tolerance = parts.tolerance
+        self._sender = parts.sender
+        self._delivery = parts.delivery
+        self._backoff = BACKOFF_SECONDS[0]
+        self._started = False
 
     def run(self) -> TaskResult:
         try:
-            delivery = self._start()
-            with suppress(Interrupted):  # told to stop while something was waited for
-                self._move(delivery)
-            self._committed(delivery.finish())
-            self._stop_task()
+            self._start()
+            with suppress(Interrupted):  # the task must stop while it waits
+                self._move_records()
+            self._notify_commit(self._delivery.finish())
+            self._close()
         except Abandoned:
             self._abandon()
         except TransactionLostError as error:
             self._lose(error)
         except Exception as error:  # noqa: BLE001 (the task's outermost boundary)
-            if isinstance(error, FencedError) and isinstance(self._delivery, ExactlyOnce):
+            if isinstance(error, FencedError) and isinstance(self._delivery, ExactlyOnceDelivery):
                 self._lose(error)
             else:
                 self._fail(error)
         return self._result
 
-    def _start(self) -> Delivery:
-        config = self._spec.config
-        if self._store is None:
-            raise ConfigError("A source task needs an offset store.")
-        self._chain = chain_of(config)
-        self._converters = converters = task_converters(config, self._spec.worker)
-        self._tolerance = tolerance = task_tolerance(self._spec, waiting_for(self._control))
-        task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
-        if not issubclass(task_class, SourceTask):
-            raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a source connector")
-        task = task_class()
-        made = source_delivery(self._spec, self._services, self._store, task, converters, tolerance)
-        self._delivery, self._sender = made.delivery, made.sender
-        made.delivery.start()  # before the offsets are read, so that no earlier task can move them afterwards
-        stored = StoredOffsets(self._store, self._spec.id.connector)
-        task.initialize(SourceContext(config, stored, made.context))
-        self._task = task
-        task.start(config)
-        return made.delivery
+    def _start(self) -> None:
+        self._delivery.start()  # before the task reads its offsets, so that no earlier instance can change them later
+        self._task.initialize(self._context)
+        self._started = True
+        self._task.start(self._spec.config)
 
-    def _move(self, delivery: Delivery) -> None:
-        """Move records until the order is STOP, or the end is reached. Raises Interrupted if STOP comes during a wait."""
-        assert self._task is not None and self._sender is not None and self._tolerance is not None  # noqa: S101, PT018 (start made them)
+    def _move_records(self) -> None:
+        """Move records until the task must stop or reaches its end. Raises Interrupted if it must stop during a wait."""
         empty = 0
-        while self._obey(delivery) and not (self._spec.bounded and empty >= _POLLS_AT_THE_END):
-            polled = self._poll(self._task)
-            if polled.records:
+        while self._obey() and not (self._spec.bounded and empty >= _EMPTY_POLLS_AT_THE_END):
+            poll = self._poll()
+            if poll.records:
                 empty = 0
-                self._send_batch(delivery, polled.records)
-                self._result.records += len(polled.records)
-                self._tolerance.serve()
+                self._send_batch(poll.records)
+                self._result.records += len(poll.records)
+                self._tolerance.poll_deliveries()
             else:
-                self._sender.serve()
-                empty += not polled.failed
-            verdict = Verdict.CONTINUE if polled.records is None else delivery.after_batch(polled.seconds)
-            if verdict is Verdict.CONTINUE and not polled.records:
-                verdict = delivery.when_idle()
-            self._settle(delivery, verdict)
+                self._sender.poll_deliveries()
+                empty += not poll.retry
+            action = CommitAction.CONTINUE if poll.records is None else self._delivery.after_batch(poll.seconds)
+            if action is CommitAction.CONTINUE and not poll.records:
+                action = self._delivery.when_idle()
+            self._apply(action)
 
-    def _send_batch(self, delivery: Delivery, records: Sequence[SourceRecord]) -> None:
-        for part, verdict in delivery.split(records):
-            self._send(delivery, part)
-            self._settle(delivery, verdict)
+    def _send_batch(self, records: Sequence[SourceRecord]) -> None:
+        for part, action in self._delivery.split(records):
+            self._send(part)
+            self._apply(action)
 
-    def _send(self, delivery: Delivery, records: Sequence[SourceRecord]) -> None:
-        """Transform and produce records. One that fails ends it: those before it are safe where the delivery lets them be."""
-        assert self._tolerance is not None  # noqa: S101 (start made it)
-        made = transformed(self._chain, records, self._tolerance, place=place_of, original=lambda record: record)
-        taken = records if made.failure is None else records[: made.taken]
-        batch = Outgoing(made.records, taken, made.origins)
-        if made.failure is not None:
-            delivery.send_last(batch)
-            raise made.failure
-        delivery.send(batch)
+    def _send(self, records: Sequence[SourceRecord]) -> None:
+        """Transform and produce records. After a failure, the records before it are sent if the delivery allows it."""
+        batch = transform_batch(
+            self._chain, records, self._tolerance, describe=describe_source_record, original=lambda record: record
+        )
+        sources = records if batch.failure is None else records[: batch.taken]
+        submitted = SubmittedRecords(batch.records, sources, batch.origins)
+        if batch.failure is not None:
+            self._delivery.send_before_failure(submitted)
+            raise batch.failure
+        self._delivery.send(submitted)
 
-    def _settle(self, delivery: Delivery, verdict: Verdict) -> None:
-        self._committed(delivery.settle(verdict))
+    def _apply(self, action: CommitAction) -> None:
+        self._notify_commit(self._delivery.apply(action))
 
-    def _obey(self, delivery: Delivery) -> bool:
-        """Follow orders: wait here while paused; False to stop."""
-        order = self._control.order()
-        if order is Order.PAUSE:
-            self._pause(delivery)
-            order = self._control.order()
-        if order is Order.ABANDON:
-            raise Abandoned
-        if order is Order.RUN and not self._running:
-            self._reporter.report(State.RUNNING)
-            self._running = True
-        return order is not Order.STOP
-
-    def _poll(self, task: SourceTask) -> _Polled:
-        """Ask the task for records; wait where it asks for patience, and where it would be asked again and again."""
+    def _poll(self) -> _Poll:
+        """Poll the task, then wait if it raised RetriableError, or returned no records without waiting itself."""
         started = time.monotonic()
         try:
-            records = task.poll()
+            records = self._task.poll()
         except RetriableError as error:
-            log.warning("poll failed and is tried again in %.1f s: %s", self._backoff, error)
+            log.warning("poll() failed; retrying in %.1f s: %s", self._backoff, error)
             self._control.wait(self._backoff)
-            self._backoff = min(self._backoff * 2, _BACKOFF_SECONDS[1])
-            return _Polled(None, failed=True)
-        self._backoff = _BACKOFF_SECONDS[0]
+            self._backoff = min(self._backoff * 2, BACKOFF_SECONDS[1])
+            return _Poll(None, retry=True)
+        self._backoff = BACKOFF_SECONDS[0]
         seconds = time.monotonic() - started
         if not records and seconds < _IDLE_SECONDS / 2:
             self._control.wait(_IDLE_SECONDS)
-        return _Polled(records, seconds)
+        return _Poll(records, seconds)
 
-    def _pause(self, delivery: Delivery) -> None:
-        """Commit, and wait for another order; the task stays started."""
-        self._settle(delivery, delivery.at_rest())
+    def _pause(self) -> None:
+        self._apply(self._delivery.when_stopping())
         self._reporter.report(State.PAUSED)
         self._running = False
-        while self._control.order() is Order.PAUSE:
+        while self._control.command() is TaskCommand.PAUSE:
             self._control.wait(_PAUSE_SECONDS)
-            self._settle(delivery, delivery.when_idle())
+            self._apply(self._delivery.when_idle())
 
-    def _committed(self, done: bool) -> None:
-        """Tell the task of a commit, if there was one."""
-        if not done or self._task is None:
-            return
-        try:
-            self._task.commit()
-        except Exception:  # a task's own housekeeping must not undo a commit
-            log.exception("The task's commit() failed")
+    def _notify_commit(self, committed: bool) -> None:
+        """Call the task's ``commit`` after a commit. Its failure must not undo the commit, so it is only logged."""
+        if committed and self._started:
+            log_errors("The task's commit()", self._task.commit)
 
     def _lose(self, error: Exception) -> None:
-        """End without a word: another task may have reported by now, and whoever runs this one knows what to make of it."""
-        log.warning("Ending, and writing nothing more: %s", error)
+        """End without reporting a status: another instance of the task may already have reported its own."""
+        log.warning("Stopping without writing anything more: %s", error)
         self._result.lost, self._result.trace = True, trace_of(error)
-        if self._sender is not None:
-            self._sender.discard()
-        self._stop_task()
+        self._close_abandoned()
 
-    def _abandon(self) -> None:
-        log.warning("Abandoned: stopping without a commit")
-        if self._sender is not None:
-            self._sender.discard()
-        self._stop_task()
+    def _close_abandoned(self) -> None:
+        self._sender.discard()
+        self._close()
 
-    def _fail(self, error: Exception) -> None:
-        log.error("Task threw an uncaught and unrecoverable exception", exc_info=error)
-        self._result.failed, self._result.trace = True, trace_of(error)
+    def _close_failed(self, error: Exception) -> None:
         try:
-            _quietly("Reading the task's orders", lambda: check_abandoned(self._control))
-            if self._delivery is not None:
-                self._committed(self._delivery.give_up(error))
-        except Abandoned:  # the task's status is a newer driver's by now
-            self._abandon()
-            return
-        except Exception:  # the first failure is the one to report
+            self._notify_commit(self._delivery.fail(error))
+        except Exception:  # the task's first failure is the one to report
             log.exception("The last commit of offsets failed")
-        self._stop_task()
-        self._reporter.report(State.FAILED, self._result.trace)
+        self._close()
 
-    def _stop_task(self) -> None:
-        """Stop the task and close what it ran with, each whatever happens to the others."""
-        if self._task is not None:
-            _quietly("The task's stop()", self._task.stop)
-        if self._converters is not None:
-            _quietly("Closing the converters", self._converters.close)
-        self._chain.close()
-        if self._tolerance is not None:
-            self._tolerance.close()
-
-
-def _quietly(what: str, call: Callable[[], object]) -> None:
-    try:
-        call()
-    except Exception:  # it is over anyway
-        log.exception("%s failed", what)
+    def _close(self) -> None:
+        if self._started:
+            log_errors("The task's stop()", self._task.stop)
+        self._resources.close()

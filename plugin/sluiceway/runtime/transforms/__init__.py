@@ -1,1 +1,1 @@
-"""Applies a connector's chain of transforms and predicates to batches of records."""
+"""Applies a connector's transforms and predicates to batches of records."""

@@ -1,4 +1,4 @@
-"""Builds the stages of a chain from a connector's ``transforms`` and ``predicates``, with Connect's checks and errors."""
+"""Creates a connector's transforms and predicates from its config, with Connect's checks and error messages."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ CONDITION = ConfigDef(
             type=Type.STRING,
             default=None,
             importance=Importance.MEDIUM,
-            doc="Which predicate, by its alias, decides about each record; if not given, all records are changed.",
+            doc="The alias of the predicate that selects the records to transform. Without it, all records are transformed.",
         ),
         ConfigKey(
             name=NEGATE,
             type=Type.BOOLEAN,
             default=False,
             importance=Importance.MEDIUM,
-            doc="With true, the transform applies where its predicate does not hold.",
+            doc="Set to true to transform the records that the predicate does not match.",
         ),
     ]
 )
-"""What every transform takes beside its own options."""
+"""The keys every transform has beside its own."""
 
 
-class Stage(NamedTuple):
-    """One configured transform of a chain, and the condition under which it applies (None: to every record)."""
+class TransformationStage(NamedTuple):
+    """One configured transform of a chain, and the predicate that selects its records (None: all records)."""
 
     alias: str
     transform: Transform
@@ -49,20 +49,20 @@ class Stage(NamedTuple):
     negate: bool = False
 
 
-def stages_of(config: Mapping[str, str]) -> tuple[Stage, ...]:
-    """Return a connector's transforms in order, configured.
+def transformation_stages(config: Mapping[str, str]) -> tuple[TransformationStage, ...]:
+    """Return a connector's configured transforms in order. Runs where the records are transformed, on executors.
 
-    Runs where the records are transformed (on executors). Raises ConfigError for what the config's form tells, and
-    ConnectError around what a transform's or predicate's own ``configure`` refuses.
+    Raises ConfigError for a config that does not parse, and ConnectError with what ``configure`` of a transform or
+    predicate raised.
     """
     transform_aliases, predicate_aliases = aliases(config, TRANSFORMS), aliases(config, PREDICATES)
     transforms = {alias: _transform_class(alias, config) for alias in transform_aliases}
     predicates = {alias: _predicate_class(alias, config) for alias in predicate_aliases}
     for alias, transform in transforms.items():
-        parse_below(f"{TRANSFORMS}.{alias}.", CONDITION + transform.config_def(), config)
+        parse_prefixed(f"{TRANSFORMS}.{alias}.", CONDITION + transform.config_def(), config)
     for alias, predicate in predicates.items():
-        parse_below(f"{PREDICATES}.{alias}.", predicate.config_def(), config)
-    stages: list[Stage] = []
+        parse_prefixed(f"{PREDICATES}.{alias}.", predicate.config_def(), config)
+    stages: list[TransformationStage] = []
     try:
         for alias, transform in transforms.items():
             stages.append(_stage(alias, transform, predicates, config))
@@ -72,8 +72,8 @@ def stages_of(config: Mapping[str, str]) -> tuple[Stage, ...]:
     return tuple(stages)
 
 
-def close(stages: Sequence[Stage]) -> None:
-    """Close transforms and predicates, each whatever happened before."""
+def close(stages: Sequence[TransformationStage]) -> None:
+    """Close all transforms and predicates, even if one fails to close. Never raises."""
     for stage in stages:
         for part in (stage.transform, stage.predicate):
             if part is not None:
@@ -83,12 +83,12 @@ def close(stages: Sequence[Stage]) -> None:
 def _close_quietly(alias: str, part: Transform | Predicate) -> None:
     try:
         part.close()
-    except Exception:  # the others have to be closed all the same
+    except Exception:  # the others must be closed too
         log.exception("Closing transformation %s failed", alias)
 
 
 def aliases(config: Mapping[str, str], key: str) -> list[str]:
-    """Return the aliases that ``transforms`` or ``predicates`` lists, trimmed. Raises ConfigError if one comes twice."""
+    """Return the trimmed aliases in ``transforms`` or ``predicates``. Raises ConfigError for a duplicate."""
     value = parse_value(key, config.get(key, ""), Type.LIST)
     listed = value if isinstance(value, list) else []
     if len(set(listed)) < len(listed):
@@ -123,7 +123,7 @@ def _type_name(prefix: str, kind: str, config: Mapping[str, str]) -> str:
     name = config.get(prefix + TYPE)
     if name is None:
         raise ConfigError(prefix + TYPE, None, f"Not a {kind}")
-    if name != trim(name):  # Connect trims it where it checks that it is a class, but not where it looks into that
+    if name != trim(name):  # Connect trims the name to find the class, but not to get its config definition
         raise ConfigError(prefix + TYPE, name, f"Error getting config definition from {kind}: {name}")
     return name
 
@@ -135,7 +135,7 @@ _INTERFACES = (
 
 
 def _no_class(prefix: str, kind: str, name: str, error: ConfigError) -> ConfigError:
-    """Return the error for a name that is no usable class of this kind, said as nearly as it can be told why."""
+    """Return Connect's error for a name that is not a concrete class of this kind."""
     java_names = [str(getattr(plugin, "java_class", None)) for group in _GROUPS for plugin in plugins(group).values()]
     parts = sorted(java for java in java_names if "$" in java and java.rpartition("$")[0] == name)
     if parts or name in _INTERFACES:
@@ -149,11 +149,11 @@ def _no_class(prefix: str, kind: str, name: str, error: ConfigError) -> ConfigEr
 _GROUPS = ("sluiceway.transforms", "sluiceway.predicates", "sluiceway.connectors", "sluiceway.converters")
 
 
-def parse_below(prefix: str, definition: ConfigDef, config: Mapping[str, str]) -> dict[str, object]:
-    """Parse a plugin's options out of a connector's config. Raises ConfigError as Connect does.
+def parse_prefixed(prefix: str, definition: ConfigDef, config: Mapping[str, str]) -> dict[str, object]:
+    """Return the parsed keys of a plugin whose keys start with ``prefix``. Raises ConfigError as Connect does.
 
-    A missing or unreadable value is told by its full key; what a validator says names the plugin's own key. Of several
-    errors it is that of the key which Connect lists first: those without a default, then by importance and by name.
+    The error of a missing or unparsable value names the full key, a validator's error the key without its prefix. With
+    several errors, the first in Connect's order is raised: keys without a default, then by importance, then by name.
     """
     parsed: dict[str, object] = {}
     for key in sorted(definition, key=lambda key: (not key.required, list(Importance).index(key.importance), key.name)):
@@ -169,20 +169,20 @@ def parse_below(prefix: str, definition: ConfigDef, config: Mapping[str, str]) -
 
 def _stage(
     alias: str, transform_type: type[Transform], predicates: Mapping[str, type[Predicate]], config: Mapping[str, str]
-) -> Stage:
+) -> TransformationStage:
     prefix = f"{TRANSFORMS}.{alias}."
     transform = transform_type()
     transform.configure(_options(prefix, config))
     name = config.get(prefix + PREDICATE)
     if name is None:
-        return Stage(alias, transform)
+        return TransformationStage(alias, transform)
     if name not in predicates:
         unknown = ConfigError(f"Unknown configuration '{PREDICATES}.{name}.plugin.version'")
         raise ConnectError(java_text_of(unknown)) from unknown
     predicate = predicates[name]()
     predicate.configure(_options(f"{PREDICATES}.{name}.", config))
-    # Neither is trimmed: Connect takes them from the config as it was written.
-    return Stage(alias, transform, predicate, config.get(prefix + NEGATE, "").lower() == "true")
+    # As in Connect, neither value is trimmed.
+    return TransformationStage(alias, transform, predicate, config.get(prefix + NEGATE, "").lower() == "true")
 
 
 def _options(prefix: str, config: Mapping[str, str]) -> dict[str, str]:

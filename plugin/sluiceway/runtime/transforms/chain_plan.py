@@ -1,7 +1,7 @@
-"""Parts of a chain that are resolved once for each schema: successive key and value transforms joined into one pass.
+"""Splits a chain into segments, and joins successive key and value transforms into one function for each schema.
 
-What a segment answers is what its stages answer one after the other; whatever is out of the ordinary (a null on the way, an
-error) is left to a slower form that takes one step at a time.
+A segment returns what its stages return one after the other. Unusual cases (a null between two transforms, an error) take a
+slower path that applies one transform at a time.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from typing import Any, Generic, TypeVar, cast
 from sluiceway.api import Predicate, SinkRecord, SourceRecord
 from sluiceway.api.transform import KeyOrValueTransform, Resolved
 from sluiceway.data import Schema
-from sluiceway.runtime.transforms.chain_config import Stage
+from sluiceway.runtime.transforms.chain_config import TransformationStage
 
 R = TypeVar("R", SourceRecord, SinkRecord)
 Outcome = SourceRecord | SinkRecord | Sequence[Any] | None
 
 _Function = Callable[[Any, Any], Any]
-_MOST_SCHEMAS = 1000  # remembered; a connector with ever new schemas must not fill the memory
+_MOST_SCHEMAS = 1000  # cached; a connector that keeps making new schemas must not exhaust the memory
 
 
-class _NullInside(Exception):  # noqa: N818 (a signal, never seen outside)
-    """A value became null between two transforms: the step-by-step form knows what each does with that."""
+class _NullBetweenTransforms(Exception):  # noqa: N818 (a signal, caught in this module)
+    """A value became null between two transforms. ``step_by_step`` then applies each transform's rule for nulls."""
 
 
 class SingleSegment(Generic[R]):
-    """One transform that is not joined with others."""
+    """A transform that cannot be joined with others."""
 
-    def __init__(self, stage: Stage, first: int) -> None:
+    def __init__(self, stage: TransformationStage, first: int) -> None:
         self.first, self.end = first, first + 1
         self._apply = stage.transform.apply
         self._condition = stage.predicate
@@ -42,12 +42,12 @@ class SingleSegment(Generic[R]):
 
 
 class JoinedSegment(Generic[R]):
-    """Successive key and value transforms under one condition (usually none), as one function for each pair of schemas.
+    """Successive key and value transforms with one predicate (usually none), as one function for each pair of schemas.
 
-    With ``in_place`` a record is changed instead of copied: for records that nobody else holds.
+    ``in_place`` changes records instead of copying them. Use it only for records without another owner.
     """
 
-    def __init__(self, stages: Sequence[Stage], first: int, *, in_place: bool) -> None:
+    def __init__(self, stages: Sequence[TransformationStage], first: int, *, in_place: bool) -> None:
         self.first, self.end = first, first + len(stages)
         self.condition: Predicate | None = stages[0].predicate
         self._negate = stages[0].negate
@@ -55,7 +55,7 @@ class JoinedSegment(Generic[R]):
         self._resolved: list[dict[Schema | None, Resolved]] = [{} for _ in stages]
         self._plans: dict[tuple[Schema | None, Schema | None], Callable[[R], R]] = {}
         self._in_place = in_place
-        self._key_schema: object = self  # of the record before; no schema yet
+        self._key_schema: object = self  # of the previous record; self is never a schema
         self._value_schema: object = self
         self._plan: Callable[[R], R] = self.step_by_step
 
@@ -67,7 +67,7 @@ class JoinedSegment(Generic[R]):
         return self._plan(record)
 
     def plan_for(self, key_schema: Schema | None, value_schema: Schema | None) -> Callable[[R], R]:
-        """Return the function for records of these schemas, which raises whatever one of the transforms raises."""
+        """Return the function for records of these schemas. It raises what a transform raises."""
         plan = self._plans.get((key_schema, value_schema))
         if plan is None:
             if len(self._plans) >= _MOST_SCHEMAS:
@@ -77,7 +77,7 @@ class JoinedSegment(Generic[R]):
         return plan
 
     def step_by_step(self, record: R) -> R:
-        """Take one transform after the other, whatever the values are."""
+        """Apply one transform after the other. Handles all values, nulls included."""
         key_schema, key, value_schema, value = record.key_schema, record.key, record.value_schema, record.value
         for index, transform in enumerate(self._transforms):
             if transform.part == "key":
@@ -110,14 +110,14 @@ class JoinedSegment(Generic[R]):
         try:
             new_key_schema, key_function = self._joined("key", key_schema)
             new_value_schema, value_function = self._joined("value", value_schema)
-        except Exception:  # noqa: BLE001 (no value of this schema can be transformed, but a null may be)
+        except Exception:  # noqa: BLE001 (values of this schema fail one by one, but nulls may pass)
             return self.step_by_step
         if key_function is None and value_function is not None:
             return self._value_plan(value_function, new_value_schema)
         return self._plan_of_both(key_function, new_key_schema, value_function, new_value_schema)
 
     def _joined(self, part: str, schema: Schema | None) -> tuple[Schema | None, _Function | None]:
-        """Return the schema after all transforms of a part, and one function for all of them (None: there are none)."""
+        """Return the schema after all transforms of the key or value, and one function for all (None without transforms)."""
         steps: list[Resolved] = []
         for index, transform in enumerate(self._transforms):
             if transform.part == part:
@@ -125,28 +125,28 @@ class JoinedSegment(Generic[R]):
         return (steps[-1].schema, _join(steps)) if steps else (schema, None)
 
     def _value_plan(self, function: _Function, schema: Schema | None) -> Callable[[R], R]:
-        """The common case: only values change."""
-        slowly = self.step_by_step
+        """Return a function that only transforms the value, which is the common case."""
+        step_by_step = self.step_by_step
 
         def in_place(record: R) -> R:
             value = record.value
             if value is None:
-                return slowly(record)
+                return step_by_step(record)
             try:
                 record.value = function(value, record)
-            except _NullInside:
-                return slowly(record)
+            except _NullBetweenTransforms:
+                return step_by_step(record)
             record.value_schema = schema
             return record
 
         def copied(record: R) -> R:
             value = record.value
             if value is None:
-                return slowly(record)
+                return step_by_step(record)
             try:
                 return record.with_data(record.key_schema, record.key, schema, function(value, record))
-            except _NullInside:
-                return slowly(record)
+            except _NullBetweenTransforms:
+                return step_by_step(record)
 
         return in_place if self._in_place else copied
 
@@ -157,26 +157,26 @@ class JoinedSegment(Generic[R]):
         value_function: _Function | None,
         value_schema: Schema | None,
     ) -> Callable[[R], R]:
-        slowly = self.step_by_step
+        step_by_step = self.step_by_step
 
         def both(record: R) -> R:
             key, value = record.key, record.value
             if (key is None and key_function is not None) or (value is None and value_function is not None):
-                return slowly(record)
+                return step_by_step(record)
             try:
                 if key_function is not None:
                     key = key_function(key, record)
                 if value_function is not None:
                     value = value_function(value, record)
-            except _NullInside:
-                return slowly(record)
+            except _NullBetweenTransforms:
+                return step_by_step(record)
             return self._result(record)(key_schema, key, value_schema, value)
 
         return both
 
 
 def _join(steps: Sequence[Resolved]) -> _Function:
-    """Return one function for successive steps. It raises ``_NullInside`` if a value is null before the last."""
+    """Return one function for successive steps. It raises _NullBetweenTransforms if a value is null before the last."""
     function = steps[0].function
     for before, step in itertools.pairwise(steps):
         function = _pair(function, step.function, check=before.may_be_null)
@@ -190,15 +190,15 @@ def _pair(first: _Function, second: _Function, *, check: bool) -> _Function:
     def checked(value: Any, record: Any) -> Any:
         value = first(value, record)
         if value is None:
-            raise _NullInside
+            raise _NullBetweenTransforms
         return second(value, record)
 
     return checked if check else unchecked
 
 
-def segments_of(stages: Sequence[Stage], *, in_place: bool) -> Iterator[SingleSegment[Any] | JoinedSegment[Any]]:
-    """Yield a chain's segments in order: runs of key and value transforms without a predicate are joined."""
-    run: list[Stage] = []
+def segments(stages: Sequence[TransformationStage], *, in_place: bool) -> Iterator[SingleSegment[Any] | JoinedSegment[Any]]:
+    """Yield a chain's segments in order. Successive key and value transforms without a predicate are joined."""
+    run: list[TransformationStage] = []
     for index, stage in enumerate(stages):
         if _joinable(stage) and stage.predicate is None:
             run.append(stage)
@@ -211,8 +211,8 @@ def segments_of(stages: Sequence[Stage], *, in_place: bool) -> Iterator[SingleSe
         yield JoinedSegment(run, len(stages) - len(run), in_place=in_place)
 
 
-def _joinable(stage: Stage) -> bool:
-    """Whether a transform only does what ``resolve`` and ``on_null`` say: a subclass may have an ``apply`` of its own."""
+def _joinable(stage: TransformationStage) -> bool:
+    """Return True for a transform defined by ``resolve`` and ``on_null`` alone; a subclass may override ``apply``."""
     kind = type(stage.transform)
     return (
         issubclass(kind, KeyOrValueTransform)

@@ -1,4 +1,4 @@
-"""The chain of transforms between poll and convert (sources), and between convert and put (sinks)."""
+"""Applies a connector's transforms: between poll and conversion in sources, between conversion and put in sinks."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Generic, NamedTuple, TypeVar, cast
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.errors import java_text_of
 from sluiceway.runtime.interrupts import Interrupted
-from sluiceway.runtime.transforms.chain_config import Stage, close, stages_of
-from sluiceway.runtime.transforms.chain_plan import JoinedSegment, SingleSegment, segments_of
+from sluiceway.runtime.transforms.chain_config import TransformationStage, close, transformation_stages
+from sluiceway.runtime.transforms.chain_plan import JoinedSegment, SingleSegment, segments
 
 R = TypeVar("R", SourceRecord, SinkRecord)
 
 
-class StageError(Exception):
-    """A record that one stage of a chain could not transform. ``__cause__`` is what the transform or predicate raised."""
+class TransformationError(Exception):
+    """A stage of a chain could not transform a record. ``__cause__`` is what its transform or predicate raised."""
 
     def __init__(self, stage: int, alias: str, text: str) -> None:
         super().__init__(stage, alias, text)
@@ -27,11 +27,12 @@ class StageError(Exception):
         return f"transformation {self.alias}: {self.text}"
 
 
-class Transformed(NamedTuple, Generic[R]):
-    """What a chain makes of a batch.
+class TransformedBatch(NamedTuple, Generic[R]):
+    """The result of transforming a batch.
 
-    ``origins`` has the input's index for each record; None where there is one for each input, in order. ``failure`` is
-    what ``refuse`` raised, Interrupted included: then the records are those made of the first ``taken`` inputs.
+    ``origins`` has the index of each record's input, or is None if there is exactly one record for each input.
+    ``failure`` is what ``on_failure`` raised, Interrupted included. The records are then the results of the first
+    ``taken`` inputs.
     """
 
     records: Sequence[R]
@@ -40,34 +41,34 @@ class Transformed(NamedTuple, Generic[R]):
     failure: Exception | Interrupted | None = None
 
 
-Refuse = Callable[[R, StageError], None]
-"""Called with each record that failed; raises to end the batch before it, returns to leave the record out."""
+OnFailure = Callable[[R, TransformationError], None]
+"""Called with each record that failed. Raises to end the batch before the record, returns to skip the record."""
 
 
-class Chain(Generic[R]):
-    """A connector's transforms, in order. For one thread, on an executor.
+class TransformationChain(Generic[R]):
+    """A connector's transforms in order. Runs on an executor. Not thread-safe.
 
-    Work that depends on schemas only is done once for each pair of them. ``in_place`` allows records to be changed rather
-    than copied where that is quicker; for records that nobody else holds.
+    Work that depends only on schemas is done once for each pair of key and value schema. ``in_place`` allows changing
+    records instead of copying them. Use it only for records without another owner.
     """
 
-    def __init__(self, stages: Sequence[Stage] = (), *, in_place: bool = False) -> None:
+    def __init__(self, stages: Sequence[TransformationStage] = (), *, in_place: bool = False) -> None:
         self.stages = tuple(stages)
-        self._segments = list(segments_of(self.stages, in_place=in_place))
+        self._segments = list(segments(self.stages, in_place=in_place))
 
-    def __call__(self, records: Sequence[R], refuse: Refuse[R]) -> Transformed[R]:
-        """Transform a batch. What ``refuse`` raises is in the answer; only Abandoned is raised."""
+    def __call__(self, records: Sequence[R], on_failure: OnFailure[R]) -> TransformedBatch[R]:
+        """Return a transformed batch. What ``on_failure`` raises is in its ``failure``, except Abandoned, which is raised."""
         if not self._segments:
-            return Transformed(records, len(records))
-        return _BatchRun(self, records, refuse).run(self._only_join())
+            return TransformedBatch(records, len(records))
+        return _BatchRun(self, records, on_failure).run(self._single_joined_segment())
 
-    def _only_join(self) -> JoinedSegment[R] | None:
-        """Return the one segment that does it all, if so."""
+    def _single_joined_segment(self) -> JoinedSegment[R] | None:
+        """Return the chain's only segment, if it is a joined one without a predicate."""
         only = self._segments[0]
         return only if len(self._segments) == 1 and isinstance(only, JoinedSegment) and only.condition is None else None
 
     def apply(self, record: R) -> list[R]:
-        """Transform one record. Raises StageError."""
+        """Return the records that one record is transformed into. Raises TransformationError."""
         return self._from_segment(0, record)
 
     def _from_segment(self, position: int, record: R) -> list[R]:
@@ -76,10 +77,10 @@ class Chain(Generic[R]):
             try:
                 result = segment(record)
             except Exception as error:
-                if isinstance(segment, SingleSegment):  # asked once and no more: a retry is the tolerance's business
+                if isinstance(segment, SingleSegment):  # must not run twice; retries are the caller's decision
                     raise _stage_error(segment.first, self.stages[segment.first], error) from error
-                # The plain form tells which stage it was; a join changes nothing when it fails.
-                result = self.apply_plainly(record, segment.first, segment.end)
+                # Applying the stages one by one shows which one fails; a joined segment that fails changes nothing.
+                result = self.apply_one_by_one(record, segment.first, segment.end)
             if result is None:
                 return []
             if isinstance(result, (SourceRecord, SinkRecord)):
@@ -88,11 +89,11 @@ class Chain(Generic[R]):
             return [last for each in result for last in self._from_segment(index + 1, each)]
         return [record]
 
-    def apply_plainly(self, record: R, first: int = 0, end: int | None = None) -> list[R]:
-        """Transform one record stage by stage: what every quicker form must equal. Raises StageError."""
+    def apply_one_by_one(self, record: R, first: int = 0, end: int | None = None) -> list[R]:
+        """Transform one record stage by stage. Joined segments must return the same. Raises TransformationError."""
         records = [record]
         for index, stage in enumerate(self.stages[first:end], first):
-            records = [after for before in records for after in _after(index, stage, before)]
+            records = [after for before in records for after in _apply_stage(index, stage, before)]
         return records
 
     def close(self) -> None:
@@ -100,11 +101,11 @@ class Chain(Generic[R]):
         close(self.stages)
 
 
-def _stage_error(index: int, stage: Stage, error: Exception) -> StageError:
-    return StageError(index, stage.alias, java_text_of(error))
+def _stage_error(index: int, stage: TransformationStage, error: Exception) -> TransformationError:
+    return TransformationError(index, stage.alias, java_text_of(error))
 
 
-def _after(index: int, stage: Stage, record: R) -> Sequence[R]:
+def _apply_stage(index: int, stage: TransformationStage, record: R) -> Sequence[R]:
     try:
         if stage.predicate is not None and stage.predicate.test(record) == stage.negate:
             return (record,)
@@ -117,35 +118,35 @@ def _after(index: int, stage: Stage, record: R) -> Sequence[R]:
 
 
 class _BatchRun(Generic[R]):
-    """One batch on its way through a chain."""
+    """State of one batch while it is transformed."""
 
-    def __init__(self, chain: Chain[R], records: Sequence[R], refuse: Refuse[R]) -> None:
-        self._chain: Chain[R] = chain
+    def __init__(self, chain: TransformationChain[R], records: Sequence[R], on_failure: OnFailure[R]) -> None:
+        self._chain: TransformationChain[R] = chain
         self._records: Sequence[R] = records
-        self._refuse: Refuse[R] = refuse
+        self._on_failure: OnFailure[R] = on_failure
         self._done: list[R] = []
         self._origins: list[int] | None = None
 
-    def run(self, only: JoinedSegment[R] | None) -> Transformed[R]:
+    def run(self, only: JoinedSegment[R] | None) -> TransformedBatch[R]:
         position = 0
         while position < len(self._records):
             if only is not None and self._origins is None:
-                position = self._quickly(only, position)
+                position = self._run_joined(only, position)
                 if position == len(self._records):
                     break
             try:
-                self._take(position, self._chain.apply(self._records[position]))
-            except StageError as error:
+                self._append(position, self._chain.apply(self._records[position]))
+            except TransformationError as error:
                 try:
-                    self._refuse(self._records[position], error)
-                except (Exception, Interrupted) as failure:  # noqa: BLE001 (it is the caller's own)
-                    return Transformed(self._done, position, self._origins, failure)
-                self._take(position, ())
+                    self._on_failure(self._records[position], error)
+                except (Exception, Interrupted) as failure:  # noqa: BLE001 (what the callback raised is returned)
+                    return TransformedBatch(self._done, position, self._origins, failure)
+                self._append(position, ())
             position += 1
-        return Transformed(self._done, len(self._records), self._origins)
+        return TransformedBatch(self._done, len(self._records), self._origins)
 
-    def _quickly(self, only: JoinedSegment[R], position: int) -> int:
-        """Transform records up to the first that fails; return its position."""
+    def _run_joined(self, only: JoinedSegment[R], position: int) -> int:
+        """Transform records up to the first that fails. Return its position."""
         done = self._done
         key_schema: object = self
         value_schema: object = self
@@ -156,11 +157,11 @@ class _BatchRun(Generic[R]):
                     key_schema, value_schema = record.key_schema, record.value_schema
                     plan = only.plan_for(record.key_schema, record.value_schema)
                 done.append(plan(record))
-        except Exception:  # noqa: BLE001, S110 (the careful way deals with it)
+        except Exception:  # noqa: BLE001, S110 (the caller transforms this record again and handles the error)
             pass
         return len(done)
 
-    def _take(self, position: int, records: Sequence[R]) -> None:
+    def _append(self, position: int, records: Sequence[R]) -> None:
         if len(records) != 1 and self._origins is None:
             self._origins = list(range(len(self._done)))
         self._done += records
@@ -168,9 +169,9 @@ class _BatchRun(Generic[R]):
             self._origins += [position] * len(records)
 
 
-def chain_of(config: Mapping[str, str], *, in_place: bool = False) -> Chain[R]:
-    """Return the chain that a connector's ``transforms`` describe, configured; ``in_place`` as for ``Chain``.
+def chain_of(config: Mapping[str, str], *, in_place: bool = False) -> TransformationChain[R]:
+    """Return the configured chain of a connector's ``transforms``. ``in_place`` as for ``TransformationChain``.
 
-    The config's ``${provider:...}`` variables are resolved already. Raises ConfigError or ConnectError.
+    Variables such as ``${provider:...}`` must be resolved already. Raises ConfigError or ConnectError.
     """
-    return Chain(stages_of(config), in_place=in_place)
+    return TransformationChain(transformation_stages(config), in_place=in_place)

@@ -1,1 +1,1 @@
-"""The predicates that Connect brings, one module each."""
+"""Contains Connect's predicates, one module each."""

@@ -1,4 +1,4 @@
-"""HasHeaderKey: true for records that have a header of a name."""
+"""HasHeaderKey: true for records with a header of a given name."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import NonEmptyString
 
 _CONFIG = ConfigDef(
-    [ConfigKey(name="name", type=Type.STRING, validator=NonEmptyString(), importance=Importance.MEDIUM, doc="What to look for.")]
+    [ConfigKey(name="name", type=Type.STRING, validator=NonEmptyString(), importance=Importance.MEDIUM, doc="Header name.")]
 )
 
 
 class HasHeaderKey(Predicate):
-    """Holds where a header has the given name, whatever its value."""
+    """True for records with at least one header of the given name."""
 
     java_class = "org.apache.kafka.connect.transforms.predicates.HasHeaderKey"
 

@@ -7,7 +7,7 @@ from sluiceway.api.transform import ConnectRecord
 
 
 class RecordIsTombstone(Predicate):
-    """Holds for tombstones: where the value is null."""
+    """True for tombstones, records whose value is null."""
 
     java_class = "org.apache.kafka.connect.transforms.predicates.RecordIsTombstone"
 

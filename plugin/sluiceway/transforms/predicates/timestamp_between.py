@@ -1,4 +1,4 @@
-"""TimestampBetween: true for records of a window of time."""
+"""TimestampBetween: true for records whose timestamp is in a time range."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _CONFIG = ConfigDef(
             name="from.ms",
             type=Type.LONG,
             importance=Importance.HIGH,
-            doc="Where the window begins, in milliseconds since the epoch; that moment belongs to it.",
+            doc="Start of the time range in milliseconds since the epoch, inclusive.",
         ),
         ConfigKey(
             name="to.ms",
             type=Type.LONG,
             importance=Importance.HIGH,
-            doc="Where the window ends, in milliseconds since the epoch; that moment does not belong to it.",
+            doc="End of the time range in milliseconds since the epoch, exclusive.",
         ),
     ]
 )
 
 
 class TimestampBetween(Predicate):
-    """Holds where the record's timestamp lies in a window; never for a record without one."""
+    """True for records whose timestamp is in a time range; false for records without a timestamp."""
 
     @classmethod
     def config_def(cls) -> ConfigDef:

@@ -17,14 +17,14 @@ _CONFIG = ConfigDef(
             type=Type.STRING,
             validator=EachOf((NonEmptyString(), valid_regex)),
             importance=Importance.MEDIUM,
-            doc="What the topic's whole name must look like, in Java's syntax.",
+            doc="Java regular expression that the whole topic name must match.",
         ),
     ]
 )
 
 
 class TopicNameMatches(Predicate):
-    """Holds where the topic's name, all of it, matches a Java regular expression."""
+    """True for records whose whole topic name matches a Java regular expression."""
 
     java_class = "org.apache.kafka.connect.transforms.predicates.TopicNameMatches"
 
@@ -38,7 +38,7 @@ class TopicNameMatches(Predicate):
         self._matches = False
 
     def test(self, record: ConnectRecord) -> bool:
-        if record.topic is not self._topic:  # records in a row mostly share the very string
+        if record.topic is not self._topic:  # consecutive records mostly share the same string object
             self._topic = record.topic
             self._matches = self._regex.matches(record.topic)
         return self._matches

@@ -13,7 +13,7 @@ from sluiceway.connectors.file.source import FileStreamSourceConnector, FileStre
 from sluiceway.connectors.file.tail import FileTail
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import ConfigError, ConnectError
-from sluiceway.runtime.source.offset_storage import StoredOffsets
+from sluiceway.runtime.source.offset_storage import OffsetStorageReaderImpl
 from sluiceway.testing import MemorySourceContext
 from support.engine import Offsets
 
@@ -29,7 +29,7 @@ def start(file: Path, position: object = None, **config: str) -> FileStreamSourc
         offsets.put("c", [({"filename": str(file)}, {"position": position})])
     task = FileStreamSourceTask()
     properties = {"file": str(file), "topic": "t", **{key.replace("_", "."): value for key, value in config.items()}}
-    task.initialize(MemorySourceContext(properties, StoredOffsets(offsets, "c")))
+    task.initialize(MemorySourceContext(properties, OffsetStorageReaderImpl(offsets, "c")))
     task.start(properties)
     return task
 
@@ -184,7 +184,7 @@ def test_without_a_file_lines_come_from_standard_input(monkeypatch: pytest.Monke
     with os.fdopen(readable) as stdin, os.fdopen(writable, "w") as out:
         monkeypatch.setattr("sys.stdin", stdin)
         task = FileStreamSourceTask()
-        task.initialize(MemorySourceContext({}, StoredOffsets(Offsets(), "c")))
+        task.initialize(MemorySourceContext({}, OffsetStorageReaderImpl(Offsets(), "c")))
         task.start({"topic": "t"})
         assert task.poll() is None
         out.write("typed\n")

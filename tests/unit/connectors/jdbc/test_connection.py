@@ -1,4 +1,4 @@
-"""Opening databases."""
+"""Opening connections."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.connection_keys import ConnectionSettings
-from sluiceway.connectors.jdbc.url import parse_url
+from sluiceway.connectors.jdbc.dialects import parse_url
 from sluiceway.errors import RetriableError
 
 
 class Batch:
-    """What the caller of ``connect`` holds."""
+    """An object that the caller of ``connect`` holds."""
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def no_garbage_collection() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_garbage_collection")
 @pytest.mark.parametrize("url", ["jdbc:postgresql://127.0.0.1:1/d", "jdbc:mysql://127.0.0.1:1/d"])
-def test_attempts_in_vain_do_not_heap_up_what_their_callers_hold(url: str) -> None:
+def test_failed_attempts_do_not_keep_their_callers_objects_in_memory(url: str) -> None:
     database = Database(ConnectionSettings(parse_url(url), attempts=1))
 
     def attempt() -> weakref.ref[Batch]:

@@ -23,6 +23,7 @@ def topics(**config: str) -> DefaultTopicFilter:
         ("a b", "", ["a b"]),
         (" ab , c ", "", ["ab", "c"]),
         ("(?i)AB,C", "", ["ab"]),
+        ("[a-c&&[^b]]", "", ["a", "c"]),
     ],
 )
 def test_patterns_match_whole_names_and_exclusion_wins(wanted: str, exclude: str, taken: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The JDBC sink under the keys of Debezium's: configs for that one work as they are, and so do change events."""
+"""The JDBC sink under the keys of Debezium's JDBC sink: accepts its configs and change events unchanged."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _RENAMED = {
 
 def _no_truncation(name: str, value: object) -> None:
     if value:
-        raise ConfigError(name, value, "truncations are not carried out; leave it false, and they are passed over")
+        raise ConfigError(name, value, "truncations are not supported; leave it false, and they are dropped")
 
 
 _text = functools.partial(ConfigKey, type=Type.STRING, importance=Importance.MEDIUM)
@@ -65,7 +65,7 @@ _list = functools.partial(ConfigKey, type=Type.LIST, default=[], importance=Impo
 
 DEBEZIUM = ConfigDef([CONNECTION[CONNECTION_URL], CONNECTION[CONNECTION_PASSWORD]]).define(
     *[
-        _text(name=USERNAME, default=None, importance=Importance.HIGH, group="Database", doc="Who logs in to the database."),
+        _text(name=USERNAME, default=None, importance=Importance.HIGH, group="Database", doc="The database user."),
         own.SINK[own.INSERT_MODE],
         own.SINK[own.DELETE_ENABLED],
         ConfigKey(
@@ -74,24 +74,22 @@ DEBEZIUM = ConfigDef([CONNECTION[CONNECTION_URL], CONNECTION[CONNECTION_PASSWORD
             default=False,
             importance=Importance.LOW,
             validator=Check(_no_truncation, "false"),
-            doc="Has to be false: truncations are passed over.",
+            doc="Must be false: truncations are dropped.",
         ),
         _text(
             name=PRIMARY_KEY_MODE,
             default="none",
             importance=Importance.HIGH,
             validator=EnumText(*(mode.value for mode in own.PkMode)),
-            doc="Where the primary key's columns come from; what JdbcSink calls pk.mode.",
+            doc="The source of the primary key's columns; pk.mode of JdbcSink.",
         ),
-        _list(
-            name=PRIMARY_KEY_FIELDS, importance=Importance.MEDIUM, doc="The primary key's columns; what JdbcSink calls pk.fields."
-        ),
+        _list(name=PRIMARY_KEY_FIELDS, importance=Importance.MEDIUM, doc="The primary key's columns; pk.fields of JdbcSink."),
         ConfigKey(
             name=QUOTE_IDENTIFIERS,
             type=Type.BOOLEAN,
             default=False,
             importance=Importance.LOW,
-            doc="Whether names of tables and columns are quoted; if not, their case is left to the database.",
+            doc="Whether table and column names are quoted; if not, their case is left to the database.",
         ),
         _text(
             name=SCHEMA_EVOLUTION,
@@ -102,26 +100,26 @@ DEBEZIUM = ConfigDef([CONNECTION[CONNECTION_URL], CONNECTION[CONNECTION_PASSWORD
         _text(
             name=COLLECTION_NAME_FORMAT,
             default=None,
-            doc="The table that records go to. ${topic} stands for the record's topic with underscores for its dots, "
+            doc="The table for records. ${topic} stands for the record's topic with underscores for its dots, "
             "${source.name} for a field of a change event's source. Default is ${topic}.",
         ),
         _text(
-            name=own.TABLE_NAME_FORMAT, default=None, importance=Importance.LOW, doc="An older name of collection.name.format."
+            name=own.TABLE_NAME_FORMAT, default=None, importance=Importance.LOW, doc="The former name of collection.name.format."
         ),
         _text(
             name=USE_TIME_ZONE,
             default=None,
             importance=Importance.LOW,
-            doc="The time zone that timestamps without one are written in; default is UTC.",
+            doc="The time zone for timestamps in columns without one; default is UTC.",
         ),
-        _text(name=DATABASE_TIME_ZONE, default=None, importance=Importance.LOW, doc="An older name of use.time.zone."),
+        _text(name=DATABASE_TIME_ZONE, default=None, importance=Importance.LOW, doc="The former name of use.time.zone."),
         ConfigKey(
             name=own.BATCH_SIZE,
             type=Type.INT,
             default=500,
             validator=Range(1),
             importance=Importance.LOW,
-            doc="How many records are written together, at most.",
+            doc="The maximum number of records that are written together.",
         ),
         ConfigKey(
             name=FLUSH_MAX_RETRIES,
@@ -129,7 +127,7 @@ DEBEZIUM = ConfigDef([CONNECTION[CONNECTION_URL], CONNECTION[CONNECTION_PASSWORD
             default=5,
             validator=Range(-1),
             importance=Importance.LOW,
-            doc="How often a batch that the database gave up is written again; what JdbcSink calls max.retries.",
+            doc="How often a batch that the database rolled back is retried; max.retries of JdbcSink.",
         ),
         ConfigKey(
             name=FLUSH_RETRY_DELAY_MS,
@@ -139,34 +137,36 @@ DEBEZIUM = ConfigDef([CONNECTION[CONNECTION_URL], CONNECTION[CONNECTION_PASSWORD
             importance=Importance.LOW,
             doc="Milliseconds between two attempts to write a batch.",
         ),
-        _list(name=FIELD_INCLUDE_LIST, doc="The fields that are written, as field or topic:field; all if none is named."),
-        _list(name=FIELD_EXCLUDE_LIST, doc="The fields of values that are not written, as field or topic:field."),
+        _list(name=FIELD_INCLUDE_LIST, doc="The fields to write, as field or topic:field; all if empty."),
+        _list(name=FIELD_EXCLUDE_LIST, doc="The fields of values to leave out, as field or topic:field."),
         *(own.SINK[name] for name in (own.EXACTLY_ONCE, own.OFFSETS_TABLE, own.UNREACHABLE_MS)),
     ]
 )
 
 
-def translated(config: Mapping[str, str]) -> dict[str, str]:
-    """Return a config of JdbcSink's for one of Debezium's sink; all other keys stay as they are. Raises ConfigError."""
+def translate(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the config of JdbcSink for a config of Debezium's sink; other keys stay unchanged. Raises ConfigError."""
     values = DEBEZIUM.parse(config)
     if values[FIELD_INCLUDE_LIST] and values[FIELD_EXCLUDE_LIST]:
-        raise ConfigError(FIELD_EXCLUDE_LIST, config[FIELD_EXCLUDE_LIST], f"does not go with {FIELD_INCLUDE_LIST}")
+        raise ConfigError(FIELD_EXCLUDE_LIST, config[FIELD_EXCLUDE_LIST], f"cannot be combined with {FIELD_INCLUDE_LIST}")
 
     def text(name: str) -> str:
         value = values[name]
         return ",".join(value) if isinstance(value, list) else str(value)
 
-    made = {key: value for key, value in config.items() if key not in own.SINK or key in _SAME}
-    made |= {key: text(theirs) for key, theirs in _RENAMED.items() if values[theirs] is not None}
-    made[DB_TIMEZONE] = str(values[USE_TIME_ZONE] or values[DATABASE_TIME_ZONE] or "UTC")
-    made[QUOTE_SQL_IDENTIFIERS] = "always" if values[QUOTE_IDENTIFIERS] else "never"
-    made[own.AUTO_CREATE] = made[own.AUTO_EVOLVE] = "true" if text(SCHEMA_EVOLUTION).lower() == "basic" else "false"
-    made[COLLECTION_NAME_FORMAT] = str(values[COLLECTION_NAME_FORMAT] or values[own.TABLE_NAME_FORMAT] or own.TOPIC_PLACEHOLDER)
-    return made
+    translated = {key: value for key, value in config.items() if key not in own.SINK or key in _SAME}
+    translated |= {key: text(theirs) for key, theirs in _RENAMED.items() if values[theirs] is not None}
+    translated[DB_TIMEZONE] = str(values[USE_TIME_ZONE] or values[DATABASE_TIME_ZONE] or "UTC")
+    translated[QUOTE_SQL_IDENTIFIERS] = "always" if values[QUOTE_IDENTIFIERS] else "never"
+    translated[own.AUTO_CREATE] = translated[own.AUTO_EVOLVE] = "true" if text(SCHEMA_EVOLUTION).lower() == "basic" else "false"
+    translated[COLLECTION_NAME_FORMAT] = str(
+        values[COLLECTION_NAME_FORMAT] or values[own.TABLE_NAME_FORMAT] or own.TOPIC_PLACEHOLDER
+    )
+    return translated
 
 
 class DebeziumJdbcSinkTask(JdbcSinkTask):
-    """The JDBC sink's task for records that may be Debezium's change events."""
+    """The JDBC sink's task for records that may be change events."""
 
     def start(self, config: Mapping[str, str]) -> None:
         super().start(config)
@@ -183,8 +183,8 @@ def _names(value: ConfigValue) -> frozenset[str]:
 
 
 class DebeziumJdbcSinkConnector(JdbcSinkConnector):
-    """JdbcSink for configs that were written for Debezium's JDBC sink: takes its keys, and change events as well as flat records.
-    Rows are written, tables changed and offsets kept as JdbcSink does.
+    """JdbcSink for configs of Debezium's JDBC sink: accepts its keys, and change events as well as flat records. Writes rows,
+    changes tables and stores offsets like JdbcSink.
     """
 
     task_class = DebeziumJdbcSinkTask
@@ -201,24 +201,25 @@ class DebeziumJdbcSinkConnector(JdbcSinkConnector):
         if any(each.errors for each in found.values()):
             return found
         try:
-            checked = JdbcSinkConnector.validate(translated(config))
+            checked = JdbcSinkConnector.validate(translate(config))
         except ConfigError as error:
             found[FIELD_EXCLUDE_LIST].errors.append(str(error))
             return found
         theirs = {**_RENAMED, DB_TIMEZONE: USE_TIME_ZONE, QUOTE_SQL_IDENTIFIERS: QUOTE_IDENTIFIERS}
         for name, value in checked.items():
             if value.errors:
-                found[theirs.get(name, name)].errors += [_in_their_words(message) for message in value.errors]
+                found[theirs.get(name, name)].errors += [_with_own_keys(message) for message in value.errors]
         return found
 
     def start(self, config: Mapping[str, str]) -> None:
-        super().start(translated(config))
+        super().start(translate(config))
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        return super().alter_offsets(translated(config), offsets)
+        return super().alter_offsets(translate(config), offsets)
 
 
-def _in_their_words(message: str) -> str:
+def _with_own_keys(message: str) -> str:
+    """Return an error of JdbcSink with Debezium's names of keys."""
     for name, theirs in _RENAMED.items():
         message = message.replace(name, theirs)
     return message

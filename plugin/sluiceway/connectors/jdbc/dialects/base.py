@@ -1,115 +1,219 @@
-"""What every dialect says: names in SQL, and the tables and columns that there are. Column types to create: ``sink_types``."""
+"""Defines the dialect: everything about one database that connectors need to know.
+
+``source`` and ``sink`` use dialects only through this class and never ask which database they have. A new database is one
+module with a subclass, and one entry in the registry of this package.
+"""
 
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+import contextlib
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from zoneinfo import ZoneInfo
 
 from sluiceway.connectors.jdbc.columns import Column, ColumnType
-from sluiceway.errors import ConfigError
+from sluiceway.connectors.jdbc.dialects.errors import ErrorKind, connect_error_kind, kind_by_class
+from sluiceway.connectors.jdbc.dialects.horizon import Horizon
+from sluiceway.connectors.jdbc.dialects.sql import MARK, SqlBuilder, Statement, TableId
+from sluiceway.connectors.jdbc.dialects.values import Convert, SinkValue, local_time, moment_of
+from sluiceway.connectors.jdbc.dialects.writer import Writer
+from sluiceway.connectors.jdbc.url import DatabaseUrl, Login
+from sluiceway.data import Type
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
 
-MARK = "\0"
-"""A parameter's place in SQL that is not whole yet; no SQL has one."""
+class Rows(Protocol):
+    """The rows of a running statement."""
+
+    def fetchmany(self, size: int) -> Sequence[tuple[Any, ...]]: ...
 
 
-class TableId(NamedTuple):
-    """A table's full name. A part is None where the database has none, or where its default is meant."""
+@contextlib.contextmanager
+def cursor_rows(connection: Any, statement: Statement) -> Iterator[Rows]:
+    """Give the rows of a driver whose plain cursor fetches as it goes."""
+    cursor = connection.cursor()
+    try:
+        cursor.execute(statement.sql, statement.parameters)
+        yield cursor
+    except BaseException:
+        with contextlib.suppress(Exception):  # the cursor may be what failed
+            cursor.close()
+        raise
+    else:
+        cursor.close()
 
-    catalog: str | None
-    schema: str | None
-    table: str
 
-    def __str__(self) -> str:
-        return ".".join(part for part in self if part)
+class TableKind(NamedTuple):
+    """Properties of a table that decide whether the sink may write to it."""
+
+    view: bool
+    engine_without_transactions: str | None = None
+    """The name of the storage engine, if it has no transactions."""
 
 
-class Dialect(abc.ABC):
-    """One database's SQL. Holds no connection; used on the driver, the executors and the API server."""
+class Dialect(SqlBuilder, abc.ABC):
+    """One database's SQL, types, driver and errors.
+
+    Holds no connection. Used on the driver, the executors and the API server, from any thread.
+    """
+
+    # --- identity ---
 
     name: ClassVar[str]
-    quote_character: ClassVar[str] = '"'
-    marker: ClassVar[str] = "%s"
-    """What stands for a parameter in the driver's SQL."""
+    """Names the dialect in ``DatabaseUrl.dialect`` and in messages."""
+    schemes: ClassVar[tuple[str, ...]]
+    """The URL schemes behind ``jdbc:``."""
+    url_forms: ClassVar[tuple[str, ...]]
+    """Example URLs for messages."""
+    java_names: ClassVar[tuple[str, ...]]
+    """The values of ``dialect.name`` that other JDBC connectors use for it."""
 
-    def __init__(self, *, quote: bool = True) -> None:
-        self._quote = quote
+    # --- connecting ---
 
-    # --- names ---
+    driver: ClassVar[str]
+    """The module of the Python driver; imported when a connection is opened."""
+    sqlalchemy_name: ClassVar[str]
+    """SQLAlchemy's name of the dialect and driver."""
+    packages: ClassVar[str] = "'sluiceway[jdbc]'"
+    """The arguments of ``pip install`` that install the driver."""
+    local_file: ClassVar[bool] = False
+    """Whether the database is a file on the executors, which validation on another machine cannot reach."""
+    reading_options: ClassVar[Mapping[str, object]] = {}
+    """Arguments of the Python driver that mark the source's own sessions, so that the safe horizon leaves them out."""
 
-    def quote(self, identifier: str) -> str:
-        """Return an identifier as it is written in SQL."""
-        if not self._quote:
-            return identifier
-        q = self.quote_character
-        return q + identifier.replace(q, q + q) + q
+    @classmethod
+    @abc.abstractmethod
+    def parse_url(cls, text: str, login: Login) -> DatabaseUrl:
+        """Return the location that a URL names; ``text`` is what follows ``jdbc:<scheme>:``.
 
-    def qualified(self, table: TableId) -> str:
-        """Return a table's name as it is written in SQL."""
-        return ".".join(self.quote(part) for part in table if part)
-
-    def with_parameters(self, sql: str) -> str:
-        """Return SQL as the driver wants it, its ``MARK`` made into parameters: one that writes them as %s takes no other %."""
-        if self.marker != "?":
-            sql = sql.replace("%", "%%")
-        return sql.replace(MARK, self.marker)
-
-    def parse_table(self, text: str) -> TableId:
-        """Return the table that ``table``, ``schema.table`` or ``catalog.schema.table`` means; parts may be quoted.
-
-        Raises ConfigError for more parts than the database knows.
+        ``login`` takes precedence over the URL. Raises ConfigError, which must not show passwords.
         """
-        parts = split_name(text, self.quote_character)
-        if not parts or len(parts) > 3 or not all(parts):
-            raise ConfigError(f"{text!r} is not the name of a table: write table, schema.table or catalog.schema.table.")
-        padded = [None] * (3 - len(parts)) + parts
-        return self.table_id(padded[0], padded[1], parts[-1])
 
-    def table_id(self, catalog: str | None, schema: str | None, table: str) -> TableId:
-        """Return a table id with the parts that this database has."""
-        return TableId(catalog, schema, table)
+    @abc.abstractmethod
+    def connect_arguments(self, url: DatabaseUrl) -> dict[str, object]:
+        """Return the driver's arguments beyond host, port, database, user and password."""
 
-    # --- the database ---
+    def prepare(self, connection: Any) -> None:
+        """Set up a new driver connection: sessions use UTC."""
 
-    def prepare(self, connection: Any) -> None:  # noqa: B027 (most need nothing)
-        """Set up a new connection of the Python driver."""
+    @abc.abstractmethod
+    def refuses_login(self, error: BaseException) -> bool:
+        """Return whether a failed connection is the database's refusal, so that another attempt does not help."""
+
+    # --- catalog ---
 
     @abc.abstractmethod
     def list_tables(self, connection: sa.Connection, types: Sequence[str]) -> list[TableId]:
-        """Return all tables of these types (``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ``PARTITIONED TABLE``, ...) but the
-        database's own.
-        """
+        """Return the tables of these types (``TABLE``, ``VIEW``, ``MATERIALIZED VIEW``, ...) without system tables."""
 
     @abc.abstractmethod
     def columns(self, connection: sa.Connection, table: TableId) -> list[Column]:
-        """Return a table's columns in order, none if there is no such table (any more)."""
+        """Return a table's columns in order; none if the table does not exist."""
 
     @abc.abstractmethod
     def query_columns(self, connection: sa.Connection, query: str) -> list[Column]:
-        """Return the columns of a query, which is asked for no rows."""
+        """Return the columns of a query without fetching its rows."""
 
     @abc.abstractmethod
-    def column_type(self, text: str) -> ColumnType:
-        """Return the type that the database calls this."""
+    def parse_type(self, text: str) -> ColumnType:
+        """Return the type that the database's catalog describes by this text."""
 
+    @abc.abstractmethod
+    def table_kind(self, connection: sa.Connection, table: TableId) -> TableKind:
+        """Return the properties of a table that exists."""
 
-def split_name(text: str, quote: str) -> list[str]:
-    """Return the parts of a dotted name; a quoted part may have dots in it."""
-    parts, part, quoted, i = [], "", False, 0
-    while i < len(text):
-        char = text[i]
-        if char == quote and quoted and text[i + 1 : i + 2] == quote:
-            part, i = part + quote, i + 1
-        elif char == quote:
-            quoted = not quoted
-        elif char == "." and not quoted:
-            parts.append(part)
-            part = ""
-        else:
-            part += char
-        i += 1
-    return [*parts, part]
+    # --- types of the sink ---
+
+    column_types: ClassVar[Mapping[Type | str, str]]
+    """Column types to create, by schema type or schema name (Connect's logical types, Debezium's semantic types)."""
+    key_column_types: ClassVar[Mapping[Type, str]] = {}
+    """Column types that replace those in primary keys, for databases that limit the length of keys."""
+    adapters: ClassVar[Mapping[SinkValue, Convert]] = {}
+    """Convert values that the driver does not take as they are."""
+    keeps_zones: ClassVar[bool] = False
+    """Whether columns and driver keep the zone of Debezium's zoned types; if not, these are stored without a zone."""
+
+    @abc.abstractmethod
+    def decimal_type(self, precision: int | None, scale: int) -> str:
+        """Return the column type for decimals; ``precision`` is None if the schema does not limit the digits."""
+
+    def array_type(self, item: str) -> str | None:
+        """Return the column type for arrays of a column type, None if there is none."""
+        return None
+
+    def default_value(self, literal: str) -> str:
+        """Return the DEFAULT of a column for a literal of standard SQL: a number, TRUE, FALSE or a text in quotes."""
+        return literal
+
+    def stores_booleans_as_bits(self, column: Column) -> bool:
+        """Return whether an existing column takes booleans only as the texts ``0`` and ``1``."""
+        return False
+
+    # --- values of the source ---
+
+    exact_decimals: ClassVar[bool] = True
+    """Whether the driver returns decimals with as many digits behind the point as the column has."""
+
+    def reader(self, column_type: ColumnType) -> Convert | None:
+        """Return the function from the driver's value to the one that Connect has for the column; None if they are the same."""
+        return None
+
+    def timestamp_reader(self, zone: dt.tzinfo, *, zoned: bool) -> Convert | None:
+        """Return the function from what ``reader`` returns for a timestamp to a moment in UTC; None if they are the same.
+
+        ``zone`` is that of columns without a zone. ``prepare_for_reading`` has prepared the connection.
+        """
+        return moment_of(zone)
+
+    # --- statements of the source ---
+
+    timestamp_mark: ClassVar[str] = MARK
+    """Stands for a timestamp parameter in conditions."""
+
+    def select_field(self, column: Column) -> str:
+        """Return what SELECT lists for a column."""
+        return self.quote(column.name)
+
+    def timestamp_expression(self, column: str) -> str:
+        """Return the expression by which rows are compared and sorted for a quoted timestamp column."""
+        return column
+
+    def timestamp_parameter(self, moment: dt.datetime, zone: dt.tzinfo, *, zoned: bool) -> Any:
+        """Return the parameter for a moment in UTC, to compare it with a timestamp column; see ``timestamp_reader``."""
+        return local_time(moment, zone)
+
+    def prepare_for_reading(self, connection: Any, zone: dt.tzinfo) -> None:
+        """Set up a new driver connection of a source; ``zone`` is that of columns without a zone."""
+
+    def rows(self, connection: Any, statement: Statement) -> contextlib.AbstractContextManager[Rows]:
+        """Return a context that executes a statement on a driver connection and gives its rows.
+
+        The rows must not all be in memory at once. The caller ends the transaction. If the context is left early or with an
+        exception, the connection may be unusable.
+        """
+        return cursor_rows(connection, statement)
+
+    @abc.abstractmethod
+    def horizon(self, open_connection: Callable[[], Any]) -> Horizon:
+        """Return the safe horizon; ``open_connection`` opens another driver connection, which the horizon closes."""
+
+    # --- writing ---
+
+    def writer(self, connection: Any, zone: ZoneInfo) -> Writer:
+        """Return the writer for a new driver connection, after setting the connection up; ``zone`` is ``db.timezone``."""
+        return Writer(self, connection, zone)
+
+    # --- errors ---
+
+    def error_kind(self, error: BaseException) -> ErrorKind:
+        """Return the kind of any error that a use of the database raised."""
+        error = getattr(error, "orig", None) or error  # SQLAlchemy wraps the driver's errors
+        return connect_error_kind(error) or self.driver_error_kind(error)
+
+    def driver_error_kind(self, error: BaseException) -> ErrorKind:
+        """Return the kind of an error that is not a ConnectError."""
+        return kind_by_class(error)

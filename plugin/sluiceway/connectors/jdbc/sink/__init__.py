@@ -1,4 +1,4 @@
-"""JdbcSink: writes topics into tables."""
+"""The JDBC sink: writes records to tables of a database."""
 
 from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
 

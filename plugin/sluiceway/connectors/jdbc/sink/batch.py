@@ -1,4 +1,4 @@
-"""Makes the records of a batch into rows of tables that are fit to take them."""
+"""Turns the records of a batch into rows of tables that can take them."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sluiceway.api import SinkRecord
-from sluiceway.connectors.jdbc.dialects.base import TableId
+from sluiceway.connectors.jdbc.dialects.base import Dialect
+from sluiceway.connectors.jdbc.dialects.sql import TableId
 from sluiceway.connectors.jdbc.sink.columns import BinderOf, Layout, layout_of
 from sluiceway.connectors.jdbc.sink.config import DELETE_ENABLED, SinkOptions
-from sluiceway.connectors.jdbc.sink.statements import Statements, table_of
 from sluiceway.connectors.jdbc.sink.steps import Item, Target
-from sluiceway.connectors.jdbc.sink.tables import Table, Tables
-from sluiceway.connectors.jdbc.sink.types import binder_of, into_bits
+from sluiceway.connectors.jdbc.sink.tables import Table, Tables, table_of
+from sluiceway.connectors.jdbc.sink.types import binder_of, with_bits
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, DataError
 
 
 @dataclass(slots=True)
 class BatchPlan:
-    """Rows to write, and records of which none can be made."""
+    """The rows to write, and the records that cannot become rows."""
 
     items: list[Item] = field(default_factory=list)
     refused: list[tuple[SinkRecord, Exception]] = field(default_factory=list)
 
 
-class _Kind(NamedTuple):
-    """What records have to have in common to be written alike."""
+class _RecordKind(NamedTuple):
+    """The properties of a record that decide its table and columns."""
 
     topic: str
     key_schema: Schema | None
@@ -37,19 +37,19 @@ class _Kind(NamedTuple):
 
 
 class Planner:
-    """For one connection: after another one, tables may be others."""
+    """Plans batches for one connection; a new connection needs a new planner, because tables may have changed."""
 
-    def __init__(self, options: SinkOptions, statements: Statements, tables: Tables) -> None:
+    def __init__(self, options: SinkOptions, dialect: Dialect, tables: Tables) -> None:
         self._options = options
-        self._statements = statements
+        self._dialect = dialect
         self._tables = tables
-        self._binder_of = functools.partial(binder_of, statements.dialect.name, options.zone)
-        self._targets: dict[_Kind, Target | DataError] = {}
+        self._binder_of = functools.partial(binder_of, dialect, options.zone)
+        self._targets: dict[_RecordKind, Target | DataError] = {}
 
     def plan(self, records: Sequence[SinkRecord]) -> BatchPlan:
-        """Return what is to be written for records; creates and evolves tables, in transactions of their own.
+        """Return the writes for records; creates and extends tables in transactions of their own.
 
-        Raises ConnectError for what concerns all records of a table, and what the database raises.
+        Raises ConnectError for a problem of all records of a table, and the database's errors.
         """
         plan = BatchPlan()
         append = plan.items.append
@@ -57,7 +57,7 @@ class Planner:
         target: Target | DataError | None = None
         extract = None
         for record in records:
-            # Schemas mostly are the same objects from record to record, which is far quicker to see than that they are equal.
+            # Consecutive records mostly share their schema objects, and identity is much cheaper to check than equality.
             if (
                 record.value_schema is not value_schema
                 or record.key_schema is not key_schema
@@ -70,20 +70,20 @@ class Planner:
                     record.value_schema,
                     record.value is None,
                 )
-                target = self._target(_Kind(topic, key_schema, None if tombstone else value_schema, tombstone))
+                target = self._target(_RecordKind(topic, key_schema, None if tombstone else value_schema, tombstone))
                 if isinstance(target, Target):
                     extract = target.layout.key if target.delete else target.layout.row
             try:
                 if isinstance(target, DataError):
                     raise DataError(str(target))
-                if target is None:  # a deletion from a table that is not there
+                if target is None:  # a deletion from a table that does not exist
                     continue
-                append(Item(target, extract(record), record))  # type: ignore[misc]
+                append(Item(target, extract(record), record))  # type: ignore[misc]  # set with the target
             except Exception as error:  # noqa: BLE001 (values that fit no column, keys that are null)
-                plan.refused.append((record, _placed(record, error)))
+                plan.refused.append((record, not_writable(record, error, str(error))))
         return plan
 
-    def _target(self, kind: _Kind) -> Target | DataError | None:
+    def _target(self, kind: _RecordKind) -> Target | DataError | None:
         target = self._targets.get(kind)
         if target is None:
             try:
@@ -94,7 +94,7 @@ class Planner:
                 self._targets[kind] = target
         return target
 
-    def _new_target(self, kind: _Kind) -> Target | None:
+    def _new_target(self, kind: _RecordKind) -> Target | None:
         options = self._options
         if kind.tombstone and not options.delete_enabled:
             raise DataError(
@@ -102,26 +102,30 @@ class Planner:
                 "transform (Filter with the predicate RecordIsTombstone)."
             )
         layout = self._layout(kind, self._binder_of)
-        name = table_of(self._statements.dialect, options.table_format, kind.topic)
-        table = self._tables.fit(name, layout, create=not (kind.tombstone and options.auto_create))
+        name = table_of(self._dialect, options.table_format, kind.topic)
+        table = self._tables.prepare(name, layout, create=not (kind.tombstone and options.auto_create))
         if table is None:
             return None
         if table.bits:
-            layout = self._layout(kind, into_bits(self._binder_of, lambda field: table.column(field) in table.bits))
+            layout = self._layout(kind, with_bits(self._binder_of, lambda field: table.column(field) in table.bits))
         return self._as_target(name, table, layout, kind.tombstone)
 
-    def _layout(self, kind: _Kind, binder_of: BinderOf) -> Layout:
+    def _layout(self, kind: _RecordKind, binder_of: BinderOf) -> Layout:
         return layout_of(self._options, binder_of, kind.key_schema, kind.value_schema, tombstone=kind.tombstone)
 
     def _as_target(self, name: TableId, table: Table, layout: Layout, tombstone: bool) -> Target:
         columns = tuple(table.column(column) or column for column in layout.names)
         if len(set(columns)) < len(columns):
-            raise ConnectError(f"Two fields of {layout.names} belong to one column of table {name}, which has {table.columns}.")
-        return Target(name, self._statements.dialect.qualified(name), columns, layout.keys, layout, tombstone, table.view)
+            raise ConnectError(
+                f"Two of the fields {', '.join(layout.names)} belong to the same column of table {name}, which has "
+                f"{', '.join(table.columns)}. Rename one with ReplaceField, or leave it out with fields.whitelist."
+            )
+        return Target(name, self._dialect.qualified(name), columns, layout.keys, layout, tombstone, view=table.view)
 
 
-def _placed(record: SinkRecord, error: Exception) -> DataError:
-    place = f"{record.original_topic}-{record.original_kafka_partition}@{record.original_kafka_offset}"
-    made = DataError(f"{place} cannot be written: {error}")
+def not_writable(record: SinkRecord, error: Exception, reason: str, table: TableId | None = None) -> DataError:
+    """Return the error of a record that cannot be written, with its topic, partition and offset."""
+    position = f"{record.original_topic}-{record.original_kafka_partition}@{record.original_kafka_offset}"
+    made = DataError(f"{position} cannot be written{'' if table is None else f' to table {table}'}: {reason}")
     made.__cause__ = error
     return made

@@ -1,4 +1,4 @@
-"""Which columns a record has, and their values: from the primary key's mode and the schemas of key and value. Pure."""
+"""Derives a record's columns and values from ``pk.mode`` and the schemas of key and value. No I/O."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from sluiceway.api import SinkRecord
+from sluiceway.connectors.jdbc.dialects.writer import Row
 from sluiceway.connectors.jdbc.sink.config import KAFKA_COLUMNS, PK_FIELDS, PK_MODE, PkMode, SinkOptions
 from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA, STRING_SCHEMA, Field, Schema, Type
 from sluiceway.data.generated import Code
 from sluiceway.errors import ConnectError, DataError
 
-Row = tuple[Any, ...]
 Binder = Callable[[Any], Any]
 BinderOf = Callable[[str, Schema], "Binder | None"]
-"""Gives for a field's name and schema what makes the driver's value of a value that is not None; None where that is the same.
+"""Returns, for a field's name and schema, the function from a value that is not None to the driver's; None if they are the same.
 
-Raises DataError for a schema that has no column type.
+Raises DataError for a schema without a column type.
 """
 
-_PLACE = ("record.original_topic", "record.original_kafka_partition", "record.original_kafka_offset")
-_PLACE_SCHEMAS = (STRING_SCHEMA, INT32_SCHEMA, INT64_SCHEMA)
+_POSITION = ("record.original_topic", "record.original_kafka_partition", "record.original_kafka_offset")
+_POSITION_SCHEMAS = (STRING_SCHEMA, INT32_SCHEMA, INT64_SCHEMA)
 
 
 class Column(NamedTuple):
-    """A column that records have; ``expression`` is where its value is found in generated code."""
+    """A column of records; ``expression`` is the generated code that reads its value."""
 
     name: str
     schema: Schema
@@ -33,10 +33,10 @@ class Column(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What is written of records of one key schema and one value schema: the key's columns, then the others.
+    """The columns for records of one key schema and one value schema, the ``keys`` columns of the primary key first.
 
-    ``row`` gives the values of all columns of a record, ``key`` those of the key alone. ``columns`` of a layout for
-    tombstones are the key's.
+    ``row`` returns the values of all columns of a record, ``key`` those of the key. A layout for tombstones has key columns
+    only.
     """
 
     columns: tuple[Column, ...]
@@ -54,7 +54,7 @@ def layout_of(
 ) -> Layout:
     """Return the layout of records of these schemas.
 
-    Raises DataError if no such record can be written, and ConnectError if the config does not go with them at all.
+    Raises DataError if such records cannot be written, and ConnectError if the config cannot be used with them.
     """
     keys = _key_columns(options, key_schema, value_schema)
     taken = {column.name for column in keys}
@@ -70,7 +70,7 @@ def _key_columns(options: SinkOptions, key_schema: Schema | None, value_schema: 
         return ()
     if options.pk_mode is PkMode.KAFKA:
         names = options.pk_fields or KAFKA_COLUMNS
-        return tuple(Column(*each[:2], True, each[2]) for each in zip(names, _PLACE_SCHEMAS, _PLACE, strict=True))
+        return tuple(Column(*each[:2], True, each[2]) for each in zip(names, _POSITION_SCHEMAS, _POSITION, strict=True))
     if options.pk_mode is PkMode.RECORD_VALUE:
         return tuple(_chosen(options, _struct(value_schema, "value"), "value"))
     if key_schema is None:
@@ -88,12 +88,12 @@ def _key_columns(options: SinkOptions, key_schema: Schema | None, value_schema: 
 
 
 def _chosen(options: SinkOptions, schema: Schema, part: str) -> Iterator[Column]:
-    """Give the primary key's columns out of a struct, in the order of pk.fields."""
+    """Yield the primary key's columns from a struct, in the order of ``pk.fields``."""
     for name in options.pk_fields or [field.name for field in schema.fields]:
         field = schema.field(name)
         if field is None:
-            there = ", ".join(each.name for each in schema.fields)
-            raise DataError(f"{PK_FIELDS} names {name}, which the record's {part} has not; it has {there}.")
+            fields = ", ".join(each.name for each in schema.fields)
+            raise DataError(f"{PK_FIELDS} names {name}, which the record's {part} does not have; it has {fields}.")
         yield _column(field, part, key=True)
 
 
@@ -105,9 +105,9 @@ def _value_columns(options: SinkOptions, schema: Schema | None) -> Iterator[Colu
 
 def _struct(schema: Schema | None, part: str) -> Schema:
     if schema is None or schema.type is not Type.STRUCT:
-        what = "no schema" if schema is None else f"a schema of type {schema.type.name}"
+        found = "no schema" if schema is None else f"a schema of type {schema.type.name}"
         raise DataError(
-            f"The record's {part} has to be a struct with a schema, and has {what}. Use a converter that brings schemas "
+            f"The record's {part} has to be a struct with a schema, and has {found}. Use a converter that provides schemas "
             "(JsonConverter with schemas.enable=true, AvroConverter, ...), or a transform that makes a struct (HoistField)."
         )
     return schema
@@ -118,12 +118,12 @@ def _column(field: Field, part: str, *, key: bool) -> Column:
 
 
 def _extractor(columns: tuple[Column, ...], binder_of: BinderOf) -> Callable[[SinkRecord], Row]:
-    """Return the function from a record to the values of columns: made once, since it is called for each record."""
+    """Return the function from a record to the values of columns, compiled because it is called for each record."""
     code = Code()
     body = []
     for part in ("key", "value"):
         if any(column.expression.startswith(f"{part}[") for column in columns):
-            missing = code.bind(DataError(f"The record has no {part}, which columns are to be filled from."))
+            missing = code.bind(DataError(f"The record has no {part}, and columns take their values from it."))
             body += [f"if record.{part} is None:", f"    raise {missing}", f"{part} = record.{part}.values_"]
     values = []
     for number, column in enumerate(columns):

@@ -1,4 +1,7 @@
-"""The keys of the JDBC sink: those of the widely used JDBC sinks, and ours. The texts are our own."""
+"""Defines the keys of the JDBC sink, and their typed values.
+
+Names and defaults are those of Confluent's JDBC sink; keys below ``sluiceway.`` are additional.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +63,8 @@ SINK = CONNECTION.define(
             validator=EnumText(*(mode.value for mode in InsertMode)),
             importance=Importance.HIGH,
             group=_WRITING,
-            doc="What a record with a value does. insert: adds a row. upsert: adds a row, or changes the one that has its "
-            "key. update: changes the row that has its key, if there is one.",
+            doc="How a record with a value is written. insert: inserts a row. upsert: inserts a row, or updates the row with its "
+            "key. update: updates the row with its key, if it exists.",
         ),
         ConfigKey(
             name=BATCH_SIZE,
@@ -70,15 +73,15 @@ SINK = CONNECTION.define(
             validator=Range(1),
             importance=Importance.MEDIUM,
             group=_WRITING,
-            doc="How many records are written together, at most. What a task is given at once (max.poll.records of its "
-            "consumer) is one transaction all the same, so raise consumer.override.max.poll.records for larger ones.",
+            doc="The maximum number of records that are written together. The records of one poll (max.poll.records of the "
+            "consumer) are one transaction in any case; raise consumer.override.max.poll.records for larger transactions.",
         ),
         _flag(
             name=DELETE_ENABLED,
             default=False,
             importance=Importance.MEDIUM,
             group=_WRITING,
-            doc="Whether a record without a value (a tombstone) deletes the row that has its key; needs pk.mode=record_key.",
+            doc="Whether a record without a value (a tombstone) deletes the row with its key; needs pk.mode=record_key.",
         ),
         ConfigKey(
             name=TABLE_TYPES,
@@ -86,7 +89,7 @@ SINK = CONNECTION.define(
             default=["TABLE"],
             importance=Importance.LOW,
             group=_WRITING,
-            doc="What may be written to: TABLE, VIEW, or both, with a comma between them.",
+            doc="The kinds of tables that may be written to: TABLE, VIEW, or both, separated by a comma.",
         ),
         _text(
             name=TABLE_NAME_FORMAT,
@@ -94,7 +97,7 @@ SINK = CONNECTION.define(
             validator=NonEmptyString(),
             importance=Importance.MEDIUM,
             group=_MAPPING,
-            doc="The table that records go to; ${topic} in it stands for the record's topic. A dot parts schema and table.",
+            doc="The table for records; ${topic} stands for the record's topic. A dot separates schema and table.",
         ),
         _text(
             name=PK_MODE,
@@ -102,7 +105,7 @@ SINK = CONNECTION.define(
             validator=EnumText(*(mode.value for mode in PkMode)),
             importance=Importance.HIGH,
             group=_MAPPING,
-            doc="Where the primary key's columns come from. none: there is no key. kafka: topic, partition and offset of the "
+            doc="The source of the primary key's columns. none: no key. kafka: topic, partition and offset of the "
             "record. record_key: the record's key, or fields of it. record_value: fields of the record's value.",
         ),
         ConfigKey(
@@ -112,8 +115,8 @@ SINK = CONNECTION.define(
             importance=Importance.MEDIUM,
             group=_MAPPING,
             doc="The primary key's columns. kafka: three names for topic, partition and offset, in this order; by default "
-            "__connect_topic, __connect_partition, __connect_offset. record_key: fields of the key, all if none is "
-            "named; one name if the key is no struct. record_value: fields of the value, all if none is named.",
+            "__connect_topic, __connect_partition, __connect_offset. record_key: fields of the key, all if empty; "
+            "one name if the key is not a struct. record_value: fields of the value, all if empty.",
         ),
         ConfigKey(
             name=FIELDS_WHITELIST,
@@ -121,7 +124,7 @@ SINK = CONNECTION.define(
             default=[],
             importance=Importance.MEDIUM,
             group=_MAPPING,
-            doc="The value's fields that become columns; all if none is named. The primary key is always written.",
+            doc="The value's fields that become columns; all if empty. The primary key is always written.",
         ),
         DB_TIMEZONE_KEY,
         _flag(
@@ -136,8 +139,8 @@ SINK = CONNECTION.define(
             default=False,
             importance=Importance.MEDIUM,
             group=_TABLES,
-            doc="Whether columns are added to a table for fields that it has no column for. Nothing else about a table is ever "
-            "changed: no column is dropped, renamed or given another type.",
+            doc="Whether columns are added to a table for fields without a column. Nothing else about a table is ever "
+            "changed: no column is dropped or renamed, and no type is changed.",
         ),
         QUOTE_SQL_IDENTIFIERS_KEY,
         ConfigKey(
@@ -147,8 +150,8 @@ SINK = CONNECTION.define(
             validator=Range(-1),
             importance=Importance.MEDIUM,
             group=_RETRIES,
-            doc="How often a batch is written again after the database has given it up for a passing reason, such as a "
-            "deadlock, before the task fails; -1 is without end. Being unreachable does not count: see "
+            doc="How often a batch is retried after the database has rolled it back for a transient reason, such as a deadlock, "
+            "before the task fails; -1 is unlimited. An unreachable database does not count, see "
             f"{UNREACHABLE_MS}.",
         ),
         ConfigKey(
@@ -167,16 +170,16 @@ SINK = CONNECTION.define(
             validator=Range(-1),
             importance=Importance.LOW,
             group=_RETRIES,
-            doc="For how many milliseconds a database that cannot be reached is waited for before the task fails; -1 is "
-            "without end. Meanwhile nothing more is read from Kafka.",
+            doc="Milliseconds to wait for an unreachable database before the task fails; -1 is unlimited. Meanwhile the task "
+            "reads nothing from Kafka.",
         ),
         _flag(
             name=EXACTLY_ONCE,
             default=True,
             importance=Importance.MEDIUM,
             group=_DELIVERY,
-            doc="Whether offsets are kept in a table of the database, written in the same transaction as the rows, so that "
-            "each record is applied once whatever ends the task. Needs tables with transactions.",
+            doc="Whether offsets are stored in a table of the database, in the same transaction as the rows, so that each record "
+            "is applied once even if the task is killed. Needs tables with transactions.",
         ),
         _text(
             name=OFFSETS_TABLE,
@@ -184,7 +187,7 @@ SINK = CONNECTION.define(
             validator=NonEmptyString(),
             importance=Importance.LOW,
             group=_DELIVERY,
-            doc="The table that offsets are kept in, shared by all connectors; created if it does not exist.",
+            doc="The table for offsets, shared by all connectors; created if it does not exist.",
         ),
     ]
 )
@@ -192,7 +195,7 @@ SINK = CONNECTION.define(
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """The typed values of a sink's config; times in seconds, None for without end. Its repr holds no password."""
+    """The typed values of a sink's config; times in seconds, None for unlimited. The repr shows no password."""
 
     name: str
     connection: ConnectionSettings
@@ -216,9 +219,9 @@ class SinkOptions:
 
     @classmethod
     def of(cls, config: Mapping[str, str]) -> SinkOptions:
-        """Raises ConfigError for a value that cannot be used, and for keys that do not go together."""
+        """Return the values of a config. Raises ConfigError for an invalid value and for keys that conflict."""
         values = SINK.parse(config)
-        problems = clashes(values)
+        problems = conflicts(values)
         if problems:
             name, message = next(iter(problems.items()))
             raise ConfigError(name, _shown(values[name]), message)
@@ -239,7 +242,7 @@ class SinkOptions:
             ZoneInfo(connection.timezone),
             bool(values[AUTO_CREATE]),
             bool(values[AUTO_EVOLVE]),
-            _endless(_whole(values, MAX_RETRIES)),
+            _limit(_whole(values, MAX_RETRIES)),
             _whole(values, RETRY_BACKOFF_MS) / 1000,
             _seconds(_whole(values, UNREACHABLE_MS)),
             bool(values[EXACTLY_ONCE]),
@@ -247,16 +250,16 @@ class SinkOptions:
         )
 
 
-def add_clashes(found: dict[str, ValidatedValue]) -> dict[str, ValidatedValue]:
-    """Add to what validation found of each key what is wrong with keys that do not go together."""
+def add_conflicts(found: dict[str, ValidatedValue]) -> dict[str, ValidatedValue]:
+    """Add the errors of conflicting keys to the results of validation, unless single keys have errors."""
     if not any(found[key.name].errors for key in SINK):
-        for name, message in clashes({key.name: found[key.name].value for key in SINK}).items():
+        for name, message in conflicts({key.name: found[key.name].value for key in SINK}).items():
             found[name].errors.append(str(ConfigError(name, _shown(found[name].value), message)))
     return found
 
 
-def clashes(values: Mapping[str, ConfigValue]) -> dict[str, str]:
-    """Return what is wrong with keys together, by the key to change."""
+def conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:
+    """Return the errors of keys that conflict, by the key to change."""
     mode, pk_mode = _enum(InsertMode, values, INSERT_MODE), _enum(PkMode, values, PK_MODE)
     fields, problems = _list(values[PK_FIELDS]), {}
     if mode is not InsertMode.INSERT and pk_mode is PkMode.NONE:
@@ -284,11 +287,11 @@ def _list(value: ConfigValue) -> list[str]:
 
 def _whole(values: Mapping[str, ConfigValue], name: str) -> int:
     value = values[name]
-    assert isinstance(value, int)  # noqa: S101 (the definition says so)
+    assert isinstance(value, int)  # noqa: S101 (parsed as such)
     return value
 
 
-def _endless(number: int) -> int | None:
+def _limit(number: int) -> int | None:
     return None if number < 0 else number
 
 

@@ -1,4 +1,4 @@
-"""The JDBC sink: records become rows of a database's tables."""
+"""The JDBC sink connector: writes records to tables of a database."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from contextlib import closing
 from sluiceway.api import SinkConnector, TopicPartition
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.jdbc.connection_keys import CONNECTION_PASSWORD, CONNECTION_USER
-from sluiceway.connectors.jdbc.sink.config import SINK, SinkOptions, add_clashes
+from sluiceway.connectors.jdbc.dialects import dialect_class
+from sluiceway.connectors.jdbc.sink.config import SINK, SinkOptions, add_conflicts
 from sluiceway.connectors.jdbc.sink.session import Session
 from sluiceway.connectors.jdbc.sink.task import JdbcSinkTask
-from sluiceway.connectors.jdbc.url import CONNECTION_URL, SQLITE
+from sluiceway.connectors.jdbc.url import CONNECTION_URL
 from sluiceway.errors import ConnectError
 
 
 class JdbcSinkConnector(SinkConnector):
-    """Writes the records of its topics to tables of PostgreSQL, MySQL, MariaDB or SQLite: rows are added, changed and deleted,
-    tables created and given columns. Offsets are kept in the database with the rows, so each record is applied exactly once.
-    Values, and keys that are columns, need schemas.
+    """Writes the records of its topics to tables of PostgreSQL, MySQL, MariaDB, SQLite or SQL Server: inserts, updates and
+    deletes rows, creates tables and adds columns. Offsets are stored in the database with the rows, so each record is applied
+    exactly once. Values, and keys that become columns, need schemas. SQL Server support is tested by its SQL only.
     """
 
     task_class = JdbcSinkTask
@@ -31,15 +32,15 @@ class JdbcSinkConnector(SinkConnector):
 
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Beside the keys, the login to a server is checked; one that is away is waited for later, so that is no error."""
+        """Check the keys and the login. An unreachable database is not an error, because tasks wait for it."""
         from sluiceway.connectors.jdbc.login_check import check_login
 
-        found = add_clashes(SINK.validate(config))
+        found = add_conflicts(SINK.validate(config))
         if any(each.errors for each in found.values()):
             return found
         connection = SinkOptions.of(config).connection
-        if connection.url.dialect != SQLITE:  # whose file is on the executors
-            check_login(connection, found, (CONNECTION_URL, CONNECTION_USER, CONNECTION_PASSWORD), may_be_away=True)
+        if not dialect_class(connection.url.dialect).local_file:
+            check_login(connection, found, (CONNECTION_URL, CONNECTION_USER, CONNECTION_PASSWORD), may_be_unreachable=True)
         return found
 
     def start(self, config: Mapping[str, str]) -> None:
@@ -50,12 +51,12 @@ class JdbcSinkConnector(SinkConnector):
         return [self._config] * max_tasks
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """Set the offsets in the database, too: those are what tasks read on from. Reaches for the database."""
+        """Set the offsets in the database too, because tasks start from those. Connects to the database."""
         for partition, offset in offsets.items():
             if offset is not None and offset < 0:
-                raise ConnectError(f"The offset of {partition[0]}-{partition[1]} must not be negative, and is {offset}.")
+                raise ConnectError(f"The offset of {partition[0]}-{partition[1]} must not be negative, but is {offset}.")
         options = SinkOptions.of(config)
         if options.exactly_once and offsets:
             with closing(Session(options)) as session:
-                session.set_offsets({TopicPartition._make(place): offset for place, offset in offsets.items()})
+                session.set_offsets({TopicPartition._make(partition): offset for partition, offset in offsets.items()})
         return True

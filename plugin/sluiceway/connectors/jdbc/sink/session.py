@@ -1,24 +1,23 @@
-"""One task's connection to the database: transactions, tables made fit, bad records found, errors sorted."""
+"""Writes batches over one task's connection: one transaction each, with its offsets; finds records that cannot be written."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.connectors.jdbc.connection import Database, reason_of
-from sluiceway.connectors.jdbc.sink.batch import BatchPlan, Planner
+from sluiceway.connectors.jdbc.dialects.errors import ErrorKind
+from sluiceway.connectors.jdbc.dialects.writer import Writer
+from sluiceway.connectors.jdbc.sink.batch import Planner, not_writable
 from sluiceway.connectors.jdbc.sink.config import InsertMode, SinkOptions
-from sluiceway.connectors.jdbc.sink.errors import Kind, kind_of
 from sluiceway.connectors.jdbc.sink.offsets import OffsetTable
-from sluiceway.connectors.jdbc.sink.statements import Statements
-from sluiceway.connectors.jdbc.sink.steps import Item, in_order, last_of_each_key
+from sluiceway.connectors.jdbc.sink.steps import Item, in_order, last_of_each_key, write_step
 from sluiceway.connectors.jdbc.sink.tables import Tables
-from sluiceway.connectors.jdbc.sink.writers import Writer, writer_of
-from sluiceway.errors import ConnectError, DataError, RetriableError
+from sluiceway.errors import ConnectError, RetriableError
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -26,13 +25,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Refuse = Callable[[SinkRecord, Exception], None]
-"""Called with each record that cannot be written; raises if there is no place for such records."""
+"""Reports a record that cannot be written; raises if the task must not skip it."""
 
-_SAVEPOINT = "sluiceway_batch"
+T = TypeVar("T")
 
 
 class WriteError(RetriableError):
-    """A transaction was rolled back, or the database cannot be reached; ``unreachable`` tells which."""
+    """A transaction was rolled back or, if ``unreachable``, the database cannot be reached."""
 
     def __init__(self, message: str, unreachable: bool = False) -> None:
         super().__init__(message, unreachable)
@@ -42,38 +41,50 @@ class WriteError(RetriableError):
         return str(self.args[0])
 
 
-class Session:
-    """Writes batches, each in one transaction with its offsets. For one thread, on an executor.
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A connection and what belongs to it. ``offsets`` is None without exactly-once delivery."""
 
-    Connects when it is used; after an error the next use connects anew.
+    connection: sa.Connection
+    writer: Writer
+    planner: Planner
+    offsets: OffsetTable | None
+
+    def close(self) -> None:
+        """Close the connection, which rolls back its transaction. Raises the driver's errors."""
+        self.connection.invalidate()
+        self.connection.close()
+
+
+class Session:
+    """Writes batches, each in one transaction with its offsets. Used by one thread, on an executor.
+
+    Connects at the first use and at the next use after an error.
     """
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
-        # Attempts are the task's, with the runtime's waits between them: the consumer stays in its group meanwhile.
+        # The runtime repeats failed calls and waits in between with the consumer still in its group.
         self._database = Database(replace(options.connection, attempts=1))
-        self._statements = Statements(self._database.dialect)
-        self._connection: sa.Connection | None = None
-        self._writer: Writer | None = None
-        self._offsets: OffsetTable | None = None
-        self._planner: Planner | None = None
-        self._in_doubt = False  # whether the last commit was carried out: its answer was lost
+        self._dialect = self._database.dialect
+        self._connected: Connected | None = None
+        self._in_doubt = False  # whether the result of the last commit was lost with the connection
 
     @property
-    def place(self) -> str:
-        return self._database.url.place
+    def location(self) -> str:
+        return self._database.url.location
 
     def open(self) -> None:
-        """Connect, trying as often as ``connection.attempts`` says. Raises ConnectError."""
-        self._connect(Database(self._options.connection))
+        """Connect with ``connection.attempts`` attempts. Raises ConnectError."""
+        self._connected = self._connect(Database(self._options.connection))
 
     def claim(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int | None, int]]:
-        """See ``OffsetTable.claim``. Raises WriteError and ConnectError."""
-        return self._guarded("claim partitions", lambda: self._claim(partitions))
+        """Run ``OffsetTable.claim`` in a transaction. Raises WriteError and ConnectError."""
+        return self._guarded("claim partitions", lambda connected: _claim(connected, partitions))
 
     def set_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> None:
-        """See ``OffsetTable.set``. Raises WriteError and ConnectError."""
-        self._guarded("store offsets", lambda: self._set_offsets(offsets))
+        """Run ``OffsetTable.set`` in a transaction. Raises WriteError and ConnectError."""
+        self._guarded("store offsets", lambda connected: _set_offsets(connected, offsets))
 
     def write(
         self,
@@ -84,167 +95,168 @@ class Session:
     ) -> None:
         """Write records and, in the same transaction, the next offsets of their partitions.
 
-        Raises WriteError if the same is to be tried later, FencedError, and ConnectError for what trying does not mend.
+        Raises WriteError if the same call may succeed later, FencedError if another task owns a partition, and ConnectError
+        otherwise.
         """
-        self._guarded("write a batch", lambda: self._write(records, offsets, generations, refuse))
+        self._guarded("write a batch", lambda connected: self._write(connected, records, offsets, generations, refuse))
 
     def close(self) -> None:
-        """Hang up; what was not committed is rolled back. Never raises."""
-        with suppress(Exception):
-            if self._connection is not None:
-                self._connection.invalidate()
-                self._connection.close()
-        self._connection = self._writer = self._offsets = self._planner = None
+        """Close the connection; uncommitted writes are rolled back. Never raises."""
+        connected, self._connected = self._connected, None
+        if connected is not None:
+            with suppress(Exception):
+                connected.close()
 
-    def _connect(self, database: Database) -> None:
-        self._connection = connection = database.connect()
-        driver: Any = connection.connection.driver_connection
-        self._writer = writer = writer_of(driver, self._statements)
-        tables = Tables(self._options, self._statements, connection, self._execute_alone, driver.rollback)
-        self._planner = Planner(self._options, self._statements, tables)
-        writer.prepare(self._options.zone)
-        driver.commit()
-        if self._options.exactly_once:
-            table = self._statements.dialect.parse_table(self._options.offsets_table)
-            self._offsets = offsets = OffsetTable(writer, table, self._options.name)
-
-            def exists() -> bool:
-                found = bool(self._statements.dialect.columns(connection, table))
-                driver.rollback()
-                return found
-
-            offsets.create(self._execute_alone, exists)
-
-    def _execute_alone(self, sql: str) -> None:
-        """Carry out a statement in a transaction of its own."""
-        assert self._writer is not None  # noqa: S101 (connected)
+    def _connect(self, database: Database) -> Connected:
+        connection = database.connect()
         try:
-            self._writer.execute(sql)
-            self._writer.connection.commit()
-        except Exception:
-            self._writer.connection.rollback()
+            return self._prepared(connection)
+        except BaseException:
+            with suppress(Exception):
+                connection.invalidate()
+                connection.close()
             raise
 
-    def _begin(self) -> Writer:
-        assert self._writer is not None  # noqa: S101 (connected)
-        if self._writer.begin_sql is not None:
-            self._writer.execute(self._writer.begin_sql)
-        return self._writer
+    def _prepared(self, connection: sa.Connection) -> Connected:
+        """Return the connection with its session set up and the offsets table created."""
+        driver: Any = connection.connection.driver_connection
+        writer = self._dialect.writer(driver, self._options.zone)
+        driver.commit()
 
-    def _claim(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int | None, int]]:
-        if self._offsets is None:
-            return {}
-        writer = self._begin()
-        claimed = self._offsets.claim(partitions)
-        writer.connection.commit()
-        return claimed
+        def execute_alone(sql: str) -> None:
+            try:
+                writer.execute(sql)
+                writer.commit()
+            except Exception:
+                driver.rollback()
+                raise
 
-    def _set_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> None:
-        if self._offsets is not None:
-            writer = self._begin()
-            self._offsets.set(offsets)
-            writer.connection.commit()
+        tables = Tables(self._options, self._dialect, connection, execute_alone, driver.rollback)
+        planner = Planner(self._options, self._dialect, tables)
+        if not self._options.exactly_once:
+            return Connected(connection, writer, planner, None)
+        table = self._dialect.parse_table(self._options.offsets_table)
+        offsets = OffsetTable(writer, table, self._options.name)
+
+        def exists() -> bool:
+            found = bool(self._dialect.columns(connection, table))
+            driver.rollback()
+            return found
+
+        offsets.create(execute_alone, exists)
+        return Connected(connection, writer, planner, offsets)
 
     def _write(
         self,
+        connected: Connected,
         records: Sequence[SinkRecord],
         offsets: Mapping[TopicPartition, int],
         generations: Mapping[TopicPartition, int],
         refuse: Refuse,
     ) -> None:
-        assert self._planner is not None  # noqa: S101 (connected)
         if self._in_doubt:
-            records = self._not_applied(records, offsets)
-        plan: BatchPlan = self._planner.plan(records)
-        writer = self._begin()
-        bad = plan.refused + self._apply(writer, plan.items)
+            records = _not_applied(connected, records, offsets)
+        plan = connected.planner.plan(records)
+        connected.writer.begin()
+        bad = plan.refused + self._apply(connected.writer, plan.items)
         if bad:
-            places = {id(record): number for number, record in enumerate(records)}
-            bad.sort(key=lambda each: places[id(each[0])])
+            order = {id(record): number for number, record in enumerate(records)}
+            bad.sort(key=lambda each: order[id(each[0])])
         for record, error in bad:
             refuse(record, error)
-        if self._offsets is not None:
-            self._offsets.store(offsets, generations)
+        if connected.offsets is not None:
+            connected.offsets.store(offsets, generations)
         self._in_doubt = True
-        writer.connection.commit()
+        connected.writer.commit()
         self._in_doubt = False
 
-    def _not_applied(self, records: Sequence[SinkRecord], partitions: Collection[TopicPartition]) -> Sequence[SinkRecord]:
-        """Leave out what the commit in doubt has applied after all, which its offsets tell."""
-        if self._offsets is None:
-            return records
-        writer = self._begin()
-        stored = self._offsets.stored(partitions)
-        writer.connection.commit()
-        return [
-            record
-            for record in records
-            if record.original_kafka_offset >= stored[TopicPartition(record.original_topic, record.original_kafka_partition)]
-        ]
-
     def _apply(self, writer: Writer, items: Sequence[Item]) -> list[tuple[SinkRecord, Exception]]:
-        """Write items; return the records that cannot be written, none mostly: only if there are some, they are looked for."""
+        """Write items; return the records that cannot be written. Searches for those only after a write has failed."""
         parts = [items[first : first + self._options.batch_size] for first in range(0, len(items), self._options.batch_size)]
         try:
             for part in parts:
                 self._write_part(writer, part)
         except Exception as error:
-            if kind_of(error) is not Kind.RECORD:
+            if self._dialect.error_kind(error) is not ErrorKind.RECORD:
                 raise
             writer.roll_back()
-            self._begin()
-            writer.careful = True
+            writer.begin()
+            writer.uses_savepoints = True
             try:
                 return [each for part in parts for each in self._search(writer, part)]
             finally:
-                writer.careful = False
+                writer.uses_savepoints = False
         return []
 
     def _write_part(self, writer: Writer, items: Sequence[Item]) -> None:
         arrange = last_of_each_key if self._options.insert_mode is InsertMode.UPSERT else in_order
         for step in arrange(items):
-            writer.write(step, self._options.insert_mode)
+            write_step(writer, step, self._options.insert_mode)
 
     def _search(self, writer: Writer, items: Sequence[Item]) -> list[tuple[SinkRecord, Exception]]:
-        """Write items; return the records that cannot be written, found by halving, the others in their order."""
-        writer.execute(f"SAVEPOINT {_SAVEPOINT}")
+        """Write items in their order; return the records that cannot be written, found by halving."""
+        writer.savepoint()
         try:
             self._write_part(writer, items)
         except Exception as error:
-            if kind_of(error) is not Kind.RECORD:
+            if self._dialect.error_kind(error) is not ErrorKind.RECORD:
                 raise
-            writer.execute(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
-            writer.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
+            writer.roll_back_to_savepoint()
             if len(items) == 1:
-                return [(items[0].record, _named(items[0], error))]
+                [item] = items
+                return [(item.record, not_writable(item.record, error, reason_of(error), item.target.table))]
             half = len(items) // 2
             return self._search(writer, items[:half]) + self._search(writer, items[half:])
-        writer.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
+        writer.release_savepoint()
         return []
 
-    def _guarded(self, what: str, operation: Callable[[], Any]) -> Any:
-        """Carry out an operation, connected; an error ends the connection, and is told as Connect's."""
+    def _guarded(self, action: str, operation: Callable[[Connected], T]) -> T:
+        """Run an operation on the connection; after an error close it, and raise the error as Connect's."""
         try:
-            if self._connection is None:
-                self._connect(self._database)
-            return operation()
+            if self._connected is None:
+                self._connected = self._connect(self._database)
+            return operation(self._connected)
         except Exception as error:
             self.close()
             if isinstance(error, ConnectError) and not isinstance(error, RetriableError):
                 raise
-            kind = kind_of(error)
-            message = f"Couldn't {what} in {self.place}: {reason_of(error)}"
-            if kind in (Kind.FATAL, Kind.RECORD):
-                raise ConnectError(f"{message} ({type(error).__name__})") from error
-            raise WriteError(message, kind is Kind.UNREACHABLE) from error
+            kind = self._dialect.error_kind(error)
+            message = f"Couldn't {action} in {self.location}: {reason_of(error)}"
+            if kind in (ErrorKind.AGAIN, ErrorKind.UNREACHABLE, ErrorKind.CHANGED):
+                raise WriteError(message, kind is ErrorKind.UNREACHABLE) from error
+            raise ConnectError(f"{message} ({type(error).__name__})") from error
         except BaseException:  # the task is stopped while it reports a record: leave no transaction open
             self.close()
             raise
 
 
-def _named(item: Item, error: Exception) -> DataError:
-    record = item.record
-    place = f"{record.original_topic}-{record.original_kafka_partition}@{record.original_kafka_offset}"
-    made = DataError(f"{place} cannot be written to table {item.target.table}: {reason_of(error)}")
-    made.__cause__ = error
-    return made
+def _claim(connected: Connected, partitions: Collection[TopicPartition]) -> dict[TopicPartition, tuple[int | None, int]]:
+    if connected.offsets is None:
+        return {}
+    connected.writer.begin()
+    claimed = connected.offsets.claim(partitions)
+    connected.writer.commit()
+    return claimed
+
+
+def _set_offsets(connected: Connected, offsets: Mapping[TopicPartition, int | None]) -> None:
+    if connected.offsets is not None:
+        connected.writer.begin()
+        connected.offsets.set(offsets)
+        connected.writer.commit()
+
+
+def _not_applied(
+    connected: Connected, records: Sequence[SinkRecord], partitions: Collection[TopicPartition]
+) -> Sequence[SinkRecord]:
+    """Return the records that the commit in doubt did not apply, by the stored offsets."""
+    if connected.offsets is None:
+        return records
+    connected.writer.begin()
+    stored = connected.offsets.stored(partitions)
+    connected.writer.commit()
+    return [
+        record
+        for record in records
+        if record.original_kafka_offset >= stored[TopicPartition(record.original_topic, record.original_kafka_partition)]
+    ]

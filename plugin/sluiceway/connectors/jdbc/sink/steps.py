@@ -1,4 +1,4 @@
-"""Puts the writes of a batch into few statements, so that each row ends as the records' order has it. Pure."""
+"""Groups the writes of a batch into few statements that leave each row as the order of records requires. No I/O."""
 
 from __future__ import annotations
 
@@ -7,28 +7,25 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sluiceway.api import SinkRecord
-from sluiceway.connectors.jdbc.dialects.base import TableId
-from sluiceway.connectors.jdbc.sink.columns import Layout, Row
+from sluiceway.connectors.jdbc.dialects.sql import TableId
+from sluiceway.connectors.jdbc.dialects.writer import Row, TargetTable, Writer
+from sluiceway.connectors.jdbc.sink.columns import Layout
+from sluiceway.connectors.jdbc.sink.config import InsertMode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
-    """Where the records of one layout go: a table, and the table's names for the layout's columns, the key's first.
+class Target(TargetTable):
+    """The table for the records of one layout. ``columns`` are the table's names for the layout's columns.
 
-    ``delete``: they are tombstones, and the columns are the key's alone.
+    With ``delete`` the records are tombstones and the columns are the key's.
     """
 
-    table: TableId
-    sql_name: str
-    columns: tuple[str, ...]
-    keys: int
     layout: Layout
     delete: bool = False
-    view: bool = False
 
 
 class Item(NamedTuple):
-    """One record's write: all its columns' values, or its key's if it is a deletion."""
+    """The write of one record: the values of all columns, or of the key's columns for a deletion."""
 
     target: Target
     row: Row
@@ -36,55 +33,68 @@ class Item(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Rows that are written, or keys that are deleted, by one statement."""
+    """Rows to write, or keys to delete, together."""
 
     target: Target
     rows: list[Row]
 
 
+def write_step(writer: Writer, step: Step, mode: InsertMode) -> None:
+    """Write a step. Raises the driver's errors, and DataError."""
+    target, rows = step
+    if target.delete:
+        writer.delete(target, rows)
+    elif mode is InsertMode.UPSERT:
+        writer.upsert(target, rows)
+    elif mode is InsertMode.INSERT:
+        writer.insert(target, rows)
+    else:
+        writer.update(target, rows)
+
+
 def in_order(items: Iterable[Item]) -> Iterator[Step]:
-    """Give the steps of each table in the records' order. Tables do not wait for each other."""
-    steps: dict[TableId, list[Step]] = {}
+    """Yield the steps of each table in the order of the records, one table after the other."""
+    by_table: dict[TableId, list[Step]] = {}
     for target, row, _ in items:
-        made = steps.setdefault(target.table, [])
-        if not made or made[-1].target is not target:
-            made.append(Step(target, []))
-        made[-1].rows.append(row)
-    for made in steps.values():
-        yield from made
+        steps = by_table.setdefault(target.table, [])
+        if not steps or steps[-1].target is not target:
+            steps.append(Step(target, []))
+        steps[-1].rows.append(row)
+    for steps in by_table.values():
+        yield from steps
 
 
 def last_of_each_key(items: Iterable[Item]) -> Iterator[Step]:
-    """Give steps that leave each key as its last record has it, deletions before writes; for upserts.
+    """Yield steps that leave each key as its last record requires, for upserts. Deletions precede writes.
 
-    A key that was deleted and written again is deleted first, so that columns which the new row has not are empty.
+    A key that is deleted and then written again is still deleted first, so that columns which the new row lacks are null.
     """
-    waves: dict[TableId, list[_Wave]] = {}
+    by_table: dict[TableId, list[_Group]] = {}
     for target, row, _ in items:
-        made = waves.setdefault(target.table, [])
-        if not made or not made[-1].takes(target):
-            made.append(_Wave())
-        made[-1].take(target, row)
-    for made in waves.values():
-        for wave in made:
-            yield from wave.steps()
+        groups = by_table.setdefault(target.table, [])
+        if not groups or not groups[-1].accepts(target):
+            groups.append(_Group())
+        groups[-1].add(target, row)
+    for groups in by_table.values():
+        for group in groups:
+            yield from group.steps()
 
 
 @dataclass(slots=True)
-class _Wave:
-    """Records whose order among different keys does not matter: of one layout, and tombstones with the same key columns."""
+class _Group:
+    """Records of one layout and tombstones with the same key columns: the order of different keys does not matter."""
 
     writing: Target | None = None
     deleting: Target | None = None
     rows: dict[Row, Row] = field(default_factory=dict)
     deleted: dict[Row, None] = field(default_factory=dict)
 
-    def takes(self, target: Target) -> bool:
-        mine, other = (self.deleting, self.writing) if target.delete else (self.writing, self.deleting)
+    def accepts(self, target: Target) -> bool:
+        same, other = (self.deleting, self.writing) if target.delete else (self.writing, self.deleting)
         same_key = other is None or other.columns[: other.keys] == target.columns[: target.keys]
-        return same_key and (mine is None or mine is target)
+        return same_key and (same is None or same is target)
 
-    def take(self, target: Target, row: Row) -> None:
+    def add(self, target: Target, row: Row) -> None:
         if target.delete:
             self.deleting = target
             self.deleted[row] = None

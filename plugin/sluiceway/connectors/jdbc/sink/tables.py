@@ -1,7 +1,7 @@
-"""What tables there are, what is missing from them, and what is done about that: created, added, or refused.
+"""Creates missing tables and adds missing columns, as far as the config allows.
 
-The policy: with ``auto.create`` a missing table is created, with ``auto.evolve`` missing columns are added. Nothing else
-about a table is ever changed. No column is dropped, renamed, widened or given another type or nullability, and no key.
+With ``auto.create`` a missing table is created, with ``auto.evolve`` missing columns are added. The sink never drops, renames
+or widens a column, never changes a column's type or nullability, and never changes a key.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sluiceway.connectors.jdbc.dialects.base import TableId
+from sluiceway.connectors.jdbc.dialects.base import Dialect
+from sluiceway.connectors.jdbc.dialects.sql import TableId
 from sluiceway.connectors.jdbc.sink.columns import Column, Layout
 from sluiceway.connectors.jdbc.sink.config import (
     AUTO_CREATE,
@@ -21,54 +22,64 @@ from sluiceway.connectors.jdbc.sink.config import (
     PK_FIELDS,
     TABLE_NAME_FORMAT,
     TABLE_TYPES,
+    TOPIC_PLACEHOLDER,
     SinkOptions,
 )
-from sluiceway.connectors.jdbc.sink.statements import Statements
 from sluiceway.connectors.jdbc.sink.types import column_definition
-from sluiceway.connectors.jdbc.url import MYSQL, POSTGRESQL, SQLITE
-from sluiceway.errors import ConnectError
+from sluiceway.errors import ConfigError, ConnectError
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
 log = logging.getLogger(__name__)
 
-_TRANSACTIONAL = frozenset({"innodb", "rocksdb", "tokudb", "ndbcluster", "xpand"})
-
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as it is in the database. ``engine`` is MySQL's, for how it stores it; ``bits`` are the columns of
-    PostgreSQL's bit(1), which takes no boolean.
+    """A table in the database. ``engine_without_transactions`` names its storage engine if that has none.
+
+    ``bits`` are the columns that take booleans only as the texts 0 and 1.
     """
 
     name: TableId
     columns: tuple[str, ...]
     view: bool = False
-    engine: str | None = None
+    engine_without_transactions: str | None = None
     bits: frozenset[str] = frozenset()
 
     def column(self, name: str) -> str | None:
-        """Return the column that a field belongs to: of the same name, else the only one that differs by letters' case alone."""
+        """Return the column for a field: the one of the same name, else the only one that differs by case alone."""
         if name in self.columns:
             return name
         alike = [column for column in self.columns if column.casefold() == name.casefold()]
         return alike[0] if len(alike) == 1 else None
 
 
-def changes(options: SinkOptions, statements: Statements, name: TableId, table: Table | None, layout: Layout) -> list[str]:
-    """Return the statements that make a table fit to take what a layout writes. Pure.
+def table_of(dialect: Dialect, table_format: str, topic: str) -> TableId:
+    """Return the table for a topic's records. Raises ConfigError if the format does not make a table name of the topic."""
+    name = table_format.replace(TOPIC_PLACEHOLDER, topic)
+    try:
+        return dialect.parse_table(name)
+    except ConfigError as error:
+        raise ConfigError(
+            f"{error} The name was made of {TABLE_NAME_FORMAT}={table_format} and topic {topic}; dots separate catalog, schema "
+            "and table. Rename the topic for the sink (RegexRouter), or name the table."
+        ) from None
 
-    Raises ConnectError where that is not allowed, or nothing that is ever done, saying what to do instead.
+
+def changes(options: SinkOptions, dialect: Dialect, name: TableId, table: Table | None, layout: Layout) -> list[str]:
+    """Return the statements that let a table take what a layout writes. No I/O.
+
+    Raises ConnectError, with what to do, if the config does not allow them or the sink never makes such a change.
     """
-    sql_name = statements.dialect.qualified(name)
+    sql_name = dialect.qualified(name)
     if table is None:
         if not options.auto_create:
             raise ConnectError(
                 f"There is no table {name}, and {AUTO_CREATE} is false. Create it, set {AUTO_CREATE}=true, or let "
-                f"{TABLE_NAME_FORMAT} name another. It would be made by: {_create(statements, sql_name, layout)}"
+                f"{TABLE_NAME_FORMAT} name another. It would be created by: {_create(dialect, sql_name, layout)}"
             )
-        return [_create(statements, sql_name, layout)]
+        return [_create(dialect, sql_name, layout)]
     _check_kind(options, table)
     missing = [column for column in layout.columns if table.column(column.name) is None]
     if not missing:
@@ -79,7 +90,7 @@ def changes(options: SinkOptions, statements: Statements, name: TableId, table: 
                 f"Table {name} has no column {column.name}, which {PK_FIELDS} makes part of the primary key; keys are never "
                 f"changed. It has {', '.join(table.columns)}."
             )
-    added = [statements.add_column(sql_name, column.name, _addition(statements.dialect.name, column)) for column in missing]
+    added = [dialect.add_column(sql_name, column.name, _addition(dialect, column)) for column in missing]
     if not options.auto_evolve:
         raise ConnectError(
             f"Table {name} has no column for {', '.join(column.name for column in missing)}, and {AUTO_EVOLVE} is false. Set "
@@ -93,16 +104,15 @@ def changes(options: SinkOptions, statements: Statements, name: TableId, table: 
     return added
 
 
-def _create(statements: Statements, sql_name: str, layout: Layout) -> str:
+def _create(dialect: Dialect, sql_name: str, layout: Layout) -> str:
     definitions = [
-        (column.name, column_definition(statements.dialect.name, column.name, column.schema, key=column.key))
-        for column in layout.columns
+        (column.name, column_definition(dialect, column.name, column.schema, key=column.key)) for column in layout.columns
     ]
-    return statements.create(sql_name, definitions, layout.names[: layout.keys])
+    return dialect.create_table(sql_name, definitions, layout.names[: layout.keys])
 
 
-def _addition(dialect: str, column: Column) -> str:
-    """Return the definition of a column that is added: rows that are there already have no value, so it may be null."""
+def _addition(dialect: Dialect, column: Column) -> str:
+    """Return the definition of a column to add: nullable without a default, because existing rows have no value."""
     schema = column.schema
     required = not schema.optional and schema.default is None
     return column_definition(dialect, column.name, schema.replace(optional=True) if required else schema)
@@ -112,44 +122,45 @@ def _check_kind(options: SinkOptions, table: Table) -> None:
     if not (options.views if table.view else options.tables):
         kind = "VIEW" if table.view else "TABLE"
         raise ConnectError(f"{table.name} is a {kind.lower()}, and {TABLE_TYPES} does not name {kind}.")
-    if options.exactly_once and table.engine is not None and table.engine.lower() not in _TRANSACTIONAL:
+    if options.exactly_once and table.engine_without_transactions is not None:
         raise ConnectError(
-            f"Table {table.name} is stored by {table.engine}, which has no transactions, so records cannot be applied exactly "
-            f"once. Make it an InnoDB table, or set {EXACTLY_ONCE}=false."
+            f"Table {table.name} is stored by {table.engine_without_transactions}, which has no transactions, so records cannot "
+            f"be applied exactly once. Make it an InnoDB table, or set {EXACTLY_ONCE}=false."
         )
 
 
 class Tables:
-    """The tables that a task writes to, looked at once and again after each change. For one connection."""
+    """Caches the tables that a task writes to, for one connection; reads a table's columns again after each change."""
 
     def __init__(
         self,
         options: SinkOptions,
-        statements: Statements,
+        dialect: Dialect,
         connection: sa.Connection,
         execute: Callable[[str], object],
         end: Callable[[], object],
     ) -> None:
-        """``execute`` carries out SQL by itself and commits; ``end`` ends the transaction of looking."""
+        """``execute`` runs a statement in a transaction of its own; ``end`` ends the transaction that reads the catalog."""
         self._options = options
-        self._statements = statements
+        self._dialect = dialect
         self._connection = connection
         self._execute = execute
         self._end = end
         self._known: dict[TableId, Table] = {}
 
-    def fit(self, name: TableId, layout: Layout, *, create: bool = True) -> Table | None:
-        """Return a table that takes what a layout writes, created or evolved if need be.
+    def prepare(self, name: TableId, layout: Layout, *, create: bool = True) -> Table | None:
+        """Return a table that takes what a layout writes, after creating or extending it if necessary.
 
-        None, if it is not there and ``create`` is False. Raises ConnectError, and what the database raises.
+        Returns None if it does not exist and ``create`` is False. Raises ConnectError, and the database's errors.
         """
-        table = self._known.get(name) or self._look(name)
+        table = self._known.get(name) or self._read(name)
         if table is None and not create:
             return None
-        statements = changes(self._options, self._statements, name, table, layout)
+        statements = changes(self._options, self._dialect, name, table, layout)
         if statements:
             table = self._change(name, layout, statements)
-        assert table is not None  # noqa: S101 (it is there, or was made)
+        if table is None:
+            raise ConnectError(f"Table {name} was dropped while it was being changed. Restart the task once it exists.")
         self._known[name] = table
         return table
 
@@ -159,39 +170,22 @@ class Tables:
                 self._execute(sql)
                 log.info("Changed the database: %s", sql)
             except Exception:
-                # Another task may have been quicker, with all of it or with some.
-                table = self._look(name)
-                left = changes(self._options, self._statements, name, table, layout)
+                # Another task may have made some or all of the changes first.
+                table = self._read(name)
+                left = changes(self._options, self._dialect, name, table, layout)
                 if left == list(statements[number:]):
                     raise
                 return self._change(name, layout, left) if left else table
-        return self._look(name)
+        return self._read(name)
 
-    def _look(self, name: TableId) -> Table | None:
-        dialect = self._statements.dialect
+    def _read(self, name: TableId) -> Table | None:
+        dialect = self._dialect
         try:
             columns = dialect.columns(self._connection, name)
             if not columns:
                 return None
-            kind, engine = self._kind(name)
-            bits = frozenset(column.name for column in columns if column.type_text == "bit(1)" and dialect.name == POSTGRESQL)
-            return Table(name, tuple(column.name for column in columns), kind, engine, bits)
+            kind = dialect.table_kind(self._connection, name)
+            bits = frozenset(column.name for column in columns if dialect.stores_booleans_as_bits(column))
+            return Table(name, tuple(column.name for column in columns), *kind, bits)
         finally:
             self._end()
-
-    def _kind(self, name: TableId) -> tuple[bool, str | None]:
-        """Return whether it is a view, and by what MySQL stores it."""
-        dialect, ask = self._statements.dialect, self._connection.exec_driver_sql
-        if dialect.name == MYSQL:
-            sql = (
-                "select table_type, engine from information_schema.tables "
-                "where table_schema = coalesce(%s, database()) and table_name = %s"
-            )
-            kind, engine = ask(sql, (name.catalog, name.table)).one()
-            return "VIEW" in kind, engine
-        if dialect.name == SQLITE:
-            return ask("select type from sqlite_master where name = ?", (name.table,)).scalar() == "view", None
-        kind = ask(
-            "select relkind::text from pg_catalog.pg_class where oid = pg_catalog.to_regclass(%s)", (dialect.qualified(name),)
-        )
-        return kind.scalar() in ("v", "m"), None

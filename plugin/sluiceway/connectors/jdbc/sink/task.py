@@ -1,4 +1,4 @@
-"""The JDBC sink's task: gathers records, writes them in transactions, and knows which offsets are safe."""
+"""The JDBC sink's task: writes records in transactions and tracks which offsets are safe. Runs on the executors."""
 
 from __future__ import annotations
 
@@ -13,96 +13,103 @@ from sluiceway.errors import ConnectError, FencedError, RetriableError
 
 log = logging.getLogger(__name__)
 
-_LETTER_SECONDS = 60.0
+_REPORT_SECONDS = 60.0
 
 
 class JdbcSinkTask(SinkTask):
-    """Writes to one database over one connection: each ``put`` is one transaction, and keeps nothing in memory after it.
+    """Writes to one database over one connection. Each ``put`` is one transaction; nothing stays in memory after it.
 
-    With exactly once, the offsets that count are those in the database: the task reads on from them whenever it is given a
-    partition, and what it returns from ``pre_commit`` only tells Kafka.
+    With exactly-once delivery the offsets in the database are authoritative: the task seeks to them whenever a partition is
+    assigned, and ``pre_commit`` only reports them to Kafka.
     """
 
+    _options: SinkOptions
     _session: Session | None = None
 
     def start(self, config: Mapping[str, str]) -> None:
         self._options = options = SinkOptions.of(config)
-        self._session = session = Session(options)
         self._retries = SinkRetries(options.max_retries, options.unreachable)
         self._unclaimed: set[TopicPartition] = set()
         self._generations: dict[TopicPartition, int] = {}
         self._rewinding: set[TopicPartition] = set()
         self._fenced = False
+        self._session = session = Session(options)
         session.open()
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
-        """Take partitions over from earlier tasks; a database that is away is asked again at the next ``put``."""
+        """Claim partitions from former owners; if the database is unreachable, the next ``put`` tries again."""
         if not self._options.exactly_once:
             return
         self._unclaimed.update(map(TopicPartition._make, partitions))
         try:
-            self._claim()
+            self._claim(self._opened())
         except RetriableError as error:
-            log.warning("Partitions are taken over later: %s", error)
-        self._rewinding.clear()  # reading has not begun
+            log.warning("Cannot claim partitions yet, the next put tries again: %s", error)
+        self._rewinding.clear()  # the consumer has fetched nothing yet
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
-        gone = set(map(TopicPartition._make, partitions))
-        self._unclaimed -= gone
-        self._rewinding -= gone
+        revoked = set(map(TopicPartition._make, partitions))
+        self._unclaimed -= revoked
+        self._rewinding -= revoked
         self._fenced = False
-        for partition in gone:
+        for partition in revoked:
             self._generations.pop(partition, None)
 
     def put(self, records: Sequence[SinkRecord]) -> None:
+        session = self._opened()
         try:
             if self._unclaimed:
-                self._claim()
-            if self._rewinding:  # these were read from where Kafka's offsets are
+                self._claim(session)
+            if self._rewinding:  # these records were fetched from Kafka's offsets, before the seek
                 records = [record for record in records if _partition(record) not in self._rewinding]
             if records:
-                self._write(records)
+                self._write(session, records)
         except WriteError as error:
             self._retries.failed(error)
             self.context.timeout(int(self._options.backoff * 1000))
             raise
         except FencedError as error:
-            self._heed(error)
-        self._rewinding.clear()  # the runtime seeks once put has returned
+            self._fence(error)
+        self._rewinding.clear()  # the runtime seeks after put has returned
 
     def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Return the offsets of partitions that are this task's still: what was put is written."""
+        """Return the offsets of the partitions that this task still owns; everything put has been written."""
         if self._fenced:
             return {}
-        waiting = self._unclaimed | self._rewinding
-        return {place: offset for place, offset in offsets.items() if TopicPartition._make(place) not in waiting}
+        pending = self._unclaimed | self._rewinding
+        return {partition: offset for partition, offset in offsets.items() if TopicPartition._make(partition) not in pending}
 
     def stop(self) -> None:
         if self._session is not None:
             self._session.close()
 
-    def _claim(self) -> None:
-        for partition, (offset, generation) in self._open_session.claim(self._unclaimed).items():
+    def _opened(self) -> Session:
+        if self._session is None:
+            raise ConnectError("The JDBC sink task has not been started. Call start() first.")
+        return self._session
+
+    def _claim(self, session: Session) -> None:
+        for partition, (offset, generation) in session.claim(self._unclaimed).items():
             self._generations[partition] = generation
             if offset is not None:
                 self._rewinding.add(partition)
                 self.context.offset({partition: offset})
         self._unclaimed.clear()
 
-    def _write(self, records: Sequence[SinkRecord]) -> None:
+    def _write(self, session: Session, records: Sequence[SinkRecord]) -> None:
         offsets = {}
         for record in records:
             offsets[record.original_topic, record.original_kafka_partition] = record.original_kafka_offset + 1
-        stored = {TopicPartition._make(place): offset for place, offset in offsets.items()}
-        self._open_session.write(self.prepared(records), stored, self._generations, self._refuse)
+        stored = {TopicPartition._make(partition): offset for partition, offset in offsets.items()}
+        session.write(self.prepared(records), stored, self._generations, self._refuse)
         self._retries.succeeded()
 
     def prepared(self, records: Sequence[SinkRecord]) -> Sequence[SinkRecord]:
-        """Return what is to be written of records whose offsets are stored: here just these."""
+        """Return the records to write for the records of a batch; subclasses may convert or drop some."""
         return records
 
-    def _heed(self, error: FencedError) -> None:
-        """Give the consumer group the chance to take partitions away; fail if it does not: then another group has them."""
+    def _fence(self, error: FencedError) -> None:
+        """Retry once, so that a rebalance of the consumer group can revoke partitions; fail if another group owns them."""
         if self._fenced:
             raise error
         self._fenced = True
@@ -110,16 +117,14 @@ class JdbcSinkTask(SinkTask):
         raise RetriableError(str(error)) from error
 
     def _refuse(self, record: SinkRecord, error: Exception) -> None:
-        """Report a bad record and wait until it is safe: its offset is stored with the batch. Raises if it cannot be."""
+        """Report a bad record and wait until the report is durable, because the batch's offset skips the record.
+
+        Raises ``error`` without an error reporter, and the reporter's errors.
+        """
         reporter = self.context.errant_record_reporter
         if reporter is None:
             raise error
-        reporter.report(record, error).result(_LETTER_SECONDS)
-
-    @property
-    def _open_session(self) -> Session:
-        assert self._session is not None  # noqa: S101 (start made it)
-        return self._session
+        reporter.report(record, error).result(_REPORT_SECONDS)
 
 
 def _partition(record: SinkRecord) -> TopicPartition:
@@ -127,13 +132,11 @@ def _partition(record: SinkRecord) -> TopicPartition:
 
 
 class SinkRetries:
-    """For how long failed writes are tried again: counts attempts that the database gave up, and the seconds that it was not to
-    be reached; None is without end.
-    """
+    """Limits retries: the number of rolled-back attempts, and the seconds without a connection; None is unlimited."""
 
-    def __init__(self, most: int | None, unreachable_seconds: float | None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most = most
-        self._seconds = unreachable_seconds
+    def __init__(self, attempts: int | None, unreachable: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._max_attempts = attempts
+        self._max_seconds = unreachable
         self._clock = clock
         self._attempts = 0
         self._since: float | None = None
@@ -142,14 +145,14 @@ class SinkRetries:
         self._attempts, self._since = 0, None
 
     def failed(self, error: WriteError) -> None:
-        """Note a failure. Raises ConnectError if it was one too many."""
+        """Count a failure. Raises ConnectError if it exceeds the limit."""
         if error.unreachable:
             now = self._clock()
             self._since = now if self._since is None else self._since
-            if self._seconds is not None and now - self._since >= self._seconds:
-                raise ConnectError(f"{error} (for {now - self._since:.0f} s, which {UNREACHABLE_MS} does not allow)") from error
+            if self._max_seconds is not None and now - self._since >= self._max_seconds:
+                raise ConnectError(f"{error} (for {now - self._since:.0f} s, more than {UNREACHABLE_MS} allows)") from error
             return
         self._since = None
         self._attempts += 1
-        if self._most is not None and self._attempts > self._most:
-            raise ConnectError(f"{error} (after {self._attempts} attempts; {MAX_RETRIES}={self._most})") from error
+        if self._max_attempts is not None and self._attempts > self._max_attempts:
+            raise ConnectError(f"{error} (after {self._attempts} attempts; {MAX_RETRIES}={self._max_attempts})") from error

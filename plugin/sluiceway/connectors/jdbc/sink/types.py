@@ -1,4 +1,4 @@
-"""Connect's types as columns and as the drivers' values, for each database. Pure."""
+"""Maps Connect's schemas to column types and values to the drivers' values, by the dialect's tables. No I/O."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from sluiceway.connectors.jdbc.debezium.types import semantic_binder, semantic_type
+from sluiceway.connectors.jdbc.dialects.base import Dialect
+from sluiceway.connectors.jdbc.dialects.values import Convert, SinkValue
 from sluiceway.connectors.jdbc.sink.columns import Binder, BinderOf
-from sluiceway.connectors.jdbc.url import MYSQL, POSTGRESQL, SQLITE
+from sluiceway.connectors.jdbc.sink.semantic_types import SEMANTIC_TYPES, Shift, semantic_binder
 from sluiceway.data import Instant, Schema, Type, millis_of
 from sluiceway.data.instant import date_of, time_of, timestamp_of
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, decimal_scale
@@ -20,138 +21,85 @@ from sluiceway.errors import DataError
 _ADVICE = (
     "Flatten it, replace it or leave it out with a transform (Flatten, ReplaceField), or leave it out with fields.whitelist."
 )
-
-_POSTGRESQL = {
-    Type.INT8: "SMALLINT",
-    Type.INT16: "SMALLINT",
-    Type.INT32: "INTEGER",
-    Type.INT64: "BIGINT",
-    Type.FLOAT32: "REAL",
-    Type.FLOAT64: "DOUBLE PRECISION",
-    Type.BOOLEAN: "BOOLEAN",
-    Type.STRING: "TEXT",
-    Type.BYTES: "BYTEA",
-    DECIMAL: "NUMERIC",
-    DATE: "DATE",
-    TIME: "TIME(3)",
-    TIMESTAMP: "TIMESTAMP(3)",
-}
-_MYSQL = {
-    Type.INT8: "TINYINT",
-    Type.INT16: "SMALLINT",
-    Type.INT32: "INT",
-    Type.INT64: "BIGINT",
-    Type.FLOAT32: "FLOAT",
-    Type.FLOAT64: "DOUBLE",
-    Type.BOOLEAN: "BOOLEAN",
-    Type.STRING: "LONGTEXT",
-    Type.BYTES: "LONGBLOB",
-    DATE: "DATE",
-    TIME: "TIME(3)",
-    TIMESTAMP: "DATETIME(3)",
-}
-_SQLITE = {
-    Type.INT8: "INTEGER",
-    Type.INT16: "INTEGER",
-    Type.INT32: "INTEGER",
-    Type.INT64: "BIGINT",
-    Type.FLOAT32: "REAL",
-    Type.FLOAT64: "DOUBLE",
-    Type.BOOLEAN: "BOOLEAN",
-    Type.STRING: "TEXT",
-    Type.BYTES: "BLOB",
-    DATE: "DATE",
-    TIME: "TIME",
-    TIMESTAMP: "TIMESTAMP",
-}
-_TYPES: dict[str, dict[Any, str]] = {POSTGRESQL: _POSTGRESQL, MYSQL: _MYSQL, SQLITE: _SQLITE}
-
-# An index of MySQL's takes no column without a length.
-_MYSQL_KEYS = {Type.STRING: "VARCHAR(255)", Type.BYTES: "VARBINARY(255)"}
-_MYSQL_DIGITS, _MYSQL_SCALE = 65, 30
-_PRECISION = "connect.decimal.precision"  # a parameter that sources give, beside Connect's scale
+_PRECISION = "connect.decimal.precision"  # a schema parameter that some sources set beside Connect's scale
 
 
-def column_type(dialect: str, name: str, schema: Schema, *, key: bool = False) -> str:
-    """Return the type of a column for values of a schema. Raises DataError if there is none."""
-    types = _TYPES[dialect]
-    if (semantic := semantic_type(schema.name)) is not None:
-        return semantic.column_type(dialect)
+def column_type(dialect: Dialect, name: str, schema: Schema, *, key: bool = False) -> str:
+    """Return the type of a column to create for values of a schema. Raises DataError if there is none."""
+    types = dialect.column_types
     if schema.name == DECIMAL:
         return _decimal_type(dialect, schema)
-    if schema.name in types:
+    if schema.name is not None and schema.name in types:
         return types[schema.name]
-    if key and dialect == MYSQL and schema.type in _MYSQL_KEYS:
-        return _MYSQL_KEYS[schema.type]
+    if key and schema.type in dialect.key_column_types:
+        return dialect.key_column_types[schema.type]
     if schema.type in types:
         return types[schema.type]
-    if schema.type is Type.ARRAY and dialect == POSTGRESQL and schema.value_schema is not None:
-        if schema.value_schema.type.primitive:
-            return column_type(dialect, name, schema.value_schema) + "[]"
-        raise DataError(
-            f"Field {name} is an array of {schema.value_schema.type.name}; only arrays of single values have a "
-            f"column type. {_ADVICE}"
-        )
-    raise DataError(f"Field {name} is of type {schema.type.name}, for which {dialect} has no column type. {_ADVICE}")
+    if schema.type is Type.ARRAY and schema.value_schema is not None and dialect.array_type("") is not None:
+        if not schema.value_schema.type.primitive:
+            raise DataError(
+                f"Field {name} is an array of {schema.value_schema.type.name}; only arrays of primitive types have a column "
+                f"type. {_ADVICE}"
+            )
+        return dialect.array_type(column_type(dialect, name, schema.value_schema)) or ""
+    raise DataError(f"Field {name} is of type {schema.type.name}, for which {dialect.name} has no column type. {_ADVICE}")
 
 
-def _decimal_type(dialect: str, schema: Schema) -> str:
+def _decimal_type(dialect: Dialect, schema: Schema) -> str:
     scale = max(decimal_scale(schema), 0)
-    told = schema.parameters.get(_PRECISION, "")
-    precision = max(int(told), scale) if told.isdecimal() and int(told) else None
-    if dialect == MYSQL:
-        return f"DECIMAL({min(precision or _MYSQL_DIGITS, _MYSQL_DIGITS)},{min(scale, _MYSQL_SCALE)})"
-    if dialect == SQLITE:
-        return f"DECIMAL({precision or _MYSQL_DIGITS},{scale})"
-    # Without a precision PostgreSQL keeps every digit; a scale alone it would take for one.
-    return "NUMERIC" if precision is None else f"NUMERIC({precision},{scale})"
+    given = schema.parameters.get(_PRECISION, "")
+    return dialect.decimal_type(max(int(given), scale) if given.isdecimal() and int(given) else None, scale)
 
 
-def column_definition(dialect: str, name: str, schema: Schema, *, key: bool = False) -> str:
-    """Return a column's type with what else defines it: whether it may be null, and a default that is a plain number or text."""
+def column_definition(dialect: Dialect, name: str, schema: Schema, *, key: bool = False) -> str:
+    """Return a column's type, its default if that is a plain number or text, and its nullability."""
     definition = column_type(dialect, name, schema, key=key)
-    if schema.default is not None and (default := _default(dialect, schema)) is not None:
-        definition += f" DEFAULT {default}"
+    literal = None if schema.default is None else _literal(schema.default)
+    if literal is not None:
+        definition += f" DEFAULT {dialect.default_value(literal)}"
     return definition + (" NULL" if schema.optional and not key else " NOT NULL")
 
 
-def _default(dialect: str, schema: Schema) -> str | None:
-    """Return a default as SQL, or None for a kind that is filled in by us alone."""
-    value = schema.default
+def _literal(value: Any) -> str | None:
+    """Return a default in SQL; None if it cannot be written safely, so that only the sink fills it in."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, (int, Decimal)) or (isinstance(value, float) and value - value == 0):
         return str(value)
     if isinstance(value, str) and "\\" not in value and "\x00" not in value:
-        text = "'" + value.replace("'", "''") + "'"
-        return f"({text})" if dialect == MYSQL else text
+        return "'" + value.replace("'", "''") + "'"
     return None
 
 
-def binder_of(dialect: str, zone: ZoneInfo, name: str, schema: Schema) -> Binder | None:
-    """Return what makes the driver's value of one that is not None; None where that is the same.
+def binder_of(dialect: Dialect, zone: ZoneInfo, name: str, schema: Schema) -> Binder | None:
+    """Return the function from a value that is not None to the driver's value; None if they are the same.
 
-    Timestamps become the calendar and clock of ``zone``. Raises DataError for a schema that has no column type; what is
-    returned raises it for a value that no column can hold.
+    Timestamps are converted to the clock of ``zone``. Raises DataError for a schema without a column type; the function
+    raises it for a value that does not fit into the column.
     """
     column_type(dialect, name, schema)
-    if (semantic := semantic_type(schema.name)) is not None:
-        return semantic_binder(semantic, dialect, _shift(zone), name)
+    adapters = dialect.adapters
+    if schema.name is not None and schema.name in SEMANTIC_TYPES:
+        return semantic_binder(dialect, schema.name, _shift(zone), name)
     if schema.type is Type.ARRAY and schema.value_schema is not None:
         return _array(binder_of(dialect, zone, name, schema.value_schema))
     if schema.name == TIMESTAMP:
-        return functools.partial(_timestamp_text if dialect == SQLITE else _timestamp, name, _shift(zone))
+        bind = functools.partial(_timestamp, name, _shift(zone))
+        adapt = adapters.get(SinkValue.TIMESTAMP)
+        return bind if adapt is None else functools.partial(_adapted, adapt, bind)
     if schema.name == DATE:
-        return functools.partial(_date, name, dialect == SQLITE)
+        return functools.partial(_date, name, adapters.get(SinkValue.DATE))
     if schema.name == TIME:
-        return functools.partial(_time, name, dialect == SQLITE)
-    if dialect != SQLITE:
-        return None
-    return {DECIMAL: str}.get(schema.name or "") or ({Type.BOOLEAN: int}.get(schema.type))
+        return functools.partial(_time, name, adapters.get(SinkValue.TIME))
+    if schema.name == DECIMAL:
+        return adapters.get(SinkValue.DECIMAL)
+    if schema.type is Type.BYTES:
+        return adapters.get(SinkValue.BYTES)
+    return adapters.get(SinkValue.BOOLEAN) if schema.type is Type.BOOLEAN else None
 
 
-def into_bits(binder_of: BinderOf, is_bit: Callable[[str], bool]) -> BinderOf:
-    """Return what gives binders where some columns are bits: booleans for those become texts, which PostgreSQL reads."""
+def with_bits(binder_of: BinderOf, is_bit: Callable[[str], bool]) -> BinderOf:
+    """Return ``binder_of`` for tables in which the columns of some fields take booleans only as the texts 0 and 1."""
 
     def binder(name: str, schema: Schema) -> Binder | None:
         return _bit if schema.type is Type.BOOLEAN and is_bit(name) else binder_of(name, schema)
@@ -163,46 +111,45 @@ def _bit(value: bool) -> str:
     return "1" if value else "0"
 
 
-def _array(of_item: Binder | None) -> Binder:
-    if of_item is None:
+def _array(item_binder: Binder | None) -> Binder:
+    if item_binder is None:
         return list
-    bind = of_item
+    bind = item_binder
     return lambda values: [None if value is None else bind(value) for value in values]
 
 
-def _shift(zone: ZoneInfo) -> Callable[[dt.datetime], dt.datetime]:
-    """Return what makes an aware moment one of a zone's, without saying of which."""
+def _shift(zone: ZoneInfo) -> Shift:
     if zone.key in ("UTC", "Etc/UTC", "GMT"):
         return lambda moment: moment.replace(tzinfo=None)
     return lambda moment: moment.astimezone(zone).replace(tzinfo=None)
 
 
-def _timestamp(name: str, shift: Callable[[dt.datetime], dt.datetime], value: Any) -> dt.datetime:
+def _adapted(adapt: Convert, bind: Binder, value: Any) -> Any:
+    return adapt(bind(value))
+
+
+def _timestamp(name: str, shift: Shift, value: Any) -> dt.datetime:
     if type(value) is dt.datetime and value.tzinfo is dt.timezone.utc:
         return shift(value)
     moment = timestamp_of(millis_of(value))
     if isinstance(moment, Instant):
-        raise _beyond(name, value)
+        raise _out_of_range(name, value)
     return shift(moment)
 
 
-def _timestamp_text(name: str, shift: Callable[[dt.datetime], dt.datetime], value: Any) -> str:
-    return _timestamp(name, shift, value).isoformat(" ", "milliseconds")
-
-
-def _date(name: str, as_text: bool, value: Any) -> dt.date | str:
+def _date(name: str, adapt: Convert | None, value: Any) -> Any:
     date = value if type(value) is dt.date else date_of(millis_of(value))
     if isinstance(date, Instant):
-        raise _beyond(name, value)
-    return date.isoformat() if as_text else date
+        raise _out_of_range(name, value)
+    return date if adapt is None else adapt(date)
 
 
-def _time(name: str, as_text: bool, value: Any) -> dt.time | str:
+def _time(name: str, adapt: Convert | None, value: Any) -> Any:
     time = value if type(value) is dt.time else time_of(millis_of(value))
     if isinstance(time, Instant):
-        raise _beyond(name, value)
-    return time.isoformat("milliseconds") if as_text else time
+        raise _out_of_range(name, value)
+    return time if adapt is None else adapt(time)
 
 
-def _beyond(name: str, value: Any) -> DataError:
-    return DataError(f"Field {name} holds {value}, which no column of dates and times can: years go from 1 to 9999, hours to 23.")
+def _out_of_range(name: str, value: Any) -> DataError:
+    return DataError(f"Field {name} holds {value}, which is out of range: years go from 1 to 9999, hours from 0 to 23.")

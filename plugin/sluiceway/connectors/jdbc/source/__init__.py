@@ -1,4 +1,4 @@
-"""JdbcSource: reads tables and queries into topics."""
+"""The JDBC source: reads tables and queries into topics."""
 
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 

@@ -1,4 +1,4 @@
-"""JdbcSource: the rows of tables, or of a query, become records."""
+"""The JDBC source connector: finds tables and assigns them to tasks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.dialects import dialect_of
-from sluiceway.connectors.jdbc.dialects.base import TableId
-from sluiceway.connectors.jdbc.source.config import (
+from sluiceway.connectors.jdbc.dialects.sql import TableId
+from sluiceway.connectors.jdbc.source.config import SourceConfig, source_config
+from sluiceway.connectors.jdbc.source.keys import (
     BULK,
     CONFIG,
     INCREMENTING,
@@ -20,12 +21,10 @@ from sluiceway.connectors.jdbc.source.config import (
     RANGE_PLAN,
     TABLES,
     TIMESTAMP_INCREMENTING,
-    SourceConfig,
-    source_config,
 )
 from sluiceway.connectors.jdbc.source.offsets import check_offset
-from sluiceway.connectors.jdbc.source.snapshot_planning import plan_for
-from sluiceway.connectors.jdbc.source.task import JdbcSourceTask, for_reading
+from sluiceway.connectors.jdbc.source.snapshot import plan_for
+from sluiceway.connectors.jdbc.source.task import JdbcSourceTask, reading_settings
 from sluiceway.connectors.jdbc.tables import find_tables
 from sluiceway.connectors.periodic import Job, Periodic
 from sluiceway.errors import ConnectError
@@ -34,13 +33,13 @@ log = logging.getLogger(__name__)
 
 
 class JdbcSourceConnector(SourceConnector):
-    """Reads tables of PostgreSQL, MySQL, MariaDB and SQLite into a topic for each, or a query into one topic: all rows again
-    and again, or only those that are new or changed by a number or a time. Needs ``pip install 'sluiceway[jdbc]'``, no Java
-    driver; configs and stored offsets of the usual JDBC source connector go on working.
+    """Reads tables of PostgreSQL, MySQL, MariaDB, SQLite and SQL Server into a topic for each table, or a query into one topic:
+    all rows at each poll, or only those that are new or changed, by a number or a timestamp. Needs
+    ``pip install 'sluiceway[jdbc]'``, no Java driver. Configs and stored offsets of Confluent's JDBC source keep working.
 
-    Looks for tables that come and go in a thread of its own, and shares them out over ``tasks.max`` tasks. Tables that are
-    altered while it runs get new schemas. Rows that are committed late with older times or numbers are not overlooked where
-    the user may see the database's open transactions (``sluiceway.horizon``).
+    A thread checks for new and dropped tables and assigns them to ``tasks.max`` tasks. Tables that are altered while it runs
+    get new schemas. Rows that are committed late with older timestamps or numbers are not missed if the user may see the
+    database's open transactions (``sluiceway.horizon``). SQL Server support is tested by its SQL only.
     """
 
     task_class = JdbcSourceTask
@@ -48,7 +47,7 @@ class JdbcSourceConnector(SourceConnector):
     java_task_class = "io.confluent.connect.jdbc.source.JdbcSourceTask"
 
     _database: Database | None = None
-    _watch: Periodic | None = None
+    _table_monitor: Periodic | None = None
 
     @classmethod
     def config_def(cls) -> ConfigDef:
@@ -63,50 +62,48 @@ class JdbcSourceConnector(SourceConnector):
     def start(self, config: Mapping[str, str]) -> None:
         self._properties = dict(config)
         self._config: SourceConfig = source_config(config)
-        self._assignment = Assignment()
+        self._groups = TableGroups()
         self._plans: dict[str, str] = {}
         self._tables: list[TableId] = []
-        self._database = Database(for_reading(self._config.connection))
+        self._database = database = Database(reading_settings(self._config.connection))
         if self._config.query:
-            self._database.connect().close()
+            database.connect().close()
             return
-        self._tables = self._find()
+        self._tables = self._find(database)
         log.info("Found %d tables", len(self._tables))
-        self._watch = Periodic(
-            f"jdbc-{config.get('name', '')}", [Job("to look for tables", self._refresh, self._config.table_poll_interval)]
-        )
-        self._watch.start()
+        job = Job("to check for new tables", lambda: self._refresh(database), self._config.table_poll_interval)
+        self._table_monitor = Periodic(f"jdbc-{config.get('name', '')}", [job])
+        self._table_monitor.start()
 
-    def _find(self) -> list[TableId]:
-        assert self._database is not None  # noqa: S101 (start made it)
-        with self._database.connect() as connection:
-            tables = find_tables(connection, self._database.dialect, self._config.selection)
+    def _find(self, database: Database) -> list[TableId]:
+        with database.connect() as connection:
+            tables = find_tables(connection, database.dialect, self._config.selection)
             if self._config.ranges > 1:
                 for table in tables:
                     if str(table) not in self._plans:
-                        self._plans[str(table)] = plan_for(self._config, self._database, connection, table).text
+                        self._plans[str(table)] = plan_for(self._config, database, connection, table).text
         _check_topics(tables)
         return tables
 
-    def _refresh(self) -> None:
-        """Called on the watching thread."""
-        found = self._find()
+    def _refresh(self, database: Database) -> None:
+        """Check for new and dropped tables. Runs on the monitor's thread."""
+        found = self._find(database)
         if found != self._tables:
-            for what, names in (("new", set(found) - set(self._tables)), ("gone", set(self._tables) - set(found))):
+            for change, names in (("New", set(found) - set(self._tables)), ("Dropped", set(self._tables) - set(found))):
                 if names:
-                    log.info("Tables that are %s: %s", what, ", ".join(sorted(map(str, names))))
+                    log.info("%s tables: %s", change, ", ".join(sorted(map(str, names))))
             self._tables = found
             self.context.request_task_reconfiguration()
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Share the tables out; one that a task has already stays there, so that other tasks go on undisturbed."""
+        """Assign tables to tasks. A table stays with its task, so that the configs of other tasks do not change."""
         if self._config.query:
             return [dict(self._properties)]
-        quoting = dialect_of(self._config.connection.url.dialect)
+        dialect = dialect_of(self._config.connection.url.dialect)
         if self._config.ranges > 1:
-            return self._range_configs(max_tasks, [quoting.qualified(table) for table in self._tables])
-        groups = self._assignment.shared(self._tables, max_tasks)
-        return [{**self._properties, TABLES: json.dumps([quoting.qualified(each) for each in group])} for group in groups]
+            return self._range_configs(max_tasks, [dialect.qualified(table) for table in self._tables])
+        groups = self._groups.assign(self._tables, max_tasks)
+        return [{**self._properties, TABLES: json.dumps([dialect.qualified(each) for each in group])} for group in groups]
 
     def _range_configs(self, max_tasks: int, names: Sequence[str]) -> list[dict[str, str]]:
         count = self._config.ranges
@@ -115,52 +112,52 @@ class JdbcSourceConnector(SourceConnector):
         return [{**common, RANGE: f"{','.join(map(str, range(count)[task::tasks]))}/{count}"} for task in range(tasks)]
 
     def stop(self) -> None:
-        if self._watch is not None:
-            self._watch.stop()
+        if self._table_monitor is not None:
+            self._table_monitor.stop()
         if self._database is not None:
             self._database.dispose()
 
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
-        # A time alone does not tell which of several rows of that time was read; bulk has no place at all.
+        # A timestamp alone does not identify one of several rows, and bulk mode has no offsets.
         exact = config.get(MODE) in (INCREMENTING, TIMESTAMP_INCREMENTING)
         return ExactlyOnceSupport.SUPPORTED if exact else ExactlyOnceSupport.UNSUPPORTED
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
         if config.get(MODE) == BULK and any(offset for _, offset in offsets):
-            raise ConnectError("With mode=bulk everything is read each time: there are no offsets to set, only to forget.")
+            raise ConnectError("With mode=bulk all rows are read at each poll, so offsets can only be deleted, not set.")
         for partition, offset in offsets:
             check_offset(partition, offset)
         return True
 
 
-class Assignment:
-    """Which task reads which tables. It changes as little as it can: a task whose tables stay the same is not restarted."""
+class TableGroups:
+    """Groups tables by task, with as few changes as possible: a task whose tables stay the same is not restarted."""
 
     def __init__(self) -> None:
         self._groups: list[list[TableId]] = []
 
-    def shared(self, tables: Sequence[TableId], most: int) -> list[list[TableId]]:
-        """Return the tables in groups, ``most`` of them or one for each table. Pure but for remembering them."""
-        there, taken = set(tables), {table for group in self._groups for table in group}
-        count = min(most, len(tables))
-        groups = [[table for table in group if table in there] for group in self._groups]
+    def assign(self, tables: Sequence[TableId], max_groups: int) -> list[list[TableId]]:
+        """Return the tables in at most ``max_groups`` groups, and remember the groups for the next call."""
+        existing, assigned = set(tables), {table for group in self._groups for table in group}
+        count = min(max_groups, len(tables))
+        groups = [[table for table in group if table in existing] for group in self._groups]
         groups += [[] for _ in range(count - len(groups))]
         for table in tables:
-            if table not in taken:
+            if table not in assigned:
                 min(groups, key=len).append(table)
-        for group in groups[count:]:  # tasks are numbered without gaps, so it is the last ones that end
+        for group in groups[count:]:  # tasks are numbered without gaps, so the last ones end
             for table in group:
                 min(groups[:count], key=len).append(table)
         groups = groups[:count]
         for group in groups:
-            if not group:  # its tables are all gone
+            if not group:  # all its tables were dropped
                 group.append(max(groups, key=len).pop())
         self._groups = groups
         return [list(group) for group in groups]
 
 
 def _check_topics(tables: Sequence[TableId]) -> None:
-    """Raise ConnectError for two tables that would share a topic."""
+    """Raise ConnectError if two tables would go to the same topic."""
     by_name: dict[str, TableId] = {}
     for table in tables:
         other = by_name.setdefault(table.table, table)

@@ -1,22 +1,19 @@
-"""What a driver's error means for a source task: try again, or give up. Pure."""
+"""Turns a driver's error into an error of a source task: retriable, or fatal. No I/O."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from sluiceway.connectors.jdbc.connection import reason_of
+from sluiceway.connectors.jdbc.dialects.errors import ErrorKind
 from sluiceway.errors import ConnectError, RetriableError
 
 if TYPE_CHECKING:
     from sluiceway.connectors.jdbc.connection import Database
 
-# MySQL calls these operational errors, but no second try mends them: rights, and columns that do not exist.
-_LASTING_NUMBERS = frozenset({1044, 1045, 1054, 1064, 1142, 1143, 1227})
-_LASTING_TEXTS = ("no such column", "no such table", "syntax error")
 
-
-def explained(error: BaseException, database: Database, place: str) -> BaseException:
-    """Return an error of ours for an error of the driver's; any other as it is."""
+def as_connect_error(error: BaseException, database: Database, name: str) -> BaseException:
+    """Return a ConnectError for a driver's error, and any other error as it is; ``name`` is that of the table or query."""
     import sqlalchemy.exc
 
     if isinstance(error, sqlalchemy.exc.DBAPIError) and error.orig is not None:
@@ -24,9 +21,7 @@ def explained(error: BaseException, database: Database, place: str) -> BaseExcep
     driver = database.engine.dialect.loaded_dbapi
     if driver is None or not isinstance(error, driver.Error):
         return error
-    reason = reason_of(error)
-    number = error.args[0] if error.args and isinstance(error.args[0], int) else None
-    lasting = number in _LASTING_NUMBERS or any(text in reason for text in _LASTING_TEXTS)
+    lasting = database.dialect.error_kind(error) in (ErrorKind.CHANGED, ErrorKind.DENIED)
     if isinstance(error, (driver.OperationalError, driver.InterfaceError)) and not lasting:
-        return RetriableError(f"Reading {place} of {database.url.place} was interrupted: {reason}.")
-    return ConnectError(f"{place} of {database.url.place} cannot be read: {reason}.")
+        return RetriableError(f"Reading {name} of {database.url.location} was interrupted: {reason_of(error)}.")
+    return ConnectError(f"{name} of {database.url.location} cannot be read: {reason_of(error)}.")

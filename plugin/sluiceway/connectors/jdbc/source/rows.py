@@ -1,4 +1,4 @@
-"""Rows to records: a function compiled for each table's schema, so that a row costs as little as Python allows. Pure."""
+"""Compiles the function from rows to records for each table, which keeps the cost of a row low. No I/O."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sluiceway.api import Partition, SourceRecord
+from sluiceway.connectors.jdbc.dialects.values import Convert
 from sluiceway.connectors.jdbc.source.offsets import (
     INCREMENTING_FIELD,
     NANOS_FIELD,
@@ -13,7 +14,6 @@ from sluiceway.connectors.jdbc.source.offsets import (
     timestamp_offset,
     whole_number,
 )
-from sluiceway.connectors.jdbc.source.values import Convert
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.generated import Code
 
@@ -32,21 +32,20 @@ def records_function(
     incrementing: int | None = None,
     timestamp: tuple[int, Convert] | None = None,
     width: int | None = None,
-    more: Mapping[str, Any] | None = None,
+    offset_fields: Mapping[str, Any] | None = None,
 ) -> MakeRecords:
-    """Return the function that makes records of rows.
+    """Return the function from rows to records.
 
-    A row holds the schema's fields in order and may hold more behind them. ``incrementing`` is where the offset's number is,
-    ``timestamp`` where its time is and how it becomes a moment; without either, records have no offset. ``width`` is how many
-    values a row has, if more than the schema has fields. ``key`` says which fields are the record's key; ``more`` goes into
-    each offset.
+    A row has the schema's fields in order, and possibly more: ``width`` values in all. ``incrementing`` is the index of the
+    offset's number, ``timestamp`` the index of its timestamp and the conversion to UTC; without both, records have no
+    offset. ``key`` is the schema of the record's key and its fields' indexes. ``offset_fields`` are added to each offset.
     """
-    # Written out in full, since calls of constructors would cost more than all the rest.
+    # Attributes are set one by one, because calls of constructors would cost more than all the rest.
     code = Code(SourceRecord=SourceRecord, Struct=Struct, new=object.__new__)
-    values = [_value(code, f"v{place}", convert) for place, convert in enumerate(converters)]
-    row = "".join(f"v{place}, " for place in range(width or len(values)))
+    values = [_value(code, f"v{index}", convert) for index, convert in enumerate(converters)]
+    row = "".join(f"v{index}, " for index in range(width or len(values)))
     own, lines = code.bind(schema), []
-    fields = [f"{name!r}: {value!r}" for name, value in (more or {}).items()]
+    fields = [f"{name!r}: {value!r}" for name, value in (offset_fields or {}).items()]
     if timestamp is not None:
         lines.append(f"t = {code.bind(timestamp_offset)}({code.bind(timestamp[1])}(v{timestamp[0]}))")
         fields += [f"{name!r}: t[{name!r}]" for name in (TIMESTAMP_FIELD, NANOS_FIELD)]
@@ -58,7 +57,7 @@ def records_function(
     key_name, key_schema = "None", "None"
     if key is not None:
         key_name, key_schema = "k", code.bind(key[0])
-        lines += _struct(key_name, key_schema, [values[place] for place in key[1]])
+        lines += _struct(key_name, key_schema, [values[index] for index in key[1]])
     attributes = {
         "source_partition": code.bind(partition),
         "source_offset": f"{{{', '.join(fields)}}}" if fields else "None",
@@ -87,10 +86,10 @@ def _value(code: Code, name: str, convert: Convert | None) -> str:
 def hold_back_equal_times(
     records: Sequence[SourceRecord], before: dict[str, Any] | None, following: dict[str, Any] | None
 ) -> None:
-    """Let each record's offset say its own time only if no row of that time follows: else a restart would skip those.
+    """Set each record's offset to the last timestamp of which no row follows, so that a restart skips no row.
 
-    ``before`` is the offset ahead of the first record, ``following`` that of the row behind the last one, None if there is
-    none. Changes the records, which nobody has seen yet.
+    ``before`` is the offset before the first record, ``following`` that of the row after the last one, None if there is
+    none. Changes the records in place.
     """
     safe, offsets = before, [record.source_offset for record in records]
     for record, own, after in zip(records, offsets, [*offsets[1:], following], strict=True):

@@ -1,4 +1,4 @@
-"""The statements that a JDBC source reads with. Pure."""
+"""Builds the statements of a JDBC source. No I/O."""
 
 # ruff: noqa: S608 (names are quoted, values are parameters)
 from __future__ import annotations
@@ -8,24 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sluiceway.connectors.jdbc.columns import Column, Kind
-from sluiceway.connectors.jdbc.dialects.base import MARK, Dialect, TableId
+from sluiceway.connectors.jdbc.columns import Column
+from sluiceway.connectors.jdbc.dialects.base import Dialect
+from sluiceway.connectors.jdbc.dialects.sql import MARK, Statement, TableId
+from sluiceway.connectors.jdbc.dialects.values import UTC
 from sluiceway.connectors.jdbc.source.offsets import Position
-from sluiceway.connectors.jdbc.source.values import UTC
-from sluiceway.connectors.jdbc.url import POSTGRESQL, SQLITE
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """SQL in the driver's style, with its parameters."""
-
-    sql: str
-    parameters: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a reading must stay below: numbers up to ``incrementing`` and times before ``timestamp``; None is no bound."""
+    """The upper bounds of a pass: numbers up to ``incrementing``, timestamps before ``timestamp``; None is unbounded."""
 
     incrementing: int | None = None
     timestamp: dt.datetime | None = None
@@ -33,23 +25,39 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """Numbers above ``low`` and up to ``high`` of a column; None is no bound."""
+    """The numbers of a column above ``low`` and up to ``high``; None is unbounded."""
 
     column: str
     low: int | None = None
     high: int | None = None
 
 
+class _Conditions:
+    """The conditions of a WHERE clause and their parameters."""
+
+    def __init__(self) -> None:
+        self.parameters: list[Any] = []
+        self._conditions: list[str] = []
+
+    def add(self, condition: str, *values: Any) -> None:
+        self._conditions.append(condition)
+        self.parameters.extend(values)
+
+    @property
+    def clause(self) -> str:
+        return f" where {' and '.join(self._conditions)}" if self._conditions else ""
+
+
 class SelectBuilder:
-    """Writes a table's or a query's statements. ``zone`` is that of times without one."""
+    """Builds the statements for one table or query; ``zone`` is that of timestamps without one."""
 
     def __init__(
         self,
         dialect: Dialect,
         columns: Sequence[Column],
-        *,
         table: TableId | None = None,
         query: str = "",
+        *,
         suffix: str = "",
         incrementing: str = "",
         timestamps: Sequence[str] = (),
@@ -60,58 +68,55 @@ class SelectBuilder:
         self._source = f"({query}) as q" if table is None else dialect.qualified(table)
         self._suffix = f" {suffix}" if suffix else ""
         self._incrementing = dialect.quote(incrementing) if incrementing else ""
-        self._may_lack_number = bool(incrementing) and self._columns[incrementing].nullable
+        self._number_nullable = bool(incrementing) and self._columns[incrementing].nullable
         self._zoned = bool(timestamps) and self._columns[timestamps[0]].type.zoned
-        self._timestamp = self._time_expression(timestamps) if timestamps else ""
+        self._timestamp = self._timestamp_expression(timestamps) if timestamps else ""
         self._zone = zone
-        self._fields = ", ".join(map(self._field, columns))
+        self._fields = ", ".join(map(dialect.select_field, columns))
 
     def rows(self, position: Position, bounds: Bounds, key_range: KeyRange | None = None) -> Statement:
-        """Return the statement for the rows behind a position, in order, or those of a range of keys; everything without
-        columns to go by. The time that counts is an additional last column where several may be it.
+        """Return the statement for the rows after a position in order, or for those of a key range.
+
+        In timestamp modes the effective timestamp is an additional last column.
         """
-        conditions: list[str] = []
-        parameters: list[Any] = []
+        where = _Conditions()
         order = [part for part in (self._timestamp, self._incrementing) if part]
-
-        def add(condition: str, *values: Any) -> None:
-            conditions.append(condition)
-            parameters.extend(values)
-
         if key_range is not None:
-            column = self._dialect.quote(key_range.column)
-            order = [column]
-            if key_range.low is not None:
-                add(f"{column} > {MARK}", key_range.low)
-            if key_range.high is not None:
-                add(f"{column} <= {MARK}", key_range.high)
+            order = [self._in_range(key_range, where)]
         elif self._timestamp:
-            self._after_time(position, add)
+            self._after_timestamp(position, where)
         elif self._incrementing and position.incrementing is not None:
-            add(f"{self._incrementing} > {MARK}", position.incrementing)
+            where.add(f"{self._incrementing} > {MARK}", position.incrementing)
         if self._timestamp and bounds.timestamp is not None:
-            add(f"{self._timestamp} < {MARK}", self._time(bounds.timestamp))
+            where.add(f"{self._timestamp} < {self._dialect.timestamp_mark}", self._parameter(bounds.timestamp))
         if self._incrementing and bounds.incrementing is not None:
-            add(f"{self._incrementing} <= {MARK}", bounds.incrementing)
-        elif self._may_lack_number:
-            add(f"{self._incrementing} is not null")
-        where = f" where {' and '.join(conditions)}" if conditions else ""
+            where.add(f"{self._incrementing} <= {MARK}", bounds.incrementing)
+        elif self._number_nullable:
+            where.add(f"{self._incrementing} is not null")
         ordered = f" order by {', '.join(order)}" if order else ""
         fields = self._fields + (f", {self._timestamp} as sluiceway_time" if self._timestamp else "")
-        return self._statement(f"select {fields} from {self._source}{where}{ordered}{self._suffix}", parameters)
+        return self._statement(f"select {fields} from {self._source}{where.clause}{ordered}{self._suffix}", where.parameters)
 
-    def _after_time(self, position: Position, add: Any) -> None:
+    def _in_range(self, key_range: KeyRange, where: _Conditions) -> str:
+        column = self._dialect.quote(key_range.column)
+        if key_range.low is not None:
+            where.add(f"{column} > {MARK}", key_range.low)
+        if key_range.high is not None:
+            where.add(f"{column} <= {MARK}", key_range.high)
+        return column
+
+    def _after_timestamp(self, position: Position, where: _Conditions) -> None:
         if position.timestamp is None:
-            add(f"{self._timestamp} is not null")
+            where.add(f"{self._timestamp} is not null")
             return
-        moment = self._time(position.timestamp)
+        parameter, mark = self._parameter(position.timestamp), self._dialect.timestamp_mark
         if not self._incrementing:
-            add(f"{self._timestamp} > {MARK}", moment)
+            where.add(f"{self._timestamp} > {mark}", parameter)
         elif position.incrementing is None:
-            add(f"{self._timestamp} >= {MARK}", moment)
-        else:  # in a form that an index on both serves
-            add(f"{self._timestamp} >= {MARK}", moment)
-            add(f"({self._timestamp} > {MARK} or {self._incrementing} > {MARK})", moment, position.incrementing)
+            where.add(f"{self._timestamp} >= {mark}", parameter)
+        else:  # an index on both columns serves this form
+            where.add(f"{self._timestamp} >= {mark}", parameter)
+            where.add(f"({self._timestamp} > {mark} or {self._incrementing} > {MARK})", parameter, position.incrementing)
 
     def highest(self, column: str) -> Statement:
         """Return the statement for the lowest and the highest number of a column."""
@@ -119,39 +124,16 @@ class SelectBuilder:
         return self._statement(f"select min({name}), max({name}) from {self._source}", [])
 
     def keys(self, columns: Sequence[str]) -> Statement:
-        """Return the statement for all primary keys."""
-        fields = ", ".join(self._field(self._columns[name]) for name in columns)
+        """Return the statement for the values of key columns in all rows."""
+        fields = ", ".join(self._dialect.select_field(self._columns[name]) for name in columns)
         return self._statement(f"select {fields} from {self._source}", [])
 
     def _statement(self, sql: str, parameters: Sequence[Any]) -> Statement:
         return Statement(self._dialect.with_parameters(sql), tuple(parameters))
 
-    def _field(self, column: Column) -> str:
-        name = self._dialect.quote(column.name)
-        if self._dialect.name != POSTGRESQL:
-            return name
-        if column.type.kind is Kind.BOOLEAN and column.type.precision == 1:
-            return f"({name} = B'1') as {name}"
-        if column.type.as_text:
-            return f"{name}::text as {name}"
-        if column.type.items is not None and column.type.items.as_text:
-            return f"{name}::text[] as {name}"
-        return name
+    def _timestamp_expression(self, names: Sequence[str]) -> str:
+        columns = [self._dialect.timestamp_expression(self._dialect.quote(name)) for name in names]
+        return columns[0] if len(columns) == 1 else f"coalesce({', '.join(columns)})"
 
-    def _time_expression(self, names: Sequence[str]) -> str:
-        quoted = [self._dialect.quote(name) for name in names]
-        if self._dialect.name == SQLITE:  # texts and numbers of milliseconds, to be compared with each other
-            form = "'%Y-%m-%d %H:%M:%f'"
-            quoted = [
-                f"case typeof({name}) when 'text' then strftime({form}, {name}) "
-                f"else strftime({form}, {name} / 1000.0, 'unixepoch') end"
-                for name in quoted
-            ]
-        return quoted[0] if len(quoted) == 1 else f"coalesce({', '.join(quoted)})"
-
-    def _time(self, moment: dt.datetime) -> Any:
-        """Return a moment as the parameter to compare the column with."""
-        if self._dialect.name == POSTGRESQL and self._zoned:
-            return moment
-        local = moment.astimezone(UTC if self._zoned else self._zone).replace(tzinfo=None)
-        return local.isoformat(" ", "milliseconds") if self._dialect.name == SQLITE else local
+    def _parameter(self, moment: dt.datetime) -> Any:
+        return self._dialect.timestamp_parameter(moment, UTC if self._zoned else self._zone, zoned=self._zoned)

@@ -1,267 +1,191 @@
-"""The JDBC source's task: looks at its tables in turn. Executor."""
+"""The JDBC source's task: reads its tables in turn, each at its interval. Runs on the executors."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from sluiceway.api import SourceRecord, SourceTask
 from sluiceway.connectors.jdbc.connection import Database
-from sluiceway.connectors.jdbc.sink.errors import Kind, kind_of
-from sluiceway.connectors.jdbc.source.config import BULK, RANGE, RANGE_PLAN, TABLES, source_config
-from sluiceway.connectors.jdbc.source.deletes import SeenKeys
-from sluiceway.connectors.jdbc.source.errors import explained
-from sluiceway.connectors.jdbc.source.horizon import APPLICATION, Horizon, chosen_horizon
-from sluiceway.connectors.jdbc.source.idle_cursors import IdleGuard
-from sluiceway.connectors.jdbc.source.key_ranges import Plan
-from sluiceway.connectors.jdbc.source.offsets import (
-    PLAN_FIELD,
-    QUERY_PARTITION,
-    Position,
-    old_table_partition,
-    range_partition,
-    table_partition,
-)
-from sluiceway.connectors.jdbc.source.row_streams import use_own_types
+from sluiceway.connectors.jdbc.connection_keys import ConnectionSettings
+from sluiceway.connectors.jdbc.dialects import dialect_class
+from sluiceway.connectors.jdbc.dialects.errors import ErrorKind
+from sluiceway.connectors.jdbc.dialects.values import zone_of
+from sluiceway.connectors.jdbc.source.config import SourceConfig, source_config
+from sluiceway.connectors.jdbc.source.errors import as_connect_error
+from sluiceway.connectors.jdbc.source.horizon import horizon_for
+from sluiceway.connectors.jdbc.source.idle_guard import IdleGuard
+from sluiceway.connectors.jdbc.source.keys import BULK
+from sluiceway.connectors.jdbc.source.offsets import Position
+from sluiceway.connectors.jdbc.source.readers import Assignment, ReaderFactory
 from sluiceway.connectors.jdbc.source.table_reader import TableReader, end_transaction
-from sluiceway.connectors.jdbc.source.values import zone_of
-from sluiceway.connectors.jdbc.url import POSTGRESQL
 from sluiceway.errors import RetriableError
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-    from sluiceway.connectors.jdbc.dialects.base import TableId
+    from sluiceway.connectors.jdbc.dialects.horizon import Horizon
 
 log = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 0.5  # the longest that poll waits
-_IDLE_SECONDS = 60.0  # the longest that a transaction stays open while nobody polls
-_MISSES = 3  # looks in turn at a table that was not as it had been a moment before: more are no coincidence
-_HELD_BACK_SECONDS = 0.2  # between looks at a table whose rows only wait for open transactions
+_IDLE_SECONDS = 60.0  # the longest that a transaction stays open without a poll
+_MAX_CHANGES = 3  # passes in a row that fail because the table changed meanwhile; more are not a coincidence
+_HELD_BACK_SECONDS = 0.2  # the shortest interval for a table whose rows wait for open transactions
+
+
+class _Pass(NamedTuple):
+    """A pass over a table that has begun."""
+
+    reader: TableReader
+    batches: Generator[list[SourceRecord]]
 
 
 class JdbcSourceTask(SourceTask):
-    """Reads its tables one after the other, each at its interval, on one connection."""
+    """Reads its tables one after the other, over one connection."""
 
+    _config: SourceConfig
     _database: Database | None = None
     _connection: sa.Connection | None = None
-    _look: Iterator[list[SourceRecord]] | None = None
-    _current: TableReader | None = None
+    _pass: _Pass | None = None
+    _readers: list[TableReader] | None = None
+    _horizon: Horizon | None = None
 
     def start(self, config: Mapping[str, str]) -> None:
         self._config = settings = source_config(config)
         self._stopping = threading.Event()
-        self._database = Database(for_reading(settings.connection), self._stopping.wait)
-        self._horizon: Horizon | None = None
-        self._ranges = Ranges.of(config)
-        self._guard = IdleGuard(_IDLE_SECONDS, self._let_go)
-        self._tables = [self._database.dialect.parse_table(name) for name in json.loads(config.get(TABLES) or "[]")]
-        self._readers: list[TableReader] | None = None
+        self._guard = IdleGuard(_IDLE_SECONDS, self._release)
         self._deletes_due: dict[int, float] = {}
-
-    # --- readers ---
-
-    def _make_readers(self, database: Database, horizon: Horizon) -> list[TableReader]:
-        if self._config.query:
-            stored = self.context.offset_storage_reader.offset(QUERY_PARTITION)
-            return [TableReader(self._config, database, horizon, QUERY_PARTITION, position=self._position(stored))]
-        if self._ranges.count > 1:
-            return [each for table in self._tables for each in self._range_readers(database, horizon, table)]
-        return self._table_readers(database, horizon)
-
-    def _table_readers(self, database: Database, horizon: Horizon) -> list[TableReader]:
-        partitions = [table_partition(table) for table in self._tables]
-        old = [old_table_partition(table) for table in self._tables]
-        offsets = self.context.offset_storage_reader.offsets([*partitions, *old])
-        stored_by_table = zip(offsets[: len(old)], offsets[len(old) :], strict=True)
-        found: list[TableReader] = []
-        for table, partition, (new, earlier) in zip(self._tables, partitions, stored_by_table, strict=True):
-            if new and PLAN_FIELD in new:  # there were ranges once, and maybe not all of them are read
-                found += self._range_readers(database, horizon, table)
-                continue
-            found.append(
-                TableReader(
-                    self._config,
-                    database,
-                    horizon,
-                    partition,
-                    table=table,
-                    position=self._position(new or earlier),
-                    seen=self._seen(),
-                )
-            )
-        return found
-
-    def _seen(self) -> SeenKeys | None:
-        return SeenKeys() if self._config.deletes_interval else None
-
-    def _range_readers(self, database: Database, horizon: Horizon, table: TableId) -> list[TableReader]:
-        """Return the readers of this task's ranges of a table; the one of the last range also reads what comes later.
-
-        A plan that was begun counts, also where the config now asks for another number of ranges.
-        """
-        count, reader = self._ranges.count, self.context.offset_storage_reader
-        usual = reader.offset(table_partition(table))
-        planned = [range_partition(table, number, count) for number in range(count)]
-        offsets = [usual, *reader.offsets(planned)]
-        begun = next((str(offset[PLAN_FIELD]) for offset in offsets if offset and PLAN_FIELD in offset), None)
-        found: list[TableReader] = []
-        plan = Plan.parse(begun or self._ranges.plans[str(table)])
-        if self._config.mode == BULK or begun is not None or not usual:
-            partitions = [range_partition(table, number, plan.count) for number in range(plan.count)]
-            stored = reader.offsets(partitions)
-            for number in (each for each in range(plan.count) if each % count in self._ranges.numbers):
-                position = Position() if stored[number] is None else Position.of(stored[number])
-                found.append(
-                    TableReader(
-                        self._config,
-                        database,
-                        horizon,
-                        partitions[number],
-                        table=table,
-                        position=position,
-                        snapshot=plan.snapshot(number),
-                        plan=plan.text,
-                    )
-                )
-        if count - 1 in self._ranges.numbers and self._config.mode != BULK:
-            position = self._position(usual) if usual else plan.follows
-            found.append(
-                TableReader(
-                    self._config,
-                    database,
-                    horizon,
-                    table_partition(table),
-                    table=table,
-                    position=position,
-                    plan=plan.text if begun is not None or not usual else "",
-                    seen=self._seen(),
-                )
-            )
-        return found
-
-    def _position(self, stored: Mapping[str, Any] | None) -> Position:
-        """Return where to go on; what the mode does not go by is left out."""
-        position = Position.of(stored)
-        if not self._config.uses_incrementing:
-            position = dataclasses.replace(position, incrementing=None)
-        return position if self._config.uses_timestamp else dataclasses.replace(position, timestamp=None)
-
-    # --- polling ---
+        self._database = database = Database(reading_settings(settings.connection), self._stopping.wait)
+        self._assignment = Assignment.of(config, database)
 
     def poll(self) -> Sequence[SourceRecord] | None:
         if self._database is None or self._stopping.is_set():
             return None
-        with self._guard.busy():
+        with self._guard.polling():
             return self._poll(self._database)
 
     def _poll(self, database: Database) -> Sequence[SourceRecord] | None:
         try:
-            return self._next()
+            return self._next(database)
         except BaseException as error:
-            reader = self._current
-            self._break_off()
-            told = explained(error, database, "the database" if reader is None else reader.name)
-            if reader is not None and reader.table is not None and kind_of(error) is Kind.CHANGED and reader.misses < _MISSES:
-                reader.misses += 1
-                told = RetriableError(f"{reader.name} has changed since its columns were looked at: {told}")
-            if told is error:
+            reader = None if self._pass is None else self._pass.reader
+            self._abandon()
+            converted = as_connect_error(error, database, "the database" if reader is None else reader.name)
+            if reader is not None and self._changed_meanwhile(database, reader, error):
+                converted = RetriableError(f"{reader.name} changed after its columns were read: {converted}")
+            if converted is error:
                 raise
-            raise told from error
+            raise converted from error
 
-    def _next(self) -> Sequence[SourceRecord] | None:
-        """Return the next batch; None once no table that is due has one. At first that takes a look at every table, however long
-        it lasts: who asks twice in vain (a run in micro-batch mode) takes it that there is nothing.
+    @staticmethod
+    def _changed_meanwhile(database: Database, reader: TableReader, error: BaseException) -> bool:
+        if reader.table is None or database.dialect.error_kind(error) is not ErrorKind.CHANGED:
+            return False
+        reader.changes += 1
+        return reader.changes <= _MAX_CHANGES
+
+    def _next(self, database: Database) -> Sequence[SourceRecord] | None:
+        """Return the next batch; None if no table that is due has new rows.
+
+        The first call polls every table, however long that takes: after two polls without records, a run in micro-batch mode
+        ends.
         """
-        assert self._database is not None  # noqa: S101 (poll looks)
         until = time.monotonic() + _PATIENCE_SECONDS
-        while (self._look is not None or self._begin(self._database)) and not self._stopping.is_set():
-            assert self._look is not None  # noqa: S101 (begun)
-            records = next(self._look, None)
+        while not self._stopping.is_set():
+            current = self._pass or self._begin(database)
+            if current is None:
+                return None
+            self._pass = current
+            records = next(current.batches, None)
             if records is not None:
                 return records
-            self._end_look()
+            self._end_pass(current.reader)
             if time.monotonic() > until and all(reader.due for reader in self._readers or ()):
-                break
+                return None
         return None
 
-    def _begin(self, database: Database) -> bool:
-        """Begin the next look that is due; wait a little and return False if there is none."""
+    def _begin(self, database: Database) -> _Pass | None:
+        """Return the next pass that is due; wait a little and return None if there is none."""
         if self._readers is None:
-            connection = self._connect(database)
-            if self._horizon is None:
-                self._horizon = chosen_horizon(self._config, database, connection.connection.driver_connection)
-                end_transaction(connection)
-            self._readers = self._make_readers(database, self._horizon)
+            self._readers = self._make_readers(database)
         due = min(self._readers, key=lambda reader: reader.due, default=None)
         wait = _PATIENCE_SECONDS if due is None else due.due - time.monotonic()
         if due is None or wait > 0:
             self._stopping.wait(min(wait, _PATIENCE_SECONDS))
-            return False
-        self._current = due
-        self._look = self._whole_look(due, self._connect(database))
-        return True
+            return None
+        return _Pass(due, self._batches(due, self._connect(database)))
 
-    def _whole_look(self, reader: TableReader, connection: sa.Connection) -> Iterator[list[SourceRecord]]:
+    def _make_readers(self, database: Database) -> list[TableReader]:
+        connection = self._connect(database)
+        if self._horizon is None:
+            self._horizon = horizon_for(self._config, database, connection.connection.driver_connection)
+            end_transaction(connection)
+        offsets = self.context.offset_storage_reader
+        return ReaderFactory(self._config, database, self._horizon, self._assignment, offsets).readers()
+
+    def _batches(self, reader: TableReader, connection: sa.Connection) -> Generator[list[SourceRecord]]:
+        """Yield the batches of a pass, and the tombstones of deleted rows if those are due."""
         began = time.monotonic()
-        yield from reader.look(connection)
+        yield from reader.read(connection)
         if reader.seen is not None and not reader.gone and began >= self._deletes_due.get(id(reader), 0.0):
-            yield from deleted_rows(reader, connection)
+            yield from reader.deleted_rows(connection, reader.seen)
             self._deletes_due[id(reader)] = began + self._config.deletes_interval
         reader.due = began + interval_of(self._config.poll_interval, reader.held_back)
 
-    def _end_look(self) -> None:
-        reader, self._look, self._current = self._current, None, None
-        assert self._readers is not None and reader is not None  # noqa: S101, PT018 (a look had begun)
-        reader.misses = 0
+    def _end_pass(self, reader: TableReader) -> None:
+        self._pass = None
+        reader.changes = 0
         if reader.gone:
-            # The connector takes it away from this task, unless it is there again by then.
-            log.info("%s is gone: it is looked for again in %g s", reader.name, self._config.table_poll_interval)
+            # The connector takes the table away from this task, unless it exists again by then.
+            log.info("%s is gone: checking again in %g s", reader.name, self._config.table_poll_interval)
             reader.due = time.monotonic() + self._config.table_poll_interval
         elif reader.finished and self._config.mode != BULK:
-            log.info("Range %s of %s is read", reader.partition.get("range"), reader.name)
-            self._readers.remove(reader)
-        elif reader.finished:  # a bulk source begins again
+            log.info("Range %s of %s has been read", reader.partition.get("range"), reader.name)
+            self._readers = [each for each in self._readers or () if each is not reader]
+        elif reader.finished:  # bulk mode reads the range again
             reader.position, reader.finished = Position(), False
 
     def _connect(self, database: Database) -> sa.Connection:
         if self._connection is None:
             self._connection = database.connect()
             zone = zone_of(self._config.connection.timezone)
-            use_own_types(database.dialect.name, self._connection.connection.driver_connection, zone)
+            database.dialect.prepare_for_reading(self._connection.connection.driver_connection, zone)
         return self._connection
 
-    def _break_off(self) -> None:
-        """Drop a look and the connection; the next poll begins anew behind the last batch that was given."""
-        look, self._look, self._current = self._look, None, None
-        if look is not None:
-            look.close()  # type: ignore[attr-defined]
+    def _abandon(self) -> None:
+        """Drop the current pass and the connection; the next poll continues after the last batch."""
+        current, self._pass = self._pass, None
+        if current is not None:
+            current.batches.close()
         connection, self._connection = self._connection, None
         if connection is not None:
             try:
                 connection.invalidate()
                 connection.close()
-            except Exception as error:  # noqa: BLE001 (it is broken, or it is the end)
+            except Exception as error:  # noqa: BLE001 (the connection is broken, or the task stops)
                 log.debug("Closing the connection: %s", error)
 
-    def _let_go(self, idle: float) -> None:
-        """Hold no transaction while nobody polls, unless all that was read would be read again. Called by the guard's thread."""
-        if self._look is not None and self._current is not None and (self._config.mode != BULK or self._ranges.count > 1):
-            log.info("Nobody has polled for %.0f s: reading %s is broken off, to go on later", idle, self._current.name)
-            self._break_off()
+    def _release(self, idle: float) -> None:
+        """Give up the transaction of a pass after ``idle`` seconds without a poll. Runs on the guard's thread.
+
+        A bulk pass keeps it, because it would start over.
+        """
+        current = self._pass
+        if current is not None and (self._config.mode != BULK or self._assignment.count > 1):
+            log.info("No poll for %.0f s: releasing the transaction that reads %s until the next one", idle, current.reader.name)
+            self._abandon()
 
     def stop(self) -> None:
         if self._database is None:
             return
         self._stopping.set()
         self._guard.stop()
-        self._break_off()
+        self._abandon()
         for reader in self._readers or ():
             if reader.seen is not None:
                 reader.seen.close()
@@ -269,35 +193,12 @@ class JdbcSourceTask(SourceTask):
         self._readers = []
 
 
-def interval_of(usual: float, held_back: float | None) -> float:
-    """Return the seconds from one look at a table to the next: fewer where rows wait, but not for long. Pure."""
-    return usual if held_back is None else min(usual, max(_HELD_BACK_SECONDS, held_back / 10))
+def interval_of(poll_interval: float, held_back: float | None) -> float:
+    """Return the seconds between two passes over a table: fewer for a while if rows wait for open transactions. No I/O."""
+    return poll_interval if held_back is None else min(poll_interval, max(_HELD_BACK_SECONDS, held_back / 10))
 
 
-def deleted_rows(reader: TableReader, connection: sa.Connection) -> Iterator[list[SourceRecord]]:
-    """Compare a table's primary keys with those seen; give tombstones for those that are gone."""
-    assert reader.seen is not None  # noqa: S101 (asked for)
-    for keys in reader.current_keys(connection):
-        reader.seen.add(keys)
-    for keys in reader.seen.missing():
-        yield reader.tombstones(keys)
-
-
-class Ranges:
-    """Which ranges of its tables' first snapshots a task reads."""
-
-    def __init__(self, count: int, numbers: Sequence[int], plans: Mapping[str, str]) -> None:
-        self.count, self.numbers, self.plans = count, numbers, plans
-
-    @classmethod
-    def of(cls, config: Mapping[str, str]) -> Ranges:
-        numbers, _, count = (config.get(RANGE) or "0/1").partition("/")
-        return cls(int(count), [int(each) for each in numbers.split(",") if each], json.loads(config.get(RANGE_PLAN) or "{}"))
-
-
-def for_reading(settings: Any) -> Any:
-    """Return the settings under the name that the horizon knows our own sessions by."""
-    if settings.url.dialect != POSTGRESQL:
-        return settings
-    options = {**settings.url.options, "application_name": APPLICATION}
+def reading_settings(settings: ConnectionSettings) -> ConnectionSettings:
+    """Return settings that mark the sessions as the source's own, which safe horizons leave out."""
+    options = {**settings.url.options, **dialect_class(settings.url.dialect).reading_options}
     return dataclasses.replace(settings, url=dataclasses.replace(settings.url, options=options))

@@ -1,18 +1,23 @@
-"""What validation of a JDBC source's config finds out beyond single keys, with a look into the database. API server or driver."""
+"""Validates a JDBC source's config beyond single keys: conflicts, the login, tables and columns.
+
+Runs on the API server and on the driver.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sluiceway.config.definition import ValidatedValue
 from sluiceway.connectors.jdbc.columns import Column
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.connection_keys import CONNECTION_PASSWORD, CONNECTION_USER
-from sluiceway.connectors.jdbc.dialects.base import TableId
+from sluiceway.connectors.jdbc.dialects.sql import TableId
 from sluiceway.connectors.jdbc.login_check import check_login
-from sluiceway.connectors.jdbc.source.columns import check_not_null, check_types, found_column, incrementing_column
-from sluiceway.connectors.jdbc.source.config import (
+from sluiceway.connectors.jdbc.source.columns import check_not_null, check_types, find_column, incrementing_column
+from sluiceway.connectors.jdbc.source.config import SourceConfig, conflicts, source_config
+from sluiceway.connectors.jdbc.source.errors import as_connect_error
+from sluiceway.connectors.jdbc.source.keys import (
     CONFIG,
     INCREMENTING_COLUMN_NAME,
     MODE,
@@ -20,73 +25,69 @@ from sluiceway.connectors.jdbc.source.config import (
     TABLE_BLACKLIST,
     TABLE_WHITELIST,
     TIMESTAMP_COLUMN_NAME,
-    SourceConfig,
-    misfits,
-    source_config,
 )
-from sluiceway.connectors.jdbc.source.errors import explained
 from sluiceway.connectors.jdbc.url import CONNECTION_URL
 from sluiceway.errors import ConfigError, ConnectError
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-_MOST_TABLES = 100  # whose columns are looked at
+_MAX_TABLES = 100  # whose columns are checked
 
 
 def validate(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-    """Return what is wrong with each key, and the tables to choose from."""
+    """Return each key's value, errors and recommended values: the tables of the database."""
     found = CONFIG.validate(config)
-    clashes = {} if found[MODE].errors else misfits({name: each.value for name, each in found.items()})
-    for key, message in clashes.items():
+    errors = {} if found[MODE].errors else conflicts({name: each.value for name, each in found.items()})
+    for key, message in errors.items():
         found[key].errors.append(str(ConfigError(key, config.get(key, ""), message)))
     if not any(each.errors for each in found.values()):
-        _look_into_the_database(source_config(config), found)
+        _check_database(source_config(config), found)
     return found
 
 
-def _look_into_the_database(config: SourceConfig, found: dict[str, ValidatedValue]) -> None:
-    def look(database: Database, connection: sa.Connection) -> None:
+def _check_database(config: SourceConfig, found: dict[str, ValidatedValue]) -> None:
+    def check(database: Database, connection: sa.Connection) -> None:
         tables = database.dialect.list_tables(connection, config.selection.types)
         for key in (TABLE_WHITELIST, TABLE_BLACKLIST):
             found[key].recommended_values = [str(table) for table in tables]
         if config.query:
-            _ask(database, lambda: database.dialect.query_columns(connection, config.query), found[QUERY])
+            _check_query(database, connection, config.query, found[QUERY])
             return
-        for table in config.selection.chosen(tables, database.dialect)[:_MOST_TABLES]:
+        for table in config.selection.select(tables, database.dialect)[:_MAX_TABLES]:
             if not _check_table(config, table, database.dialect.columns(connection, table), found):
                 return
 
-    check_login(config.connection, found, (CONNECTION_URL, CONNECTION_USER, CONNECTION_PASSWORD), look)
+    check_login(config.connection, found, (CONNECTION_URL, CONNECTION_USER, CONNECTION_PASSWORD), check)
 
 
 def _check_table(config: SourceConfig, table: TableId, columns: Sequence[Column], found: dict[str, ValidatedValue]) -> bool:
-    """Note what is wrong with a table's columns; True if nothing is."""
-    place, by_name = f"table {table}", {column.name: column for column in columns}
+    """Add the errors of a table's columns; return whether there are none."""
+    label, by_name = f"table {table}", {column.name: column for column in columns}
     try:
         if config.uses_incrementing:
-            number = incrementing_column(config, columns, place)
-            check_not_null(config, columns, number, (), place)
-            check_types(by_name, number, (), place)
+            number = incrementing_column(config, columns, label)
+            check_not_null(config, columns, number, (), label)
+            check_types(by_name, number, (), label)
     except ConnectError as error:
         found[INCREMENTING_COLUMN_NAME].errors.append(str(error))
         return False
     try:
-        stamps = [found_column(list(by_name), name, place) for name in config.timestamp_columns]
-        check_not_null(config, columns, "", stamps, place)
-        check_types(by_name, "", stamps, place)
+        stamps = [find_column(list(by_name), name, label) for name in config.timestamp_columns]
+        check_not_null(config, columns, "", stamps, label)
+        check_types(by_name, "", stamps, label)
     except ConnectError as error:
         found[TIMESTAMP_COLUMN_NAME].errors.append(str(error))
         return False
     return True
 
 
-def _ask(database: Database, question: Callable[[], object], value: ValidatedValue) -> None:
-    """Note what the database has against a query."""
+def _check_query(database: Database, connection: sa.Connection, query: str, value: ValidatedValue) -> None:
+    """Add the database's error for a query."""
     try:
-        question()
+        database.dialect.query_columns(connection, query)
     except Exception as error:
-        told = explained(error, database, "The query")
-        if told is error:
+        converted = as_connect_error(error, database, "The query")
+        if converted is error:
             raise
-        value.errors.append(str(told))
+        value.errors.append(str(converted))

@@ -1,58 +1,58 @@
-// The buttons of a connector, and what they do.
+// Draws a connector's buttons, and performs their actions.
 
-import { Refused, act } from "./api.js";
+import { RequestError, act } from "./api.js";
 import { h } from "./dom.js";
 
-const WORDS = {
-  pause: { label: "Pause", done: "is asked to pause" },
-  resume: { label: "Resume", done: "is asked to run" },
-  restart: { label: "Restart", done: "is asked to restart, with its tasks" },
+const ACTIONS = {
+  pause: { label: "Pause", done: "pause requested" },
+  resume: { label: "Resume", done: "resume requested" },
+  restart: { label: "Restart", done: "restart requested, with its tasks" },
   stop: {
-    label: "Stop", done: "is asked to stop",
-    question: "Its tasks end and their slots become free. Offsets stay, and resuming the connector goes on from there.",
+    label: "Stop", done: "stop requested",
+    question: "Its tasks end and free their slots. Its offsets are kept, and a resumed connector continues from them.",
   },
 };
 
-/** Return the buttons that make sense for a connector now; without the right to use them they are there, and off. */
+/** Return a connector's buttons. They are disabled if they have no effect now, or the user may not use them. */
 export function buttons(row, changed) {
-  const rests = row.target !== "STARTED";
-  const shown = [rests ? "resume" : "pause", "restart", "stop"];
+  const inactive = row.target !== "STARTED";
+  const shown = [inactive ? "resume" : "pause", "restart", "stop"];
   return h("div.buttons", { role: "group", "aria-label": `Actions on ${row.name}` }, shown.map((action) => {
-    const pointless = (action === "restart" && rests) || (action === "stop" && row.target === "STOPPED");
-    const off = !row.may_edit || pointless;
+    const noEffect = (action === "restart" && inactive) || (action === "stop" && row.target === "STOPPED");
+    const disabled = !row.may_edit || noEffect;
     return h(`button.action.${action}`, {
-      type: "button", "data-key": `${action} ${row.name}`, "data-action": action, disabled: off,
-      "aria-label": `${WORDS[action].label} ${row.name}`, title: row.may_edit ? null : "Needs the right to edit the connector's DAG",
+      type: "button", "data-key": `${action} ${row.name}`, "data-action": action, disabled,
+      "aria-label": `${ACTIONS[action].label} ${row.name}`, title: row.may_edit ? null : "Requires the right to edit the connector's DAG",
       click: (event) => run(row.name, action, event.currentTarget, changed),
-    }, WORDS[action].label);
+    }, ACTIONS[action].label);
   }));
 }
 
 async function run(name, action, button, changed) {
-  const { label, done, question } = WORDS[action];
+  const { label, done, question } = ACTIONS[action];
   if (question && !(await confirmed(`${label} ${name}?`, question, label))) return;
   button.disabled = true;
   try {
     await act(name, action);
-    say(`${name} ${done}.`);
+    say(`${name}: ${done}.`);
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    say(`${label} ${name}: ${error.message}`, true);
+    if (!(error instanceof RequestError)) throw error;
+    say(`Cannot ${action} ${name}: ${error.message}`, true);
     button.disabled = error.status === 403;
   }
   changed();
 }
 
-/** Tell what became of an action; gone after some seconds, unless it went wrong. */
-export function say(text, wrong = false) {
-  const place = document.getElementById("said");
-  place.textContent = text;
-  place.classList.toggle("wrong", wrong);
+/** Show the result of an action: for 5 seconds, or 15 for an error. */
+export function say(text, isError = false) {
+  const element = document.getElementById("message");
+  element.textContent = text;
+  element.classList.toggle("error", isError);
   clearTimeout(say.timer);
-  say.timer = setTimeout(() => { place.textContent = ""; }, wrong ? 15000 : 5000);
+  say.timer = setTimeout(() => { element.textContent = ""; }, isError ? 15000 : 5000);
 }
 
-// A frame in Airflow may not open the browser's own dialogues.
+// The page's frame in Airflow may not open the browser's own dialogs.
 function confirmed(title, text, yes) {
   const dialog = document.getElementById("confirm");
   document.getElementById("confirm-title").textContent = title;

@@ -1,9 +1,10 @@
-// Asks the API server. Addresses are relative to the page, so they hold wherever Airflow is mounted.
+// Sends requests to the API server. URLs are relative to the page, so they do not depend on Airflow's base path.
 
 const REST = new URL("..", document.baseURI);
 const OWN = new URL("api/", document.baseURI);
 
-export class Refused extends Error {
+/** A request that failed, with a message for the user. ``status`` is 0 if there was no response. */
+export class RequestError extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;
@@ -20,31 +21,31 @@ export function history(names) {
   return names.length ? get(new URL(`history?${query}`, OWN)) : Promise.resolve({});
 }
 
-/** Do something to a connector, through Connect's REST API. */
+/** Pause, resume, stop or restart a connector through Connect's REST API. */
 export function act(name, action) {
   const [method, path] = { restart: ["POST", "restart?includeTasks=true"] }[action] ?? ["PUT", action];
-  return ask(new URL(`connectors/${part(name)}/${path}`, REST), method);
+  return send(new URL(`connectors/${part(name)}/${path}`, REST), method);
 }
 
-const get = (url) => ask(url, "GET");
+const get = (url) => send(url, "GET");
 
-async function ask(url, method) {
-  let answer;
+async function send(url, method) {
+  let response;
   try {
-    answer = await fetch(url, { method, headers: { Accept: "application/json" }, signal: AbortSignal.timeout(60000) });
+    response = await fetch(url, { method, headers: { Accept: "application/json" }, signal: AbortSignal.timeout(60000) });
   } catch {
-    throw new Refused(0, "Airflow's API server does not answer.");
+    throw new RequestError(0, "Airflow's API server does not respond. Check that it is running.");
   }
-  const isJson = (answer.headers.get("content-type") ?? "").startsWith("application/json");
-  const body = isJson ? await answer.json() : null;
-  if (answer.ok) return body;
-  throw new Refused(answer.status, explained(answer.status, body));
+  const isJson = (response.headers.get("content-type") ?? "").startsWith("application/json");
+  const body = isJson ? await response.json() : null;
+  if (response.ok) return body;
+  throw new RequestError(response.status, errorMessage(response.status, body));
 }
 
-function explained(status, body) {
+function errorMessage(status, body) {
   if (status === 401) return "Your session has ended. Reload Airflow to log in again.";
-  if (status === 403) return "You may not do this: it takes the right to edit the connector's DAG.";
-  return body?.message ?? `The API server answered ${status}.`;
+  if (status === 403) return "You do not have the right to edit the connector's DAG.";
+  return body?.message ?? `The API server responded with status ${status}. See its log.`;
 }
 
 function part(name) {

@@ -1,16 +1,16 @@
-// One connector in full.
+// Shows the details of one connector.
 
 import { buttons } from "./actions.js";
-import { Refused, deadLetters, offsets } from "./api.js";
+import { RequestError, deadLetters, offsets } from "./api.js";
 import { h, replace, whenFree } from "./dom.js";
 import { UNKNOWN, count, exact, rate, time } from "./format.js";
 import { badge, tasks } from "./list.js";
 import { sparkline } from "./spark.js";
 
-const SHOWN = 100; // offsets
+const SHOWN = 100; // offsets at most
 
 export class Detail {
-  /** ``back`` leads to the list, null where there is none; ``goTo(path)`` opens a page of Airflow. */
+  /** ``back()`` opens the list, null if there is none; ``goTo(path)`` opens a page of Airflow. */
   constructor(name, { back, changed, goTo, inDag }) {
     this.name = name;
     this.changed = changed;
@@ -18,11 +18,11 @@ export class Detail {
     this.inDag = inDag;
     this.head = h("header");
     this.body = h("div.body");
-    this.errors = new Kept(errors);
-    this.tasks = new Kept(taskTable);
-    this.config = new Kept(config);
-    this.offsets = new Section("Offsets", () => offsets(name), (answer) => sourceOffsets(answer.offsets));
-    this.letters = new Section("Newest dead letters", () => deadLetters(name), letters);
+    this.errors = new Cached(errors);
+    this.tasks = new Cached(taskTable);
+    this.config = new Cached(config);
+    this.offsets = new Section("Offsets", () => offsets(name), (response) => sourceOffsets(response.offsets));
+    this.deadLetters = new Section("Newest dead letter queue records", () => deadLetters(name), deadLetterTable);
     this.element = h("section.detail", { "aria-label": name },
       back ? h("button.back", { type: "button", click: back }, "‹ All connectors") : null, this.head, this.body);
   }
@@ -35,7 +35,7 @@ export class Detail {
     this.offsets.showInstead(found.type === "sink" ? sinkOffsets(found) : null);
     const sections = [
       charts(found), this.errors.drawn([found.trace, found.tasks_in_full.map((task) => [task.id, task.trace])]),
-      this.tasks.drawn(found.tasks_in_full), found.dead_letters === null ? null : this.letters.element, this.offsets.element,
+      this.tasks.drawn(found.tasks_in_full), found.dead_letters === null ? null : this.deadLetters.element, this.offsets.element,
       this.config.drawn(found.config),
     ];
     replace(this.head, h("div.title", null, h("h1", null, found.name), badge(found.state)), buttons(found, this.changed),
@@ -49,14 +49,14 @@ export class Detail {
   }
 
   about(found) {
-    const said = [`${found.type} · ${found.class}${found.version ? ` ${found.version}` : ""}`];
-    if (found.worker_id) said.push(` · driver ${found.worker_id}`);
-    if (found.topics.length) said.push(` · topics ${found.topics.slice(0, 5).join(", ")}${found.topics.length > 5 ? ", …" : ""}`);
+    const parts = [`${found.type} · ${found.class}${found.version ? ` ${found.version}` : ""}`];
+    if (found.worker_id) parts.push(` · driver ${found.worker_id}`);
+    if (found.topics.length) parts.push(` · topics ${found.topics.slice(0, 5).join(", ")}${found.topics.length > 5 ? ", …" : ""}`);
     if (!this.inDag && found.dag) {
       const path = `/dags/${encodeURIComponent(found.dag)}`;
-      said.push(" · ", h("a", { href: path, "data-key": "dag", click: (event) => { event.preventDefault(); this.goTo(path); } }, `DAG ${found.dag}`));
+      parts.push(" · ", h("a", { href: path, "data-key": "dag", click: (event) => { event.preventDefault(); this.goTo(path); } }, `DAG ${found.dag}`));
     }
-    return said;
+    return parts;
   }
 }
 
@@ -83,7 +83,7 @@ function errors([own, ofTasks]) {
 function taskTable(found) {
   if (!found.length) return null;
   return h("section", null, h("h2", null, "Tasks"),
-    table(["Task", "State", "Where"], found.map((task) => [String(task.id), badge(task.state), task.worker_id ?? UNKNOWN])));
+    table(["Task", "State", "Worker"], found.map((task) => [String(task.id), badge(task.state), task.worker_id ?? UNKNOWN])));
 }
 
 function config(found) {
@@ -96,27 +96,27 @@ function table(head, rows) {
     h("tbody", null, rows.map((row) => h("tr", null, row.map((cell) => h("td", null, cell)))))));
 }
 
-/** A part that is drawn anew only when it changed: what is open, scrolled or selected in it stays so. */
-class Kept {
+/** An element that is redrawn only if its content changes, so that open, scrolled and selected parts stay as they are. */
+class Cached {
   constructor(draw) {
     this.draw = draw;
   }
 
   drawn(content) {
-    const seen = JSON.stringify(content);
-    if (seen !== this.seen) {
-      this.seen = seen;
+    const key = JSON.stringify(content);
+    if (key !== this.key) {
+      this.key = key;
       this.element = this.draw(content);
     }
     return this.element;
   }
 }
 
-/** What is asked for only when somebody opens it, since it is read from Kafka then. */
+/** A section that is loaded when the user opens it, because each time it is read from Kafka. */
 class Section {
-  constructor(title, ask, draw) {
+  constructor(title, load, draw) {
     this.body = h("div");
-    this.ask = ask;
+    this.load = load;
     this.draw = draw;
     this.element = h("details", { toggle: () => this.opened() }, h("summary", { "data-key": title }, title), this.body);
   }
@@ -130,16 +130,16 @@ class Section {
     if (!this.element.open || this.given) return;
     replace(this.body, h("p.empty", null, "Reading from Kafka…"));
     try {
-      replace(this.body, this.draw(await this.ask()));
+      replace(this.body, this.draw(await this.load()));
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
+      if (!(error instanceof RequestError)) throw error;
       replace(this.body, h("p.empty", null, error.message));
     }
   }
 }
 
 function sinkOffsets(found) {
-  if (!found.partitions.length) return h("p.empty", null, "The connector has committed no offsets, or they cannot be read.");
+  if (!found.partitions.length) return h("p.empty", null, "The connector has committed no offsets, or its consumer group may not be read.");
   const rows = found.partitions.slice(0, SHOWN).map((each) => [`${each.topic}-${each.partition}`, exact(each.offset), exact(each.end), exact(each.lag)]);
   return h("div", null, table(["Partition", "Committed", "End", "Lag"], rows), more(found.partitions.length + found.more_partitions));
 }
@@ -154,15 +154,15 @@ function more(total) {
   return total > SHOWN ? h("p", null, `${exact(total - SHOWN)} more are not shown.`) : null;
 }
 
-function letters(answer) {
-  if (!answer.letters.length) return h("p.empty", null, `Topic ${answer.topic} holds no dead letter of this connector.`);
-  const rows = answer.letters.map((each) => [
+function deadLetterTable(response) {
+  if (!response.records.length) return h("p.empty", null, `Topic ${response.topic} holds no records of this connector.`);
+  const rows = response.records.map((each) => [
     time(each.at),
     each.topic === null ? UNKNOWN : `${each.topic}-${each.partition ?? "?"}:${each.offset ?? "?"}`,
     each.stage ?? UNKNOWN,
-    h("div", null, each.exception ?? "The connector writes no error headers", each.message ? `: ${each.message}` : "",
+    h("div", null, each.exception ?? "No error headers (set errors.deadletterqueue.context.headers.enable=true)", each.message ? `: ${each.message}` : "",
       each.trace ? h("details", null, h("summary", null, "Trace"), h("pre", { tabindex: "0" }, each.trace)) : null),
   ]);
-  return h("div", null, h("p", null, `${exact(answer.count)} in topic ${answer.topic}. Their keys and values are not shown here; "sluiceway dlq show" prints them.`),
+  return h("div", null, h("p", null, `${exact(response.count)} in topic ${response.topic}. Keys and values are not shown here: "sluiceway dlq show" prints them.`),
     table(["Written", "Record", "Stage", "Error"], rows));
 }

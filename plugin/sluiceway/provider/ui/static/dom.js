@@ -1,8 +1,11 @@
-// Makes elements. Texts only ever become text nodes: names, traces and configs are not to be trusted.
+// Creates elements. Text becomes text nodes only, never HTML, because names, traces and configs are untrusted.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Return an element: h("td.number", {title: "…"}, "12"). Attributes that are null or false are left out; functions listen. */
+/**
+ * Return an element: h("td.number", {title: "…"}, "12"). Attributes that are null or false are left out. A function is an event
+ * listener.
+ */
 export function h(tag, attributes, ...children) {
   const [name, ...classes] = tag.split(".");
   const element = document.createElement(name);
@@ -29,22 +32,22 @@ document.addEventListener("pointerdown", () => { held = true; });
 for (const kind of ["pointerup", "pointercancel"]) {
   document.addEventListener(kind, () => {
     held = false;
-    setTimeout(() => { waiting?.(); waiting = null; }); // after the click that this belongs to
+    setTimeout(() => { waiting?.(); waiting = null; }); // after the click event that follows
   });
 }
 
-/** Draw now, or once the mouse button is let go: a button that is replaced while it is pressed is never clicked. */
+/** Draw now, or when the mouse button is released: a button that is replaced while pressed receives no click. */
 export function whenFree(draw) {
   if (held) waiting = draw;
   else draw();
 }
 
-/** Put what is new into a place, keeping the keyboard's focus: elements are found again by their data-key. */
-export function replace(place, ...children) {
-  const focused = place.contains(document.activeElement) ? document.activeElement : null;
+/** Replace an element's children. The focus stays on the element with the same data-key. */
+export function replace(parent, ...children) {
+  const focused = parent.contains(document.activeElement) ? document.activeElement : null;
   const key = focused?.closest("[data-key]")?.dataset.key;
-  place.replaceChildren(...children);
+  parent.replaceChildren(...children);
   if (key === undefined) return;
-  const again = [...place.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key);
+  const again = [...parent.querySelectorAll("[data-key]")].find((each) => each.dataset.key === key);
   again?.focus({ preventScroll: true });
 }

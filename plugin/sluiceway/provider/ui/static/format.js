@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Formats numbers and times.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
@@ -21,7 +21,7 @@ export function rate(number) {
   return number < 100 ? small.format(number) : count(Math.round(number));
 }
 
-/** Return the time of a record: milliseconds since the epoch. */
+/** Format a record's timestamp, in milliseconds since the epoch. */
 export function time(milliseconds) {
   return milliseconds ? new Date(milliseconds).toLocaleString() : UNKNOWN;
 }

@@ -1,4 +1,4 @@
-// The list of connectors.
+// Shows the list of connectors.
 
 import { buttons } from "./actions.js";
 import { h, replace, whenFree } from "./dom.js";
@@ -12,7 +12,7 @@ const COLUMNS = [
 ];
 
 export class List {
-  /** ``open(name)`` shows a connector, ``changed()`` is called after an action, ``paged()`` when other rows are shown. */
+  /** ``open(name)`` shows a connector. ``changed()`` is called after an action, ``paged()`` when other rows become visible. */
   constructor({ open, changed, paged }) {
     this.choice = { filter: "", state: null, sort: "state", descending: false, page: 0 };
     this.open = open;
@@ -47,9 +47,9 @@ export class List {
   }
 
   redraw() {
-    const seen = JSON.stringify([this.all, this.histories]);
-    if (seen === this.seen) return;
-    this.seen = seen;
+    const key = JSON.stringify([this.all, this.histories]);
+    if (key === this.key) return;
+    this.key = key;
     whenFree(() => this.draw());
   }
 
@@ -58,8 +58,8 @@ export class List {
     this.choice.page = page;
     this.shown = rows.map((row) => row.name);
     replace(this.chips, ...this.stateChips());
-    if (!this.all.length) return replace(this.body, nothing());
-    if (!total) return replace(this.body, h("p.empty", null, "No connector fits the filter."));
+    if (!this.all.length) return replace(this.body, noConnectors());
+    if (!total) return replace(this.body, h("p.empty", null, "No connectors match the filter."));
     const table = h("table", { "aria-label": "Connectors" },
       h("thead", null, h("tr", null, COLUMNS.map(([key, label]) => this.heading(key, label)))),
       h("tbody", null, rows.map((row) => this.row(row))));
@@ -73,7 +73,7 @@ export class List {
       click: () => this.choose({ state: this.choice.state === state ? null : state, page: 0 }),
     }, h("span", null, label), h("b", null, exact(number)));
     const used = STATES.filter((state) => found[state] || this.choice.state === state);
-    return [chip(null, "All", this.all.length), ...used.map((state) => chip(state, word(state), found[state]))];
+    return [chip(null, "All", this.all.length), ...used.map((state) => chip(state, stateLabel(state), found[state]))];
   }
 
   heading(key, label) {
@@ -99,7 +99,7 @@ export class List {
       h("td.rate", null, h("div.cell", null, h("span.value", null, rate(row.rate)), sparkline(past.rates, `Records per second of ${row.name}, last hour`))),
       h("td.lag", null, row.type === "sink"
         ? h("div.cell", null, h("span.value", { title: exact(row.lag) }, count(row.lag)), sparkline(past.lags, `Lag of ${row.name}, last hour`))
-        : h("span.value.unknown", { title: "A source has no lag that Kafka knows" }, UNKNOWN)),
+        : h("span.value.unknown", { title: "A source has no lag: Kafka does not know what its system still holds" }, UNKNOWN)),
       h("td.dead_letters", null, h(row.dead_letters ? "span.value.some" : "span.value", null, count(row.dead_letters))),
       h("td.actions", null, buttons(row, this.changed)));
   }
@@ -119,12 +119,12 @@ export class List {
   }
 }
 
-export function word(state) {
+export function stateLabel(state) {
   return state[0] + state.slice(1).toLowerCase();
 }
 
 export function badge(state) {
-  return h("span.badge", { "data-state": state }, word(state));
+  return h("span.badge", { "data-state": state }, stateLabel(state));
 }
 
 export function tasks(found) {
@@ -132,14 +132,14 @@ export function tasks(found) {
   if (!total) return h("span.unknown", null, "none");
   const failed = found.FAILED ?? 0;
   const text = `${found.RUNNING ?? 0} of ${total} running`;
-  return h("span", { title: Object.entries(found).map(([state, number]) => `${number} ${word(state)}`).join(", ") },
+  return h("span", { title: Object.entries(found).map(([state, number]) => `${number} ${stateLabel(state)}`).join(", ") },
     `${found.RUNNING ?? 0}/${total}`, h("span.hidden", null, ` (${text})`), failed ? h("b.failed", null, ` ${failed} failed`) : null);
 }
 
-function nothing() {
+function noConnectors() {
   return h("div.empty", null, h("h2", null, "There are no connectors yet"),
-    h("p", null, "Create one with Connect's REST API, which Airflow serves here:"),
+    h("p", null, "Create one with Connect's REST API, which Airflow serves at this URL:"),
     h("pre", null, `curl -X POST ${new URL("../connectors", document.baseURI)} \\\n  -H 'Authorization: Bearer TOKEN' -H 'Content-Type: application/json' \\\n  -d '{"name": "lines", "config": {"connector.class": "FileStreamSource", "file": "/tmp/in.txt", "topic": "lines"}}'`),
     h("p", null, "or from a file:"), h("pre", null, "sluiceway apply -f connector.json"),
-    h("p", null, "It then has a DAG of its own, and is shown here. Connectors whose DAGs you may not see are left out."));
+    h("p", null, "Its DAG is generated, and it appears here. Connectors whose DAGs you may not see are not shown."));
 }

@@ -1,6 +1,6 @@
-// Keeps what is shown up to date: asks every few seconds while the page is visible, and quickly after an action.
+// Refreshes the page every few seconds while it is visible, and every second after an action.
 
-import { Refused, details, history, overview } from "./api.js";
+import { RequestError, details, history, overview } from "./api.js";
 import { Detail } from "./detail.js";
 import { h } from "./dom.js";
 import { List } from "./list.js";
@@ -8,10 +8,10 @@ import { followTheme } from "./theme.js";
 
 const SECONDS = 5;
 const QUICK_SECONDS = 1;
-const QUICK_TIMES = 15; // how often it is asked quickly after an action
+const QUICK_TIMES = 15; // refreshes at the higher rate after an action
 
 const dag = new URLSearchParams(window.location.search).get("dag");
-const place = document.getElementById("view");
+const view = document.getElementById("view");
 const list = new List({ open, changed, paged: remember });
 let detail = null;
 let quick = 0;
@@ -19,10 +19,10 @@ let timer = 0;
 let round = 0;
 
 function show(element) {
-  if (place.firstElementChild !== element) place.replaceChildren(element);
+  if (view.firstElementChild !== element) view.replaceChildren(element);
 }
 
-function tell(problem) {
+function showProblem(problem) {
   const banner = document.getElementById("problem");
   banner.hidden = !problem;
   banner.textContent = problem ?? "";
@@ -34,8 +34,8 @@ async function refresh() {
   try {
     await (detail ? refreshDetail(detail, mine) : refreshList(mine));
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    if (mine === round) tell(error.message);
+    if (!(error instanceof RequestError)) throw error;
+    if (mine === round) showProblem(error.message);
   } finally {
     if (mine === round && !document.hidden) timer = setTimeout(refresh, 1000 * (quick-- > 0 ? QUICK_SECONDS : SECONDS));
   }
@@ -44,36 +44,36 @@ async function refresh() {
 async function refreshList(mine) {
   const found = await overview(dag);
   if (mine !== round) return;
-  tell(found.problem && `What Kafka knows of the connectors is not up to date: ${found.problem}`);
+  showProblem(found.problem && `Rates, lags and dead letter counts are not up to date: ${found.problem}`);
   if (dag !== null && found.connectors.length < 2) return void only(found.connectors[0]);
   show(list.element);
   list.show(found.connectors);
   await remember();
 }
 
-/** In a DAG's tab: show the one connector that the DAG runs. */
+/** In the tab of a DAG that runs one connector, show that connector. */
 async function only(row) {
   if (row) return open(row.name);
-  return show(h("div.empty", null, h("h2", null, "This DAG runs no connector"),
-    h("p", null, "A connector's DAG is made from its config, or is one whose id the config names in airflow.dag. All connectors are listed under Connect in Airflow's navigation.")));
+  return show(h("div.empty", null, h("h2", null, "This DAG runs no connectors"),
+    h("p", null, "A connector's DAG is generated from its config, or is the one named in the config's airflow.dag. Connect in Airflow's navigation lists all connectors.")));
 }
 
 async function refreshDetail(shown, mine) {
   try {
     const found = await details(shown.name);
     if (mine !== round) return;
-    tell(found.problem && `What Kafka knows of the connector is not up to date: ${found.problem}`);
+    showProblem(found.problem && `Rates, lag and offsets are not up to date: ${found.problem}`);
     shown.show(found);
   } catch (error) {
-    if (!(error instanceof Refused) || error.status !== 404) throw error;
-    if (mine === round) shown.gone("There is no such connector any more.");
+    if (!(error instanceof RequestError) || error.status !== 404) throw error;
+    if (mine === round) shown.gone("The connector was deleted.");
   }
 }
 
 async function remember() {
   const names = [...list.shown];
   const histories = await history(names).catch((error) => {
-    if (error instanceof Refused) return null;
+    if (error instanceof RequestError) return null;
     throw error;
   });
   if (histories && !detail) list.remember(histories);
@@ -84,12 +84,12 @@ function changed() {
   refresh();
 }
 
-/** Show a connector; its name is in the address, so that a reload and the browser's way back find it. */
+/** Show a connector. Its name is part of the URL, so that a reload and the browser's Back button work. */
 function open(name) {
-  const address = `#${encodeURIComponent(name)}`;
-  if (window.location.hash === address) follow();
-  else if (dag === null) window.location.hash = address;
-  else { window.history.replaceState(null, "", address); follow(); }
+  const hash = `#${encodeURIComponent(name)}`;
+  if (window.location.hash === hash) follow();
+  else if (dag === null) window.location.hash = hash;
+  else { window.history.replaceState(null, "", hash); follow(); }
 }
 
 function follow() {
@@ -113,7 +113,7 @@ function decoded(text) {
   }
 }
 
-// Airflow's frame may not navigate the page around it, so the page around it does.
+// A framed page may not navigate its parent, so the link is created and clicked in the parent's document.
 function goTo(path) {
   const outside = window.parent.document;
   const base = new URL(outside.baseURI).pathname.replace(/\/$/, "");

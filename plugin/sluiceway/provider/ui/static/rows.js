@@ -1,4 +1,4 @@
-// Which connectors the list shows, in what order, on which page. Pure.
+// Filters, sorts and pages the rows of the list. No I/O.
 
 export const PAGE = 25;
 
@@ -13,7 +13,7 @@ const KEYS = {
   dead_letters: (row) => row.dead_letters,
 };
 
-/** Return the state that a connector needs to be seen by: one with a failed task has failed in part. */
+/** Return the state to filter and sort by: FAILED if any task has failed. */
 export function worst(row) {
   return row.tasks.FAILED ? "FAILED" : row.state;
 }
@@ -24,21 +24,21 @@ export function counts(rows) {
   return found;
 }
 
-/** Return the rows of a page, how many fit in all, and the page's number, which is never one that is not there. */
+/** Return the rows of a page, the number of matching rows, and the page's number, limited to the last page. */
 export function chosen(rows, { filter, state, sort, descending, page }) {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
-  const fitting = rows.filter((row) => {
+  const matching = rows.filter((row) => {
     const text = `${row.name} ${row.type} ${row.class}`.toLowerCase();
     return (state === null || worst(row) === state) && words.every((word) => text.includes(word));
   });
   const key = KEYS[sort];
-  fitting.sort((a, b) => compared(key(a), key(b), descending) || compared(KEYS.name(a), KEYS.name(b), false));
-  const pages = Math.max(1, Math.ceil(fitting.length / PAGE));
+  matching.sort((a, b) => compared(key(a), key(b), descending) || compared(KEYS.name(a), KEYS.name(b), false));
+  const pages = Math.max(1, Math.ceil(matching.length / PAGE));
   const shown = Math.min(page, pages - 1);
-  return { rows: fitting.slice(shown * PAGE, (shown + 1) * PAGE), total: fitting.length, page: shown, pages };
+  return { rows: matching.slice(shown * PAGE, (shown + 1) * PAGE), total: matching.length, page: shown, pages };
 }
 
-// What is not known comes last, whichever way the list is sorted.
+// Unknown values come last in both directions.
 function compared(a, b, descending) {
   if (a === null || b === null) return (a === null) - (b === null);
   const order = typeof a === "string" ? a.localeCompare(b) : a - b;

@@ -1,8 +1,8 @@
-// Small charts: one line over the last hour, a value for each minute; gaps where nothing is known.
+// Draws small line charts of the last hour: a value for each minute, with gaps for unknown values.
 
 import { h, svg } from "./dom.js";
 
-/** Return the points of the parts of a line, for SVG: an array of arrays of [x, y]. */
+/** Return the points of each unbroken part of the line: an array of arrays of [x, y]. */
 export function lines(values, width, height) {
   const top = Math.max(...values.filter((value) => value !== null), 0) || 1;
   const step = values.length > 1 ? width / (values.length - 1) : 0;

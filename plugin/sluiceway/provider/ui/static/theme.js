@@ -1,5 +1,5 @@
-// Looks as Airflow does: light or dark, with the colours of Airflow's own (perhaps customised) theme. The page is shown in a frame
-// of the same origin, so it may look at the document around it.
+// Adopts Airflow's theme: light or dark, with its colors, which may be customized. The page is shown in a frame of the same
+// origin, so it can read the document of its parent.
 
 const ADOPTED = {
   "--bg": "--chakra-colors-bg", "--fg": "--chakra-colors-fg", "--fg-muted": "--chakra-colors-fg-muted", "--border": "--chakra-colors-border",
@@ -8,44 +8,44 @@ const ADOPTED = {
 };
 
 export function followTheme() {
-  const outside = surrounding();
+  const airflow = parentElement();
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const adopt = () => {
-    const mode = modeOf(outside) ?? stored() ?? (dark.matches ? "dark" : "light");
+    const mode = modeOf(airflow) ?? stored() ?? (dark.matches ? "dark" : "light");
     document.documentElement.dataset.theme = mode;
-    if (outside) adoptColours(outside);
+    if (airflow) adoptColors(airflow);
   };
   adopt();
   dark.addEventListener("change", adopt);
   window.addEventListener("storage", adopt);
-  if (outside) new MutationObserver(adopt).observe(outside, { attributes: true, attributeFilter: ["class", "data-theme", "style"] });
+  if (airflow) new MutationObserver(adopt).observe(airflow, { attributes: true, attributeFilter: ["class", "data-theme", "style"] });
 }
 
-function surrounding() {
+function parentElement() {
   try {
     return window.parent === window ? null : window.parent.document.documentElement;
   } catch {
-    return null; // a frame of another origin
+    return null; // the parent has another origin
   }
 }
 
 function modeOf(element) {
   if (!element) return null;
-  const told = element.dataset.theme ?? [...element.classList].find((each) => each === "dark" || each === "light");
-  return told === "dark" || told === "light" ? told : null;
+  const mode = element.dataset.theme ?? [...element.classList].find((each) => each === "dark" || each === "light");
+  return mode === "dark" || mode === "light" ? mode : null;
 }
 
 function stored() {
   try {
-    const told = window.localStorage.getItem("theme");
-    return told === "dark" || told === "light" ? told : null;
+    const mode = window.localStorage.getItem("theme");
+    return mode === "dark" || mode === "light" ? mode : null;
   } catch {
     return null;
   }
 }
 
-function adoptColours(outside) {
-  const style = window.parent.getComputedStyle(outside);
+function adoptColors(airflow) {
+  const style = window.parent.getComputedStyle(airflow);
   for (const [own, theirs] of Object.entries(ADOPTED)) {
     const value = style.getPropertyValue(theirs).trim();
     if (value) document.documentElement.style.setProperty(own, value);

@@ -1,0 +1,77 @@
+"""Classifies errors of database drivers. No I/O.
+
+Each dialect has one table of its error codes, which source and sink share.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+
+from sluiceway.errors import ConnectError, DataError, RetriableError
+
+_DRIVER_ERRORS = {"DatabaseError", "InterfaceError"}
+
+
+class ErrorKind(enum.Enum):
+    """The cause of an error, by which source and sink decide whether to retry."""
+
+    AGAIN = "the database rolled the transaction back and may accept it later"
+    UNREACHABLE = "the connection is lost"
+    CHANGED = "a table or column is missing"
+    RECORD = "a value cannot be written"
+    DENIED = "the statement is wrong or not allowed"
+    OTHER = "anything else"
+
+
+def connect_error_kind(error: BaseException) -> ErrorKind | None:
+    """Return the kind of an error that did not come from a driver, None if it may have."""
+    if isinstance(error, RetriableError):
+        return ErrorKind.UNREACHABLE
+    if isinstance(error, ConnectError):
+        return ErrorKind.RECORD if isinstance(error, DataError) else ErrorKind.OTHER
+    return None
+
+
+def kind_by_class(error: BaseException) -> ErrorKind:
+    """Return the kind of a driver's error without a code, by the names that PEP 249 gives to its classes."""
+    names = _class_names(error)
+    if not names & _DRIVER_ERRORS:
+        if isinstance(error, OSError):
+            return ErrorKind.UNREACHABLE
+        return ErrorKind.RECORD if isinstance(error, (ValueError, TypeError, ArithmeticError)) else ErrorKind.OTHER
+    if names & {"DataError", "IntegrityError"}:
+        return ErrorKind.RECORD
+    if names & {"OperationalError", "InterfaceError"}:
+        return ErrorKind.UNREACHABLE
+    # The driver does not know how to write one of the values.
+    return ErrorKind.RECORD if names & {"ProgrammingError", "NotSupportedError"} else ErrorKind.OTHER
+
+
+def kind_by_number(error: BaseException, number: int, table: Mapping[ErrorKind, frozenset[int]]) -> ErrorKind:
+    """Return the kind of a driver's error by its number; by its class if the table does not have the number."""
+    for kind, listed in table.items():
+        if number in listed:
+            return kind
+    return ErrorKind.RECORD if _class_names(error) & {"DataError", "IntegrityError"} else ErrorKind.OTHER
+
+
+def error_number(error: BaseException) -> int | None:
+    """Return the number that MySQL's and SQL Server's drivers put in front of the message; None for other errors."""
+    if not error.args or not isinstance(error.args[0], int) or not _class_names(error) & _DRIVER_ERRORS:
+        return None
+    return error.args[0]
+
+
+def _class_names(error: BaseException) -> set[str]:
+    return {each.__name__ for each in type(error).__mro__}
+
+
+def numbers(text: str) -> frozenset[int]:
+    """Return the numbers of a text."""
+    return frozenset(map(int, text.split()))
+
+
+def contains(text: str, parts: Iterable[str]) -> bool:
+    """Return whether a text contains one of the parts."""
+    return any(part in text for part in parts)

@@ -1,0 +1,33 @@
+"""Classifies MySQL's and MariaDB's errors by number; their SQLSTATE is too coarse. No I/O.
+
+Source: https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html and
+https://mariadb.com/kb/en/mariadb-error-code-reference/.
+"""
+
+from __future__ import annotations
+
+from sluiceway.connectors.jdbc.dialects.errors import ErrorKind, error_number, kind_by_class, kind_by_number, numbers
+
+_NUMBERS = {
+    ErrorKind.AGAIN: numbers("1021 1040 1041 1180 1203 1205 1213 1226 1290 1317 1614 1637 1836 1969 3024 3572"),
+    ErrorKind.UNREACHABLE: numbers("0 1053 1077 1079 1152 1153 1158 1159 1160 1161 1184 1927 2002 2003 2006 2013 2055 4031"),
+    ErrorKind.CHANGED: numbers("1054 1146 1136"),
+    ErrorKind.RECORD: numbers(
+        "1048 1062 1171 1216 1217 1230 1263 1264 1265 1292 1364 1365 1366 1367 1369 1406 1411 1416 1441 1451 1452 1525 1557 "
+        "1586 1644 1690 1859 1906 3140 3819 3906 4025 4078"
+    ),
+    # PyMySQL raises these as OperationalError, like a lost connection.
+    ErrorKind.DENIED: numbers("1044 1045 1064 1142 1143 1227"),
+}
+_REFUSED = numbers("1044 1045 1049 1130 1698")
+
+
+def error_kind(error: BaseException) -> ErrorKind:
+    """Return the kind of a driver's error."""
+    number = error_number(error)
+    return kind_by_class(error) if number is None else kind_by_number(error, number, _NUMBERS)
+
+
+def refuses_login(error: BaseException) -> bool:
+    """Return whether a failed connection is the server's refusal."""
+    return error_number(error) in _REFUSED

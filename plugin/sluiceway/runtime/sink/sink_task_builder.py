@@ -1,0 +1,140 @@
+"""Creates what a sink task runs with: its consumer, converters, chain, error handling and context."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from sluiceway import discovery
+from sluiceway.api import SinkRecord, SinkTask
+from sluiceway.config.connector import CONNECTOR_CLASS
+from sluiceway.errors import ConfigError
+from sluiceway.runtime.errors.errant_record_reporter import WorkerErrantRecordReporter
+from sluiceway.runtime.errors.error_handling import retry_with_tolerance_operator
+from sluiceway.runtime.errors.error_settings import ErrorSettings
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
+from sluiceway.runtime.interrupts import check_abandoned
+from sluiceway.runtime.sink.offset_commits import SinkOffsetCommitter
+from sluiceway.runtime.sink.rebalance_listener import SinkRebalanceListener
+from sluiceway.runtime.sink.sink_records import SinkRecordConverter
+from sluiceway.runtime.sink.sink_task_context import WorkerSinkTaskContext
+from sluiceway.runtime.sink.subscription import Subscription
+from sluiceway.runtime.sink.task_consumer import TaskConsumer, sink_consumer
+from sluiceway.runtime.sink.task_wait import SinkTaskWait
+from sluiceway.runtime.task import TaskServices, TaskSpec
+from sluiceway.runtime.task_converters import task_converters
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of
+from sluiceway.runtime.worker_task import log_errors
+
+_PUT_SHARE = 0.1  # of max.poll.interval.ms, for one put
+_MAX_POLL_INTERVAL = "300000"
+_FIRST_BATCH_SIZE = 10
+
+
+class BatchSize:
+    """Chooses how many records ``put`` is given at once, so that the consumer is polled within ``max.poll.interval.ms``.
+
+    A consumer that is not polled in time loses its partitions, and their next owner repeats the work. So the size starts
+    small, doubles up to ``most`` while a batch takes much less than ``seconds``, and shrinks if it takes longer.
+    ``seconds`` must suffice for a target system whose every call is slow, however few the records.
+    """
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self._most = max(1, most)
+        self._seconds = seconds
+        self.size = min(_FIRST_BATCH_SIZE, self._most)
+
+    def took(self, records: int, seconds: float) -> None:
+        """Adjust the size to a ``put`` of so many records, which took ``seconds``."""
+        if seconds > self._seconds:
+            self.size = max(1, min(self.size, int(records * self._seconds / seconds)))
+        elif records >= self.size and seconds < self._seconds / 4:
+            self.size = min(self._most, self.size * 2)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkTaskParts:
+    """Everything a sink task runs with. ``task`` has not been started and ``consumer`` not subscribed."""
+
+    task: SinkTask
+    context: WorkerSinkTaskContext
+    consumer: TaskConsumer
+    subscription: Subscription
+    listener: SinkRebalanceListener
+    converter: SinkRecordConverter
+    chain: TransformationChain[SinkRecord]
+    tolerance: RetryWithToleranceOperator
+    errant_record_reporter: WorkerErrantRecordReporter | None
+    offsets: SinkOffsetCommitter
+    wait: SinkTaskWait
+    batch_size: BatchSize
+
+
+def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack) -> SinkTaskParts:
+    """Return what a sink task runs with, and register its resources for closing.
+
+    Raises ConfigError or KafkaClientError for settings that cannot be used.
+    """
+    config, worker, control = spec.config, spec.worker, services.control
+    shutdown_seconds = worker.number("task.shutdown.graceful.timeout.ms") / 1000
+    converters = task_converters(config, worker)
+    resources.callback(log_errors, "Closing the converters", converters.close)
+    # A record that is retried goes through the chain again, so its first pass must not have changed it.
+    chain: TransformationChain[SinkRecord] = chain_of(config, in_place=not ErrorSettings.of(config).retry_seconds)
+    resources.callback(chain.close)
+    subscription = Subscription(config)
+    task = _new_task(config)
+    settings, most = sink_consumer(spec)
+    consumer = TaskConsumer(settings, most)
+    resources.callback(log_errors, "Leaving the consumer group", consumer.close, shutdown_seconds)
+    wait = SinkTaskWait(control, consumer)
+    tolerance = retry_with_tolerance_operator(spec, wait)
+    resources.callback(tolerance.close)
+    reporter = WorkerErrantRecordReporter(tolerance, converters) if tolerance.settings.reports_errors else None
+    context = WorkerSinkTaskContext(config, consumer, reporter)
+    offsets = SinkOffsetCommitter(
+        task,
+        consumer,
+        context,
+        worker.number("offset.flush.interval.ms") / 1000,
+        flush_reports=_flush_reports(tolerance, reporter, functools.partial(check_abandoned, control)),
+        flush_seconds=worker.number("offset.flush.timeout.ms") / 1000,
+        last_commit_seconds=shutdown_seconds,
+    )
+    put_seconds = float(settings.get("max.poll.interval.ms", _MAX_POLL_INTERVAL)) / 1000 * _PUT_SHARE
+    return SinkTaskParts(
+        task=task,
+        context=context,
+        consumer=consumer,
+        subscription=subscription,
+        listener=SinkRebalanceListener(task, context, offsets, wait),
+        converter=SinkRecordConverter(converters, tolerance, services.reporter.topic),
+        chain=chain,
+        tolerance=tolerance,
+        errant_record_reporter=reporter,
+        offsets=offsets,
+        wait=wait,
+        batch_size=BatchSize(most, put_seconds),
+    )
+
+
+def _new_task(config: Mapping[str, str]) -> SinkTask:
+    task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
+    if not issubclass(task_class, SinkTask):
+        raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a sink connector")
+    return task_class()
+
+
+def _flush_reports(
+    tolerance: RetryWithToleranceOperator, reporter: WorkerErrantRecordReporter | None, check: Callable[[], None]
+) -> Callable[[float], bool]:
+    """Return ``SinkOffsetCommitter``'s ``flush_reports``. It includes records the task reported in ``pre_commit``."""
+
+    def flush(seconds: float) -> bool:
+        if reporter is not None:
+            reporter.check()
+        return tolerance.flush(seconds, check)
+
+    return flush

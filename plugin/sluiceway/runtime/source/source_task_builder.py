@@ -1,0 +1,180 @@
+"""Creates what a source task runs with: its chain, converters, producer, delivery and context."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from sluiceway import discovery
+from sluiceway.api import OffsetStorageReader, SourceRecord, SourceTask, TransactionContext
+from sluiceway.config.connector import CONNECTOR_CLASS, overrides
+from sluiceway.errors import ConfigError
+from sluiceway.kafka.clients import producer_config, transactional_producer_config
+from sluiceway.kafka.producer_transactions import ProducerTransactions
+from sluiceway.runtime.errors.error_handling import interruptible_wait, retry_with_tolerance_operator
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
+from sluiceway.runtime.interrupts import check_abandoned, check_interrupted
+from sluiceway.runtime.source.delivery import AtLeastOnceDelivery, Delivery
+from sluiceway.runtime.source.exactly_once import (
+    ExactlyOnceSettings,
+    check_not_required,
+    exactly_once_enabled,
+    transactional_id,
+)
+from sluiceway.runtime.source.exactly_once_delivery import ExactlyOnceDelivery, deferred
+from sluiceway.runtime.source.offset_storage import OffsetStorageReaderImpl, OffsetStorageWriter
+from sluiceway.runtime.source.record_sender import RecordSender
+from sluiceway.runtime.source.submitted_records import Acknowledge
+from sluiceway.runtime.source.topic_creation import TopicCreation
+from sluiceway.runtime.source.transaction_boundary import ConnectorBoundary
+from sluiceway.runtime.task import TaskServices, TaskSpec
+from sluiceway.runtime.task_converters import Converters, task_converters
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of
+from sluiceway.runtime.worker_task import log_errors
+from sluiceway.storage.interfaces import OffsetStore, TransactionalOffsets
+
+
+class WorkerSourceTaskContext:
+    """Implements ``SourceTaskContext``."""
+
+    def __init__(
+        self,
+        configs: Mapping[str, str],
+        offset_storage_reader: OffsetStorageReader,
+        transaction_context: TransactionContext | None = None,
+    ) -> None:
+        self.configs = configs
+        self.offset_storage_reader = offset_storage_reader
+        self.transaction_context = transaction_context
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTaskParts:
+    """Everything a source task runs with. ``task`` and ``delivery`` have not been started."""
+
+    task: SourceTask
+    context: WorkerSourceTaskContext
+    chain: TransformationChain[SourceRecord]
+    tolerance: RetryWithToleranceOperator
+    sender: RecordSender
+    delivery: Delivery
+
+
+def build_source_task(spec: TaskSpec, services: TaskServices, resources: ExitStack) -> SourceTaskParts:
+    """Return what a source task runs with, and register its resources for closing.
+
+    Raises ConfigError or KafkaClientError for settings that cannot be used.
+    """
+    config, store = spec.config, services.offsets
+    if store is None:
+        raise ConfigError("A source task needs an offset store.")
+    chain: TransformationChain[SourceRecord] = chain_of(config)
+    resources.callback(chain.close)
+    converters = task_converters(config, spec.worker)
+    resources.callback(log_errors, "Closing the converters", converters.close)
+    tolerance = retry_with_tolerance_operator(spec, interruptible_wait(services.control))
+    resources.callback(tolerance.close)
+    task = _new_task(config)
+    sender, delivery, transaction_context = _DeliveryBuilder(spec, services, store, task, converters, tolerance).build()
+    context = WorkerSourceTaskContext(config, OffsetStorageReaderImpl(store, spec.id.connector), transaction_context)
+    return SourceTaskParts(task, context, chain, tolerance, sender, delivery)
+
+
+def _new_task(config: Mapping[str, str]) -> SourceTask:
+    task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
+    if not issubclass(task_class, SourceTask):
+        raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a source connector")
+    return task_class()
+
+
+_SenderAndDelivery = tuple[RecordSender, Delivery, TransactionContext | None]
+
+
+class _DeliveryBuilder:
+    """Creates the sender and delivery of one task, and its ``TransactionContext`` if it defines transactions itself."""
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        services: TaskServices,
+        store: OffsetStore,
+        task: SourceTask,
+        converters: Converters,
+        tolerance: RetryWithToleranceOperator,
+    ) -> None:
+        self._spec = spec
+        self._services = services
+        self._store = store
+        self._converters = converters
+        self._tolerance = tolerance
+        self._offsets = OffsetStorageWriter(store, spec.id.connector)
+        self._topic_creation = TopicCreation(spec.id, spec.config, spec.worker)
+        self._check = functools.partial(check_abandoned, services.control)
+        self._client_id = f"connector-producer-{spec.id}"
+        self._overrides = overrides(spec.config, "producer")
+        overridden = type(task).commit_record is not SourceTask.commit_record
+        self._acknowledge: Acknowledge | None = task.commit_record if overridden else None
+
+    def build(self) -> _SenderAndDelivery:
+        settings = ExactlyOnceSettings.of(self._spec.config, self._spec.worker)
+        # Standalone mode stores offsets in a file, which cannot be part of a transaction. As in Connect, the worker's
+        # setting then has no effect.
+        if exactly_once_enabled(self._spec.worker) and isinstance(self._store, TransactionalOffsets):
+            return self._exactly_once(settings, self._store)
+        check_not_required(settings)
+        return self._at_least_once()
+
+    def _at_least_once(self) -> _SenderAndDelivery:
+        worker = self._spec.worker
+        sender = self._sender(
+            producer_config(worker, self._client_id, self._overrides),
+            self._acknowledge,
+            tolerant=self._tolerance.settings.tolerant,
+        )
+        delivery = AtLeastOnceDelivery(
+            sender,
+            self._offsets,
+            flush_dead_letter_queue=self._tolerance.flush,
+            check=self._check,
+            interval=worker.number("offset.flush.interval.ms") / 1000,
+            timeout=worker.number("offset.flush.timeout.ms") / 1000,
+        )
+        return sender, delivery, None
+
+    def _exactly_once(self, settings: ExactlyOnceSettings, store: TransactionalOffsets) -> _SenderAndDelivery:
+        identity = transactional_id(self._spec.worker, self._spec.id)
+        config = transactional_producer_config(
+            self._spec.worker, self._client_id, identity, self._overrides, longest_ms=settings.interval_ms
+        )
+        acknowledgements: list[Callable[[], None]] = []
+        sender = self._sender(config, None if self._acknowledge is None else deferred(self._acknowledge, acknowledgements))
+        boundary = settings.new_boundary()
+        delivery = ExactlyOnceDelivery(
+            sender,
+            self._offsets,
+            store,
+            ProducerTransactions(sender.client, identity),
+            boundary,
+            acknowledgements=acknowledgements,
+            flush_dead_letter_queue=self._tolerance.flush,
+            check=self._check,
+        )
+        return sender, delivery, boundary if isinstance(boundary, ConnectorBoundary) else None
+
+    def _sender(self, config: Mapping[str, str], acknowledge: Acknowledge | None, *, tolerant: bool = False) -> RecordSender:
+        return RecordSender(
+            config,
+            self._converters,
+            self._offsets,
+            self._tolerance,
+            interrupt=functools.partial(check_interrupted, self._services.control),
+            new_topic=self._new_topic,
+            acknowledge=acknowledge,
+            tolerant=tolerant,
+        )
+
+    def _new_topic(self, topic: str) -> None:
+        self._topic_creation.ensure(topic)
+        self._services.reporter.topic(topic)

@@ -1,0 +1,1 @@
+"""Shares code between the transforms; no transform is defined here."""

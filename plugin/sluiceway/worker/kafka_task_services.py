@@ -1,0 +1,143 @@
+"""A distributed task's connections to the internal topics: commands to it, its status and its offsets. Runs on executors."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+
+from sluiceway.api.task import TopicPartition
+from sluiceway.herder.loggers import Loggers
+from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
+from sluiceway.runtime.task import TaskCommand, TaskServices, TaskSpec
+from sluiceway.storage.codec import (
+    ConnectorRecord,
+    ConnectorStatusRecord,
+    LoggerRecord,
+    TargetStateRecord,
+    TaskStatusRecord,
+    decode_config_record,
+    decode_status_record,
+)
+from sluiceway.storage.factory import open_source_offsets
+from sluiceway.storage.model import State, Status, TargetState
+from sluiceway.storage.status_backing_store import KafkaStatusStore
+
+log = logging.getLogger(__name__)
+
+_POLL_SECONDS = 0.05  # at least, between two polls of the topics
+_COMMAND_OF = {TargetState.STARTED: TaskCommand.RUN, TargetState.PAUSED: TaskCommand.PAUSE, TargetState.STOPPED: TaskCommand.STOP}
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTaskServices:
+    """Opens a task's connections on its executor. Picklable.
+
+    Args:
+        positions: offset of each partition of the config and status topics from which to read commands.
+        paused: True if the connector's target state was not STARTED at those offsets.
+    """
+
+    positions: tuple[tuple[TopicPartition, int], ...]
+    paused: bool
+
+    def open(self, spec: TaskSpec) -> TaskServices:
+        status = KafkaStatusStore(spec.worker, reading=False)
+        status.start()
+        offsets = None
+        if not spec.sink:
+            offsets = open_source_offsets(spec.worker, spec.config)
+            offsets.start()
+        return TaskServices(
+            control=KafkaTaskControl(spec, dict(self.positions), TaskCommand.PAUSE if self.paused else TaskCommand.RUN),
+            reporter=KafkaTaskReporter(spec, status),
+            offsets=offsets,
+        )
+
+
+class KafkaTaskControl:
+    """Reads a task's commands, and changed log levels, from the config and status topics, at most every 50 ms."""
+
+    def __init__(self, spec: TaskSpec, positions: dict[TopicPartition, int], command: TaskCommand) -> None:
+        self._spec = spec
+        self._command = command
+        self._loggers = Loggers(spec.id.connector)
+        self._tail = TopicTail(spec.worker, f"{spec.worker.group_id}-commands", positions)
+        self._polled = float("-inf")
+
+    def command(self) -> TaskCommand:
+        if time.monotonic() - self._polled >= _POLL_SECONDS:
+            self._poll(0.0)
+        return self._command
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the command changes, at most ``seconds``. Records of other connectors do not end the wait."""
+        before = self._command
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0 and self._command is before:
+            self._poll(left)
+
+    def close(self) -> None:
+        self._tail.close()
+
+    def _poll(self, timeout: float) -> None:
+        self._polled = time.monotonic()
+        for record in self._tail.poll(timeout):
+            command = command_in(record, self._spec)
+            # STOP and ABANDON are final, except that ABANDON may follow STOP.
+            if command is TaskCommand.ABANDON or (command is not None and self._command in (TaskCommand.RUN, TaskCommand.PAUSE)):
+                log.info("[%s|task-%d] Received command %s", self._spec.id.connector, self._spec.id.task, command.value)
+                self._command = command
+            if (level := _level_in(record, self._spec)) is not None:
+                self._loggers.obey(level.namespace, level.level)
+
+
+def command_in(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
+    """Return the command that a record of the config or status topic means for a task, or None. No I/O."""
+    return _config_command(record, spec) if record.topic == spec.worker.config_topic else _status_command(record, spec)
+
+
+def _config_command(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
+    config = decode_config_record(record.key, record.value)
+    if isinstance(config, ConnectorRecord) and config.name == spec.id.connector and config.config is None:
+        return TaskCommand.STOP  # the connector was deleted
+    if isinstance(config, TargetStateRecord) and config.name == spec.id.connector and config.state is not None:
+        return _COMMAND_OF[config.state]
+    return None
+
+
+def _status_command(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
+    change = decode_status_record(record.key, record.value, record.timestamp)
+    if isinstance(change, ConnectorStatusRecord) and change.connector == spec.id.connector and change.status is not None:
+        return TaskCommand.ABANDON if is_newer(change.status, spec.generation, spec.worker_id) else None
+    if isinstance(change, TaskStatusRecord) and change.task == spec.id and change.status is not None:
+        if is_newer(change.status, spec.generation, spec.worker_id):
+            return TaskCommand.ABANDON
+        from_driver = change.status.worker_id == spec.worker_id
+        return TaskCommand.STOP if from_driver and change.status.state in (State.UNASSIGNED, State.RESTARTING) else None
+    return None
+
+
+def is_newer(status: Status, generation: int, worker_id: str) -> bool:
+    """Return True if a later driver than the one of ``generation`` and ``worker_id`` wrote the status. No I/O."""
+    return status.generation > generation and status.worker_id != worker_id
+
+
+def _level_in(record: LogRecord, spec: TaskSpec) -> LoggerRecord | None:
+    config = decode_config_record(record.key, record.value) if record.topic == spec.worker.config_topic else None
+    return config if isinstance(config, LoggerRecord) else None
+
+
+class KafkaTaskReporter:
+    """Writes a task's state, and the topics it uses, to the status topic."""
+
+    def __init__(self, spec: TaskSpec, store: KafkaStatusStore) -> None:
+        self._spec = spec
+        self._store = store
+
+    def report(self, state: State, trace: str | None = None) -> None:
+        spec = self._spec
+        self._store.put_task(spec.id, Status(state, spec.worker_id, spec.generation, trace, spec.version))
+
+    def topic(self, topic: str) -> None:
+        self._store.put_topic(self._spec.id.connector, self._spec.id.task, topic)

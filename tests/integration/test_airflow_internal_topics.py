@@ -1,0 +1,103 @@
+"""Tests of what operators, sensors and triggers read from a real Kafka: progress, records since a time, a backfill."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from confluent_kafka import Producer
+
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.herder import Herder
+from sluiceway.kafka.admin import create_topic
+from sluiceway.kafka.clients import admin_client
+from sluiceway.provider.driver.backfill import Backfill
+from sluiceway.provider.driver.internal_topics import KafkaInternalTopics
+from sluiceway.provider.progress.cluster_view import open_view
+from sluiceway.storage.factory import open_stores
+from sluiceway.storage.model import TargetState
+
+pytestmark = pytest.mark.kafka
+
+_DAY = 86_400_000
+
+
+@pytest.fixture
+def worker(kafka_bootstrap: str, unique: Callable[[str], str]) -> WorkerConfig:
+    properties = {"bootstrap.servers": kafka_bootstrap, "group.id": unique("group"), "offset.storage.partitions": "1"}
+    for kind in ("config", "offset", "status"):
+        properties |= {f"{kind}.storage.topic": unique(kind), f"{kind}.storage.replication.factor": "1"}
+    return WorkerConfig.of(properties)
+
+
+@pytest.fixture
+def topic(worker: WorkerConfig, unique: Callable[[str], str]) -> str:
+    """Three records of three days in one partition; a second partition is empty."""
+    name = unique("topic")
+    create_topic(admin_client(worker), name, 2, 1)
+    producer = Producer({"bootstrap.servers": worker.bootstrap_servers})
+    today = int(time.time() * 1000) // _DAY * _DAY
+    for days in (2, 1, 0):
+        producer.produce(name, str(days), partition=0, timestamp=today - days * _DAY)
+    producer.flush()
+    return name
+
+
+@contextmanager
+def _herder(worker: WorkerConfig) -> Iterator[Herder]:
+    with open_stores(worker) as stores:
+        yield Herder(worker, stores.config, stores.status, stores.offsets)
+
+
+def test_a_sinks_lag_counts_uncommitted_records(worker: WorkerConfig, topic: str, unique: Callable[[str], str]) -> None:
+    name = unique("sink")
+    config = {"connector.class": "FileStreamSink", "file": "/f", "topics": topic}
+    with _herder(worker) as herder:
+        herder.create(name, config, TargetState.STOPPED)
+        topics = KafkaInternalTopics(worker)
+        before = topics.progress(name)
+        assert before is not None
+        assert (before.lag, before.count, list(before.offsets)) == (3, 0, [])
+        herder.alter_offsets(name, [({"kafka_topic": topic, "kafka_partition": 0}, {"kafka_offset": 2})])
+    assert topics.progress_reader(name)().lag == 1
+    after = topics.progress(name)
+    assert after is not None
+    assert (after.count, list(after.offsets)) == (2, [({"kafka_partition": 0, "kafka_topic": topic}, {"kafka_offset": 2})])
+    assert topics.progress("none") is None
+
+
+def test_records_are_counted_from_a_timestamp(worker: WorkerConfig, topic: str) -> None:
+    midnight = int(time.time() * 1000) // _DAY * _DAY
+    with open_view(worker) as view:
+        assert view.records_since(topic, midnight - 5 * _DAY) == 3
+        assert view.records_since(topic, midnight - _DAY) == 2
+        assert view.records_since(topic, midnight + 1) == 0
+        assert view.records_since("not-there", 0) is None
+
+
+def test_a_backfills_connector_starts_at_its_window_and_is_deleted_completely(
+    worker: WorkerConfig, topic: str, unique: Callable[[str], str]
+) -> None:
+    name = unique("sink")
+    midnight = int(time.time() * 1000) // _DAY * _DAY
+    live = {"name": name, "connector.class": "FileStreamSink", "file": "/f", "topics": topic}
+    run = {"data_interval_start_ms": str(midnight - _DAY), "data_interval_end_ms": str(midnight)}
+    backfill = Backfill.plan(name, live, run)
+    topics = KafkaInternalTopics(worker)
+    with _herder(worker) as herder:
+        herder.create(name, live)
+        topics.create_backfill(backfill)
+    entry = topics.entry(backfill.name)
+    assert entry is not None
+    assert entry.target_state is TargetState.STARTED
+    progress = topics.progress(backfill.name)
+    assert progress is not None
+    assert progress.lag == 2, "yesterday's record and today's"
+    topics.create_backfill(backfill)  # a retry
+    topics.delete_backfill(backfill.name)
+    assert topics.entry(backfill.name) is None
+    with _herder(worker) as herder:
+        assert herder.connectors() == [name]
+        assert herder.offsets(name) == [], "the live connector's offsets are unchanged"

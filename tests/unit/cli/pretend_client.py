@@ -1,0 +1,114 @@
+"""A REST client that records calls."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluiceway.rest.client import ConnectClient, RestError
+
+CONFIG = {"name": "a", "connector.class": "FileStreamSource", "file": "/f", "topic": "t", "db.password": "hunter2"}
+
+
+STATUS = {
+    "name": "a",
+    "type": "source",
+    "connector": {"state": "RUNNING", "worker_id": "h:1"},
+    "tasks": [{"id": 0, "state": "FAILED", "worker_id": "h:1", "trace": "Error: boom\n"}],
+}
+
+
+OFFSETS = [{"partition": {"filename": "/f"}, "offset": {"position": 7}}]
+
+
+DEFINITION = {
+    "name": "file",
+    "type": "STRING",
+    "required": False,
+    "default_value": None,
+    "importance": "HIGH",
+    "documentation": "D.",
+}
+
+
+class PretendClient:
+    """A server's answers; ``calls`` notes what changes something, ``failures`` has what is refused by method."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.failures: dict[str, RestError] = {}
+        self.configs: dict[str, dict[str, str]] = {"a": dict(CONFIG)}
+        self.errors: list[str] = []
+        self.server = "http://s"
+
+    def __enter__(self) -> PretendClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        if not hasattr(ConnectClient, name):
+            raise AttributeError(name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            if name in self.failures:
+                raise self.failures[name]
+            answer = getattr(self, f"answer_{name}", None)
+            if answer is not None:
+                return answer(*arguments)
+            self.calls.append((name, *arguments, *named.items()))
+            return {"alter_offsets": "altered", "reset_offsets": "reset", "set_logger": ["x", "x.y"]}.get(name)
+
+        return call
+
+    def answer_infos(self) -> Any:
+        return {name: {"config": config} for name, config in self.configs.items()}
+
+    def answer_config(self, name: str) -> Any:
+        return self.configs[name]
+
+    def answer_status(self, _name: str) -> Any:
+        return STATUS
+
+    def answer_statuses(self) -> Any:
+        return {name: STATUS | {"name": name} for name in self.configs}
+
+    def answer_tasks(self, _name: str) -> Any:
+        return [{"id": {"connector": "a", "task": 0}, "config": {"file": "/f", "db.password": "hunter2"}}]
+
+    def answer_topics(self, _name: str) -> Any:
+        return ["t"]
+
+    def answer_offsets(self, _name: str) -> Any:
+        return OFFSETS
+
+    def answer_plugins(self) -> Any:
+        return [{"class": "x.Y", "type": "source", "version": "1"}]
+
+    def answer_plugin_config(self, _name: str) -> Any:
+        return [DEFINITION]
+
+    def answer_loggers(self) -> Any:
+        return {"root": {"level": "INFO", "last_modified": None}}
+
+    def answer_logger(self, _name: str) -> Any:
+        return {"level": "WARN", "last_modified": 1}
+
+    def answer_validate(self, _plugin: str, config: dict[str, str]) -> Any:
+        values = [{"definition": {"name": key, "type": "STRING"}, "value": {"name": key, "errors": []}} for key in config]
+        for each in values[:1]:
+            each["value"]["errors"] = self.errors
+        return {"configs": values}
+
+
+def out(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return capsys.readouterr().out.splitlines()
+
+
+def write(path: Path, *configs: dict[str, str]) -> str:
+    path.write_text(json.dumps(list(configs)))
+    return str(path)

@@ -1,0 +1,33 @@
+"""``sluiceway describe``."""
+
+from __future__ import annotations
+
+import pytest
+
+from sluiceway.cli.main import main
+from sluiceway.rest.client import RestError
+from unit.cli.pretend_client import PretendClient, out
+
+
+def test_describe_shows_everything_and_leaves_out_what_the_server_cannot_tell(
+    api: PretendClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["describe", "connector", "a"]) == 0
+    printed = out(capsys)
+    wanted = [
+        "State  RUNNING",
+        "Config",
+        "file             /f",
+        "Tasks",
+        "a-0   FAILED   h:1",
+        "Topics",
+        "filename=/f  position=7",
+    ]
+    assert [line for line in [*wanted, "Error of task 0", "Error: boom"] if line not in printed] == []
+    api.failures = {"topics": RestError(403, "off"), "offsets": RestError(404, "none")}
+    assert main(["describe", "connector", "a"]) == 0
+    printed = out(capsys)
+    assert "Topics" not in printed
+    assert "Offsets" not in printed
+    api.failures = {"topics": RestError(0, "away")}
+    assert main(["describe", "connector", "a"]) == 5

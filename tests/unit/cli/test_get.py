@@ -1,0 +1,52 @@
+"""``sluiceway get``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sluiceway.cli.main import main
+from unit.cli.pretend_client import CONFIG, PretendClient, out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (["get", "connectors"], ["NAME  TYPE    STATE    TASKS", "a     source  RUNNING  1 FAILED"]),
+        (["get", "status", "a"], ["NAME  STATE    WORKER", "a     RUNNING  h:1", "a-0   FAILED   h:1", "", "a-0: Error: boom"]),
+        (["get", "tasks", "a"], ["TASK  CONFIG", "a-0   file=/f, db.password=[hidden]"]),
+        (["get", "topics", "a"], ["TOPIC", "t"]),
+        (["get", "offsets", "a"], ["PARTITION    OFFSET", "filename=/f  position=7"]),
+        (["offsets", "get", "a"], ["PARTITION    OFFSET", "filename=/f  position=7"]),
+        (["get", "plugins"], ["CLASS  TYPE    VERSION", "x.Y    source  1"]),
+        (["plugins", "--all"], ["CLASS  TYPE    VERSION", "x.Y    source  1"]),
+        (["get", "plugin", "Y"], ["KEY   TYPE    DEFAULT  IMPORTANCE", "file  STRING           HIGH"]),
+        (["describe", "plugin", "Y"], ["KEY   TYPE    DEFAULT  IMPORTANCE", "file  STRING           HIGH", "", "file", "  D."]),
+        (["get", "loggers"], ["LOGGER  LEVEL", "root    INFO"]),
+        (["loggers", "get"], ["LOGGER  LEVEL", "root    INFO"]),
+        (["loggers", "get", "x"], ["LOGGER  LEVEL", "x       WARN"]),
+    ],
+)
+def test_each_kind_has_a_table_and_json_and_yaml(
+    api: PretendClient, capsys: pytest.CaptureFixture[str], arguments: list[str], lines: list[str]
+) -> None:
+    import yaml
+
+    assert main(arguments) == 0
+    assert out(capsys) == lines
+    assert main([*arguments, "-o", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert main([*arguments, "-o", "yaml"]) == 0
+    assert yaml.safe_load(capsys.readouterr().out) == document
+
+
+def test_a_configs_secrets_are_shown_only_if_asked_for(api: PretendClient, capsys: pytest.CaptureFixture[str]) -> None:
+    for output in ("table", "json", "yaml"):
+        for what in (["get", "config", "a"], ["describe", "connector", "a"], ["get", "tasks", "a"]):
+            assert main([*what, "-o", output]) == 0
+    printed = capsys.readouterr().out
+    assert "[hidden]" in printed
+    assert "hunter2" not in printed
+    assert main(["get", "config", "a", "--show-secrets", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == CONFIG

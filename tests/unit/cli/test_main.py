@@ -1,0 +1,93 @@
+"""The entry point: exit codes, start-up time, imports."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from sluiceway.cli.main import main
+from sluiceway.rest.client import RestError
+from unit.cli.pretend_client import PretendClient
+
+
+@pytest.mark.parametrize(
+    ("arguments", "calls"),
+    [
+        (["pause", "connector", "a", "b"], [("pause", "a"), ("pause", "b")]),
+        (["stop", "connector"], [("stop", "connector")]),
+        (["restart", "a"], [("restart", "a", ("tasks", False), ("only_failed", False))]),
+        (["restart", "a", "--tasks", "--only-failed"], [("restart", "a", ("tasks", True), ("only_failed", True))]),
+        (["restart", "a", "--task", "0", "--task", "2"], [("restart_task", "a", 0), ("restart_task", "a", 2)]),
+        (["offsets", "reset", "a"], [("reset_offsets", "a")]),
+        (
+            ["offsets", "set", "a", "my.topic:3", "42"],
+            [
+                (
+                    "alter_offsets",
+                    "a",
+                    [{"partition": {"kafka_topic": "my.topic", "kafka_partition": 3}, "offset": {"kafka_offset": 42}}],
+                )
+            ],
+        ),
+        (
+            ["offsets", "set", "a", "t:0", "null"],
+            [("alter_offsets", "a", [{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": None}])],
+        ),
+        (
+            ["offsets", "set", "a", '{"filename": "/f"}', '{"position": 1}'],
+            [("alter_offsets", "a", [{"partition": {"filename": "/f"}, "offset": {"position": 1}}])],
+        ),
+        (["loggers", "set", "x", "debug", "--scope", "cluster"], [("set_logger", "x", "debug", ("cluster", True))]),
+    ],
+)
+def test_each_verb_asks_for_what_it_says(api: PretendClient, arguments: list[str], calls: list[tuple[Any, ...]]) -> None:
+    assert main(arguments) == 0
+    assert api.calls == calls
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "hint"),
+    [
+        (0, 5, "sluiceway up"),
+        (400, 3, ""),
+        (401, 6, "contexts set"),
+        (403, 6, "contexts set"),
+        (404, 4, ""),
+        (409, 7, ""),
+        (500, 1, ""),
+    ],
+)
+def test_the_exit_code_tells_what_kind_of_failure_it_was(
+    api: PretendClient, capsys: pytest.CaptureFixture[str], status: int, code: int, hint: str
+) -> None:
+    api.failures = {"pause": RestError(status, "No.")}
+    assert main(["pause", "a"]) == code
+    printed = capsys.readouterr()
+    assert printed.err.startswith("sluiceway: No.")
+    assert hint in printed.err
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
+
+
+def test_the_command_starts_in_well_under_a_second() -> None:
+    def seconds() -> float:  # of a processor: other processes on the machine do not count
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-m", "sluiceway.cli.main", "--version"], check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    assert min(seconds() for _ in range(3)) < 0.4
+
+
+def test_a_call_of_the_rest_api_imports_neither_airflow_nor_spark_nor_a_kafka_client() -> None:
+    heavy = "'airflow', 'pyspark', 'confluent_kafka', 'fastapi', 'uvicorn'"
+    code = (
+        "import sys; from sluiceway.cli.main import main; code = main(['get', 'connectors', '--server', 'http://127.0.0.1:1']); "
+        f"print(code, [m for m in ({heavy}) if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "5 []"

@@ -1,0 +1,25 @@
+"""Selecting tables."""
+
+from __future__ import annotations
+
+from sluiceway.connectors.jdbc.dialects import dialect_of
+from sluiceway.connectors.jdbc.dialects.sql import TableId
+from sluiceway.connectors.jdbc.tables import TableSelection
+
+
+def test_tables_are_selected_by_names_patterns_and_expressions() -> None:
+    dialect, tables = dialect_of("postgresql"), [TableId("d", "a", "x"), TableId("d", "b", "x"), TableId("d", "b", "y.z")]
+    chosen = [
+        TableSelection(whitelist=("b.x",)),
+        TableSelection(blacklist=("x",)),
+        TableSelection(schema="b%"),
+        TableSelection(include=(r"d\.b\..*",), exclude=(r".*z",)),
+        TableSelection(whitelist=('b."y.z"',)),
+    ]
+    assert [[str(table) for table in each.select(tables, dialect)] for each in chosen] == [
+        ["d.b.x"],
+        ["d.b.y.z"],
+        ["d.b.x", "d.b.y.z"],
+        ["d.b.x"],
+        ["d.b.y.z"],
+    ]

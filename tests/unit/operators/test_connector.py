@@ -1,0 +1,656 @@
+"""Tests of the connector operators with a fake spark-submit, task instance and Kafka."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowRescheduleException, TaskDeferred
+
+from sluiceway.errors import InvalidConfigError
+from sluiceway.operators import ConnectorOperator, SinkConnectorOperator, SourceConnectorOperator
+from sluiceway.provider.driver.backfill import Backfill
+from sluiceway.provider.links import ConnectorRestLink
+from sluiceway.provider.progress.cluster_view import DriverSeen
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.provider.settings import Settings
+from sluiceway.storage.model import ConnectorEntry, TargetState
+
+SOURCE = {"name": "c", "connector.class": "FileStreamSource", "topic": "t"}
+
+
+class Kafka:
+    """Fake internal topics with one connector."""
+
+    def __init__(self, config: Mapping[str, str] | None = None, target: TargetState = TargetState.STARTED) -> None:
+        self.config = dict(config) if config is not None else None
+        self.target = target
+        self.toggled_at = 0
+        self.written: list[dict[str, str]] = []
+        self.dead: list[str] = []
+        self.refuses = False
+        self.positions = [ConnectorProgress()]
+        self.looked = threading.Event()
+        self.seen = DriverSeen(False)
+        self.backfills: list[tuple[str, str]] = []
+
+    def entry(self, name: str) -> ConnectorEntry | None:
+        return None if self.config is None else ConnectorEntry(name, self.config, self.target, target_state_at=self.toggled_at)
+
+    def ensure_config(self, name: str, config: Mapping[str, str]) -> None:
+        if self.refuses:
+            raise InvalidConfigError(['Missing required configuration "topic" which has no default value.'])
+        self.written.append(dict(config))
+        self.config = dict(config)
+
+    def ensure_paused(self, name: str, still_wanted: Callable[[], bool]) -> bool:
+        if self.target is not TargetState.STARTED or not still_wanted():
+            return False
+        self.target = TargetState.PAUSED
+        return True
+
+    def mark_unassigned(self, name: str) -> None:
+        self.dead.append(name)
+
+    def progress(self, name: str) -> ConnectorProgress | None:
+        self.looked.set()
+        return self.positions.pop(0) if len(self.positions) > 1 else self.positions[0]
+
+    def progress_reader(self, name: str) -> Callable[[], ConnectorProgress]:
+        return lambda: self.positions[0]
+
+    def topics(self, name: str) -> list[str]:
+        return ["t"]
+
+    def driver(self, name: str) -> DriverSeen:
+        return self.seen
+
+    def create_backfill(self, backfill: Backfill) -> None:
+        self.backfills.append(("begin", backfill.name))
+
+    def delete_backfill(self, name: str) -> None:
+        self.backfills.append(("end", name))
+
+
+class SparkSubmit:
+    """A fake hook; ``drive`` runs instead of the driver and returns its exit code."""
+
+    _should_track_driver_status = _is_yarn_cluster_mode = _is_kubernetes = False
+    is_client_mode = True
+    submit_pid = None
+
+    def __init__(self, drive: Callable[[], int]) -> None:
+        self._drive = drive
+        self.exit_code: int | None = None
+        self.application = ""
+        self.killed = self.left = False
+        self._yarn_track_via_rm_api = False
+
+    def _should_track_driver_via_k8s_api(self) -> bool:
+        return False
+
+    def submit(self, application: str) -> None:
+        self.application = application
+        self.exit_code = self._drive()
+        if self.exit_code:
+            raise AirflowException(f"Cannot execute: spark-submit. Error code is: {self.exit_code}.")
+
+    def detach_from_driver(self) -> None:
+        self.left = True
+
+    def on_kill(self) -> None:
+        self.killed = True
+
+
+class Airflow:
+    """A fake task instance with its DAG's paused flag and the task state store."""
+
+    def __init__(self, dag_id: str = "c") -> None:
+        self.dag_id = dag_id
+        self.is_paused = False
+        self.deleted_keys: list[str] = []
+        self.xcoms: dict[str, Any] = {}
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        self.xcoms[key] = value
+
+    def get_dag(self, dag_id: str) -> Any:
+        assert dag_id == self.dag_id
+        return SimpleNamespace(is_paused=self.is_paused)
+
+    def delete(self, key: str) -> None:
+        self.deleted_keys.append(key)
+
+    def context(self) -> Any:
+        return {"ti": self, "task_state_store": self}
+
+
+class Stage:
+    """An operator with its fakes; ``run`` executes it once."""
+
+    def __init__(
+        self,
+        kafka: Kafka,
+        drive: Callable[[], int] = lambda: 0,
+        kind: type[ConnectorOperator] = SourceConnectorOperator,
+        **kwargs: Any,
+    ) -> None:
+        self.kafka = kafka
+        self.airflow = Airflow()
+        self.hook = SparkSubmit(drive)
+        stage = self
+
+        class Staged(kind):  # type: ignore[misc, valid-type]
+            def _settings(self) -> Settings:
+                return Settings(
+                    worker_properties=stage.worker,
+                    pause_poll_interval=0.01,
+                    drain_timeout=30,
+                    settle_time=4,
+                    pause_linger=stage.linger,
+                )
+
+            def _internal_topics(self, worker: object) -> Kafka:
+                return stage.kafka
+
+            def _submit_hook(self, submission: object) -> SparkSubmit:
+                stage.started = True
+                return stage.hook
+
+        self.started = False
+        self.linger = 0.0
+        self.operator = Staged(task_id="run", **({"connector": "c"} | kwargs))
+        self.worker = Path("/nowhere")
+
+    def run(self) -> None:
+        self.operator.execute(self.airflow.context())
+
+
+@pytest.fixture(autouse=True)
+def worker_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "worker.properties"
+    path.write_text("bootstrap.servers=nowhere:1\n")
+    original = Stage.__init__
+
+    def with_file(self: Stage, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        self.worker = path
+
+    monkeypatch.setattr(Stage, "__init__", with_file)
+
+
+def _seconds_ahead(error: AirflowRescheduleException) -> float:
+    return (error.reschedule_date - datetime.now(timezone.utc)).total_seconds()
+
+
+# Before the driver.
+
+
+def test_a_task_queued_before_the_pause_starts_no_driver() -> None:
+    stage = Stage(Kafka(SOURCE))
+    stage.airflow.is_paused = True
+    with pytest.raises(AirflowRescheduleException):
+        stage.run()
+    assert not stage.started
+
+
+@pytest.mark.parametrize("target", [TargetState.PAUSED, TargetState.STOPPED])
+def test_a_paused_or_stopped_connector_reschedules_the_task(target: TargetState) -> None:
+    stage = Stage(Kafka(SOURCE, target))
+    with pytest.raises(AirflowRescheduleException) as raised:
+        stage.run()
+    assert not stage.started
+    assert 0 < _seconds_ahead(raised.value) < 10
+
+
+def test_a_missing_connector_reschedules_the_task() -> None:
+    stage = Stage(Kafka(None))
+    with pytest.raises(AirflowRescheduleException):
+        stage.run()
+    assert not stage.started
+
+
+def test_a_config_in_the_dag_is_stored_with_the_dag_that_runs_it() -> None:
+    stage = Stage(Kafka(None), lambda: 3, connector=None, config=SOURCE)
+    stage.airflow.dag_id = "mine"
+    with pytest.raises(AirflowException, match="another driver"):
+        stage.run()
+    assert stage.kafka.written == [{**SOURCE, "airflow.dag": "mine"}]
+    assert stage.started
+
+
+def test_an_invalid_config_fails_with_the_reason_and_without_a_driver() -> None:
+    stage = Stage(Kafka(None), config=SOURCE)
+    stage.kafka.refuses = True
+    with pytest.raises(AirflowException, match=r"Connector c: .*\n.*Missing required configuration"):
+        stage.run()
+    assert not stage.started
+
+
+def test_a_hand_written_dag_takes_over_the_connector_from_the_generated_one() -> None:
+    stage = Stage(Kafka(SOURCE), lambda: 3)
+    stage.airflow.dag_id = "mine"
+    with pytest.raises(AirflowException, match="another driver"):
+        stage.run()
+    assert stage.kafka.written == [{**SOURCE, "airflow.dag": "mine"}]
+
+
+def test_the_generated_dag_does_not_take_over_from_a_hand_written_one() -> None:
+    stage = Stage(Kafka({**SOURCE, "airflow.dag": "mine"}))
+    with pytest.raises(AirflowFailException, match="DAG mine runs it"):
+        stage.run()
+    assert (stage.started, stage.kafka.written) == (False, [])
+
+
+def test_an_operator_of_the_other_kind_fails_and_names_the_right_one() -> None:
+    with pytest.raises(AirflowException, match="use SourceConnectorOperator"):
+        Stage(Kafka(SOURCE), kind=SinkConnectorOperator).run()
+    with pytest.raises(AirflowException, match="available connectors are"):
+        Stage(Kafka({**SOURCE, "connector.class": "Nope"})).run()
+
+
+def test_an_operator_without_a_name_raises_when_the_dag_is_parsed() -> None:
+    with pytest.raises(ValueError, match="needs the connector's name"):
+        SourceConnectorOperator(task_id="t", config={"topic": "t"})
+
+
+# After the driver.
+
+
+def test_a_pause_sets_the_target_state_and_keeps_the_run() -> None:
+    kafka, drained = Kafka(SOURCE), threading.Event()
+
+    def drive() -> int:
+        stage.airflow.is_paused = True
+        while kafka.target is TargetState.STARTED and not drained.wait(0.01):
+            pass
+        return 0
+
+    stage = Stage(kafka, drive)
+    with pytest.raises(AirflowRescheduleException) as raised:
+        stage.run()
+    assert kafka.target is TargetState.PAUSED
+    assert 3 < _seconds_ahead(raised.value) <= 4, "settle_time, and not longer"
+    assert kafka.dead == []
+    assert stage.airflow.deleted_keys == ["spark_job_id"]
+
+
+def test_a_resume_within_pause_linger_starts_the_next_driver_in_the_same_try() -> None:
+    kafka, drives = Kafka(SOURCE), itertools.count()
+
+    def drive() -> int:
+        if next(drives) == 0:
+            kafka.target = TargetState.PAUSED
+            threading.Timer(0.2, setattr, (kafka, "target", TargetState.STARTED)).start()
+        else:
+            assert kafka.target is TargetState.STARTED
+            kafka.config = None
+        return 0
+
+    stage = Stage(kafka, drive)
+    stage.linger = 60.0
+    stage.run()
+    assert next(drives) == 2
+    assert stage.airflow.deleted_keys == [], "never rescheduled"
+
+
+def test_a_resume_during_the_drain_starts_the_next_driver_in_the_same_try() -> None:
+    kafka, drives = Kafka(SOURCE), itertools.count()
+
+    def drive() -> int:
+        if next(drives) == 0:
+            kafka.toggled_at += 2  # paused and resumed
+        else:
+            kafka.config = None
+        return 0
+
+    stage = Stage(kafka, drive)
+    stage.run()
+    assert next(drives) == 2
+    assert stage.airflow.deleted_keys == [], "never rescheduled"
+
+
+def test_a_task_killed_while_it_waits_for_a_resume_ends_immediately() -> None:
+    stage = Stage(Kafka(SOURCE, TargetState.STARTED), lambda: 0)
+
+    def drive() -> int:
+        stage.kafka.target = TargetState.PAUSED
+        threading.Timer(0.2, stage.operator.on_kill).start()
+        return 0
+
+    stage.hook = SparkSubmit(drive)
+    stage.linger = 60.0
+    with pytest.raises(AirflowException, match="Airflow ended the task"):
+        stage.run()
+
+
+def test_an_outage_of_airflow_during_a_pause_reschedules_the_task() -> None:
+    stage = Stage(Kafka(SOURCE))
+
+    def drive() -> int:
+        stage.kafka.target = TargetState.PAUSED
+        stage.airflow.get_dag = lambda _dag_id: 1 / 0  # type: ignore[method-assign, assignment]
+        return 0
+
+    stage.hook = SparkSubmit(drive)
+    stage.linger = 60.0
+    with pytest.raises(AirflowRescheduleException):
+        stage.run()
+
+
+def test_a_stop_by_rest_keeps_the_run_too() -> None:
+    kafka = Kafka(SOURCE)
+
+    def drive() -> int:
+        kafka.target = TargetState.STOPPED
+        return 0
+
+    with pytest.raises(AirflowRescheduleException):
+        Stage(kafka, drive).run()
+
+
+def test_a_deleted_connector_ends_the_task_with_success() -> None:
+    kafka = Kafka(SOURCE)
+
+    def drive() -> int:
+        kafka.config = None
+        return 0
+
+    Stage(kafka, drive).run()
+
+
+def test_a_dead_driver_is_marked_unassigned_and_fails_the_task() -> None:
+    stage = Stage(Kafka(SOURCE), lambda: 137)
+    with pytest.raises(AirflowException, match="died with exit code 137") as raised:
+        stage.run()
+    assert not isinstance(raised.value, (AirflowFailException, AirflowRescheduleException))
+    assert stage.kafka.dead == ["c"]
+    assert isinstance(pickle.loads(pickle.dumps(raised.value)), AirflowException)  # noqa: S301
+
+
+def test_a_fenced_driver_fails_the_task_and_keeps_the_new_drivers_status() -> None:
+    stage = Stage(Kafka(SOURCE), lambda: 3)
+    with pytest.raises(AirflowException, match="another driver has taken over"):
+        stage.run()
+    assert stage.kafka.dead == []
+
+
+def test_a_driver_that_ends_without_a_request_is_started_again() -> None:
+    with pytest.raises(AirflowRescheduleException):
+        Stage(Kafka(SOURCE), lambda: 0).run()
+
+
+def test_a_micro_batch_succeeds_or_fails_with_its_driver() -> None:
+    batch = {**SOURCE, "airflow.mode": "micro-batch"}
+    Stage(Kafka(batch), lambda: 0).run()
+    with pytest.raises(AirflowException, match="died"):
+        Stage(Kafka(batch), lambda: 1).run()
+
+
+def test_an_outage_of_airflow_does_not_end_the_driver() -> None:
+    asked = threading.Event()
+
+    def drive() -> int:
+        def down(_dag_id: str) -> Any:
+            asked.set()
+            raise ConnectionError("no API server")
+
+        stage.airflow.get_dag = down  # type: ignore[method-assign]
+        assert asked.wait(10)
+        kafka.config = None
+        return 0
+
+    kafka = Kafka(SOURCE)
+    stage = Stage(kafka, drive)
+    stage.run()
+
+
+def test_a_killed_task_ends_spark_submit_and_fails() -> None:
+    stage = Stage(Kafka(SOURCE))
+
+    def drive() -> int:
+        stage.operator.on_kill()
+        return 143
+
+    stage.hook._drive = drive
+    with pytest.raises(AirflowException, match="Airflow ended the task"):
+        stage.run()
+    assert stage.hook.killed
+    assert stage.kafka.dead == []
+
+
+def test_a_task_killed_before_it_has_a_driver_does_nothing() -> None:
+    stage = Stage(Kafka(SOURCE))
+    stage.operator.on_kill()
+    assert not stage.started
+
+
+# Summary, asset events, and the source of the config.
+
+BATCH = {**SOURCE, "airflow.mode": "micro-batch"}
+
+
+class Events(dict[Any, list[tuple[str, Any]]]):
+    """Fake outlet events; records the added assets by alias."""
+
+    def __missing__(self, alias: Any) -> Any:
+        added = self.setdefault(alias, [])
+        return SimpleNamespace(add=lambda asset, extra: added.append((asset.uri, extra)))
+
+    def __getitem__(self, alias: Any) -> Any:
+        return self.__missing__(alias)
+
+    def all(self) -> list[tuple[str, Any]]:
+        return [each for added in self.values() for each in added]
+
+
+def _moving(kafka: Kafka) -> Callable[[], int]:
+    def drive() -> int:
+        assert kafka.looked.wait(10), "the first measurement is before the driver moves records"
+        kafka.positions = [ConnectorProgress([({"filename": "f"}, {"position": 14})], count=3)]
+        return 0
+
+    return drive
+
+
+def test_a_micro_batch_returns_a_summary_and_emits_asset_events() -> None:
+    kafka = Kafka(BATCH)
+    stage = Stage(kafka, _moving(kafka))
+    events = Events()
+    moved = stage.operator.execute(stage.airflow.context() | {"outlet_events": events})
+    assert moved["offsets"] == [{"partition": {"filename": "f"}, "from": None, "to": {"position": 14}}]
+    assert moved["seconds"] >= 0
+    assert events.all() == [("sluiceway://connectors/c", moved), ("kafka://nowhere:1/t", moved)]
+
+
+def test_a_micro_batch_without_records_emits_no_asset_event() -> None:
+    stage = Stage(Kafka(BATCH), lambda: 0)
+    events = Events()
+    assert stage.operator.execute(stage.airflow.context() | {"outlet_events": events})["offsets"] == []
+    assert events.all() == []
+
+
+def test_a_config_may_be_a_file_on_the_worker(tmp_path: Path) -> None:
+    path = tmp_path / "c.properties"
+    path.write_text("\n".join(f"{key}={value}" for key, value in SOURCE.items()))
+    stage = Stage(Kafka(None), lambda: 3, connector=None, config=str(path))
+    with pytest.raises(AirflowException, match="another driver"):
+        stage.run()
+    assert stage.kafka.written == [{**SOURCE, "airflow.dag": "c"}]
+
+
+def test_a_file_with_several_connectors_needs_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "two.json"
+    path.write_text('[{"name": "c", "topic": "t"}, {"name": "d", "topic": "t"}]')
+    stage = Stage(Kafka(None), connector=None, config=str(path))
+    with pytest.raises(AirflowException, match=r"holds 2 connectors \(c, d\)\. Select one"):
+        stage.run()
+    assert not stage.started
+
+
+def test_the_argument_mode_overrides_the_config() -> None:
+    Stage(Kafka(SOURCE), lambda: 0, mode="micro-batch").operator.execute(
+        Stage(Kafka(SOURCE)).airflow.context() | {"outlet_events": Events()}
+    )
+    with pytest.raises(ValueError, match="mode must be 'long-running' or 'micro-batch'"):
+        Stage(Kafka(SOURCE), mode="streaming")
+
+
+# Backfills.
+
+_RUN = SimpleNamespace(
+    run_type="backfill",
+    run_id="r",
+    dag_id="c",
+    logical_date=None,
+    data_interval_start=datetime(2024, 1, 1, tzinfo=timezone.utc),
+    data_interval_end=datetime(2024, 1, 2, tzinfo=timezone.utc),
+)
+
+
+def test_a_backfill_runs_a_temporary_connector_and_deletes_it() -> None:
+    kafka = Kafka({**BATCH, "topic": "${airflow:run:ds}"})
+    stage = Stage(kafka, lambda: 0)
+    stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN, "outlet_events": Events()})
+    assert kafka.backfills == [("begin", "c.backfill.1704067200000"), ("end", "c.backfill.1704067200000")]
+    submission = stage.operator._submission
+    assert submission is not None
+    assert (submission.connector, submission.mode) == ("c.backfill.1704067200000", "micro-batch")
+
+
+def test_a_failed_backfill_keeps_its_connector_for_the_retry() -> None:
+    kafka = Kafka({**BATCH, "topic": "${airflow:run:ds}"})
+    stage = Stage(kafka, lambda: 1)
+    with pytest.raises(AirflowException, match="died"):
+        stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN})
+    assert kafka.backfills == [("begin", "c.backfill.1704067200000")]
+    assert kafka.dead == ["c.backfill.1704067200000"], "the live connector's status is unchanged"
+
+
+def test_a_source_without_references_to_the_run_is_not_backfilled() -> None:
+    stage = Stage(Kafka(BATCH))
+    with pytest.raises(AirflowFailException, match="each run would move all records"):
+        stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN})
+    assert not stage.started
+
+
+# Drivers in a cluster or in a shared application.
+
+
+def _deferred(stage: Stage, **settings: Any) -> TaskDeferred:
+    stage.hook.is_client_mode = False
+    stage.airflow.get = lambda key: None  # type: ignore[attr-defined]
+    with pytest.raises(TaskDeferred) as raised:
+        stage.run()
+    return raised.value
+
+
+def test_in_cluster_mode_the_task_waits_for_a_running_driver_and_submits_no_second_one() -> None:
+    kafka = Kafka(SOURCE)
+    kafka.seen = DriverSeen(True, 4)
+    stage = Stage(kafka, lambda: pytest.fail("a second driver"))
+    deferred = _deferred(stage)
+    assert deferred.method_name == "after_wait"
+    assert deferred.trigger.condition["generation"] == 3, "the task waits for the running driver"
+
+
+def test_in_cluster_mode_a_deferrable_task_submits_and_waits_in_the_triggerer() -> None:
+    stage = Stage(Kafka(SOURCE), deferrable=True)
+    stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
+    deferred = _deferred(stage)
+    assert deferred.trigger.condition["kind"] == "rest"
+    assert stage.hook.left, "spark-submit does not wait for the driver's end"
+
+
+def test_a_deferred_task_stores_the_connections_id_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = {"admin.sasl.jaas.config": "s3cret"}
+    monkeypatch.setattr("sluiceway.operators.driver_operator.kafka_overrides", lambda conn_id: secret)
+    stage = Stage(Kafka(SOURCE), deferrable=True, kafka_conn_id="broker")
+    stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
+    deferred = _deferred(stage)
+    stored = repr((deferred.trigger.serialize(), deferred.kwargs))
+    assert "'kafka_conn_id': 'broker'" in stored
+    assert "s3cret" not in stored
+
+
+def test_a_driver_that_never_started_fails_the_task() -> None:
+    kafka = Kafka(BATCH)
+    kafka.seen = DriverSeen(False, 4)  # of the previous run, which ended normally
+    stage = Stage(kafka, deferrable=True)
+    stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
+    deferred = _deferred(stage)
+    event = {"met": True, "failed": False, "seen": "the driver has ended"}
+    with pytest.raises(AirflowException, match="died") as raised:
+        stage.operator.after_wait(stage.airflow.context(), event, **(deferred.kwargs or {}))
+    assert "No driver started" in str(raised.value.__cause__)
+    kafka.seen = DriverSeen(False, 5)
+    context = stage.airflow.context() | {"outlet_events": Events()}
+    assert stage.operator.after_wait(context, event, **(deferred.kwargs or {}))["records"] is None
+
+
+def test_a_backfill_in_cluster_mode_waits_for_the_temporary_connector_and_deletes_it() -> None:
+    kafka = Kafka({**BATCH, "topic": "${airflow:run:ds}"})
+    stage = Stage(kafka, deferrable=True)
+    stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
+    stage.hook.is_client_mode = False
+    stage.airflow.get = lambda key: None  # type: ignore[attr-defined]
+    with pytest.raises(TaskDeferred) as raised:
+        stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN})
+    name = "c.backfill.1704067200000"
+    assert raised.value.trigger.condition["connector"] == name
+    kafka.seen = DriverSeen(False, 1)
+    context = stage.airflow.context() | {"dag_run": _RUN, "outlet_events": Events()}
+    event = {"met": True, "failed": False, "seen": "the driver has ended"}
+    stage.operator.after_wait(context, event, **(raised.value.kwargs or {}))
+    assert kafka.backfills == [("begin", name), ("end", name)]
+
+
+def test_on_yarn_a_task_needs_no_rest_api_of_the_resource_manager() -> None:
+    stage = Stage(Kafka(BATCH))
+    stage.hook.is_client_mode = False
+    stage.hook._is_yarn_cluster_mode = True
+    stage.airflow.get = lambda key: None  # type: ignore[attr-defined]
+    stage.operator.execute(stage.airflow.context() | {"outlet_events": Events()})
+    assert stage.started
+
+
+def test_a_connector_of_a_shared_application_submits_no_driver() -> None:
+    stage = Stage(Kafka({**SOURCE, "sluiceway.application": "small"}), lambda: pytest.fail("a driver"))
+    with pytest.raises(TaskDeferred) as raised:
+        stage.run()
+    assert raised.value.trigger.condition["hosted"] is True
+    assert stage.airflow.xcoms[ConnectorRestLink().xcom_key].endswith("/status"), "the link is stored before the wait"
+
+
+@pytest.mark.parametrize(
+    ("config", "target", "clean", "outcome"),
+    [
+        (SOURCE, TargetState.PAUSED, True, AirflowRescheduleException),
+        (SOURCE, TargetState.STARTED, True, AirflowRescheduleException),
+        (SOURCE, TargetState.STARTED, False, AirflowException),
+        (BATCH, TargetState.STARTED, False, AirflowException),
+        (BATCH, TargetState.STARTED, True, None),
+        (None, TargetState.STARTED, True, None),
+    ],
+)
+def test_after_the_wait_the_task_continues_as_after_its_own_driver(
+    config: dict[str, str] | None, target: TargetState, clean: bool, outcome: type[Exception] | None
+) -> None:
+    kafka = Kafka(config, target)
+    kafka.seen = DriverSeen(False, 5, clean)
+    stage = Stage(kafka)
+    context = stage.airflow.context() | {"outlet_events": Events()}
+    event = {"met": True, "failed": False, "seen": "the driver has ended"}
+    if outcome is None:
+        assert stage.operator.after_wait(context, event)["records"] is None
+        return
+    with pytest.raises(outcome) as raised:
+        stage.operator.after_wait(context, event)
+    assert (type(raised.value) is AirflowRescheduleException) is (outcome is AirflowRescheduleException)

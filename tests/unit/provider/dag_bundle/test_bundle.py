@@ -1,0 +1,171 @@
+"""Tests of the connector DAG bundle."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from airflow.sdk import DAG, CronDataIntervalTimetable
+
+from sluiceway.errors import ConfigError, KafkaClientError
+from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
+from sluiceway.provider.dag_bundle.bundle import ConnectorDagBundle
+from sluiceway.provider.dag_bundle.connector_dag import connector_dag
+from sluiceway.provider.dag_bundle.stubs import stub
+
+
+class Bundle(ConnectorDagBundle):
+    """A bundle that reads a dict instead of the config topic."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(name="connectors", refresh_interval=30)
+        self.base_dir = folder
+        self.topic: dict[str, str] | None = {}
+        self.reads = 0
+
+    def _read(self, patience: float) -> dict[str, str]:
+        self.reads += 1
+        if self.topic is None:
+            raise KafkaClientError("Cannot reach Kafka")
+        return self.topic
+
+    def files(self) -> list[str]:
+        return sorted(path.name for path in self.path.iterdir())
+
+
+def test_a_task_beside_a_dag_processor_does_not_read_kafka(tmp_path: Path) -> None:
+    processor, task = Bundle(tmp_path), Bundle(tmp_path)
+    processor.refresh()
+    task.initialize()
+    assert (processor.reads, task.reads) == (1, 0)
+
+
+def test_a_task_without_a_dag_processor_reads_kafka_each_time(tmp_path: Path) -> None:
+    for text in ("1", "2"):
+        task = Bundle(tmp_path)
+        task.topic = {"connector-a.py": text}
+        task.initialize()
+        assert (task.path / "connector-a.py").read_text() == text
+
+
+def test_a_folder_older_than_max_age_is_updated_by_the_task(tmp_path: Path) -> None:
+    processor, task = Bundle(tmp_path), Bundle(tmp_path)
+    processor.refresh()
+    long_ago = time.time() - 91
+    os.utime(tmp_path / "refreshed", (long_ago, long_ago))
+    task.initialize()
+    assert task.reads == 1
+
+
+def test_the_dags_stay_while_kafka_does_not_answer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    bundle = Bundle(tmp_path)
+    bundle.topic = {"connector-a.py": "1"}
+    bundle.refresh()
+    bundle.topic = None
+    bundle.refresh()
+    assert bundle.files() == ["connector-a.py"]
+    assert "keeps its present DAGs until Kafka answers: Cannot reach Kafka" in caplog.text
+
+
+def test_an_outage_of_kafka_backs_off_and_logs_one_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    now = 0.0
+    monkeypatch.setattr("sluiceway.provider.dag_bundle.bundle.time", SimpleNamespace(monotonic=lambda: now, time=time.time))
+    bundle = Bundle(tmp_path)
+    bundle.topic = None
+    asked: list[float] = []
+    for second in range(200):
+        now, before = float(second), bundle.reads
+        bundle.refresh()
+        asked += [now] * (bundle.reads - before)
+    assert asked == [0, 10, 30, 70, 130, 190]
+    assert caplog.text.count("keeps its present DAGs") == 1
+    bundle.topic, now = {"connector-a.py": "1"}, 250.0
+    bundle.refresh()
+    bundle.refresh()
+    assert (bundle.reads, bundle.files()) == (len(asked) + 2, ["connector-a.py"])
+    assert "reads the config topic again" in caplog.text
+
+
+def test_a_refresh_waits_only_briefly_for_kafka(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = tmp_path / "worker.properties"
+    worker.write_text("bootstrap.servers=127.0.0.1:1\n")
+    monkeypatch.setattr("sluiceway.provider.dag_bundle.bundle._REFRESH_TIMEOUT_SECONDS", 0.5)
+    bundle = ConnectorDagBundle(name="connectors", refresh_interval=30, worker_properties=str(worker))
+    bundle.base_dir = tmp_path / "bundle"
+    began = time.monotonic()
+    bundle.refresh()
+    assert time.monotonic() - began < 10  # to open the store alone would take 30 s
+    assert not (bundle.base_dir / "refreshed").exists()
+
+
+def test_the_bundle_is_unversioned(tmp_path: Path) -> None:
+    assert not ConnectorDagBundle.supports_versioning
+    assert Bundle(tmp_path).get_current_version() is None
+
+
+def _dag(name: str, config: dict[str, str]) -> DAG:
+    """Run the stub as Airflow's parser does."""
+    scope: dict[str, DAG] = {}
+    exec(compile(stub(name, config), "connector-stub.py", "exec"), scope)  # noqa: S102 (what Airflow does with it)
+    return scope["dag"]
+
+
+def test_a_long_running_connector_has_a_continuous_dag() -> None:
+    dag = _dag("my logs", {"connector.class": "FileStreamSource", "topic": "t"})
+    [task] = dag.tasks
+    assert (dag.dag_id, dag.dag_display_name) == ("my_x20logs", "my logs")
+    assert type(dag.timetable).__name__ == "ContinuousTimetable"
+    assert (dag.max_active_runs, dag.catchup, dag.is_paused_upon_creation) == (1, False, False)
+    assert isinstance(task, SourceConnectorOperator)
+    assert task.connector == "my logs"
+
+
+def test_retries_back_off_exponentially() -> None:
+    [task] = _dag("c", {"topic": "t"}).tasks
+    assert task.retries == 10
+    assert (task.retry_delay.total_seconds(), task.retry_exponential_backoff, task.max_retry_delay.total_seconds()) == (5, 2, 60)
+
+
+def test_airflow_keys_configure_the_dag() -> None:
+    keys = {"airflow.mode": "micro-batch", "airflow.schedule": "*/5 * * * *", "airflow.owner": "data"}
+    dag = _dag("c", {"topics": "t", **keys, "airflow.tags": "a,b", "airflow.retries": "1"})
+    [task] = dag.tasks
+    assert dag.timetable.expression == "*/5 * * * *"
+    assert set(dag.tags) == {"sluiceway", "sink", "a", "b"}
+    assert (task.owner, task.retries) == ("data", 1)
+    assert isinstance(task, SinkConnectorOperator)
+
+
+@pytest.mark.parametrize("schedule", ["@continuous", "@once"])
+def test_airflows_own_schedules_are_passed_on(schedule: str) -> None:
+    assert _dag("c", {"topic": "t", "airflow.mode": "micro-batch", "airflow.schedule": schedule}).schedule == schedule
+
+
+@pytest.mark.parametrize(("schedule", "cron"), [("@daily", "0 0 * * *"), ("0 3 * * 1-5", "0 3 * * 1-5")])
+def test_a_scheduled_run_has_the_data_interval_since_the_previous_run(schedule: str, cron: str) -> None:
+    dag = _dag("c", {"topic": "t", "airflow.mode": "micro-batch", "airflow.schedule": schedule})
+    assert dag.timetable == CronDataIntervalTimetable(cron, timezone="UTC")
+
+
+def test_a_dag_default_may_change_the_operators_retries() -> None:
+    with DAG("d", schedule=None, default_args={"retries": 3}):
+        assert SourceConnectorOperator(task_id="t", connector="c").retries == 3
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ({"airflow.mode": "micro-batch", "airflow.schedule": "every now and then"}, "airflow.schedule"),
+        ({"airflow.mode": "micro-batch", "airflow.schedule": "@sometimes"}, "airflow.schedule"),
+        ({"airflow.mode": "sometimes"}, "airflow.mode"),
+    ],
+)
+def test_an_invalid_key_is_an_import_error_with_the_reason(config: dict[str, str], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        connector_dag("c", config, source_operator=SourceConnectorOperator, sink_operator=SinkConnectorOperator)

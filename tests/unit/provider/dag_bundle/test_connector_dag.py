@@ -1,0 +1,96 @@
+"""Tests of generated DAGs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from airflow.sdk import AssetAll, AssetAny
+
+from sluiceway.errors import ConfigError
+from sluiceway.operators import SinkConnectorOperator, SourceConnectorOperator
+from sluiceway.operators.application import ApplicationOperator
+from sluiceway.provider.dag_bundle.connector_dag import application_dag, connector_dag
+from sluiceway.provider.dag_bundle.stubs import stubs, write_stubs
+from sluiceway.storage.model import ClusterState, ConnectorEntry
+
+SOURCE = {"connector.class": "FileStreamSource", "file": "/in", "topic": "t"}
+SINK = {"connector.class": "FileStreamSink", "file": "/out", "topics": "t"}
+BATCH = {"airflow.mode": "micro-batch"}
+
+
+def _dag(config: dict[str, str]) -> Any:
+    return connector_dag("c", config, source_operator=SourceConnectorOperator, sink_operator=SinkConnectorOperator)
+
+
+@pytest.fixture(autouse=True)
+def worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__SLUICEWAY__WORKER_PROPERTIES", "/w.properties")
+    monkeypatch.setenv("AIRFLOW__SLUICEWAY__CALLBACKS", "allowed.module, another")
+
+
+def test_the_page_has_the_config_and_links_to_rest() -> None:
+    page = _dag({**SOURCE, "db.password": "[hidden]"}).doc_md
+    assert "topic=t" in page
+    assert "[status](/sluiceway/connectors/c/status)" in page
+
+
+def test_assets_schedule_a_dag() -> None:
+    every = _dag({**SOURCE, **BATCH, "airflow.schedule": "asset:s3://b/k,s3://b/l"})
+    assert isinstance(every.timetable.asset_condition, AssetAll)
+    either = _dag({**SOURCE, **BATCH, "airflow.schedule": "asset:s3://b/k|s3://b/l"})
+    assert isinstance(either.timetable.asset_condition, AssetAny)
+
+
+def test_a_lag_schedule_has_an_asset_watcher() -> None:
+    dag = _dag({**SINK, **BATCH, "airflow.schedule": "lag:100"})
+    [asset] = dag.timetable.asset_condition.objects
+    [watcher] = asset.watchers
+    assert (watcher.trigger.connector, watcher.trigger.at_least, watcher.trigger.worker_file) == ("c", 100, "/w.properties")
+
+
+def test_catch_up_starts_at_the_start_date_and_requires_a_schedule() -> None:
+    late = {**SOURCE, **BATCH, "airflow.catchup": "true", "airflow.start.date": "2024-05-01"}
+    dag = _dag({**late, "airflow.schedule": "@daily"})
+    assert (dag.catchup, dag.start_date.isoformat()) == (True, "2024-05-01T00:00:00+00:00")
+    with pytest.raises(ConfigError, match=r"airflow\.catchup"):
+        _dag(late)
+
+
+def test_callbacks_must_be_in_allowed_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = ModuleType("allowed.module")
+    module.on_failure = lambda context: None
+    monkeypatch.setitem(sys.modules, "allowed.module", module)
+    dag = _dag({**SOURCE, "airflow.on.failure.callback": "allowed.module.on_failure"})
+    assert list(dag.task_dict["run"].on_failure_callback) == [module.on_failure]
+    with pytest.raises(ConfigError, match=r"not among those in Airflow's \[sluiceway\] callbacks"):
+        _dag({**SOURCE, "airflow.on.failure.callback": "os.abort"})
+    with pytest.raises(ConfigError, match="cannot be imported"):
+        _dag({**SOURCE, "airflow.on.failure.callback": "allowed.module.f"})
+
+
+def test_a_shared_application_has_a_continuous_dag() -> None:
+    dag = application_dag("small", {"spark.x": "1"}, operator=ApplicationOperator)
+    assert (dag.dag_id, dag.max_active_runs) == ("application_x7Esmall", 1)
+    assert dag.task_dict["run"].application_name == "small"
+
+
+def test_a_thousand_connectors_are_written_and_parsed_in_time(tmp_path: Path) -> None:
+    names = [f"c{number}" for number in range(1000)]
+    state = ClusterState({name: ConnectorEntry(name, {**SOURCE, "name": name}) for name in names})
+    began = time.perf_counter()
+    write_stubs(tmp_path, stubs(state))
+    written = time.perf_counter()
+    assert write_stubs(tmp_path, stubs(state)) == []
+    unchanged = time.perf_counter()
+    for path in sorted(tmp_path.iterdir())[:50]:
+        exec(compile(path.read_text(), str(path), "exec"), {})  # noqa: S102 (as Airflow does)
+    parsed = (time.perf_counter() - unchanged) / 50
+    print(
+        f"1,000 stubs: written {written - began:.2f} s, unchanged {unchanged - written:.2f} s, parsed {1000 * parsed:.1f} ms each"
+    )
+    assert parsed < 0.25  # some 5 ms on a quiet machine

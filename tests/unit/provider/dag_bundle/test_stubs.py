@@ -1,0 +1,73 @@
+"""Tests of the bundle's files."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from sluiceway.provider.dag_bundle.stubs import stub, stubs, write_stubs
+from sluiceway.storage.model import ClusterState, ConnectorEntry
+
+
+def _state(**configs: dict[str, str]) -> ClusterState:
+    return ClusterState({name: ConnectorEntry(name, config) for name, config in configs.items()})
+
+
+def test_a_stub_is_valid_python_for_any_name() -> None:
+    name = 'it\'s "quoted" \\ and {braced} größe'
+    tree = ast.parse(stub(name, {"connector.class": "X\n}", "topic": "t"}))
+    call = next(node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    assert [ast.literal_eval(argument) for argument in call.args] == [name, {"connector.class": "X\n}", "topic": "t"}]
+
+
+def test_airflow_parses_a_stub() -> None:
+    text = stub("c", {}).lower()
+    assert "airflow" in text
+    assert "dag" in text
+
+
+def test_a_connector_with_a_hand_written_dag_has_no_stub() -> None:
+    assert list(stubs(_state(a={"topic": "t"}, b={"topic": "t", "airflow.dag": "mine"}))) == ["connector-a.py"]
+
+
+def test_a_name_too_long_for_a_dag_id_gives_an_import_error() -> None:
+    files = stubs(ClusterState({"x" * 300: ConnectorEntry("x" * 300, {}), "ok": ConnectorEntry("ok", {})}))
+    refused = next(text for name, text in files.items() if "too-long" in name)
+    assert "connector-ok.py" in files
+    assert "250 characters" in refused
+    ast.parse(refused)
+
+
+def test_stubs_are_written_changed_and_deleted_and_other_files_stay(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("# not ours")
+    assert write_stubs(tmp_path, {"connector-a.py": "1", "connector-b.py": "1"}) == ["connector-a.py", "connector-b.py"]
+    assert sorted(write_stubs(tmp_path, {"connector-a.py": "2", "connector-c.py": "1"})) == [
+        "connector-a.py",
+        "connector-b.py",
+        "connector-c.py",
+    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["connector-a.py", "connector-c.py", "mine.py"]
+    assert (tmp_path / "connector-a.py").read_text() == "2"
+
+
+def test_an_unchanged_stub_is_not_written_again(tmp_path: Path) -> None:
+    write_stubs(tmp_path, {"connector-a.py": "1"})
+    before = (tmp_path / "connector-a.py").stat()
+    assert write_stubs(tmp_path, {"connector-a.py": "1"}) == []
+    assert (tmp_path / "connector-a.py").stat().st_ino == before.st_ino
+
+
+def test_a_shared_application_has_a_stub_with_the_spark_settings_of_its_connectors() -> None:
+    shared = {"sluiceway.application": "small"}
+    files = stubs(_state(a={**shared, "spark.x": "1"}, b={**shared, "spark.x": "2", "spark.y": "3"}, c={"spark.x": "9"}))
+    assert sorted(files) == ["connector-a.py", "connector-application_x7Esmall.py", "connector-b.py", "connector-c.py"]
+    call = next(node for node in ast.walk(ast.parse(files["connector-application_x7Esmall.py"])) if isinstance(node, ast.Call))
+    assert [ast.literal_eval(argument) for argument in call.args] == ["small", {"spark.x": "1", "spark.y": "3"}]
+
+
+def test_a_stub_contains_no_secret() -> None:
+    config = {"connector.class": "X", "airflow.tags": "a", "db.password": "hunter2", "other.password": "${env:P}"}
+    text = stub("c", {**config, "db.url": "jdbc:x://u:hunter2@h/d"})
+    assert "hunter2" not in text
+    call = next(node for node in ast.walk(ast.parse(stub("c", config))) if isinstance(node, ast.Call))
+    assert ast.literal_eval(call.args[1]) == {**config, "db.password": "[hidden]"}

@@ -1,0 +1,137 @@
+"""Tests of a task's access to the internal topics, on in-memory stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.provider.driver import internal_topics
+from sluiceway.provider.driver.backfill import Backfill
+from sluiceway.provider.driver.internal_topics import KafkaInternalTopics, write_unassigned
+from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.model import State, Status, TargetState, TaskId
+
+
+def _status(state: State) -> Status:
+    return Status(state, "host:1", 7, trace="why" if state is State.FAILED else None, version="1")
+
+
+def test_running_tasks_become_unassigned_and_failed_ones_stay_failed() -> None:
+    store = MemoryStatusStore()
+    store.put_connector("c", _status(State.RUNNING))
+    for number, state in enumerate((State.RUNNING, State.FAILED, State.RESTARTING, State.PAUSED)):
+        store.put_task(TaskId("c", number), _status(state))
+    write_unassigned(store, "c")
+    connector = store.connector("c")
+    assert connector == Status(State.UNASSIGNED, "host:1", 7)
+    assert [store.tasks("c")[number].state for number in range(4)] == [
+        State.UNASSIGNED,
+        State.FAILED,
+        State.UNASSIGNED,
+        State.PAUSED,
+    ]
+    assert store.tasks("c")[1].trace == "why"
+
+
+def test_a_stopped_connector_and_an_unknown_one_are_unchanged() -> None:
+    store = MemoryStatusStore()
+    store.put_connector("c", _status(State.STOPPED))
+    write_unassigned(store, "c")
+    write_unassigned(store, "unknown")
+    assert store.connector("c") == _status(State.STOPPED)
+    assert store.connector("unknown") is None
+
+
+class _Topic(MemoryConfigStore):
+    """A config store that may be opened again after stop()."""
+
+    def stop(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("target", "still_wanted", "asked"),
+    [
+        (TargetState.STARTED, True, TargetState.PAUSED),
+        (TargetState.STARTED, False, TargetState.STARTED),
+        (TargetState.STOPPED, True, TargetState.STOPPED),
+    ],
+)
+def test_a_pause_is_written_only_if_still_wanted_when_kafka_has_answered(
+    monkeypatch: pytest.MonkeyPatch, target: TargetState, still_wanted: bool, asked: TargetState
+) -> None:
+    topic = _Topic()
+    topic.put_connector("c", {"topic": "t"}, target)
+    monkeypatch.setattr(internal_topics, "KafkaConfigStore", lambda worker: topic)
+    done = KafkaInternalTopics(WorkerConfig.of({})).ensure_paused("c", lambda: still_wanted)
+    entry = topic.snapshot().entry("c")
+    assert entry is not None
+    assert entry.target_state is asked
+    assert done is (asked is not target)
+
+
+class _Herder:
+    """A fake herder; ``did`` records deletions and resets of offsets."""
+
+    def __init__(self, topic: _Topic) -> None:
+        self.topic = topic
+        self.did: list[str] = []
+
+    def create(self, name: str, config: dict[str, str], target: TargetState) -> None:
+        self.topic.put_connector(name, config, target)
+
+    def topics(self, _name: str) -> list[str]:
+        return []
+
+    def stop(self, name: str) -> None: ...
+
+    def resume(self, name: str) -> None: ...
+
+    def offsets(self, _name: str) -> list[str]:
+        return ["some"]
+
+    def reset_offsets(self, name: str) -> None:
+        self.did.append(f"reset {name}")
+
+    def delete(self, name: str) -> None:
+        self.did.append(f"delete {name}")
+
+
+@pytest.fixture
+def herder(monkeypatch: pytest.MonkeyPatch) -> _Herder:
+    herder = _Herder(_Topic())
+
+    @contextmanager
+    def open_stores(_worker: WorkerConfig) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(config=herder.topic, status=None, offsets=None)
+
+    monkeypatch.setattr(internal_topics, "open_stores", open_stores)
+    monkeypatch.setattr(internal_topics, "Herder", lambda *_: herder)
+    monkeypatch.setattr("sluiceway.kafka.clients.admin_client", lambda _worker, _own, **_: object())
+    monkeypatch.setattr("sluiceway.kafka.admin.end_offsets", lambda _admin, _places: {})
+    monkeypatch.setattr("sluiceway.kafka.admin.offsets_at", lambda _admin, _places, _at: {})
+    monkeypatch.setattr("sluiceway.kafka.admin.partition_count", lambda _admin, _topic: None)
+    return herder
+
+
+SHARED = WorkerConfig.of({"consumer.group.id": "shared"})
+BACKFILL = Backfill("c.backfill.1", "c", sink=True, start=1, config={"name": "c.backfill.1", "topics": "t"})
+
+
+def test_a_backfill_has_its_own_group_and_resets_it(herder: _Herder) -> None:
+    topics = KafkaInternalTopics(SHARED)
+    topics.create_backfill(BACKFILL)
+    entry = herder.topic.snapshot().entry(BACKFILL.name)
+    assert entry is not None
+    assert (entry.config or {}).get("consumer.override.group.id") == "connect-c.backfill.1"
+    topics.delete_backfill(BACKFILL.name)
+    assert herder.did == ["reset c.backfill.1", "delete c.backfill.1"]
+
+
+def test_deleting_a_backfill_keeps_the_offsets_of_a_shared_group(herder: _Herder) -> None:
+    herder.topic.put_connector(BACKFILL.name, dict(BACKFILL.config), TargetState.STARTED)
+    KafkaInternalTopics(SHARED).delete_backfill(BACKFILL.name)
+    assert herder.did == ["delete c.backfill.1"]

@@ -1,0 +1,144 @@
+"""Tests of a submission: spark-submit's arguments, settings and environment."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
+
+
+class _Connection:
+    conn_type, host, port, extra_dejson = "spark", "spark://master", 7077, {"deploy-mode": "client"}
+
+
+def _hook(
+    monkeypatch: pytest.MonkeyPatch, connection: Any = None, config: dict[str, str] | None = None, **kwargs: Any
+) -> ConnectorSubmitHook:
+    def get_connection(conn_id: str) -> Any:
+        if connection is None:
+            raise AirflowNotFoundException(conn_id)
+        return connection
+
+    monkeypatch.setattr(ConnectorSubmitHook, "get_connection", staticmethod(get_connection))
+    monkeypatch.setenv("JAVA_HOME", "/a/java")
+    submission = Submission("c", Path("/w.properties"), "long-running", config or {"tasks.max": "3"})
+    return ConnectorSubmitHook(submission, conn_id="spark_default", **kwargs)
+
+
+def _command(hook: ConnectorSubmitHook) -> list[str]:
+    return hook._build_spark_submit_command("driver_app.py")
+
+
+def _after(command: list[str], option: str) -> list[str]:
+    return [value for name, value in itertools.pairwise(command) if name == option]
+
+
+def test_without_a_connection_spark_runs_in_local_mode_with_one_slot_more_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    hook = _hook(monkeypatch)
+    assert _after(_command(hook), "--master") == ["local[4]"]
+    assert "spark.ui.enabled=false" in _after(_command(hook), "--conf")
+
+
+@pytest.mark.parametrize(("tasks", "slots"), [({}, 2), ({"tasks.max": "1"}, 2), ({"tasks.max": "x"}, 2), ({"tasks.max": "7"}, 8)])
+def test_local_slots_depend_on_tasks_max(tasks: dict[str, str], slots: int) -> None:
+    assert Submission("c", Path("w"), "long-running", tasks).local_slots == slots
+
+
+def test_the_connection_determines_the_master(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = _command(_hook(monkeypatch, _Connection()))
+    assert _after(command, "--master") == ["spark://master:7077"]
+    assert "spark.ui.enabled=false" not in _after(command, "--conf")
+
+
+def test_the_operators_conf_overrides_the_connectors_spark_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = {"spark.executor.cores": "4", "spark.app.x": "config", "spark.master": "local[9]", "file": "/f"}
+    command = _command(_hook(monkeypatch, _Connection(), config, conf={"spark.app.x": "operator"}))
+    settings = _after(command, "--conf")
+    assert "spark.executor.cores=4" in settings
+    assert "spark.app.x=operator" in settings
+    assert not any("/f" in setting for setting in settings)
+    assert _after(command, "--master") == ["local[9]"]
+
+
+def test_in_client_mode_the_driver_ends_with_its_parent_and_uses_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    hook = _hook(monkeypatch, env_vars={"MY": "own"})
+    command = _command(hook)
+    assert _after(command, "--parent-pid") == [str(os.getpid())]
+    assert _after(command, "--connector") == ["c"]
+    assert hook._env is not None
+    assert hook._env["PYSPARK_PYTHON"] == sys.executable
+    assert hook._env["PATH"].split(os.pathsep)[0] == str(Path(sys.executable).parent)
+    assert hook._env["MY"] == "own"
+    assert "JAVA_HOME" not in hook._env
+
+
+def test_an_explicit_python_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", "/cluster/python")
+    assert "PYSPARK_PYTHON" not in (_hook(monkeypatch)._env_vars or {})
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    assert "PYSPARK_PYTHON" not in (_hook(monkeypatch, conf={"spark.pyspark.python": "/p"})._env_vars or {})
+
+
+def test_without_java_home_a_java_runtime_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    variables = Submission("c", Path("w"), "long-running", {}).environment(None, {})
+    assert Path(variables["JAVA_HOME"], "bin", "java").exists()
+
+
+def test_in_cluster_mode_the_driver_has_no_parent_and_no_local_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    class InCluster(_Connection):
+        extra_dejson = {"deploy-mode": "cluster"}
+
+    hook = _hook(monkeypatch, InCluster())
+    command = _command(hook)
+    assert not hook.is_client_mode
+    assert "--parent-pid" not in command
+    assert hook._env_vars is None
+
+
+def test_the_mode_is_passed_to_the_driver() -> None:
+    assert Submission("c", Path("/w"), "micro-batch", {}).arguments(None)[-2:] == ["--mode", "micro-batch"]
+
+
+def test_the_drivers_file_and_the_packages_zip_exist() -> None:
+    submission = Submission("c", Path("/w"), "long-running", {})
+    assert Path(submission.application).is_file()
+    ours, more = submission.py_files("/more.zip").split(",")
+    assert Path(ours).is_file()
+    assert more == "/more.zip"
+
+
+def test_the_packages_zip_is_passed_unless_the_driver_uses_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    own = _hook(monkeypatch, py_files="/more.zip")
+    assert own._py_files == "/more.zip"
+    assert own._conf["spark.python.daemon.module"] == "sluiceway.spark.local_daemon"
+    for other in (
+        _hook(monkeypatch, py_files="/more.zip", env_vars={"PYSPARK_PYTHON": "/other/python"}),
+        _hook(monkeypatch, _Connection(), py_files="/more.zip"),
+    ):
+        assert other._py_files.endswith(".zip,/more.zip")
+        assert "spark.python.daemon.module" not in other._conf
+
+
+def test_spark_submit_runs_in_its_own_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    stand_in = tmp_path / "spark-submit"
+    stand_in.write_text(f"#!{sys.executable}\nimport os\nprint('session', os.getsid(0) == os.getpid(), flush=True)\n")
+    stand_in.chmod(0o755)
+    hook = _hook(monkeypatch, env_vars={"PATH": "x"})
+    monkeypatch.setattr(hook, "_get_spark_binary_path", lambda: [str(stand_in)])
+    lines: list[str] = []
+    monkeypatch.setattr(hook, "_process_spark_submit_log", lambda out: lines.extend(out))
+    assert hook.exit_code is None
+    hook.submit("driver_app.py")
+    assert lines == ["session True\n"]
+    assert hook.exit_code == 0

@@ -1,0 +1,108 @@
+"""Tests of the spark-submit hook with a script instead of spark-submit: no secret is on its command line."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.apache.spark.hooks import spark_submit
+from airflow.sdk.exceptions import AirflowException
+
+from sluiceway.config.properties import parse_properties
+from sluiceway.config.variables import HANDED_OVER
+from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
+
+# Quotes, backslashes and other alphabets, as a JAAS line may have them.
+SECRET = json.dumps({"worker::sasl.jaas.config": 'Module required password="s3cr\\"et=ü";'})
+
+_STAND_IN = """\
+import json, os, pathlib, sys
+file = sys.argv[sys.argv.index("--properties-file") + 1] if "--properties-file" in sys.argv else None
+seen = {"argv": sys.argv[1:], "env": dict(os.environ)}
+if file:
+    seen["file"], seen["mode"] = pathlib.Path(file).read_text(), pathlib.Path(file).stat().st_mode
+pathlib.Path(os.path.dirname(os.path.abspath(__file__)), "seen.json").write_text(json.dumps(seen))
+print("Deployed Spark application with submission ID spark:ns:c-0123456789abcdef-driver into Kubernetes", flush=True)
+print("Submitted application_1700000000000_0001", flush=True)
+"""
+
+
+class _Seen:
+    """A hook with a fake spark-submit, which writes its arguments and environment to a file."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, master: str, deploy_mode: str, **kwargs: Any) -> None:
+        class Connection:
+            conn_type, port = "spark", None
+            host, extra_dejson = master, {"deploy-mode": deploy_mode, "namespace": "ns"}
+
+        monkeypatch.setattr(ConnectorSubmitHook, "get_connection", staticmethod(lambda conn_id: Connection()))
+        monkeypatch.setattr(spark_submit, "kube_client", object(), raising=False)  # the Kubernetes provider is not installed
+        monkeypatch.setenv("JAVA_HOME", "/a/java")
+        monkeypatch.delenv(HANDED_OVER, raising=False)
+        self._folder = folder
+        stand_in = folder / "spark-submit"
+        stand_in.write_text(f"#!{sys.executable}\n{_STAND_IN}")
+        stand_in.chmod(0o755)
+        submission = Submission("c", Path("/w.properties"), "long-running", {})
+        self.hook = ConnectorSubmitHook(submission, conn_id="spark", env_vars={HANDED_OVER: SECRET, "MY": "own"}, **kwargs)
+        monkeypatch.setattr(self.hook, "_get_spark_binary_path", lambda: [str(stand_in)])
+
+    def submit(self) -> dict[str, Any]:
+        self.hook.submit("driver_app.py")
+        seen: dict[str, Any] = json.loads((self._folder / "seen.json").read_text())
+        assert "s3cr" not in " ".join(seen["argv"]), "other users of the machine can read a command line"
+        return seen
+
+
+@pytest.mark.parametrize("master", ["local[2]", "spark://master:7077", "yarn", "k8s://https://api:6443"])
+def test_in_client_mode_secrets_are_in_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, master: str) -> None:
+    seen = _Seen(monkeypatch, tmp_path, master, "client").submit()
+    assert (seen["env"][HANDED_OVER], seen["env"]["MY"]) == (SECRET, "own")
+
+
+@pytest.mark.parametrize(
+    ("master", "prefix"), [("yarn", "spark.yarn.appMasterEnv"), ("k8s://https://api:6443", "spark.kubernetes.driverEnv")]
+)
+def test_in_cluster_mode_secrets_are_in_a_file_that_is_deleted_afterwards(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, master: str, prefix: str
+) -> None:
+    staged = _Seen(monkeypatch, tmp_path, master, "cluster")
+    staged.hook.detach_from_driver()
+    seen = staged.submit()
+    assert parse_properties(seen["file"]) == {f"{prefix}.{HANDED_OVER}": SECRET}
+    assert stat.S_IMODE(seen["mode"]) == 0o600
+    assert f"{prefix}.MY=own" in seen["argv"]
+    assert "--load-spark-defaults" in seen["argv"]
+    assert not Path(seen["argv"][seen["argv"].index("--properties-file") + 1]).exists()
+
+
+def test_the_users_properties_file_is_included(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    own = tmp_path / "own.properties"
+    own.write_text("spark.executor.cores 4")
+    seen = _Seen(monkeypatch, tmp_path, "yarn", "cluster", properties_file=str(own)).submit()
+    found = parse_properties(seen["file"])
+    assert found["spark.executor.cores"] == "4"
+    assert found[f"spark.yarn.appMasterEnv.{HANDED_OVER}"] == SECRET
+    assert "--load-spark-defaults" not in seen["argv"], "Spark ignores spark-defaults.conf if the user passes a properties file"
+    assert own.read_text() == "spark.executor.cores 4"
+
+
+def test_a_standalone_master_in_cluster_mode_is_rejected_if_there_are_secrets(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    staged = _Seen(monkeypatch, tmp_path, "spark://master:7077", "cluster")
+    with pytest.raises(AirflowException, match="deploy-mode=client") as raised:
+        staged.submit()
+    assert "s3cr" not in str(raised.value)
+
+
+def test_a_detached_spark_submit_on_kubernetes_succeeds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    staged = _Seen(monkeypatch, tmp_path, "k8s://https://api:6443", "cluster")
+    staged.hook.detach_from_driver()
+    staged.submit()
+    assert staged.hook.exit_code == 0

@@ -1,0 +1,67 @@
+"""Tests of the data sets that a connector reads and writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from sluiceway.provider.lineage.datasets import DataSet, lineage
+
+BOOTSTRAP = "broker:9092,other:9092"
+FILE_SOURCE = {"connector.class": "FileStreamSource", "file": "/var/log/app.log", "topic": "log"}
+PG = {"connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector", "connection.url": "jdbc:postgresql://db/shop"}
+
+
+def _kafka(topic: str) -> DataSet:
+    return DataSet("kafka://broker:9092", topic)
+
+
+@pytest.mark.parametrize(
+    ("config", "inputs", "topics"),
+    [
+        (FILE_SOURCE, ["file /var/log/app.log"], ["log"]),
+        ({**FILE_SOURCE, "file": "relative.txt"}, [], ["log"]),
+        ({**FILE_SOURCE, "file": "${env:LOG}"}, [], ["log"]),
+        ({"input.path": "/landing", "topic": "t"}, ["file /landing"], ["t"]),
+        (
+            {**PG, "table.whitelist": 'orders,stock."items"', "topic.prefix": "shop-"},
+            ["postgres://db:5432 shop.public.orders", "postgres://db:5432 shop.stock.items"],
+            ["shop-orders", "shop-items"],
+        ),
+        (
+            {"connection.url": "jdbc:mysql://me:hidden@db:3307/shop?password=hidden", "table.whitelist": "orders"},
+            ["mysql://db:3307 shop.orders"],
+            ["orders"],
+        ),
+        ({"connection.url": "${file:/db:url}", "table.whitelist": "orders"}, [], ["orders"]),
+        ({"connection.url": "jdbc:postgresql://db/${env:DB}", "table.whitelist": "orders"}, [], ["orders"]),
+        ({"connection.url": "jdbc:postgresql://db:port/shop", "table.whitelist": "orders"}, [], ["orders"]),
+        (
+            {"source.cluster.bootstrap.servers": "there:9092", "source.cluster.alias": "a", "topics": "one,two.*"},
+            ["kafka://there:9092 one"],
+            ["a.one"],
+        ),
+        ({"connector.class": "VerifiableSource"}, [], []),
+    ],
+)
+def test_a_source_reads_from_outside_and_writes_topics(config: dict[str, str], inputs: list[str], topics: list[str]) -> None:
+    found = lineage(config, bootstrap=BOOTSTRAP, sink=False)
+    assert [" ".join(each) for each in found.inputs] == inputs
+    assert list(found.outputs) == [_kafka(topic) for topic in topics]
+
+
+@pytest.mark.parametrize(
+    ("config", "outputs"),
+    [
+        ({"file": "/out.txt"}, ["file /out.txt"]),
+        ({**PG, "table.name.format": "raw.${topic}"}, ["postgres://db:5432 shop.raw.a", "postgres://db:5432 shop.raw.b"]),
+        (PG, ["postgres://db:5432 shop.public.a", "postgres://db:5432 shop.public.b"]),
+    ],
+)
+def test_a_sink_reads_topics_and_writes_outside(config: dict[str, str], outputs: list[str]) -> None:
+    found = lineage({**config, "topics": "a, b"}, bootstrap=BOOTSTRAP, sink=True)
+    assert list(found.inputs) == [_kafka("a"), _kafka("b")]
+    assert [" ".join(each) for each in found.outputs] == outputs
+
+
+def test_topics_that_match_a_pattern_are_not_named() -> None:
+    assert lineage({"topics.regex": "a.*", "file": "/out"}, bootstrap=BOOTSTRAP, sink=True).inputs == ()

@@ -1,0 +1,359 @@
+"""Tests of the pause sync, with a config store in memory and a stand-in for Airflow's database."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection
+
+import pytest
+
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConnectError
+from sluiceway.herder import Herder
+from sluiceway.provider.pause_sync.airflow_db import DagFlag
+from sluiceway.provider.pause_sync.pause_sync import PauseSync
+from sluiceway.provider.pause_sync.rules import Toggle
+from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.model import TargetState
+from support.eventually import eventually
+
+BUNDLE = "connectors"
+
+
+class Airflow:
+    """Airflow's database: paused flags, audit log, and requests to the DAG processor."""
+
+    def __init__(self, **paused: bool) -> None:
+        self.dags = {dag: DagFlag(dag, flag, BUNDLE) for dag, flag in paused.items()}
+        self.requests: list[list[str]] = []
+        self.writes: list[tuple[str, bool]] = []
+        self.audit: dict[str, Toggle] = {}
+        self.asked: list[list[str]] = []
+        self.down = False
+        self.cleared: list[str] = []
+
+    def flags(self, dag_ids: Collection[str], bundle: str) -> dict[str, DagFlag]:
+        if self.down:
+            raise ConnectionError("no database")
+        return {dag: flag for dag, flag in self.dags.items() if dag in dag_ids or flag.bundle == bundle}
+
+    def toggle(self, dag: str, paused: bool, bundle: str = BUNDLE) -> None:
+        self.dags[dag] = DagFlag(dag, paused, bundle)
+
+    def toggles(self, dag_ids: Collection[str]) -> dict[str, Toggle]:
+        self.asked.append(list(dag_ids))
+        return {dag: toggle for dag, toggle in self.audit.items() if dag in dag_ids}
+
+    def set_paused(self, dag_id: str, paused: bool, why: str) -> None:
+        self.writes.append((dag_id, paused))
+        self.dags[dag_id] = DagFlag(dag_id, paused, self.dags[dag_id].bundle)
+
+    def request_parsing(self, bundle: str, files: Collection[str]) -> None:
+        assert bundle == BUNDLE
+        self.requests.append(list(files))
+
+    def clear_failed(self, dag_id: str, why: str) -> list[str]:
+        self.cleared.append(dag_id)
+        return ["run"]
+
+
+class Lead:
+    def __init__(self, leads: bool = True) -> None:
+        self.leads = leads
+
+    def held(self) -> bool:
+        return self.leads
+
+    def release(self) -> None:
+        self.leads = False
+
+
+class World:
+    def __init__(self, airflow: Airflow) -> None:
+        self.config = MemoryConfigStore()
+        self.airflow = airflow
+        self.lead = Lead()
+        self.herder = Herder(WorkerConfig.of({}), self.config, MemoryStatusStore())
+
+    def sync(self, lead: Lead | None = None) -> PauseSync:
+        return PauseSync(self.config, self.herder, self.airflow, lead or self.lead, bundle=BUNDLE, interval=0.01)
+
+    def put(self, name: str, **keys: str) -> None:
+        pairs = {key.replace("_", "."): value for key, value in keys.items()}
+        self.config.put_connector(name, {"connector.class": "FileStreamSource", "topic": "t", **pairs})
+
+    def target(self, name: str) -> TargetState:
+        entry = self.config.snapshot().entry(name)
+        assert entry is not None
+        return entry.target_state
+
+
+@pytest.fixture
+def world() -> World:
+    world = World(Airflow(c=False))
+    world.put("c")
+    return world
+
+
+def test_pausing_and_unpausing_the_dag_pauses_and_resumes_the_connector(world: World) -> None:
+    sync = world.sync()
+    sync.step()
+    world.airflow.toggle("c", True)
+    sync.step()
+    assert world.target("c") is TargetState.PAUSED
+    sync.step()
+    world.airflow.toggle("c", False)
+    sync.step()
+    assert world.target("c") is TargetState.STARTED
+    assert world.airflow.writes == []
+
+
+def test_a_change_of_the_target_state_sets_the_dags_paused_flag(world: World) -> None:
+    sync = world.sync()
+    sync.step()
+    for change in (world.herder.stop, world.herder.resume, world.herder.pause):
+        change("c")
+        sync.step()
+        sync.step()
+    assert world.airflow.writes == [("c", True), ("c", False), ("c", True)]
+    assert world.target("c") is TargetState.PAUSED
+
+
+def test_a_toggle_right_after_that_of_the_sync_is_a_users(world: World) -> None:
+    sync = world.sync()
+    sync.step()
+    world.herder.pause("c")
+    sync.step()
+    world.airflow.toggle("c", False)
+    sync.step()
+    assert world.target("c") is TargetState.STARTED
+    world.airflow.toggle("c", True)
+    sync.step()
+    world.herder.resume("c")
+    sync.step()
+    assert world.airflow.writes == [("c", True), ("c", False)]
+
+
+def test_at_startup_the_topic_wins(world: World) -> None:
+    world.airflow.toggle("c", True)
+    world.sync().step()
+    assert world.airflow.writes == [("c", False)]
+    assert world.target("c") is TargetState.STARTED
+
+
+def now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@pytest.mark.parametrize("unpaused_after", [True, False])
+def test_at_startup_the_latest_change_wins(world: World, unpaused_after: bool) -> None:
+    before = Toggle(False, now() - 1000)
+    world.herder.pause("c")
+    world.airflow.audit["c"] = Toggle(False, now() + 1000) if unpaused_after else before
+    sync = world.sync()
+    sync.step()
+    assert world.target("c") is (TargetState.STARTED if unpaused_after else TargetState.PAUSED)
+    assert world.airflow.writes == ([] if unpaused_after else [("c", True)])
+    sync.step()
+    assert world.airflow.asked == [["c"], []], "the audit log is read once"
+
+
+def test_a_flag_that_the_audit_log_does_not_explain_does_not_win(world: World) -> None:
+    world.airflow.toggle("c", True)  # such as a new DAG
+    world.airflow.audit["c"] = Toggle(False, now() + 1000)
+    world.sync().step()
+    assert world.airflow.writes == [("c", False)]
+
+
+def test_a_pause_from_before_the_connector_was_created_again_does_not_win(world: World) -> None:
+    world.airflow.audit["c"] = Toggle(True, now() - 1000)
+    world.airflow.toggle("c", True)
+    world.config.remove_connector("c")
+    world.put("c")
+    world.sync().step()
+    assert world.airflow.writes == [("c", False)]
+
+
+def test_a_connector_that_is_created_again_starts_though_its_former_dag_was_paused(world: World) -> None:
+    sync = world.sync()
+    world.herder.pause("c")
+    sync.step()
+    sync.step()
+    world.config.remove_connector("c")
+    sync.step()
+    world.put("c")
+    sync.step()
+    assert world.airflow.writes == [("c", True), ("c", False)]
+
+
+def test_what_was_agreed_with_a_deleted_connector_does_not_apply_to_its_successor(world: World) -> None:
+    sync = world.sync()
+    sync.step()
+    world.config.remove_connector("c")
+    sync.step()
+    world.airflow.toggle("c", True)
+    world.put("c")
+    sync.step()
+    assert world.airflow.writes == [("c", False)]
+    assert world.target("c") is TargetState.STARTED
+
+
+def test_a_hand_written_dag_is_found_by_the_key_in_its_connectors_config() -> None:
+    world = World(Airflow())
+    world.airflow.toggle("mine", False, "dags-folder")
+    world.put("a", airflow_dag="mine")
+    world.put("b", airflow_dag="mine")
+    sync = world.sync()
+    sync.step()
+    world.airflow.toggle("mine", True, "dags-folder")
+    sync.step()
+    assert [world.target("a"), world.target("b")] == [TargetState.PAUSED] * 2
+    assert world.airflow.requests == []
+
+
+def test_the_sync_waits_for_a_dag_that_airflow_does_not_have_yet(world: World) -> None:
+    del world.airflow.dags["c"]
+    sync = world.sync()
+    world.herder.pause("c")
+    sync.step()
+    assert world.airflow.writes == []
+    world.airflow.toggle("c", False)
+    sync.step()
+    assert world.airflow.writes == [("c", True)]
+
+
+def test_the_bundle_is_parsed_only_when_a_dag_appears_changes_or_disappears(world: World) -> None:
+    sync = world.sync()
+    sync.step()
+    world.put("new")
+    sync.step()
+    world.put("c")  # nothing that the DAG shows has changed
+    sync.step()
+    world.put("c", airflow_tags="x")
+    sync.step()
+    world.config.remove_connector("new")
+    sync.step()
+    assert world.airflow.requests == [["connector-new.py"], ["connector-c.py"], ["connector-new.py"]]
+
+
+def test_changes_while_no_api_server_ran_are_handled_at_startup() -> None:
+    world = World(Airflow(gone=False, known=False))
+    world.put("known")
+    world.put("unseen")
+    world.sync().step()
+    assert world.airflow.requests == [["connector-gone.py", "connector-unseen.py"]]
+
+
+def test_only_the_process_with_the_lock_acts_and_its_successor_knows_what_was_agreed(world: World) -> None:
+    waiting = Lead(leads=False)
+    leader, other = world.sync(), world.sync(waiting)
+    leader.step()
+    other.step()
+    world.airflow.toggle("c", True)
+    world.put("new")
+    other.step()
+    assert (world.target("c"), world.airflow.requests) == (TargetState.STARTED, [])
+    waiting.leads = True
+    other.step()
+    assert world.target("c") is TargetState.PAUSED
+
+
+def test_a_connector_that_cannot_be_changed_does_not_block_the_others(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.put("d")
+    world.airflow.toggle("d", False)
+
+    class Stubborn(Herder):
+        def pause(self, name: str) -> None:
+            if name == "c":
+                raise ConnectError("deleted since")
+            super().pause(name)
+
+    world.herder = Stubborn(WorkerConfig.of({}), world.config, MemoryStatusStore())
+    sync = world.sync()
+    sync.step()
+    world.airflow.toggle("c", True)
+    world.airflow.toggle("d", True)
+    sync.step()
+    assert world.target("d") is TargetState.PAUSED
+    assert "[c|worker] Cannot change the target state" in caplog.text
+
+
+def test_a_user_who_toggles_again_while_the_sync_acts_gets_the_last_toggle(world: World) -> None:
+    class Slow(Herder):
+        def pause(self, name: str) -> None:
+            super().pause(name)
+            world.airflow.toggle(name, False)  # unpaused in the UI in between
+
+    world.herder = Slow(WorkerConfig.of({}), world.config, MemoryStatusStore())
+    sync = world.sync()
+    sync.step()
+    world.airflow.toggle("c", True)
+    sync.step()
+    sync.step()
+    assert world.target("c") is TargetState.STARTED
+    assert world.airflow.writes == []
+
+
+def test_a_target_state_that_changes_while_the_sync_acts_is_followed(world: World) -> None:
+    class SlowAirflow(Airflow):
+        def set_paused(self, dag_id: str, paused: bool, why: str) -> None:
+            super().set_paused(dag_id, paused, why)
+            if paused:
+                world.herder.resume(dag_id)
+
+    world.airflow = SlowAirflow(c=False)
+    sync = world.sync()
+    sync.step()
+    world.herder.pause("c")
+    sync.step()
+    sync.step()
+    assert world.airflow.writes == [("c", True), ("c", False)]
+    assert world.target("c") is TargetState.STARTED
+
+
+def test_a_restart_request_clears_the_dag_run_once(world: World) -> None:
+    sync = world.sync()
+    sync.step()
+    world.herder.restart("c")
+    sync.step()
+    sync.step()
+    assert world.airflow.cleared == ["c"]
+
+
+def test_a_restart_request_clears_no_dag_that_is_paused_or_has_other_connectors(world: World) -> None:
+    for name in ("a", "b"):
+        world.put(name, airflow_dag="both")
+    world.airflow.toggle("both", False, "dags-folder")
+    world.herder.pause("c")
+    sync = world.sync()
+    sync.step()
+    for name in ("a", "c"):
+        world.herder.restart(name)
+    sync.step()
+    assert world.airflow.cleared == []
+
+
+def test_only_the_process_with_the_lock_clears_dags_and_its_successor_ignores_old_requests(world: World) -> None:
+    lead = Lead(leads=False)
+    sync = world.sync(lead)
+    sync.step()
+    world.herder.restart("c")
+    sync.step()
+    lead.leads = True
+    sync.step()
+    assert world.airflow.cleared == []
+
+
+def test_an_outage_is_logged_once_and_survived(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.airflow.down = True
+    sync = world.sync()
+    with caplog.at_level(logging.ERROR):
+        sync.start()
+        eventually(lambda: "cannot read DAGs" in caplog.text)
+        world.herder.pause("c")
+        world.airflow.down = False
+        eventually(lambda: world.airflow.writes == [("c", True)])
+    sync.stop()
+    assert caplog.text.count("cannot read DAGs") == 1
+    assert not world.lead.leads

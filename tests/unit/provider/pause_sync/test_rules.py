@@ -1,0 +1,119 @@
+"""Tests of how paused flags and target states follow each other."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from sluiceway.provider.pause_sync.rules import Decision, changed, decide, generated, targets_by_dag
+from sluiceway.storage.model import ClusterState, ConnectorEntry, TargetState
+
+STARTED, PAUSED, STOPPED = TargetState.STARTED, TargetState.PAUSED, TargetState.STOPPED
+
+# agreed, paused, target -> set_paused, put_target: every case of a DAG with one connector.
+ONE_CONNECTOR = [
+    # Nothing was agreed yet (startup, or a new DAG or connector): the topic wins.
+    (None, False, STARTED, None, None),
+    (None, False, PAUSED, True, None),
+    (None, False, STOPPED, True, None),
+    (None, True, STARTED, False, None),
+    (None, True, PAUSED, None, None),
+    (None, True, STOPPED, None, None),
+    # Both were active: the side that differs has changed.
+    (False, False, STARTED, None, None),
+    (False, False, PAUSED, True, None),
+    (False, False, STOPPED, True, None),
+    (False, True, STARTED, None, PAUSED),
+    (False, True, PAUSED, None, None),
+    (False, True, STOPPED, None, None),
+    # Both were paused.
+    (True, False, STARTED, None, None),
+    (True, False, PAUSED, None, STARTED),
+    (True, False, STOPPED, None, STARTED),
+    (True, True, STARTED, False, None),
+    (True, True, PAUSED, None, None),
+    (True, True, STOPPED, None, None),
+]
+
+
+def test_the_table_has_every_case() -> None:
+    cases = {row[:3] for row in ONE_CONNECTOR}
+    assert cases == set(itertools.product((None, False, True), (False, True), TargetState))
+
+
+@pytest.mark.parametrize(("agreed", "paused", "target", "set_paused", "put"), ONE_CONNECTOR)
+def test_one_connector(
+    agreed: bool | None, paused: bool, target: TargetState, set_paused: bool | None, put: TargetState | None
+) -> None:
+    decision = decide(agreed, paused, {"c": target})
+    assert decision.set_paused is set_paused
+    assert dict(decision.put_target) == ({} if put is None else {"c": put})
+
+
+@pytest.mark.parametrize("targets", [c for n in (1, 2, 3) for c in itertools.product(TargetState, repeat=n)])
+@pytest.mark.parametrize(("agreed", "paused"), list(itertools.product((None, False, True), (False, True))))
+def test_one_decision_makes_both_sides_equal_and_the_next_changes_nothing(
+    agreed: bool | None, paused: bool, targets: tuple[TargetState, ...]
+) -> None:
+    named = {str(number): target for number, target in enumerate(targets)}
+    first = decide(agreed, paused, named)
+    paused = paused if first.set_paused is None else first.set_paused
+    named |= first.put_target
+    assert decide(first.agreed, paused, named) == Decision(agreed=paused)
+    assert {target is not STARTED for target in named.values()} == {paused}
+
+
+@pytest.mark.parametrize("targets", list(itertools.product(TargetState, repeat=2)))
+@pytest.mark.parametrize(("agreed", "paused"), list(itertools.product((None, False, True), (False, True))))
+def test_a_decision_that_failed_is_made_again(agreed: bool | None, paused: bool, targets: tuple[TargetState, ...]) -> None:
+    named = {str(number): target for number, target in enumerate(targets)}
+    first = decide(agreed, paused, named)
+    assert decide(first.agreed, paused, named) == first
+
+
+def test_pausing_a_dag_of_two_connectors_pauses_both_and_leaves_a_stopped_one() -> None:
+    assert decide(False, True, {"a": STARTED, "b": STOPPED}).put_target == {"a": PAUSED}
+
+
+def test_pausing_one_connector_of_a_dag_pauses_the_dag_and_the_other() -> None:
+    assert decide(False, False, {"a": PAUSED, "b": STARTED}) == Decision(False, True, {"b": PAUSED})
+
+
+def test_resuming_a_dag_resumes_a_stopped_connector() -> None:
+    assert decide(True, False, {"a": STOPPED}).put_target == {"a": STARTED}
+
+
+def test_a_dag_without_connectors_is_not_changed_and_not_remembered() -> None:
+    assert decide(True, False, {}) == Decision(None)
+
+
+def _state(*entries: ConnectorEntry) -> ClusterState:
+    return ClusterState({entry.name: entry for entry in entries})
+
+
+def test_connectors_are_grouped_by_the_dag_that_runs_them() -> None:
+    state = _state(
+        ConnectorEntry("a b", {}, STOPPED),
+        ConnectorEntry("c", {"airflow.dag": "mine"}),
+        ConnectorEntry("d", {"airflow.dag": "mine"}, PAUSED),
+        ConnectorEntry("gone", None, PAUSED),
+        ConnectorEntry("x" * 300, {}),
+    )
+    assert targets_by_dag(state) == {"a_x20b": {"a b": STOPPED}, "mine": {"c": STARTED, "d": PAUSED}}
+
+
+def test_a_dag_has_changed_only_if_a_key_it_depends_on_has() -> None:
+    tagged = {"airflow.tags": "t"}
+    before = generated(
+        _state(ConnectorEntry("a", {"db.password": "1", **tagged}), ConnectorEntry("b", {}), ConnectorEntry("c", {}))
+    )
+    now = generated(
+        _state(
+            ConnectorEntry("a", {"db.password": "2", **tagged}),
+            ConnectorEntry("c", {"airflow.tags": "u"}),
+            ConnectorEntry("d", {}),
+            ConnectorEntry("e", {"airflow.dag": "mine"}),
+        )
+    )
+    assert changed(before, now) == {"b", "c", "d"}

@@ -1,0 +1,46 @@
+"""Tests of the progress that a task logs while its driver runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sluiceway.errors import ConnectError
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.provider.progress.progress_log import ProgressLog
+from support.eventually import eventually
+
+
+class _Kafka:
+    def __init__(self) -> None:
+        self.count = 0
+        self.away = False
+        self.reads = 0
+
+    def progress(self, name: str) -> ConnectorProgress:
+        return ConnectorProgress([({"p": name}, {"o": self.count})], count=self.count)
+
+    def progress_reader(self, name: str) -> Callable[[], ConnectorProgress]:
+        def read() -> ConnectorProgress:
+            self.reads += 1
+            if self.away:
+                raise ConnectError("no broker")
+            self.count += 3
+            return ConnectorProgress(count=self.count, lag=1)
+
+        return read
+
+
+def test_progress_is_logged_while_the_driver_runs_and_continues_after_an_outage(caplog: pytest.LogCaptureFixture) -> None:
+    kafka = _Kafka()
+    with caplog.at_level("INFO"):
+        with ProgressLog("c", kafka, interval=0.01) as progress:
+            eventually(lambda: "3 record(s)" in caplog.text, within=10, what="a line")
+            kafka.away = True
+            eventually(lambda: "Cannot measure progress" in caplog.text, within=10, what="a warning")
+            assert "no broker" in caplog.text
+            kafka.away = False
+            reads = kafka.reads
+            eventually(lambda: kafka.reads > reads + 2, within=10, what="measurements after the outage")
+        assert progress.summary(None).records == kafka.count

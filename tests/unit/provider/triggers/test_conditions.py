@@ -1,0 +1,135 @@
+"""Tests of the conditions of sensors and triggers."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from sluiceway.errors import NotFoundError
+from sluiceway.provider.progress.cluster_view import DriverSeen
+from sluiceway.provider.progress.connector_progress import ConnectorProgress
+from sluiceway.provider.triggers.conditions import (
+    Condition,
+    DriverEndedCondition,
+    LagCondition,
+    OffsetsCondition,
+    RecordsCondition,
+    StateCondition,
+    from_dict,
+    to_dict,
+)
+from sluiceway.provider.triggers.lag_trigger import LagGate
+from sluiceway.storage.model import ConnectorEntry, TargetState
+
+
+class View:
+    """A cluster with one connector, c."""
+
+    def __init__(
+        self, position: ConnectorProgress | None = None, driver: DriverSeen | None = None, target: str | None = "STARTED"
+    ) -> None:
+        self._position = position
+        self._driver = driver or DriverSeen(False)
+        self._target = target
+
+    def entry(self, name: str) -> ConnectorEntry | None:
+        return None if self._target is None else ConnectorEntry(name, {}, TargetState(self._target))
+
+    def driver(self, name: str) -> DriverSeen:
+        return self._driver
+
+    def progress(self, name: str) -> ConnectorProgress:
+        if self._position is None:
+            raise NotFoundError("Connector c not found")
+        return self._position
+
+    def records_since(self, topic: str, milliseconds: int) -> int | None:
+        return {"t": 5 if milliseconds < 1000 else 0}.get(topic)
+
+
+def _met(condition: Condition, view: View) -> bool:
+    answer = from_dict(json.loads(json.dumps(to_dict(condition)))).check(view)  # type: ignore[arg-type]
+    assert not answer.failed
+    return answer.met
+
+
+def test_a_lag_condition_is_met_at_its_limit_and_fails_for_a_source() -> None:
+    assert _met(LagCondition("c", 10), View(ConnectorProgress(lag=10)))
+    assert not _met(LagCondition("c", 10), View(ConnectorProgress(lag=11)))
+    assert not _met(LagCondition("c", 10), View(None)), "the connector does not exist yet"
+    assert LagCondition("c", 10).check(View(ConnectorProgress(lag=None))).failed  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there"),
+    [
+        ({"kafka_offset": 100}, True),
+        ({"kafka_offset": 99}, True),
+        ({"kafka_offset": 101}, False),
+        ({"kafka_offset": "x"}, False),
+        ({"other": 1}, False),
+    ],
+)
+def test_offsets_are_reached_if_each_named_field_is(wanted: dict[str, Any], there: bool) -> None:
+    partition = {"kafka_topic": "t", "kafka_partition": 0}
+    view = View(
+        ConnectorProgress([({"kafka_partition": 0, "kafka_topic": "t"}, {"kafka_offset": 100}), ({"kafka_partition": 1}, None)])
+    )
+    assert _met(OffsetsCondition("c", [{"partition": partition, "offset": wanted}]), view) is there
+
+
+def test_a_partition_without_an_offset_is_not_reached() -> None:
+    condition = OffsetsCondition("c", [{"partition": {"p": 1}, "offset": {"o": 0}}])
+    assert not _met(condition, View(ConnectorProgress()))
+    assert not _met(condition, View(None))
+
+
+def test_records_count_from_a_timestamp() -> None:
+    assert _met(RecordsCondition("t", 999, 5), View())
+    assert not _met(RecordsCondition("t", 999, 6), View())
+    assert not _met(RecordsCondition("t", 1000), View())
+    assert not _met(RecordsCondition("not there", 0), View())
+
+
+SOON, PAST = time.time() + 1000, 0.0
+
+
+@pytest.mark.parametrize(
+    ("condition", "driver", "target", "ended"),
+    [
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 3), "STARTED", False),  # submitted, not started yet
+        (DriverEndedCondition("c", 3, PAST), DriverSeen(False, 3), "STARTED", True),  # it never started
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(True, 4), "STARTED", False),
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 4), "STARTED", True),  # started and ended
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(True, 4), "PAUSED", False),  # still draining
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 4), "PAUSED", True),
+        (DriverEndedCondition("c", 3, SOON), DriverSeen(False, 3), None, True),  # deleted
+        (DriverEndedCondition("c", hosted=True), DriverSeen(False, 4), "STARTED", False),  # its application restarts it
+        (DriverEndedCondition("c", hosted=True), DriverSeen(False, 4), "STOPPED", True),
+    ],
+)
+def test_the_condition_is_met_when_the_driver_has_ended(
+    condition: DriverEndedCondition, driver: DriverSeen, target: str | None, ended: bool
+) -> None:
+    assert _met(condition, View(driver=driver, target=target)) is ended
+
+
+def test_a_condition_is_unchanged_after_serialization() -> None:
+    condition = StateCondition("c", ("PAUSED", "STOPPED"), tasks=False, fail_on=("FAILED",))
+    assert to_dict(from_dict(to_dict(condition))) == to_dict(condition)
+
+
+def test_an_unchanged_lag_opens_the_gate_again_after_a_commit_or_a_timeout() -> None:
+    now = 0.0
+    gate = LagGate(10, patience=60, clock=lambda: now)
+    assert not gate.opens(9, 100, running=False)
+    assert not gate.opens(10, 100, running=True), "a driver runs"
+    assert gate.opens(10, 100, running=False)
+    assert not gate.opens(11, 100, running=False)
+    assert gate.opens(12, 103, running=False), "something was committed"
+    now = 61.0
+    assert gate.opens(12, 103, running=False)
+    assert not gate.opens(None, None, running=False)

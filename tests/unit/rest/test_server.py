@@ -1,0 +1,86 @@
+"""The standalone REST server."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Mapping
+
+import httpx
+import pytest
+
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import MissingToolError
+from sluiceway.herder import Herder
+from sluiceway.rest.client import ConnectClient
+from sluiceway.rest.server import RestServer
+from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from unit.rest.servers import new_server
+
+
+def test_a_method_that_http_does_not_know_is_answered_like_any_other(server: RestServer) -> None:
+    answer = httpx.request("FOO", f"{server.addresses[0]}/connectors")
+    assert answer.json() == {"error_code": 405, "message": "HTTP 405 Method Not Allowed"}
+    assert httpx.request("FOO", f"{server.addresses[0]}/nope").json()["error_code"] == 404
+
+
+def test_the_root_tells_the_clusters_id(client: ConnectClient) -> None:
+    assert client.root()["kafka_cluster_id"] == "some-cluster"
+
+
+def test_every_listener_answers() -> None:
+    server = new_server("http://127.0.0.1:0,http://localhost:0")
+    server.start()
+    try:
+        assert len(set(server.addresses)) == 2
+        assert [httpx.get(f"{address}/connectors").json() for address in server.addresses] == [[], []]
+    finally:
+        server.stop()
+
+
+def test_a_listener_without_a_host_answers_everywhere() -> None:
+    server = new_server("http://:0")
+    server.start()
+    try:
+        assert server.addresses[0].startswith("http://localhost:")
+        assert httpx.get(f"{server.addresses[0]}/connectors").json() == []
+    finally:
+        server.stop()
+
+
+def test_a_port_that_is_taken_is_an_error_that_says_so_and_leaves_nothing_bound() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        server = new_server(f"http://127.0.0.1:0,http://127.0.0.1:{port}")
+        with pytest.raises(MissingToolError, match=rf"Cannot listen on 127\.0\.0\.1:{port}: .*set another port in 'listeners'"):
+            server.start()
+        assert all(each.fileno() == -1 for group in server._groups for each in group._sockets)
+
+
+def test_stop_lets_a_running_request_finish() -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    class SlowHerder(Herder):
+        def configs(self) -> dict[str, Mapping[str, str]]:
+            entered.set()
+            assert leave.wait(10)
+            return {"late": {}}
+
+    worker = WorkerConfig.of({})
+    server = new_server(herder=SlowHerder(worker, MemoryConfigStore(), MemoryStatusStore()))
+    server.start()
+    address, answers = server.addresses[0], []
+    request = threading.Thread(target=lambda: answers.append(httpx.get(f"{address}/connectors", timeout=20).json()))
+    request.start()
+    assert entered.wait(10)
+    stop = threading.Thread(target=server.stop)
+    stop.start()
+    leave.set()
+    request.join(10)
+    stop.join(10)
+    assert answers == [["late"]]
+    assert not stop.is_alive()
+
+
+def test_stop_without_start_is_nothing() -> None:
+    new_server().stop()

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.runtime.sink.task_consumer import call_with_timeout, sink_consumer
+from sluiceway.runtime.task import TaskSpec
+from sluiceway.storage.model import TaskId
+
+
+@pytest.mark.parametrize(
+    ("worker", "config", "group"),
+    [
+        ({}, {}, "connect-c"),
+        ({"consumer.group.id": "shared"}, {}, "shared"),
+        ({"consumer.group.id": "shared"}, {"consumer.override.group.id": "own"}, "own"),
+        ({"consumer.group.id": "shared"}, {"consumer.override.group.id": ""}, "shared"),
+    ],
+)
+def test_a_task_joins_its_connectors_consumer_group(worker: dict[str, str], config: dict[str, str], group: str) -> None:
+    spec = TaskSpec(TaskId("c", 0), config, WorkerConfig.of(worker), "h:1", 1, sink=True)
+    settings, _ = sink_consumer(spec)
+    assert settings["group.id"] == group
+
+
+def test_a_call_that_blocks_times_out_and_another_returns_its_result() -> None:
+    never = threading.Event()
+    with pytest.raises(TimeoutError, match="The commit took longer than"):
+        call_with_timeout(0.05, never.wait, "The commit")
+    never.set()
+    assert call_with_timeout(10.0, lambda: 7, "Seven") == 7
+    with pytest.raises(ValueError, match="own"):
+        call_with_timeout(10.0, lambda: int("own"), "It")

@@ -1,0 +1,65 @@
+"""The driver of an application that several connectors share."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from sluiceway.spark.driver_app import _is_member, _stop_when_empty
+from sluiceway.storage.memory import MemoryConfigStore
+from sluiceway.storage.model import RestartRequest
+from sluiceway.worker.connector_runner import Outcome
+from sluiceway.worker.driver import Driver
+from support.eventually import eventually
+
+SHARED = {"connector.class": "X", "sluiceway.application": "small"}
+
+
+class Runner:
+    """A fake runner that is alive until ``leave`` is called or its connector is deleted."""
+
+    def __init__(self, name: str, store: MemoryConfigStore) -> None:
+        self.name = name
+        self.outcome: Outcome | None = None
+        self._store = store
+        self._left = False
+
+    def start(self) -> None: ...
+
+    def is_alive(self) -> bool:
+        if self._left or self._store.snapshot().entry(self.name) is None:
+            self.outcome = Outcome.DONE
+        return self.outcome is None
+
+    def leave(self) -> None:
+        self._left = True
+
+    def notify(self) -> None: ...
+
+    def restart(self, request: RestartRequest) -> None: ...
+
+
+def test_a_shared_driver_hosts_the_connectors_of_its_application_and_ends_with_the_last_one() -> None:
+    store = MemoryConfigStore()
+    store.put_connector("a", SHARED)
+    store.put_connector("other", {"connector.class": "X"})
+    runners: dict[str, Runner] = {}
+
+    def runner(name: str) -> Any:
+        runners[name] = Runner(name, store)
+        return runners[name]
+
+    driver = Driver(store, runner, hosts=lambda entry: _is_member(entry, "small"))
+    _stop_when_empty(driver, store, "small")
+    thread = threading.Thread(target=driver.run, daemon=True)
+    thread.start()
+    eventually(lambda: sorted(runners) == ["a"], within=10, what="the first connector")
+    store.put_connector("b", SHARED)
+    eventually(lambda: sorted(runners) == ["a", "b"], within=10, what="a connector created later")
+    store.put_connector("a", {"connector.class": "X"})
+    eventually(lambda: runners["a"].outcome is Outcome.DONE, within=10, what="the end of the runner of a")
+    assert runners["b"].is_alive()
+    store.remove_connector("b")
+    thread.join(10)
+    assert not thread.is_alive()
+    assert sorted(runners) == ["a", "b"]

@@ -1,0 +1,51 @@
+"""Processes of a stack that have outlived the process that started them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sluiceway.stack import leftovers
+from sluiceway.stack.airflow import MARKER_VARIABLE
+from support.eventually import eventually
+
+_STUBBORN = """
+import signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+open("ready", "w").close()
+signal.pause()
+"""
+
+
+@pytest.fixture
+def orphan(tmp_path: Path) -> Iterator[int]:
+    """A process of a stack in a session of its own that ignores SIGTERM and whose parent has ended."""
+    stubborn = tmp_path / "stubborn.py"
+    stubborn.write_text(_STUBBORN)
+    parent = (
+        "import subprocess, sys\n"
+        f"child = subprocess.Popen([sys.executable, {str(stubborn)!r}], start_new_session=True, stdout=subprocess.DEVNULL)\n"
+        "print(child.pid)"
+    )
+    environment = {**os.environ, MARKER_VARIABLE: str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", parent], env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True
+    )
+    pid = int(done.stdout)
+    eventually(lambda: (tmp_path / "ready").exists())
+    yield pid
+    if leftovers.marked(tmp_path):
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_process_without_parent_is_found_by_its_environment_and_ended(orphan: int, tmp_path: Path) -> None:
+    assert [process.pid for process in leftovers.marked(tmp_path)] == [orphan]
+    assert leftovers.marked(tmp_path / "other") == []
+    assert leftovers.end_all(tmp_path, timeout=0.5) == 1
+    assert leftovers.marked(tmp_path) == []

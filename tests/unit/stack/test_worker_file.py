@@ -1,0 +1,54 @@
+"""The local stack's worker properties file."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from sluiceway.config.properties import read_properties
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.stack.worker_file import needs_broker, rest_url, worker_properties, write_worker_file
+
+
+def test_without_a_file_of_the_user_the_worker_has_kafkas_sample_settings_and_the_embedded_broker() -> None:
+    worker = WorkerConfig.of(worker_properties(None, bootstrap="h:1", listeners="http://127.0.0.1:8083"))
+    assert worker.bootstrap_servers == "h:1"
+    assert worker.number("offset.flush.interval.ms") == 10_000
+    assert worker.number("config.storage.replication.factor") == 1
+    assert worker.text("value.converter") == "org.apache.kafka.connect.json.JsonConverter"
+
+
+def test_settings_of_the_users_file_win_except_for_addresses() -> None:
+    user = {"group.id": "mine", "bootstrap.servers": "b:9092", "config.storage.replication.factor": "3"}
+    assert worker_properties(user, bootstrap=None, listeners="http://l:1") == {**user, "listeners": "http://l:1"}
+    embedded = worker_properties({"status.storage.replication.factor": "-1"}, bootstrap="h:1", listeners="http://l:1")
+    assert embedded["status.storage.replication.factor"] == "-1"
+    assert embedded["offset.storage.replication.factor"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("own", "url"),
+    [
+        ("", "http://localhost:9"),
+        ("http://0.0.0.0:8083,https://h:8443", "http://localhost:9"),
+        ("HTTPS://h:8443,http://h:8083", "https://localhost:9"),
+    ],
+)
+def test_the_rest_url_has_the_scheme_of_the_users_first_listener(own: str, url: str) -> None:
+    properties = worker_properties({"listeners": own}, bootstrap="h:1", listeners="http://127.0.0.1:9")
+    assert rest_url(properties) == url
+
+
+def test_a_broker_is_needed_only_if_the_user_names_none() -> None:
+    assert needs_broker(None)
+    assert needs_broker({"group.id": "mine"})
+    assert not needs_broker({"bootstrap.servers": "b:9092"})
+
+
+def test_the_worker_file_is_readable_by_its_owner_only_and_reads_back(tmp_path: Path) -> None:
+    properties = {"sasl.jaas.config": 'a b="c\\d";', "group.id": "größe"}
+    write_worker_file(tmp_path / "w.properties", properties)
+    assert read_properties(tmp_path / "w.properties") == properties
+    assert stat.S_IMODE((tmp_path / "w.properties").stat().st_mode) == 0o600

@@ -1,0 +1,451 @@
+"""A connector on its driver: start, restarts, changed task configs, failures, calls that hang, and the statuses published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+
+import pytest
+
+from sluiceway.config.providers import ConfigData, ConfigProvider
+from sluiceway.errors import ConnectError
+from sluiceway.herder.restart_policy import RestartPolicy
+from sluiceway.storage.model import State, TargetState
+from sluiceway.worker import connector_runner, connector_thread, task_table, worker_connector
+from sluiceway.worker.connector_runner import Outcome
+from support.runner_bench import NAME, RunnerBench, Script
+
+Make = Callable[..., RunnerBench]
+
+
+@pytest.fixture
+def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
+    """Make benches with short time limits."""
+    monkeypatch.setattr(task_table, "_KILL_SECONDS", 0.3)
+    monkeypatch.setattr(worker_connector, "_BACKOFF_SECONDS", (0.05, 0.1))
+    made: list[RunnerBench] = []
+
+    def bench(*arguments: object, **settings: object) -> RunnerBench:
+        made.append(RunnerBench(*arguments, **settings))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield bench
+    for each in made:
+        each.close()
+
+
+def commits(bench: RunnerBench) -> list[dict[str, str]]:
+    entry = bench.store.snapshot().entry(NAME)
+    assert entry is not None
+    return [dict(config) for config in entry.task_configs]
+
+
+def last_command(bench: RunnerBench) -> tuple[str, tuple[int, ...]]:
+    return bench.channel.commands[-1]
+
+
+# Restarts.
+
+
+class Expiring(ConfigProvider):
+    """Returns a new value at each call, with a TTL of one second."""
+
+    calls = 0
+
+    def get(self, path: str, keys: Collection[str]) -> ConfigData:
+        Expiring.calls += 1
+        return ConfigData(dict.fromkeys(keys, f"secret-{Expiring.calls}"), ttl=1000)
+
+
+EXPIRING = {"config_providers": "expiring", "config_providers_expiring_class": f"{__name__}.Expiring"}
+
+
+def test_expired_secrets_restart_the_connector_with_its_tasks(make: Make) -> None:
+    bench = make(**EXPIRING).start(password="${expiring::x}")
+    bench.eventually_running()
+    bench.eventually(lambda: bench.tasks.started == {0: 2, 1: 2}, "both tasks again")
+    bench.eventually(lambda: bench.script.calls["start"] == 2, "the connector again")
+    assert ("connector", State.RESTARTING, None) in bench.channel.published
+
+
+def test_a_connector_with_config_action_reload_none_keeps_running(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connector_thread, "_MIN_TTL_SECONDS", 0.0)
+    monkeypatch.setattr(Expiring, "get", lambda _self, _path, keys: ConfigData(dict.fromkeys(keys, "s"), ttl=0))
+    bench = make(**EXPIRING).start(password="${expiring::x}", config_action_reload="none")
+    bench.eventually_running()
+    assert bench.runner._connector._instance is not None
+    assert bench.runner._connector._instance.thread.valid_until == float("inf")
+    assert not bench.runner._connector.expired
+
+
+def test_a_plain_restart_does_not_restart_tasks(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.restart()
+    bench.eventually(lambda: bench.script.calls["task_configs"] == 2, "the connector is asked for its tasks again")
+    bench.eventually_state("connector", State.RUNNING)
+    assert (bench.script.calls["start"], bench.script.calls["stop"]) == (2, 1)
+    assert bench.tasks.started == {0: 1, 1: 1}
+    assert ("connector", State.RESTARTING, None) in bench.channel.published
+
+
+def test_a_restart_with_tasks_restarts_all_of_them(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.restart(include_tasks=True)
+    bench.eventually(lambda: bench.tasks.started == {0: 2, 1: 2}, "both tasks again")
+    bench.eventually_state("connector", State.RUNNING)
+    assert bench.script.calls["start"] == 2
+    assert ("0", State.RESTARTING, None) in bench.channel.published
+
+
+def test_a_restart_of_failed_tasks_restarts_no_other(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.tasks.end(1, failed=True, trace="boom")
+    bench.eventually_state("1", State.FAILED)
+    bench.restart(include_tasks=True, only_failed=True)
+    bench.eventually(lambda: bench.tasks.started[1] == 2, "the failed task again")
+    assert (bench.tasks.started, bench.script.calls["start"]) == ({0: 1, 1: 2}, 1)
+
+
+def test_a_task_that_has_reported_failed_is_restarted_even_before_its_loop_has_ended(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.tasks.deaf.add(1)
+    bench.channel.states["1"] = State.FAILED  # written by the task itself, before Spark returns its result
+    bench.restart(include_tasks=True, only_failed=True)
+    bench.eventually(lambda: ("stop", (1,)) in bench.channel.commands, "the stop of the failed task")
+    bench.tasks.end(1, failed=True, trace="boom")
+    bench.eventually(lambda: bench.tasks.started[1] == 2, "the failed task again")
+    bench.eventually_state("1", State.RESTARTING)
+    assert bench.tasks.started == {0: 1, 1: 2}
+
+
+def test_a_single_task_is_restarted_in_any_state(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.restart(task=0)
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "task 0 again")
+    assert (bench.tasks.started, bench.script.calls["start"]) == ({0: 2, 1: 1}, 1)
+
+
+def test_a_restart_starts_a_connector_that_failed_to_start_with_its_tasks(make: Make) -> None:
+    bench = make(Script(fails={"start": ConnectError("no database")})).start()
+    bench.eventually_state("connector", State.FAILED)
+    assert "no database" in (bench.channel.traces["connector"] or "")
+    assert not bench.tasks.started
+    del bench.script.fails["start"]
+    bench.restart()
+    bench.eventually_running()
+
+
+# Failures.
+
+
+def test_a_failed_task_stays_failed_and_the_others_keep_running(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.tasks.end(0, failed=True, trace="boom")
+    bench.eventually_state("0", State.FAILED)
+    bench.eventually(lambda: len(bench.channel.published) > 12, "some heartbeats")
+    assert bench.channel.traces["0"] == "boom"
+    assert (bench.tasks.started, bench.channel.states["connector"]) == ({0: 1, 1: 1}, State.RUNNING)
+    assert not bench.tasks.running[1].done()
+
+
+def test_the_restart_policy_restarts_a_failed_task_until_its_budget_is_used_up(make: Make) -> None:
+    bench = make().start(
+        sluiceway_task_restart_policy="on-failure",
+        sluiceway_task_restart_max_restarts="2",
+        sluiceway_task_restart_backoff_initial_ms="1",
+    )
+    bench.eventually_running()
+    for turn in (1, 2, 3):
+        bench.eventually(lambda turn=turn: bench.tasks.started[0] == turn, f"start {turn}")  # type: ignore[misc]
+        bench.tasks.end(0, failed=True, trace=f"boom {turn}")
+    bench.eventually_state("0", State.FAILED)
+    assert ("0", State.RESTARTING, "boom 2") in bench.channel.published
+    trace = bench.channel.traces["0"] or ""
+    assert "Given up after 2 restarts" in trace
+    assert "boom 3" in trace
+    assert bench.tasks.started == {0: 3, 1: 1}
+
+
+def test_a_requested_restart_resets_a_failed_tasks_restart_budget(make: Make) -> None:
+    bench = make().start(
+        sluiceway_task_restart_policy="on-failure",
+        sluiceway_task_restart_max_restarts="1",
+        sluiceway_task_restart_backoff_initial_ms="1",
+    )
+    bench.eventually_running()
+    bench.tasks.end(0, failed=True)
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "the restart")
+    bench.tasks.end(0, failed=True)
+    bench.eventually_state("0", State.FAILED)
+    bench.restart(task=0)
+    bench.eventually(lambda: bench.tasks.started[0] == 3, "the requested restart")
+    bench.tasks.end(0, failed=True)
+    bench.eventually(lambda: bench.tasks.started[0] == 4, "an automatic restart")
+
+
+@pytest.mark.parametrize("result", [{"failed": True, "lost": True}, {}], ids=["transactional id taken over", "ended by itself"])
+def test_a_lost_task_is_started_again(make: Make, monkeypatch: pytest.MonkeyPatch, result: dict[str, bool]) -> None:
+    quick = RestartPolicy(max_restarts=5, backoff_initial=0.01, backoff_max=1.0, reset_after=300.0)
+    monkeypatch.setattr(task_table, "LOST_PROCESSES", quick)
+    bench = make().start()
+    bench.eventually_running()
+    bench.tasks.end(0, **result)
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "a second start")
+    assert State.FAILED not in [state for who, state, _ in bench.channel.published if who == "0"]
+
+
+def test_an_error_reported_by_the_connector_fails_it_and_its_tasks_keep_running(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    assert bench.script.connector is not None
+    bench.script.connector.context.raise_error(ConnectError("lost sight of the source"))
+    bench.eventually_state("connector", State.FAILED)
+    bench.script.connector.context.request_task_reconfiguration()
+    bench.restart(task=0)
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "a task's restart")
+    assert bench.channel.states["connector"] is State.FAILED
+    assert bench.script.calls["task_configs"] == 1
+    assert not bench.tasks.running[1].done()
+
+
+def test_a_reported_error_stays_visible_after_an_earlier_task_configs_call_returns(make: Make) -> None:
+    bench = make(Script(hangs={"task_configs"})).start()
+    bench.eventually(lambda: bench.script.calls["task_configs"] == 1, "the task_configs call")
+    assert bench.script.connector is not None
+    bench.script.connector.context.raise_error(ConnectError("lost sight of the source"))
+    bench.eventually_state("connector", State.FAILED)
+    bench.script.release.set()
+    bench.eventually(lambda: bench.tasks.started == {0: 1, 1: 1}, "the tasks")
+    count = len(bench.channel.published)
+    bench.eventually(lambda: len(bench.channel.published) > count + 2, "some heartbeats")
+    assert bench.channel.states["connector"] is State.FAILED
+
+
+# Changed task configs.
+
+
+def test_only_tasks_whose_config_changed_are_restarted(make: Make) -> None:
+    bench = make(Script(tasks=[{"n": "0"}, {"n": "1"}, {"n": "2"}])).start(tasks_max="3")
+    bench.eventually_running()
+    bench.script.tasks = [{"n": "0"}, {"n": "changed"}]
+    assert bench.script.connector is not None
+    bench.script.connector.context.request_task_reconfiguration()
+    bench.eventually(lambda: bench.tasks.started[1] == 2, "the changed task again")
+    bench.eventually_state("2", None)
+    assert bench.tasks.started == {0: 1, 1: 2, 2: 1}
+    assert not bench.tasks.running[0].done()
+    assert [config["n"] for config in commits(bench)] == ["0", "changed"]
+    bench.script.tasks = [{"n": "0"}, {"n": "changed"}, {"n": "new"}]
+    bench.script.connector.context.request_task_reconfiguration()
+    bench.eventually(lambda: bench.tasks.started[2] == 2, "a new task")
+    assert bench.tasks.started == {0: 1, 1: 2, 2: 2}
+    assert len(commits(bench)) == 3
+
+
+def test_all_tasks_are_restarted_if_earlier_ones_must_be_fenced(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    fenced: list[list[int]] = []
+    bench = make()
+    monkeypatch.setattr(connector_runner, "needs_fencing", lambda *_: True)
+    monkeypatch.setattr(
+        connector_runner,
+        "fence_earlier_tasks",
+        lambda *_: fenced.append([number for number, future in bench.tasks.running.items() if not future.done()]),
+    )
+    bench.start()
+    bench.eventually_running()
+    bench.script.tasks = [{"n": "0"}, {"n": "changed"}]
+    assert bench.script.connector is not None
+    bench.script.connector.context.request_task_reconfiguration()
+    bench.eventually(lambda: bench.tasks.started == {0: 2, 1: 2}, "both tasks again")
+    assert fenced == [[], []]  # no task ran during the fencing
+
+
+def test_tasks_fail_if_earlier_ones_cannot_be_fenced_and_a_restart_starts_them(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ConnectError("not allowed to fence")
+
+    monkeypatch.setattr(connector_runner, "fence_earlier_tasks", refuse)
+    bench = make().start()
+    for number in ("0", "1"):
+        bench.eventually_state(number, State.FAILED)
+        assert "not allowed to fence" in (bench.channel.traces[number] or "")
+    bench.eventually_state("connector", State.RUNNING)
+    assert not bench.tasks.started
+    monkeypatch.setattr(connector_runner, "fence_earlier_tasks", lambda *_: None)
+    bench.restart(include_tasks=True, only_failed=True)
+    bench.eventually(lambda: bench.tasks.started == {0: 1, 1: 1}, "the tasks")
+
+
+def test_tasks_keep_running_while_task_configs_fails_and_is_retried(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.script.fails["task_configs"] = ConnectError("cannot list the tables")
+    assert bench.script.connector is not None
+    bench.script.connector.context.request_task_reconfiguration()
+    bench.eventually_state("connector", State.FAILED)
+    assert bench.tasks.started == {0: 1, 1: 1}
+    bench.script.tasks = [{"n": "0"}]
+    del bench.script.fails["task_configs"]
+    bench.eventually_state("connector", State.RUNNING)
+    bench.eventually_state("1", None)
+
+
+def test_a_connector_with_too_many_tasks_fails_and_no_task_is_started(make: Make) -> None:
+    bench = make().start(tasks_max="1")
+    bench.eventually_state("connector", State.FAILED)
+    assert "has generated 2 tasks, which is greater than 1" in (bench.channel.traces["connector"] or "")
+    assert (dict(bench.tasks.started), commits(bench)) == ({}, [])
+    bench.configure(tasks_max="1", tasks_max_enforce="false")
+    bench.eventually_running()
+
+
+# Calls and tasks that hang.
+
+
+@pytest.mark.parametrize("call", ["start", "task_configs"])
+def test_a_connector_that_hangs_still_sends_heartbeats_and_can_be_deleted(make: Make, call: str) -> None:
+    bench = make(Script(hangs={call})).start()
+    bench.eventually(lambda: bench.script.calls[call] == 1, "the call")
+    count = len(bench.channel.published)
+    bench.eventually(lambda: len(bench.channel.published) > count + 2, "heartbeats while it hangs")
+    assert bench.channel.states["connector"] is (State.UNASSIGNED if call == "start" else State.RUNNING)
+    bench.store.remove_connector(NAME)
+    bench.ended()
+    assert (bench.runner.outcome, bench.channel.states) == (Outcome.DONE, {})
+
+
+def test_a_connector_that_hangs_in_start_accepts_another_config(make: Make) -> None:
+    bench = make(Script(hangs={"start"})).start()
+    bench.eventually(lambda: bench.script.calls["start"] == 1, "the call")
+    bench.script.hangs.clear()
+    bench.configure(other="value")
+    bench.eventually_running()
+
+
+def test_a_connector_that_hangs_in_stop_does_not_keep_its_driver_running(make: Make) -> None:
+    bench = make(Script(hangs={"stop"})).start()
+    bench.eventually_running()
+    bench.store.put_target_state(NAME, TargetState.STOPPED)
+    bench.ended()
+    assert bench.channel.states == {"connector": State.STOPPED}
+
+
+def test_a_task_that_does_not_stop_is_killed_and_its_status_has_the_reason(make: Make) -> None:
+    bench = make()
+    bench.tasks.deaf = {1}
+    bench.start()
+    bench.eventually_running()
+    bench.runner.leave()
+    bench.ended()
+    assert bench.tasks.cancelled == [1]
+    assert bench.channel.states["1"] is State.UNASSIGNED
+    assert "task.shutdown.graceful.timeout.ms (0.2 s)" in (bench.channel.traces["1"] or "")
+    assert "its process was ended" in (bench.channel.traces["1"] or "")
+    assert bench.channel.traces["0"] is None
+
+
+def test_a_task_that_cannot_be_killed_does_not_block_its_driver(make: Make) -> None:
+    bench = make()
+    bench.tasks.deaf, bench.tasks.undying = {1}, {1}
+    bench.start()
+    bench.eventually_running()
+    bench.store.put_target_state(NAME, TargetState.PAUSED)
+    bench.ended()
+    assert bench.channel.states == {"connector": State.PAUSED, "0": State.PAUSED, "1": State.PAUSED}
+    assert "could not be ended" in (bench.channel.traces["1"] or "")
+
+
+def test_heartbeats_continue_while_tasks_are_stopping(make: Make) -> None:
+    bench = make(task_shutdown_graceful_timeout_ms="600")
+    bench.tasks.deaf = {0}
+    bench.start()
+    bench.eventually_running()
+    before = len([each for each in bench.channel.published if each[0] == "connector"])
+    bench.runner.leave()
+    bench.ended()
+    beats = [state for who, state, _ in bench.channel.published if who == "connector"][before:]
+    assert beats.count(State.RUNNING) >= 3
+
+
+# Takeover and shutdown.
+
+
+def test_a_fenced_driver_kills_its_tasks_and_publishes_nothing_more(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.channel.fenced = True
+    bench.ended()
+    assert bench.runner.outcome is Outcome.FENCED
+    assert sorted(bench.tasks.cancelled) == [0, 1]
+    assert bench.channel.states["connector"] is State.RUNNING
+
+
+def test_a_failed_task_stays_failed_when_the_driver_stops(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.tasks.end(0, failed=True, trace="boom")
+    bench.eventually_state("0", State.FAILED)
+    bench.runner.leave()
+    bench.ended()
+    assert bench.channel.states == {"connector": State.UNASSIGNED, "0": State.FAILED, "1": State.UNASSIGNED}
+    assert bench.channel.traces["0"] == "boom"
+
+
+def test_a_failure_followed_by_a_successful_restart_does_not_fail_the_micro_batch(make: Make) -> None:
+    bench = make(bounded=True).start()
+    bench.eventually_running()
+    bench.tasks.end(0, failed=True, trace="boom")
+    bench.eventually_state("0", State.FAILED)
+    bench.restart(task=0)
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "the restart")
+    for number in (0, 1):
+        bench.tasks.end(number)
+    bench.ended()
+    assert bench.runner.outcome is Outcome.DONE
+    assert bench.channel.states == {"connector": State.UNASSIGNED, "0": State.UNASSIGNED, "1": State.UNASSIGNED}
+
+
+def test_a_micro_batch_with_a_failed_task_fails(make: Make) -> None:
+    bench = make(bounded=True).start()
+    bench.eventually_running()
+    bench.tasks.end(0, failed=True, trace="boom")
+    bench.tasks.end(1)
+    bench.ended()
+    assert (bench.runner.outcome, bench.channel.states["0"]) == (Outcome.FAILED, State.FAILED)
+
+
+def test_a_micro_batch_ends_with_its_tasks(make: Make) -> None:
+    bench = make(bounded=True).start()
+    bench.eventually_running()
+    for number in (0, 1):
+        bench.tasks.end(number, records=3)
+    bench.ended()
+    assert (bench.runner.outcome, bench.channel.states["connector"]) == (Outcome.DONE, State.UNASSIGNED)
+
+
+def test_a_micro_batch_whose_connector_cannot_start_fails(make: Make) -> None:
+    bench = make(Script(fails={"start": ConnectError("no database")}), bounded=True).start()
+    bench.ended()
+    assert (bench.runner.outcome, bench.channel.states["connector"]) == (Outcome.FAILED, State.FAILED)
+
+
+def test_in_standalone_mode_a_paused_connector_keeps_its_tasks_and_is_resumed_in_place(make: Make) -> None:
+    bench = make(exit_when_idle=False).start()
+    bench.eventually_running()
+    bench.store.put_target_state(NAME, TargetState.PAUSED)
+    bench.eventually_state("connector", State.PAUSED)
+    assert ("pause", (0, 1)) in bench.channel.commands
+    bench.restart(task=1)
+    bench.eventually(lambda: bench.tasks.started[1] == 2, "a restart while paused")
+    assert last_command(bench) == ("pause", (1,))
+    bench.store.put_target_state(NAME, TargetState.STARTED)
+    bench.eventually_state("connector", State.RUNNING)
+    assert last_command(bench) == ("run", (0, 1))
+    assert (bench.tasks.started, bench.script.calls["start"]) == ({0: 1, 1: 2}, 1)

@@ -1,0 +1,31 @@
+"""Runs a task in an executor's Python worker."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.runtime.task import TaskResult, TaskSpec
+from sluiceway.storage.model import TaskId
+from sluiceway.worker import executor
+from sluiceway.worker.executor import Assignment, run_partition
+
+
+def test_a_task_can_import_modules_from_plugin_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a_plugin_of_this_test.py").write_text("NAME = 'found'")
+    worker = WorkerConfig.of({"plugin.path": str(tmp_path)})
+    spec = TaskSpec(id=TaskId("c", 0), config={}, worker=worker, worker_id="me:1", generation=1, sink=False)
+
+    def run(assignment: Assignment) -> TaskResult:
+        import a_plugin_of_this_test  # type: ignore[import-not-found]
+
+        return TaskResult(assignment.spec.id, failed=False, trace=a_plugin_of_this_test.NAME)
+
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(executor, "log_to_stderr", lambda _prefix: None)
+    monkeypatch.setattr(executor, "run_assignment", run)
+    assignment = Assignment(spec, services=None)  # type: ignore[arg-type]
+    assert [result.trace for result in run_partition(iter([assignment]))] == ["found"]
