@@ -61,7 +61,7 @@ class ErrantRecordReporter(Protocol):
     """Reports records that a sink task cannot write (KIP-610)."""
 
     def report(self, record: SinkRecord, error: BaseException) -> Future[None]:
-        """Report a bad record, which the connector's ``errors.*`` keys send to the dead letter queue or the log.
+        """Report a bad record, which is handled by the connector's ``errors.*`` keys.
 
         The future completes when the record is stored. The task need not wait for it, because offsets are not committed
         before.

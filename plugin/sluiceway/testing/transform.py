@@ -130,13 +130,14 @@ class TransformContract(ClosedContract):
         """Apply the transform, check the types of the results, and return them; none for an allowed error."""
         where = self._where("apply")
         advice = f"Raise DataError for a record that cannot be transformed (this one: {record!r})"
+        after: list[Any] = []
         with only_these_errors(where, self.allowed_errors, advice):
             result: Any = transform.apply(record)
             if result is not None and not isinstance(result, (SourceRecord, SinkRecord, Sequence)):
                 breach(
                     where, f"returned a {type(result).__name__}", "Return the record, None to drop it, or a sequence of records"
                 )
-            after: list[Any] = as_list(result)
+            after = as_list(result)
             for one in after:
                 headers = getattr(one, "headers", None)
                 if type(one) is not type(record):
@@ -144,8 +145,7 @@ class TransformContract(ClosedContract):
                     breach(where, f"returned a {type(one).__name__} for a {type(record).__name__}", advice)
                 if not isinstance(headers, tuple):
                     breach(where, f"set headers to a {type(headers).__name__}", "Use a tuple of Header")
-            return after
-        return []
+        return after
 
 
 def _apply_each(chain: TransformationChain[Any], record: ConnectRecord) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Reading bytes as JSON; the answers are those of the JSON library that Connect reads with."""
+"""Parsing JSON; the expected nodes are those of Jackson, with which Connect parses."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def text_of(file: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a value without its schemas, which do not come back alike: Protobuf knows no name for most of what is in them."""
+    """Return a value without its schemas, most attributes of which Protobuf does not keep."""
     if isinstance(value, Struct):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, dict):
