@@ -22,12 +22,10 @@ from sluiceway.operators.given_config import named_config
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.settings import read_settings
 from sluiceway.storage.factory import open_stores
-from sluiceway.storage.model import TargetState
+from sluiceway.storage.model import INITIAL_STATES
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-
-_INITIAL = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED}
 
 
 class ConnectorControlOperator(BaseOperator):
@@ -87,8 +85,8 @@ class CreateConnectorOperator(ConnectorControlOperator):
     def __init__(
         self, *, config: Mapping[str, str] | str, connector: str | None = None, initial_state: str = "RUNNING", **kwargs: Any
     ) -> None:
-        if initial_state not in _INITIAL:
-            raise ValueError(f"initial_state must be one of {', '.join(_INITIAL)}, not {initial_state!r}.")
+        if initial_state not in INITIAL_STATES:
+            raise ValueError(f"initial_state must be one of {', '.join(INITIAL_STATES)}, not {initial_state!r}.")
         name = connector or (config.get(NAME, "") if isinstance(config, Mapping) else "")
         super().__init__(connector=name, **kwargs)
         self.config = config
@@ -99,7 +97,7 @@ class CreateConnectorOperator(ConnectorControlOperator):
         name = config[NAME]
         present = herder.configs().get(name)
         if present is None:
-            herder.create(name, config, _INITIAL[self.initial_state])
+            herder.create(name, config, INITIAL_STATES[self.initial_state])
             return "created"
         if dict(present) == config:
             return "unchanged"

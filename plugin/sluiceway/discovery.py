@@ -1,13 +1,14 @@
-"""Finds connectors, converters and transforms by what a config names: an alias, a Java class name, or a dotted Python path.
+"""Finds plugins by the names in configs: an alias, a Java class name or a dotted Python path.
 
-Our own are listed here. Others come from entry points (the groups are named alike, such as ``sluiceway.transforms``), as
-Java's come from service files. A dotted Python path is only followed for packages that are installed or on sys.path.
+Sluiceway's own plugins are listed here. Others are registered as entry points, in groups such as ``sluiceway.transforms``.
+Dotted Python paths are imported from installed packages and ``sys.path``.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import logging
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
@@ -15,9 +16,11 @@ from sluiceway.api import Connector, Converter, HeaderConverter, Predicate, Sink
 from sluiceway.config.providers.built_in import BUILT_IN, CONFIG_PROVIDERS
 from sluiceway.errors import ConfigError, NotFoundError
 
+log = logging.getLogger(__name__)
+
 B = TypeVar("B")
 
-# Not entry points, since a copy of the package that is shipped to executors as a zip has none.
+# Not entry points, because the copy of the package that is sent to executors as a zip has none.
 _BUILT_IN = {
     "sluiceway.connectors": {
         "DebeziumJdbcSink": "sluiceway.connectors.jdbc.debezium:DebeziumJdbcSinkConnector",
@@ -86,7 +89,7 @@ _BUILT_IN = {
 }
 
 
-# What Connect leaves off the name of a class for its alias.
+# The suffixes of class names that Connect's aliases leave out.
 _SUFFIXES = {
     "sluiceway.connectors": "Connector",
     "sluiceway.transforms": "Transformation",
@@ -98,19 +101,19 @@ _SUFFIXES = {
 
 
 def load(path: str) -> Any:
-    """Return the object at ``package.module:Name`` or ``package.module.Name``; raises NotFoundError."""
+    """Import the object at ``package.module:Name`` or ``package.module.Name``. Raises NotFoundError."""
     module, _, name = path.replace(":", ".").rpartition(".")
     if not module:
         raise NotFoundError(f"{path} is neither a known alias nor a dotted path.")
     try:
         return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:  # the latter two for names that are no module's
+    except (ImportError, AttributeError, TypeError, ValueError) as error:  # the latter two for invalid module names
         raise NotFoundError(f"Cannot load {path}: {error}.") from error
 
 
 @functools.cache
 def plugins(group: str) -> dict[str, type]:
-    """Return the classes of an entry point group by alias, ours first. A plugin that fails to load is left out."""
+    """Return the classes of an entry point group by alias, Sluiceway's own first. Plugins that cannot be loaded are left out."""
     paths = dict(_BUILT_IN.get(group, {}))
     for entry_point in entry_points(group=group):
         paths.setdefault(entry_point.name, entry_point.value)
@@ -119,17 +122,14 @@ def plugins(group: str) -> dict[str, type]:
         try:
             found[alias] = load(path)
         except NotFoundError as error:
-            import logging
-
-            logging.getLogger(__name__).warning("Plugin %s of %s is not usable: %s", alias, group, error)
+            log.warning("Plugin %s of %s cannot be used: %s", alias, group, error)
     return found
 
 
 def plugin_named(group: str, name: str) -> type | None:
-    """Return the plugin of an entry point group that a config names by an alias or its full name, None if there is none.
+    """Return the plugin of an entry point group with this alias or full name, or None.
 
-    Two plugins may stand in for Java classes of the same simple name: the more exact kind of name wins, whichever plugin is
-    listed first.
+    If several plugins match, such as implementations of Java classes with the same simple name, the most exact name wins.
     """
     found = [
         (rank, cls)
@@ -141,7 +141,7 @@ def plugin_named(group: str, name: str) -> type | None:
 
 
 def _names(alias: str, cls: type, suffix: str) -> tuple[set[str], ...]:
-    """Return what a config may call a plugin, the most exact names first: Java's nested classes only by their full name."""
+    """Return the names of a plugin, the most exact first. Nested Java classes have no short name."""
     java_class = getattr(cls, "java_class", None) or ""
     simple = java_class.rpartition(".")[2]
     return (
@@ -167,7 +167,7 @@ def _class_of(group: str, name: str, base: type[B]) -> type[B]:
 
 
 def connector_class(name: str) -> type[Connector]:
-    """Return the connector class that ``connector.class`` names; raises NotFoundError with those that exist."""
+    """Return the class that ``connector.class`` names. Raises NotFoundError, which lists the installed connectors."""
     try:
         return _find("sluiceway.connectors", name, Connector)  # type: ignore[type-abstract]
     except NotFoundError as error:
@@ -179,12 +179,12 @@ def connector_class(name: str) -> type[Connector]:
 
 
 def converter_class(name: str) -> type[Converter]:
-    """Return the converter class that ``key.converter`` or ``value.converter`` names; raises ConfigError."""
+    """Return the class that ``key.converter`` or ``value.converter`` names. Raises ConfigError."""
     return _class_of("sluiceway.converters", name, Converter)  # type: ignore[type-abstract]
 
 
 def header_converter_class(name: str) -> type[HeaderConverter]:
-    """Return the header converter class that ``header.converter`` names, which may be any converter's; raises ConfigError."""
+    """Return the class that ``header.converter`` names, which may be any converter. Raises ConfigError."""
     try:
         return _find("sluiceway.header_converters", name, HeaderConverter)  # type: ignore[type-abstract]
     except NotFoundError:
@@ -192,17 +192,17 @@ def header_converter_class(name: str) -> type[HeaderConverter]:
 
 
 def transform_class(name: str) -> type[Transform]:
-    """Return the transform class that ``transforms.<alias>.type`` names; raises ConfigError."""
+    """Return the class that ``transforms.<alias>.type`` names. Raises ConfigError."""
     return _class_of("sluiceway.transforms", name, Transform)  # type: ignore[type-abstract]
 
 
 def predicate_class(name: str) -> type[Predicate]:
-    """Return the predicate class that ``predicates.<alias>.type`` names; raises ConfigError."""
+    """Return the class that ``predicates.<alias>.type`` names. Raises ConfigError."""
     return _class_of("sluiceway.predicates", name, Predicate)  # type: ignore[type-abstract]
 
 
 def is_sink(connector: type[Connector]) -> bool:
-    """Whether a connector class is a sink; raises ConfigError if it is neither source nor sink."""
+    """Return whether a connector class is a sink. Raises ConfigError if it is neither a source nor a sink."""
     if issubclass(connector, SinkConnector):
         return True
     if issubclass(connector, SourceConnector):

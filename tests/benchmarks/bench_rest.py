@@ -42,12 +42,12 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.rest import cluster_id
 from sluiceway.rest.server import RestServer
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TaskId
 
 cluster_id._lookup = lambda worker: "benchmark"
 worker = WorkerConfig.of({"listeners": "http://127.0.0.1:0"})
-config, status = MemoryConfigStore(), MemoryStatusStore()
+config, status = MemoryConfigBackingStore(), MemoryStatusBackingStore()
 for number in range(int(sys.argv[1])):
     name = f"c{number}"
     kind, key = ("FileStreamSource", "topic") if number % 2 else ("FileStreamSink", "topics")

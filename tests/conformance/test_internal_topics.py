@@ -16,7 +16,7 @@ import pytest
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import InternalTopicError
-from sluiceway.kafka.admin import begin_offsets, create_topic, end_offsets, partition_count, topic_settings
+from sluiceway.kafka.admin import beginning_offsets, create_topic, end_offsets, partition_count, topic_settings
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
 from sluiceway.storage.factory import Stores, open_stores
@@ -57,7 +57,7 @@ def read(worker: WorkerConfig, topic: str) -> list[LogRecord]:
     partitions = RECORDED[{"c": "connect-configs", "o": "connect-offsets", "s": "connect-status"}[topic[0]]]["partitions"]
     places = [TopicPartition(topic, partition) for partition in range(partitions)]
     ends = end_offsets(admin, places)
-    tail = TopicTail(worker, "reader", begin_offsets(admin, places))
+    tail = TopicTail(worker, "reader", beginning_offsets(admin, places))
     records: list[LogRecord] = []
     last: dict[int, int] = {}
     # A marker follows each transaction, so the end may be one behind the last record.

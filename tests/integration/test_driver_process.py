@@ -16,7 +16,7 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
-from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
+from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
 from sluiceway.stack.ports import free_port
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.codec import ConnectorStatusRecord, TaskStatusRecord, decode_status_record
@@ -183,7 +183,7 @@ def test_a_driver_and_its_tasks_know_the_plugin_path_and_hear_of_log_levels(
 def told_by(worker: WorkerConfig, name: str) -> list[tuple[int, str]]:
     """Return partition and worker of each word in the status topic about a connector and its tasks, in order."""
     found: list[LogRecord] = []
-    log = CompactedTopic(worker, worker.status_topic, worker.number("status.storage.partitions"), "test", found.append)
+    log = KafkaBasedLog(worker, worker.status_topic, worker.number("status.storage.partitions"), "test", found.append)
     log.start()
     log.stop()
     words = []

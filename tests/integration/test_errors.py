@@ -20,7 +20,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.runtime.errors import error_handling
 from sluiceway.runtime.errors.retry_with_tolerance import ErrorCounts, RetryWithToleranceOperator
 from sluiceway.runtime.task import TaskCommand
-from sluiceway.storage.config_backing_store import KafkaConfigStore
+from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 from sluiceway.storage.model import State
 from support.bad_records import FLAKY, PREFIX, Flaky, headers, tolerant
 from support.engine import RunningTask
@@ -368,7 +368,7 @@ class Shell:
         self._capsys = capsys
 
     def put(self, config: Mapping[str, str]) -> None:
-        store = KafkaConfigStore(WorkerConfig.of(self.properties))
+        store = KafkaConfigBackingStore(WorkerConfig.of(self.properties))
         store.start()
         store.put_connector(config["name"], config)
         store.stop()

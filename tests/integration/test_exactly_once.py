@@ -19,14 +19,14 @@ from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import FencedError
 from sluiceway.kafka.admin import create_topic, end_offsets, partition_count
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.fenced_writer import TransactionalWriter
+from sluiceway.kafka.fenced_writer import FencedWriter
 from sluiceway.runtime.interrupts import Abandoned
 from sluiceway.runtime.task import TaskCommand
-from sluiceway.storage.config_backing_store import KafkaConfigStore
-from sluiceway.storage.connector_offsets import ConnectorOffsetStore
+from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
+from sluiceway.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
 from sluiceway.storage.factory import open_source_offsets
 from sluiceway.storage.model import State
-from sluiceway.storage.offset_backing_store import KafkaOffsetStore
+from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 from sluiceway.worker.zombie_fencing import fence_earlier_tasks
 from support.engine import RunningTask
 from support.engine_connectors import ACKNOWLEDGED_SOURCE, SOURCE, Script, script
@@ -41,7 +41,7 @@ KILLS = 20
 
 Worker = dict[str, str]
 Names = Callable[[str], str]
-Store = KafkaOffsetStore | ConnectorOffsetStore
+Store = KafkaOffsetBackingStore | ConnectorOffsetBackingStore
 
 
 @pytest.fixture
@@ -335,7 +335,7 @@ def test_a_connectors_own_offsets_topic_is_the_truth_and_backed_up(worker: Worke
     script(name, records(name, 1))
     with RunningTask({**config_of(name), **own}, worker, offsets=stores(own), bounded=True) as task:
         assert not task.join().failed
-    inside = KafkaOffsetStore(WorkerConfig.of(worker), own["offsets.storage.topic"])
+    inside = KafkaOffsetBackingStore(WorkerConfig.of(worker), own["offsets.storage.topic"])
     inside.start()
     assert stored(inside, name) == {"position": 1}
     inside.stop()
@@ -374,15 +374,15 @@ def test_offsets_of_both_topics_are_listed_once(worker: Worker, stores: Any, uni
 
 
 @pytest.fixture
-def config_store(worker: Worker) -> Iterator[KafkaConfigStore]:
-    store = KafkaConfigStore(WorkerConfig.of(worker))
+def config_store(worker: Worker) -> Iterator[KafkaConfigBackingStore]:
+    store = KafkaConfigBackingStore(WorkerConfig.of(worker))
     store.start()
     yield store
     store.stop()
 
 
 def test_all_tasks_of_the_earlier_generation_are_fenced_before_a_new_one_may_start(
-    worker: Worker, config_store: KafkaConfigStore, unique: Names
+    worker: Worker, config_store: KafkaConfigBackingStore, unique: Names
 ) -> None:
     name, settings = unique("generations"), WorkerConfig.of(worker)
     config_store.put_connector(name, verifiable(name))
@@ -392,7 +392,7 @@ def test_all_tasks_of_the_earlier_generation_are_fenced_before_a_new_one_may_sta
     assert entry is not None
     assert (entry.task_count, entry.pending_fencing) == (3, False)
     create_topic(admin_client(settings), settings.offset_topic, 1, 1)
-    older = [TransactionalWriter(settings, f"{settings.group_id}-{name}-{number}", "older") for number in range(3)]
+    older = [FencedWriter(settings, f"{settings.group_id}-{name}-{number}", "older") for number in range(3)]
     for writer in older:
         writer.fence()
         writer.write([(settings.offset_topic, b"k", b"v")])
@@ -404,7 +404,7 @@ def test_all_tasks_of_the_earlier_generation_are_fenced_before_a_new_one_may_sta
     for writer in older:
         with pytest.raises(FencedError):
             writer.write([(settings.offset_topic, b"k", b"v")])
-    reread = KafkaConfigStore(settings)
+    reread = KafkaConfigBackingStore(settings)
     reread.start()
     entry = reread.snapshot().entry(name)
     reread.stop()
@@ -412,7 +412,7 @@ def test_all_tasks_of_the_earlier_generation_are_fenced_before_a_new_one_may_sta
     assert (entry.task_count, entry.pending_fencing) == (1, False)
 
 
-def test_task_counts_outlive_their_connector(worker: Worker, config_store: KafkaConfigStore, unique: Names) -> None:
+def test_task_counts_outlive_their_connector(worker: Worker, config_store: KafkaConfigBackingStore, unique: Names) -> None:
     name, settings = unique("again"), WorkerConfig.of(worker)
     config_store.put_connector(name, verifiable(name))
     config_store.put_task_configs(name, [{"a": "1"}, {"a": "2"}])

@@ -15,8 +15,8 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import FencedError
 from sluiceway.kafka.admin import end_offsets, topic_settings
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
-from sluiceway.kafka.topic_writer import RecordWriter
+from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
+from sluiceway.kafka.topic_writer import TopicWriter
 from sluiceway.storage.codec import encode_commit, encode_connector, encode_task
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import State, TaskId
@@ -64,7 +64,7 @@ def running(bench: Bench, name: str, tasks: int) -> None:
 def records(worker: WorkerConfig, topic: str, partitions: int = 1) -> list[LogRecord]:
     """Return a topic's records, in order within each partition."""
     found: list[LogRecord] = []
-    log = CompactedTopic(worker, topic, partitions, "test", found.append)
+    log = KafkaBasedLog(worker, topic, partitions, "test", found.append)
     log.start()
     log.stop()
     return found
@@ -131,7 +131,7 @@ def test_what_compaction_leaves_of_an_earlier_connector_is_not_started(bench: Be
     old = [encode_task(TaskId(name, number), {"n": "old", "task.class": "old"}) for number in (1, 2)]
     new = encode_task(TaskId(name, 0), {"n": "committed", "task.class": "new"})
     left = [*old, encode_connector(name, watched(name)), new, encode_commit(name, 1)]
-    writer = RecordWriter(bench.worker, "test")
+    writer = TopicWriter(bench.worker, "test")
     writer.write([(bench.worker.config_topic, key, value) for key, value in left])
     writer.close()
     entry = bench.stores.config.refresh().entry(name)

@@ -23,7 +23,7 @@ from sluiceway.data import STRING_SCHEMA
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.stack.ports import free_port
-from sluiceway.storage.offset_backing_store import KafkaOffsetStore
+from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 from support.engine import Commands, Reports, RunningTask, spec_of
 from support.engine_connectors import SOURCE, script
 from support.eventually import eventually
@@ -141,7 +141,7 @@ def exactly_once(guarded: Guarded, unique: Names, config: dict[str, str], group:
     guarded.allow(ResourceType.TOPIC, offsets, AclOperation.ALL)
     guarded.allow(ResourceType.GROUP, group, AclOperation.ALL)
     worker = {**guarded.worker, "group.id": group, "offset.storage.topic": offsets, "exactly.once.source.support": "enabled"}
-    store = KafkaOffsetStore(WorkerConfig.of(worker))
+    store = KafkaOffsetBackingStore(WorkerConfig.of(worker))
     store.start()
     try:
         from sluiceway.runtime.source.worker_source_task import run_source

@@ -17,9 +17,9 @@ from sluiceway.kafka.admin import create_topic
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.group_offsets import ConsumerGroups
 from sluiceway.rest.app import make_app
-from sluiceway.storage.connector_offsets import ConnectorOffsetStore
+from sluiceway.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
 from sluiceway.storage.factory import Stores, open_source_offsets, open_stores
-from sluiceway.storage.offset_backing_store import KafkaOffsetStore
+from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 
 pytestmark = pytest.mark.kafka
 
@@ -55,7 +55,9 @@ def topic(worker: WorkerConfig, unique: Callable[[str], str]) -> str:
 
 
 @contextmanager
-def started(store: KafkaOffsetStore | ConnectorOffsetStore) -> Iterator[KafkaOffsetStore | ConnectorOffsetStore]:
+def started(
+    store: KafkaOffsetBackingStore | ConnectorOffsetBackingStore,
+) -> Iterator[KafkaOffsetBackingStore | ConnectorOffsetBackingStore]:
     store.start()
     try:
         yield store

@@ -17,17 +17,16 @@ from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import AlreadyExistsError, ConnectError, FencedError, InternalTopicError, NotFoundError
 from sluiceway.kafka.admin import create_topic, end_offsets, group_offsets, partition_count
-from sluiceway.kafka.clients import TopicPartition as ClientPartition
-from sluiceway.kafka.clients import admin_client, consumer, consumer_config, producer, producer_config
-from sluiceway.kafka.fenced_writer import TransactionalWriter
+from sluiceway.kafka.clients import TopicPartitionOffset, admin_client, consumer, consumer_config, producer, producer_config
+from sluiceway.kafka.fenced_writer import FencedWriter
 from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
-from sluiceway.kafka.topic_writer import RecordWriter
+from sluiceway.kafka.topic_writer import TopicWriter
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage import codec
-from sluiceway.storage.config_backing_store import KafkaConfigStore
+from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 from sluiceway.storage.model import ClusterState, RestartRequest, State, Status, TargetState, TaskId
-from sluiceway.storage.offset_backing_store import KafkaOffsetStore
-from sluiceway.storage.status_backing_store import KafkaStatusStore
+from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
+from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from support.eventually import eventually
 
 pytestmark = pytest.mark.kafka
@@ -65,16 +64,16 @@ def opened() -> Iterator[Open]:
 
 
 def test_configs_are_there_after_a_restart(worker: WorkerConfig, opened: Open) -> None:
-    first = opened(KafkaConfigStore(worker))
+    first = opened(KafkaConfigBackingStore(worker))
     first.put_connector("a", {"k": "ü😀"}, TargetState.PAUSED)
     first.put_task_configs("a", [{"x": "0"}])
     before = first.snapshot()
     first.stop()
-    assert opened(KafkaConfigStore(worker)).snapshot() == before
+    assert opened(KafkaConfigBackingStore(worker)).snapshot() == before
 
 
 def test_a_put_is_seen_by_snapshot_when_it_returns(worker: WorkerConfig, opened: Open) -> None:
-    store = opened(KafkaConfigStore(worker))
+    store = opened(KafkaConfigBackingStore(worker))
     store.put_connector("a", {})
     for number in range(10):
         store.put_connector("a", {"n": str(number)})
@@ -82,9 +81,9 @@ def test_a_put_is_seen_by_snapshot_when_it_returns(worker: WorkerConfig, opened:
 
 
 def test_starting_writing_and_hearing_are_fast(worker: WorkerConfig, opened: Open) -> None:
-    writer = opened(KafkaConfigStore(worker))
+    writer = opened(KafkaConfigBackingStore(worker))
     writer.put_connector("a", {})
-    reader = KafkaConfigStore(worker)
+    reader = KafkaConfigBackingStore(worker)
     started = time.perf_counter()
     opened(reader)
     assert time.perf_counter() - started < 1.0
@@ -102,7 +101,7 @@ def test_starting_writing_and_hearing_are_fast(worker: WorkerConfig, opened: Ope
 
 
 def test_changes_by_another_writer_are_heard_by_kind(worker: WorkerConfig, opened: Open) -> None:
-    reader, writer = opened(KafkaConfigStore(worker)), opened(KafkaConfigStore(worker))
+    reader, writer = opened(KafkaConfigBackingStore(worker)), opened(KafkaConfigBackingStore(worker))
     heard: list[tuple[str, str]] = []
 
     def fail(_kind: str, _name: str) -> None:
@@ -122,14 +121,14 @@ def test_changes_by_another_writer_are_heard_by_kind(worker: WorkerConfig, opene
 
 
 def test_restart_requests_from_before_the_start_are_ignored(worker: WorkerConfig, opened: Open) -> None:
-    opened(KafkaConfigStore(worker)).put_restart_request(RestartRequest("a"))
-    late = opened(KafkaConfigStore(worker))
+    opened(KafkaConfigBackingStore(worker)).put_restart_request(RestartRequest("a"))
+    late = opened(KafkaConfigBackingStore(worker))
     late.refresh()
     assert late.take_restart_requests() == []
 
 
 def test_a_connector_that_another_writer_made_is_found_at_once(worker: WorkerConfig, opened: Open) -> None:
-    one, other = opened(KafkaConfigStore(worker)), opened(KafkaConfigStore(worker))
+    one, other = opened(KafkaConfigBackingStore(worker)), opened(KafkaConfigBackingStore(worker))
     for number in range(3):
         one.put_connector(f"a{number}", {})
         other.put_target_state(f"a{number}", TargetState.STOPPED)
@@ -140,7 +139,7 @@ def test_a_connector_that_another_writer_made_is_found_at_once(worker: WorkerCon
 
 def create_many(worker: WorkerConfig, who: int) -> None:
     """Run in a process of its own; an error ends it with exit code 1 and a traceback."""
-    store = KafkaConfigStore(worker)
+    store = KafkaConfigBackingStore(worker)
     store.start()
     for number in range(20):
         store.put_connector(f"{who}-{number}", {"who": str(who)}, TargetState.PAUSED)
@@ -156,7 +155,7 @@ def test_writers_in_several_processes_leave_nothing_half_written(worker: WorkerC
     for process in processes:
         process.join(120)
     assert [process.exitcode for process in processes] == [0, 0]
-    connectors = opened(KafkaConfigStore(worker)).snapshot().connectors
+    connectors = opened(KafkaConfigBackingStore(worker)).snapshot().connectors
     assert set(connectors) == {f"{who}-{number}" for who in range(2) for number in range(20)}
     for entry in connectors.values():
         assert entry.target_state is TargetState.PAUSED
@@ -164,7 +163,7 @@ def test_writers_in_several_processes_leave_nothing_half_written(worker: WorkerC
 
 
 def test_of_two_who_create_the_same_connector_one_is_refused(worker: WorkerConfig, opened: Open) -> None:
-    stores = [opened(KafkaConfigStore(worker)) for _ in range(2)]
+    stores = [opened(KafkaConfigBackingStore(worker)) for _ in range(2)]
     outcomes: list[tuple[str, str]] = []
     together = threading.Barrier(2)
 
@@ -190,7 +189,7 @@ def test_of_two_who_create_the_same_connector_one_is_refused(worker: WorkerConfi
 
 
 def test_a_writer_that_has_just_fenced_reads_on_before_it_decides(worker: WorkerConfig, opened: Open) -> None:
-    one, late = opened(KafkaConfigStore(worker)), opened(KafkaConfigStore(worker))
+    one, late = opened(KafkaConfigBackingStore(worker)), opened(KafkaConfigBackingStore(worker))
     reading = threading.Event()
     record = late._log._on_record
     late._log._on_record = lambda each: (reading.wait(30), record(each))
@@ -211,7 +210,7 @@ def test_a_writer_that_has_just_fenced_reads_on_before_it_decides(worker: Worker
 
 
 def test_statuses_are_seen_at_once_by_who_wrote_them_and_soon_by_others(worker: WorkerConfig, opened: Open) -> None:
-    mine, other = opened(KafkaStatusStore(worker)), opened(KafkaStatusStore(worker))
+    mine, other = opened(KafkaStatusBackingStore(worker)), opened(KafkaStatusBackingStore(worker))
     before = int(time.time() * 1000)
     mine.put_connector("a", RUNNING)
     mine.put_task(TaskId("a", 0), RUNNING)
@@ -224,29 +223,29 @@ def test_statuses_are_seen_at_once_by_who_wrote_them_and_soon_by_others(worker: 
 
 
 def test_removing_a_connector_leaves_only_tombstones(worker: WorkerConfig, opened: Open) -> None:
-    store = opened(KafkaStatusStore(worker))
-    opened(KafkaStatusStore(worker, reading=False)).put_task(TaskId("a", 3), RUNNING)
+    store = opened(KafkaStatusBackingStore(worker))
+    opened(KafkaStatusBackingStore(worker, reading=False)).put_task(TaskId("a", 3), RUNNING)
     store.put_connector("a", RUNNING)
     store.put_topic("a", 0, "t")
     store.put_connector("b", RUNNING)
     store.remove_connector("a")
-    again = opened(KafkaStatusStore(worker))
+    again = opened(KafkaStatusBackingStore(worker))
     assert (again.connector("a"), again.tasks("a"), again.topics("a")) == (None, {}, [])
     assert again.connector("b") == RUNNING
 
 
 def test_a_store_that_only_writes_cannot_be_asked(worker: WorkerConfig, opened: Open) -> None:
-    store = opened(KafkaStatusStore(worker, reading=False))
+    store = opened(KafkaStatusBackingStore(worker, reading=False))
     with pytest.raises(ConnectError, match="for reading"):
         store.connector("a")
 
 
 def test_a_drivers_lease_writes_statuses_until_a_newer_driver_fences_it(worker: WorkerConfig, opened: Open) -> None:
-    statuses = opened(KafkaStatusStore(worker))
+    statuses = opened(KafkaStatusBackingStore(worker))
     name = f"{worker.group_id}-a-driver"
-    old, new = (TransactionalWriter(worker, name, name) for _ in range(2))
+    old, new = (FencedWriter(worker, name, name) for _ in range(2))
 
-    def write(lease: TransactionalWriter, generation: int) -> None:
+    def write(lease: FencedWriter, generation: int) -> None:
         status = Status(State.RUNNING, "w", generation)
         key, value = codec.encode_connector_status("a", status)
         lease.write([(worker.status_topic, key, value)])
@@ -266,13 +265,13 @@ def test_a_drivers_lease_writes_statuses_until_a_newer_driver_fences_it(worker: 
 
 
 def test_offsets_are_there_after_a_restart_and_deleted_ones_are_not(worker: WorkerConfig, opened: Open) -> None:
-    store = opened(KafkaOffsetStore(worker))
+    store = opened(KafkaOffsetBackingStore(worker))
     partitions = [{"file": str(number)} for number in range(10)]
     store.put("a", [(partition, {"position": number}) for number, partition in enumerate(partitions)])
     store.put("b", [(partitions[0], {"position": 100})])
     store.put("a", [(partitions[9], None)])
     store.stop()
-    again = opened(KafkaOffsetStore(worker))
+    again = opened(KafkaOffsetBackingStore(worker))
     assert again.get("a", [partitions[3], {"file": "unknown"}, partitions[9]]) == [{"position": 3}, None, None]
     assert again.get("b", partitions[:1]) == [{"position": 100}]
     stored = again.all("a")
@@ -280,7 +279,7 @@ def test_offsets_are_there_after_a_restart_and_deleted_ones_are_not(worker: Work
 
 
 def test_offsets_of_a_tasks_transaction_count_once_it_is_committed(worker: WorkerConfig, opened: Open) -> None:
-    store = opened(KafkaOffsetStore(worker))
+    store = opened(KafkaOffsetBackingStore(worker))
     partition = {"file": "x"}
     key, value = codec.encode_offset("a", partition, {"position": 1})
     task = producer(producer_config(worker, "task", {"transactional.id": worker.group_id, "delivery.timeout.ms": "10000"}))
@@ -304,7 +303,7 @@ def test_a_fenced_writer_leaves_nothing_that_a_reader_sees(worker: WorkerConfig,
     topic = unique("fenced")
     admin = admin_client(worker)
     create_topic(admin, topic, 2, 1)
-    old, new = (TransactionalWriter(worker, topic, topic) for _ in range(2))
+    old, new = (FencedWriter(worker, topic, topic) for _ in range(2))
     old.fence()
     assert old.write([(topic, b"a", b"1")])
     new.fence()
@@ -326,7 +325,7 @@ def test_a_fenced_writer_leaves_nothing_that_a_reader_sees(worker: WorkerConfig,
 def test_a_tail_starts_where_it_is_told_and_follows_several_topics(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
     admin = admin_client(worker)
     topics = [unique("tail") for _ in range(2)]
-    writer = RecordWriter(worker, "w")
+    writer = TopicWriter(worker, "w")
     for topic in topics:
         create_topic(admin, topic, 1, 1)
         writer.write([(topic, b"before", None)])
@@ -358,7 +357,7 @@ def test_a_groups_offsets_are_what_it_committed(worker: WorkerConfig, unique: Ca
     create_topic(admin, topic, 3, 1)
     assert group_offsets(admin, group) == {}
     member = consumer(consumer_config(worker, "c", group))
-    member.commit(offsets=[ClientPartition(topic, 0, 5), ClientPartition(topic, 2, 7)], asynchronous=False)
+    member.commit(offsets=[TopicPartitionOffset(topic, 0, 5), TopicPartitionOffset(topic, 2, 7)], asynchronous=False)
     member.close()
     assert group_offsets(admin, group) == {TopicPartition(topic, 0): 5, TopicPartition(topic, 2): 7}
 
@@ -374,7 +373,7 @@ def delete(worker: WorkerConfig, topic: str) -> None:
 
 
 def test_a_deleted_topic_is_an_error_and_not_an_empty_one(worker: WorkerConfig, opened: Open) -> None:
-    offsets, configs = opened(KafkaOffsetStore(worker)), opened(KafkaConfigStore(worker))
+    offsets, configs = opened(KafkaOffsetBackingStore(worker)), opened(KafkaConfigBackingStore(worker))
     offsets.put("a", [({"p": 1}, {"o": 1})])
     configs.put_connector("a", {})
     delete(worker, worker.offset_topic)
@@ -386,7 +385,7 @@ def test_a_deleted_topic_is_an_error_and_not_an_empty_one(worker: WorkerConfig, 
 
 
 def test_a_deleted_offsets_topic_is_noticed_without_being_read_and_not_made_anew(worker: WorkerConfig, opened: Open) -> None:
-    offsets = opened(KafkaOffsetStore(worker))
+    offsets = opened(KafkaOffsetBackingStore(worker))
     offsets.put("a", [({"p": 1}, {"o": 1})])
     delete(worker, worker.offset_topic)
     with pytest.raises(InternalTopicError, match=worker.offset_topic):
@@ -397,7 +396,7 @@ def test_a_deleted_offsets_topic_is_noticed_without_being_read_and_not_made_anew
 
 
 def test_an_offsets_topic_that_was_made_anew_by_others_takes_no_offsets(worker: WorkerConfig, opened: Open) -> None:
-    offsets = opened(KafkaOffsetStore(worker))
+    offsets = opened(KafkaOffsetBackingStore(worker))
     offsets.put("a", [({"p": 1}, {"o": 1})])
     delete(worker, worker.offset_topic)
     create_topic(admin_client(worker), worker.offset_topic, 1, 1)
@@ -413,22 +412,22 @@ def test_an_offsets_topic_that_was_made_anew_by_others_takes_no_offsets(worker: 
 
 
 def test_a_lost_offsets_topic_is_not_made_anew_where_sources_have_run(worker: WorkerConfig, opened: Open) -> None:
-    configs, offsets = opened(KafkaConfigStore(worker)), opened(KafkaOffsetStore(worker))
+    configs, offsets = opened(KafkaConfigBackingStore(worker)), opened(KafkaOffsetBackingStore(worker))
     configs.put_connector("a", {"connector.class": "FileStreamSource", "file": "f", "topic": "t"})
     delete(worker, worker.offset_topic)
-    KafkaOffsetStore(worker).start()  # it has not had tasks: nothing can be lost
+    KafkaOffsetBackingStore(worker).start()  # it has not had tasks: nothing can be lost
     offsets.stop()
     configs.put_task_configs("a", [{"task": "0"}])
     delete(worker, worker.offset_topic)
     with pytest.raises(InternalTopicError, match=rf"(?s){worker.offset_topic}.*have run \(a\).*kafka-topics.sh --create"):
-        KafkaOffsetStore(worker).start()
+        KafkaOffsetBackingStore(worker).start()
     assert partition_count(admin_client(worker), worker.offset_topic) is None
     create_topic(admin_client(worker), worker.offset_topic, 5, 1, {"cleanup.policy": "compact"})
-    opened(KafkaOffsetStore(worker))
+    opened(KafkaOffsetBackingStore(worker))
 
 
 def test_a_lost_config_topic_is_not_taken_for_what_it_said(worker: WorkerConfig, opened: Open) -> None:
-    configs = opened(KafkaConfigStore(worker))
+    configs = opened(KafkaConfigBackingStore(worker))
     configs.put_connector("a", {})
     delete(worker, worker.config_topic)
 
@@ -443,7 +442,7 @@ def test_a_lost_config_topic_is_not_taken_for_what_it_said(worker: WorkerConfig,
 
 
 def test_a_topic_made_anew_is_an_error_and_not_an_empty_one(worker: WorkerConfig, opened: Open) -> None:
-    offsets = opened(KafkaOffsetStore(worker))
+    offsets = opened(KafkaOffsetBackingStore(worker))
     offsets.put("a", [({"p": 1}, {"o": 1})])
     offsets.get("a", [])
     delete(worker, worker.offset_topic)
@@ -457,7 +456,7 @@ def test_the_stores_go_on_after_a_restart_of_the_broker(tmp_path: Path, unique: 
     broker = EmbeddedBroker(tmp_path)
     worker = worker_for(broker.start(), unique)
     try:
-        configs, offsets = opened(KafkaConfigStore(worker)), opened(KafkaOffsetStore(worker))
+        configs, offsets = opened(KafkaConfigBackingStore(worker)), opened(KafkaOffsetBackingStore(worker))
         configs.put_connector("a", {"k": "1"})
         offsets.put("a", [({"p": 1}, {"o": 1})])
         broker.stop()

@@ -12,7 +12,7 @@ from sluiceway.herder import Herder
 from sluiceway.provider.progress.connector_progress import OffsetsSnapshot
 from sluiceway.provider.progress.probe_request import ProbeRequest
 from sluiceway.provider.ui.dashboard import Dashboard
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 
 WORKER = {
@@ -50,8 +50,8 @@ class MemoryConnectors:
 
     def __init__(self) -> None:
         self.worker = WorkerConfig.of(WORKER)
-        self.config = MemoryConfigStore()
-        self.status = MemoryStatusStore()
+        self.config = MemoryConfigBackingStore()
+        self.status = MemoryStatusBackingStore()
         self.probe = StaticProbe()
         self.herder = Herder(self.worker, self.config, self.status)
         self.dashboard = Dashboard(self.worker, self.herder, self.config, self.probe)

@@ -16,7 +16,7 @@ from support.eventually import eventually
 
 
 class Offsets:
-    """An ``OffsetStore`` in memory; ``error`` is raised by ``put`` while it is set."""
+    """An ``OffsetBackingStore`` in memory; ``error`` is raised by ``put`` while it is set."""
 
     def __init__(self) -> None:
         self.stored: dict[tuple[str, str], Offset | None] = {}

@@ -16,7 +16,7 @@ from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
 from sluiceway.rest.app import make_app
 from sluiceway.storage.codec import encode_offset_key
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 
 WORKER_ID = "<WORKER>"
@@ -81,7 +81,7 @@ class Connect:
     """The app, its stores, and a client."""
 
     def __init__(self, properties: Mapping[str, str] | None = None, places: Sequence[TopicPartition] = ()) -> None:
-        self.config, self.status, self.offsets = MemoryConfigStore(), MemoryStatusStore(), MemoryOffsets()
+        self.config, self.status, self.offsets = MemoryConfigBackingStore(), MemoryStatusBackingStore(), MemoryOffsets()
         self.groups, self.loggers = MemoryGroups(places), Loggers()
         self.worker = WorkerConfig.of(dict(properties or {}))
         self.herder = Herder(self.worker, self.config, self.status, self.offsets, open_groups=self._open_groups)

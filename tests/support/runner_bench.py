@@ -14,7 +14,7 @@ from sluiceway.config.definition import ConfigDef
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import FencedError
 from sluiceway.runtime.task import TaskResult
-from sluiceway.storage.memory import MemoryConfigStore
+from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import RestartRequest, State, TargetState
 from sluiceway.worker.connector_runner import ConnectorRunner
 from sluiceway.worker.executor import Assignment
@@ -175,7 +175,7 @@ class RunnerBench:
         self, script: Script | None = None, *, exit_when_idle: bool = True, bounded: bool = False, **worker: str
     ) -> None:
         Script.current = self.script = script or Script()
-        self.store = MemoryConfigStore()
+        self.store = MemoryConfigBackingStore()
         self.tasks = Tasks()
         self.channel = Channel(self.tasks)
         self.runner = ConnectorRunner(

@@ -1,4 +1,4 @@
-"""Which plugin a name in a config means."""
+"""Finding plugins by the names in configs."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ CONNECTORS = {
 
 
 @pytest.mark.parametrize(("name", "cls"), CONNECTORS.items())
-def test_a_config_is_checked_against_the_connector_that_runs(name: str, cls: type) -> None:
+def test_validation_and_runtime_find_the_same_connector(name: str, cls: type) -> None:
     assert (connector_class(name), plugin_class(name).cls, known_class(name).cls) == (cls, cls, cls)
 
 
 @pytest.mark.parametrize("name", ["Json", "JsonConverter", "org.apache.kafka.connect.json.JsonConverter"])
-def test_a_converter_is_found_alike(name: str) -> None:
+def test_validation_and_runtime_find_the_same_converter(name: str) -> None:
     assert (converter_class(name), plugin_class(name).cls, known_class(name).cls) == (JsonConverter,) * 3
 
 
-def test_a_header_converter_is_found_alike() -> None:
+def test_validation_and_runtime_find_the_same_header_converter() -> None:
     found = (header_converter_class("Simple"), plugin_class("Simple").cls, known_class("Simple").cls)
     assert found == (SimpleHeaderConverter,) * 3
 
 
-def test_nothing_is_found_by_an_empty_name() -> None:
+def test_an_empty_name_finds_no_plugin() -> None:
     with pytest.raises(NotFoundError):
         connector_class("")
 
 
-def test_every_config_provider_that_is_listed_can_be_named_in_a_workers_properties() -> None:
+def test_every_listed_config_provider_can_be_used_in_worker_properties() -> None:
     listed = plugins("sluiceway.config_providers")
     assert len(listed) >= 4
     for alias, cls in listed.items():

@@ -97,7 +97,9 @@ def log_to_stderr() -> None:
 
 
 def _servers(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",") if each.strip()]
+    from sluiceway.config.parsing import parse_list
+
+    return parse_list(text)
 
 
 def _complete_connector(prefix: str, parsed_args: argparse.Namespace, **_: Any) -> Iterable[str]:

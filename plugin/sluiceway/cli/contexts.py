@@ -60,10 +60,11 @@ def run_list(options: argparse.Namespace) -> int:
 
 def run_set(options: argparse.Namespace) -> int:
     from sluiceway.cli import context_file
+    from sluiceway.config.parsing import parse_list
 
     contexts = context_file.load()
     given: dict[str, Any] = {key: getattr(options, key) for key in _CREDENTIALS if getattr(options, key) is not None}
-    servers = tuple(part.strip() for each in options.server or () for part in each.split(",") if part.strip())
+    servers = tuple(server for each in options.server or () for server in parse_list(each))
     _refuse_passwords(servers)
     before = contexts.by_name.get(options.name, context_file.Context())
     context = replace(before, **given, servers=servers or before.servers)

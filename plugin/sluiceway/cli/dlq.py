@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sluiceway.config.worker import WorkerConfig
-    from sluiceway.kafka.dead_letter_headers import Letter
+    from sluiceway.kafka.dead_letter_headers import DeadLetterRecord
     from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
 
 
@@ -59,7 +59,7 @@ def run_list(options: argparse.Namespace) -> int:
             continue
         try:
             letters = DeadLetterTopic(config, topic, name)
-            counts: dict[str, Any] = {"letters": letters.count(), "new": letters.waiting(_group(name))}
+            counts: dict[str, Any] = {"letters": letters.count(), "new": letters.not_replayed(_group(name))}
         except NotFoundError:
             counts = {"letters": 0, "new": 0}
         found.append({"connector": name, "topic": topic, **counts})
@@ -75,7 +75,7 @@ def run_show(options: argparse.Namespace) -> int:
     import itertools
 
     topic = _open(options)
-    letters = itertools.islice(topic.letters(_group(options.name) if options.new else None), options.limit)
+    letters = itertools.islice(topic.records(_group(options.name) if options.new else None), options.limit)
     if options.output == "json":
         return _print_json([_document(letter) for letter in letters])
     count = 0
@@ -93,11 +93,11 @@ def run_replay(options: argparse.Namespace) -> int:
         _group(options.name), to=options.topic, keep_headers=options.keep_headers, limit=options.limit, dry_run=options.dry_run
     )
     if options.output == "json":
-        return _print_json({"dryRun": options.dry_run, "sent": done.sent, "left": done.left})
+        return _print_json({"dryRun": options.dry_run, "sent": done.sent, "left": done.skipped})
     verb = "would be sent" if options.dry_run else "sent"
     for target, count in done.sent.items():
         say(f"{count} records {verb} to {target}")
-    for reason, count in done.left.items():
+    for reason, count in done.skipped.items():
         say(f"{count} records skipped: {reason}")
     if not done.sent:
         say(f"No records to replay in {topic.topic}")
@@ -124,9 +124,9 @@ def _open(options: argparse.Namespace) -> DeadLetterTopic:
 
 def _configs(config: WorkerConfig) -> Mapping[str, Mapping[str, str]]:
     """Return the configs of all connectors, from the config topic."""
-    from sluiceway.storage.config_backing_store import KafkaConfigStore
+    from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 
-    store = KafkaConfigStore(config)
+    store = KafkaConfigBackingStore(config)
     store.start()
     try:
         state = store.snapshot()
@@ -146,7 +146,7 @@ def _group(name: str) -> str:
     return f"sluiceway-dlq-{name}"
 
 
-def _document(letter: Letter) -> dict[str, Any]:
+def _document(letter: DeadLetterRecord) -> dict[str, Any]:
     return {
         "partition": letter.partition,
         "offset": letter.offset,
@@ -170,7 +170,7 @@ def _readable(data: bytes | None) -> Any:
         return {"base64": base64.b64encode(data).decode()}
 
 
-def _text(letter: Letter) -> str:
+def _text(letter: DeadLetterRecord) -> str:
     origin = ", ".join(
         f"{name} {text}" for name in ("topic", "partition", "offset") if (text := letter.context(name)) is not None
     )

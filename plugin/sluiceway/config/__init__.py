@@ -1,1 +1,5 @@
-"""Configuration: ConfigDef and validators, worker and connector keys, .properties and JSON files. No I/O but reading files."""
+"""Defines, reads and validates configuration.
+
+Contains ``ConfigDef`` with its validators, the keys of workers and connectors, readers of .properties, JSON and YAML files, and
+config providers.
+"""

@@ -1,4 +1,4 @@
-"""The types of the keys that Kafka's Java clients have, for ``producer.override.*`` and its like."""
+"""Lists the keys of Kafka's Java clients with their types, to validate ``producer.override.*`` and the like."""
 
 from __future__ import annotations
 
@@ -114,4 +114,4 @@ def _by_name(own: dict[Type, str]) -> dict[str, Type]:
 
 
 CLIENT_KEYS = {"producer": _by_name(_PRODUCER), "consumer": _by_name(_CONSUMER), "admin": _by_name(_ADMIN)}
-"""Client kind -> key -> type."""
+"""The type of each key by client: producer, consumer or admin."""

@@ -1,4 +1,4 @@
-"""The keys that sources and sinks have alike, as Kafka Connect 4.3 declares them. The texts are our own."""
+"""Defines the keys that sources and sinks share, as in Kafka Connect 4.3. The documentation is Sluiceway's own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONNECTOR = ConfigDef(
             order_in_group=1,
             width=Width.MEDIUM,
             display_name="Connector name",
-            doc="What the connector is called; no other connector may have the same name.",
+            doc="Unique name of the connector.",
         ),
         ConfigKey(
             name=CONNECTOR_CLASS,
@@ -40,8 +40,8 @@ CONNECTOR = ConfigDef(
             order_in_group=2,
             width=Width.LONG,
             display_name="Connector class",
-            doc="The connector's class: its full name, or an alias, which is the name without its package, with or without "
-            "Connector at the end. FileStreamSink and FileStreamSinkConnector, for instance, stand for "
+            doc="Class of the connector: its full name or an alias. An alias is the class name without its package, with or "
+            "without Connector at the end. For example, FileStreamSink and FileStreamSinkConnector are aliases of "
             "org.apache.kafka.connect.file.FileStreamSinkConnector.",
         ),
         ConfigKey(
@@ -53,7 +53,7 @@ CONNECTOR = ConfigDef(
             order_in_group=3,
             width=Width.MEDIUM,
             display_name="Connector version",
-            doc="Which version of the connector to use: one, or a range in Maven's notation. The latest if not given.",
+            doc="Version of the connector: a single version, or a range in Maven's notation. Default: the latest.",
         ),
         ConfigKey(
             name=TASKS_MAX,
@@ -65,7 +65,7 @@ CONNECTOR = ConfigDef(
             order_in_group=4,
             width=Width.SHORT,
             display_name="Tasks max",
-            doc="At most this many tasks share the connector's work.",
+            doc="Maximum number of tasks of the connector.",
         ),
         ConfigKey(
             name=TASKS_MAX_ENFORCE,
@@ -76,8 +76,8 @@ CONNECTOR = ConfigDef(
             order_in_group=5,
             width=Width.SHORT,
             display_name="Enforce tasks max",
-            doc="Deprecated, as a coming major release of Kafka drops it. Whether a connector that asks for more tasks than "
-            "tasks.max fails, and so do tasks of which there are too many already; with false all of them run.",
+            doc="Deprecated; Kafka will remove it in a later major release. If true, a connector that generates more tasks than "
+            "tasks.max fails, and so do existing tasks beyond that number. If false, all of them run.",
         ),
         ConfigKey(
             name=KEY_CONVERTER,
@@ -88,8 +88,8 @@ CONNECTOR = ConfigDef(
             order_in_group=6,
             width=Width.SHORT,
             display_name="Key converter class",
-            doc="Converter between record keys in Connect and their bytes in Kafka, both ways: it decides their format, "
-            "such as JSON or Avro, whatever the connector is. The worker's if not given.",
+            doc="Converts record keys between Connect's data and the bytes in Kafka. It defines the format in Kafka, such as "
+            "JSON or Avro, independently of the connector. Default: the worker's.",
         ),
         ConfigKey(
             name="key.converter.plugin.version",
@@ -100,7 +100,7 @@ CONNECTOR = ConfigDef(
             order_in_group=7,
             width=Width.SHORT,
             display_name="Key converter version",
-            doc="Which version of key.converter to use: one, or a range in Maven's notation. The latest if not given.",
+            doc="Version of key.converter: a single version, or a range in Maven's notation. Default: the latest.",
         ),
         ConfigKey(
             name=VALUE_CONVERTER,
@@ -111,8 +111,8 @@ CONNECTOR = ConfigDef(
             order_in_group=8,
             width=Width.SHORT,
             display_name="Value converter class",
-            doc="Converter between record values in Connect and their bytes in Kafka, both ways: it decides their format, "
-            "such as JSON or Avro, whatever the connector is. The worker's if not given.",
+            doc="Converts record values between Connect's data and the bytes in Kafka. It defines the format in Kafka, such as "
+            "JSON or Avro, independently of the connector. Default: the worker's.",
         ),
         ConfigKey(
             name="value.converter.plugin.version",
@@ -123,7 +123,7 @@ CONNECTOR = ConfigDef(
             order_in_group=9,
             width=Width.SHORT,
             display_name="Value converter version",
-            doc="Which version of value.converter to use: one, or a range in Maven's notation. The latest if not given.",
+            doc="Version of value.converter: a single version, or a range in Maven's notation. Default: the latest.",
         ),
         ConfigKey(
             name=HEADER_CONVERTER,
@@ -134,9 +134,9 @@ CONNECTOR = ConfigDef(
             order_in_group=10,
             width=Width.SHORT,
             display_name="Header converter class",
-            doc="Converter between header values in Connect and their bytes in Kafka, both ways: it decides their format, "
-            "whatever the connector is. SimpleHeaderConverter, the usual one, writes text and guesses the type from the "
-            "text.",
+            doc="Converts header values between Connect's data and the bytes in Kafka. It defines the format in Kafka, "
+            "independently of the connector. The default, SimpleHeaderConverter, writes text and infers the type from the "
+            "text when it reads.",
         ),
         ConfigKey(
             name="header.converter.plugin.version",
@@ -147,7 +147,7 @@ CONNECTOR = ConfigDef(
             order_in_group=11,
             width=Width.SHORT,
             display_name="Header converter version",
-            doc="Which version of header.converter to use: one, or a range in Maven's notation. The latest if not given.",
+            doc="Version of header.converter: a single version, or a range in Maven's notation. Default: the latest.",
         ),
         ConfigKey(
             name=TRANSFORMS,
@@ -159,7 +159,7 @@ CONNECTOR = ConfigDef(
             order_in_group=12,
             width=Width.LONG,
             display_name="Transforms",
-            doc="Names of your choice for what is done to each record, in this order, separated by commas.",
+            doc="Aliases of the transformations, separated by commas. They are applied to each record in this order.",
         ),
         ConfigKey(
             name=PREDICATES,
@@ -171,7 +171,7 @@ CONNECTOR = ConfigDef(
             order_in_group=13,
             width=Width.LONG,
             display_name="Predicates",
-            doc="Names of your choice for the conditions that transforms refer to, separated by commas.",
+            doc="Aliases of the predicates that transformations refer to, separated by commas.",
         ),
         ConfigKey(
             name="config.action.reload",
@@ -183,9 +183,8 @@ CONNECTOR = ConfigDef(
             order_in_group=14,
             width=Width.MEDIUM,
             display_name="Reload Action",
-            doc="What happens when a config provider gives another value than before: restart starts the connector again "
-            "with the new value, later if the provider says that the old one holds until then; none leaves the "
-            "connector as it is.",
+            doc="What to do when a value from a config provider expires: restart restarts the connector with the new value once "
+            "the provider's time to live (TTL) is over; none does nothing.",
         ),
         ConfigKey(
             name="errors.retry.timeout",
@@ -196,7 +195,7 @@ CONNECTOR = ConfigDef(
             order_in_group=1,
             width=Width.MEDIUM,
             display_name="Retry Timeout for Errors",
-            doc="For how many milliseconds something that failed is tried again: 0 not at all, -1 for ever.",
+            doc="Maximum time in milliseconds to retry a failed operation. 0: no retries; -1: no limit.",
         ),
         ConfigKey(
             name="errors.retry.delay.max.ms",
@@ -207,8 +206,8 @@ CONNECTOR = ConfigDef(
             order_in_group=2,
             width=Width.MEDIUM,
             display_name="Maximum Delay Between Retries for Errors",
-            doc="Longest wait before the next attempt, in milliseconds. Waits that have grown to it vary at random, so that "
-            "not everybody tries again at once.",
+            doc="Maximum delay between retries, in milliseconds. Delays at the maximum are randomized, so that tasks do not all "
+            "retry at the same time.",
         ),
         ConfigKey(
             name="errors.tolerance",
@@ -220,7 +219,7 @@ CONNECTOR = ConfigDef(
             order_in_group=3,
             width=Width.SHORT,
             display_name="Error Tolerance",
-            doc="With none, a task fails at once over a record that cannot be processed; with all, such records are skipped.",
+            doc="What to do with a record that cannot be processed: none fails the task, all skips the record.",
         ),
         ConfigKey(
             name="errors.log.enable",
@@ -231,8 +230,8 @@ CONNECTOR = ConfigDef(
             order_in_group=4,
             width=Width.SHORT,
             display_name="Log Errors",
-            doc="Whether tolerated errors are logged too, with what was being done to which record; if not, only those that "
-            "are not tolerated.",
+            doc="If true, log every error with the details of the failed operation. If false, log only errors that are not "
+            "tolerated.",
         ),
         ConfigKey(
             name="errors.log.include.messages",
@@ -243,9 +242,9 @@ CONNECTOR = ConfigDef(
             order_in_group=5,
             width=Width.SHORT,
             display_name="Log Error Details",
-            doc="Whether logged errors show the record. Of a sink's record that is topic, partition, offset and timestamp; "
-            "of a source's, key and value with their schemas, headers, timestamp, and topic, partition and offset on "
-            "both sides. If not, no data gets into the log.",
+            doc="If true, logged errors describe the record. A sink's record: topic, partition, offset and timestamp. A "
+            "source's record: key and value with their schemas, headers, timestamp, and topic, partition and offset on both "
+            "sides. If false, no data is written to the log.",
         ),
     ]
 )

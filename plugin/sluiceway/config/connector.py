@@ -1,4 +1,4 @@
-"""The keys that every connector has, whatever its class: Kafka Connect's, and ours."""
+"""Collects the keys that every connector has: Kafka Connect's and Sluiceway's own."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from sluiceway.config.common_keys import (
     VALUE_CONVERTER,
 )
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
+from sluiceway.config.parsing import parse_list
 from sluiceway.config.restarts import RESTARTS
 from sluiceway.config.sink_keys import DLQ_TOPIC, SINK, TOPICS, TOPICS_REGEX
 from sluiceway.config.source_keys import SOURCE
@@ -50,7 +51,7 @@ __all__ = [
 
 TASK_CLASS = "task.class"
 APPLICATION = "sluiceway.application"
-"""Connectors with the same value share a driver."""
+"""Key of the application name. Connectors with the same value share a driver."""
 
 OWN = ConfigDef(
     [
@@ -60,14 +61,14 @@ OWN = ConfigDef(
             default="long-running",
             importance=Importance.MEDIUM,
             validator=OneOf(("long-running", "micro-batch")),
-            doc="Run until stopped, or move what is there and end.",
+            doc="long-running: run until stopped. micro-batch: process the available records, then end.",
         ),
         ConfigKey(
             name="airflow.schedule",
             type=Type.STRING,
             default=None,
             importance=Importance.MEDIUM,
-            doc="When a connector in micro-batch mode runs: a cron expression or one of Airflow's names, such as @hourly.",
+            doc="Schedule of a connector in micro-batch mode: a cron expression, or a preset of Airflow such as @hourly.",
         ),
         ConfigKey(
             name="airflow.retries",
@@ -75,7 +76,7 @@ OWN = ConfigDef(
             default=None,
             importance=Importance.LOW,
             validator=OrNull(Range(0)),
-            doc="How often Airflow starts the driver again after a failure before it gives the DAG run up.",
+            doc="Number of times that Airflow restarts the driver after a failure before the DAG run fails.",
         ),
         ConfigKey(
             name="airflow.owner",
@@ -96,24 +97,23 @@ OWN = ConfigDef(
             type=Type.STRING,
             default=None,
             importance=Importance.LOW,
-            doc="Id of a hand-written DAG that runs the connector; none is generated then.",
+            doc="Id of a hand-written DAG that runs the connector. No DAG is generated for it.",
         ),
         *RESTARTS,
     ]
 )
-"""Our own keys, beside ``spark.*`` settings, which go to Spark as they are. Validation tells of them only when they are set."""
+"""Sluiceway's own keys besides ``spark.*``, which Spark reads. Validation returns only those that a config sets."""
 
 
 def overrides(config: Mapping[str, str], client: str) -> dict[str, str]:
-    """Return a connector's client overrides: ``overrides(config, "producer")`` for ``producer.override.*``."""
+    """Return a connector's ``<client>.override.*`` settings without the prefix. ``client`` is producer, consumer or admin."""
     prefix = f"{client}.override."
     return {key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix)}
 
 
 def sink_topics(config: Mapping[str, str], seen: Iterable[str]) -> tuple[str, ...]:
-    """Return the topics that a sink reads: those of ``topics``, else (``topics.regex``) those it was seen to use.
+    """Return the topics that a sink reads: those in ``topics``, or with ``topics.regex`` those it has used (``seen``).
 
-    A topic that is still a reference (``${provider:path:key}``) is not known and left out.
+    Topics that are unresolved references (``${provider:path:key}``) are left out.
     """
-    named = [topic.strip() for topic in config.get(TOPICS, "").split(",") if topic.strip()]
-    return tuple(topic for topic in named if not referring_keys({TOPICS: topic})) or tuple(seen)
+    return tuple(topic for topic in parse_list(config.get(TOPICS)) if not referring_keys({TOPICS: topic})) or tuple(seen)

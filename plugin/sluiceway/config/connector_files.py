@@ -1,4 +1,4 @@
-"""The files in which connectors are written down: .properties, JSON, YAML, one or several in a file, files in folders."""
+"""Reads connectors from .properties, JSON and YAML files and from folders of such files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _FIELDS = {"name", "config", "initial_state", "tasks", "type"}
 
 @dataclass(frozen=True, slots=True)
 class ConnectorFile:
-    """A connector as a file has it. ``config`` may hold secrets and includes the name; ``where`` names file and place."""
+    """A connector read from a file.
+
+    ``config`` includes the name and may contain secrets. ``where`` is the file and the number of the connector in it.
+    """
 
     name: str
     config: dict[str, str] = field(repr=False)
@@ -29,10 +32,11 @@ class ConnectorFile:
 
 
 def read_connectors(path: Path) -> list[ConnectorFile]:
-    """Return the connectors of a file, of every such file in a folder (not in its subfolders), or of stdin for ``-``.
+    """Return the connectors in a file, in all files of a folder without subfolders, or in stdin for ``-``.
 
-    JSON and YAML hold a connector as the REST API takes it or shows it, a plain map of its config, or a list of them; YAML may
-    hold several documents. Raises ConfigError for what cannot be read, and for a connector without a name.
+    JSON and YAML files contain connectors as in requests or responses of the REST API, as a map of the config, or as a list
+    of these. YAML files may contain several documents. Raises ConfigError for a file that cannot be read or parsed, and for a
+    connector without a name.
     """
     if path != STDIN and path.is_dir():
         files = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES and each.is_file())
@@ -41,8 +45,9 @@ def read_connectors(path: Path) -> list[ConnectorFile]:
         return [_named(read_properties(path), None, str(path))]
     where = "stdin" if path == STDIN else str(path)
     documents = list(_documents(_read(path, where), where, is_json=path.suffix == ".json"))
-    places = [where] if len(documents) == 1 else [f"{where}, connector {number}" for number in range(1, len(documents) + 1)]
-    return [_connector(document, place) for document, place in zip(documents, places, strict=True)]
+    if len(documents) == 1:
+        return [_connector(documents[0], where)]
+    return [_connector(document, f"{where}, connector {number}") for number, document in enumerate(documents, 1)]
 
 
 def _read(path: Path, where: str) -> str:
@@ -65,7 +70,7 @@ def _documents(text: str, where: str, *, is_json: bool) -> Iterator[Any]:
 
 
 def _is_expanded(value: object) -> bool:
-    """Whether this is what ``GET /connectors?expand=info`` tells of a connector."""
+    """Return whether the value is a connector in the response of ``GET /connectors?expand=info``."""
     return isinstance(value, Mapping) and isinstance(value.get("info"), Mapping)
 
 
@@ -77,10 +82,10 @@ def _parsed_json(text: str, where: str) -> list[Any]:
 
 
 def _parsed_yaml(text: str, where: str) -> list[Any]:
-    import yaml  # type: ignore[import-untyped]
+    import yaml
 
-    class AsWritten(yaml.SafeLoader):  # type: ignore[misc]
-        """Leaves numbers, dates and ``yes`` as they are written: in a config they are texts."""
+    class TextLoader(yaml.SafeLoader):
+        """Loads numbers, dates and ``yes`` as the text in the file, because config values are text."""
 
         yaml_implicit_resolvers = {
             first: [(tag, pattern) for tag, pattern in resolvers if tag.endswith((":null", ":merge"))]
@@ -88,7 +93,7 @@ def _parsed_yaml(text: str, where: str) -> list[Any]:
         }
 
     try:
-        return list(yaml.load_all(text, Loader=AsWritten))
+        return list(yaml.load_all(text, Loader=TextLoader))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark else ""
@@ -101,14 +106,16 @@ def _connector(document: Any, where: str) -> ConnectorFile:
         return _named(config, None, where)
     unknown = sorted(set(document) - _FIELDS)
     if unknown:
-        raise ConfigError(f"{where}: unknown field {unknown[0]!r} beside 'config'.")
+        raise ConfigError(
+            f"{where}: unknown field {unknown[0]!r} next to 'config'. Known fields are {', '.join(sorted(_FIELDS))}."
+        )
     name = config.get("name", "")
     if str(document.get("name", name)) != name:
-        raise ConfigError(f"{where}: the connector is named {document['name']!r}, but {name!r} in its config.")
+        raise ConfigError(f"{where}: the connector is named {document['name']!r}, but {name!r} in its config. Use the same name.")
     return _named(config, document.get("initial_state"), where)
 
 
 def _named(config: dict[str, str], initial_state: str | None, where: str) -> ConnectorFile:
     if not config.get("name"):
-        raise ConfigError(f"{where} does not say the connector's name.")
+        raise ConfigError(f"{where}: the connector has no name. Set 'name'.")
     return ConnectorFile(config["name"], config, where, initial_state)

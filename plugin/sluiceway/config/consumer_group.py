@@ -1,4 +1,4 @@
-"""The consumer group of a sink connector. No I/O."""
+"""Determines the consumer group of a sink connector. No I/O."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def sink_group(worker: WorkerConfig, name: str, config: Mapping[str, str | None]
     """Return the consumer group in which the tasks of sink ``name`` read and commit.
 
     As in Kafka Connect (``Worker.baseConsumerConfigs``), the connector's ``consumer.override.group.id`` wins over the worker's
-    ``consumer.group.id``, which wins over ``connect-<name>``. An empty value counts as not set. Whether the connector may
-    override the group is checked when its config is validated.
+    ``consumer.group.id``, which wins over ``connect-<name>``. An empty value counts as not set. Validation checks
+    whether the connector may override the group.
     """
     return config.get(GROUP) or worker.raw.get(_WORKER_GROUP) or default_group(name)
 

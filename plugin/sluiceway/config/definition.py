@@ -1,7 +1,6 @@
-"""ConfigDef: a configuration declared once, by keywords, with its documentation.
+"""Defines the keys of a configuration with types, defaults, validators and documentation, as Kafka's ``ConfigDef`` does.
 
-What it answers (texts of errors included) is what Kafka's ``ConfigDef`` answers, so that validation reads the same to
-existing clients. Pure: no I/O.
+Its results and error messages are those of Kafka's ``ConfigDef``, so that existing clients understand them. No I/O.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ class Width(enum.Enum):
 
 
 class _NoDefault:
-    """Marks a key that must be given."""
+    """Marks a required key."""
 
     def __repr__(self) -> str:
         return "NO_DEFAULT"
 
     def __reduce__(self) -> str:
-        return "NO_DEFAULT"  # one object in every process
+        return "NO_DEFAULT"  # unpickles to the same object
 
 
 NO_DEFAULT = _NoDefault()
@@ -71,9 +70,9 @@ def _always(_name: str, _parsed: Parsed) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Recommender:
-    """What a form offers for a key, given the values of all keys: which values, and whether the key is shown at all.
+    """Recommends values of a key and whether to show it in a form, given the values of all keys.
 
-    Both functions may raise ConfigError; validation reports it at the key.
+    Both functions may raise ConfigError, which validation reports as an error of the key.
     """
 
     values: Callable[[str, Parsed], Sequence[ConfigValue]] = _no_values
@@ -82,10 +81,10 @@ class Recommender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigKey:
-    """One key: its type, default, validator and everything a form needs to show it.
+    """The definition of a key: its type, default, validator, and how forms display it.
 
-    ``loader`` makes a ``PluginClass`` of the name in a key of type CLASS, raising ConfigError if there is no such class;
-    without one the name stays a text.
+    ``loader`` resolves the class name in a key of type CLASS and raises ConfigError if there is no such class. Without a
+    loader the name stays text.
     """
 
     name: str
@@ -109,11 +108,14 @@ class ConfigKey:
 
     @property
     def shown_default(self) -> str | None:
-        """The default as REST shows it; None also for a key that has none."""
+        """The default as the REST API shows it; None for a required key too."""
         return None if isinstance(self.default, _NoDefault) else shown(parse_value(self.name, self.default, self.type), self.type)
 
     def parse(self, config: Mapping[str, object]) -> ConfigValue:
-        """Return the key's typed value or its default, not validated yet; raise ConfigError if it is missing or unreadable."""
+        """Return the key's parsed value or its default without validating it.
+
+        Raises ConfigError if the value is missing or does not have the key's type.
+        """
         if self.name in config:
             return parse_value(self.name, config[self.name], self.type, self.loader)
         if isinstance(self.default, _NoDefault):
@@ -121,7 +123,7 @@ class ConfigKey:
         return parse_value(self.name, self.default, self.type, self.loader)
 
     def below(self, prefix: str, group: str, order: int) -> ConfigKey:
-        """Return this key as part of another definition; its validator and recommender go on seeing its own name."""
+        """Return this key as part of another definition. Its validator and recommender still receive its own name."""
         validator, recommender = self.validator, self.recommender
         return replace(
             self,
@@ -147,7 +149,7 @@ def _below(recommender: Recommender, prefix: str) -> Recommender:
 
 @dataclass(slots=True)
 class ValidatedValue:
-    """What validation found for one key (``ConfigValue`` of Kafka, before it is made a text)."""
+    """The validation result of one key (Kafka's ``ConfigValue``, with the value not formatted as text yet)."""
 
     name: str
     value: ConfigValue = None
@@ -157,7 +159,7 @@ class ValidatedValue:
 
 
 class ConfigDef:
-    """An ordered set of config keys; immutable once built: ``define`` returns a new one."""
+    """An ordered set of config keys. Immutable: ``define`` returns a new one."""
 
     def __init__(self, keys: Iterable[ConfigKey] = ()) -> None:
         self._keys: dict[str, ConfigKey] = {}
@@ -182,21 +184,21 @@ class ConfigDef:
         return ConfigDef([*self, *other])
 
     def define(self, *keys: ConfigKey) -> ConfigDef:
-        """Return a definition with these keys added."""
+        """Return a definition with additional keys."""
         return ConfigDef([*self, *keys])
 
     def replace(self, *keys: ConfigKey) -> ConfigDef:
-        """Return a definition in which these keys stand in the place of those of the same names."""
+        """Return a definition with these keys instead of those with the same names."""
         new = {key.name: key for key in keys}
         return ConfigDef(new.get(key.name, key) for key in self)
 
     def embed(self, prefix: str, group: str, order: int, child: ConfigDef) -> ConfigDef:
-        """Return a definition with all keys of another below a prefix, required and important ones first, as Kafka sorts them."""
-        keys = [key.below(prefix, group, order + place) for place, key in enumerate(child.by_importance())]
+        """Return a definition with the keys of another one under a prefix, sorted by importance as Kafka does."""
+        keys = [key.below(prefix, group, order + index) for index, key in enumerate(child.by_importance())]
         return self.define(*keys)
 
     def by_importance(self) -> list[ConfigKey]:
-        """Return the keys by group, place in the group, whether they are required, importance and name."""
+        """Return the keys sorted by group, order in the group, required before optional, importance and name."""
         groups = self.groups
 
         def rank(key: ConfigKey) -> tuple[int, int, bool, int, str]:
@@ -211,7 +213,7 @@ class ConfigDef:
         return list(dict.fromkeys(key.group for key in self if key.group))
 
     def parse(self, config: Mapping[str, object]) -> dict[str, ConfigValue]:
-        """Return the typed values of all keys, defaults filled in; raise ConfigError at the first that is wrong."""
+        """Return the parsed values of all keys including defaults. Raises ConfigError for the first invalid one."""
         undefined = self._undefined_dependents()
         if undefined:
             raise ConfigError(f"Some configurations in are referred in the dependents, but not defined: {' '.join(undefined)}")
@@ -223,7 +225,7 @@ class ConfigDef:
         return values
 
     def validate(self, config: Mapping[str, object]) -> dict[str, ValidatedValue]:
-        """Return what is wrong with each key, never raising: the findings of PUT .../config/validate."""
+        """Return the result of each key with its errors, as in PUT .../config/validate. Raises nothing."""
         found = {key.name: ValidatedValue(key.name) for key in self}
         for name in self._undefined_dependents():
             found[name] = ValidatedValue(name, errors=[f"{name} is referred in the dependents, but not defined."], visible=False)
@@ -245,7 +247,7 @@ def _parse_into(result: ValidatedValue, key: ConfigKey, config: Mapping[str, obj
     except ConfigError as error:
         result.errors.append(str(error))
     try:
-        if key.validator is not None:  # also for a value that could not be read: Kafka reports both findings
+        if key.validator is not None:  # also for a value that could not be parsed: Kafka reports both errors
             key.validator(key.name, result.value)
     except ConfigError as error:
         result.errors.append(str(error))

@@ -1,4 +1,4 @@
-"""Keeps secrets in connectors' configs from being shown. Pure."""
+"""Hides secrets in connector configs. No I/O."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 
 from sluiceway.config.password import HIDDEN
 
-# The server tells types only with a validation, which costs a request for each connector; names say it as well.
+# Types would need a validation request for each connector, so secrets are recognized by the names of their keys.
 _SECRET = re.compile(
     r"passw|secret|token|credential|jaas|passphrase|private[._-]?key|api[._-]?key|access[._-]?key|(^|[._-])key\.pem$"
     r"|ssl\.keystore\.key$|basic\.auth\.user\.info",
@@ -19,17 +19,17 @@ _USER_INFO = re.compile(r"(?<=://)[^/@\s]*:[^/@\s]*(?=@)")
 
 
 def is_secret(key: str) -> bool:
-    """Whether the value of a config key is not to be shown, by its name."""
+    """Return whether the name of a config key indicates a secret value."""
     return bool(_SECRET.search(key)) and not _NOT_SECRET.search(key)
 
 
 def shown(key: str, value: str) -> str:
-    """Return a value as it may be shown: a secret is ``[hidden]``, a reference to one is shown, and so is the rest of a URL."""
+    """Replace a secret value, or the user and password in a URL, with ``[hidden]``. References to secrets are kept."""
     return _hidden(value) if is_secret(key) else _USER_INFO.sub(HIDDEN, value)
 
 
 def masked(config: Mapping[str, str], passwords: Container[str] = ()) -> dict[str, str]:
-    """Return a config as it may be shown. ``passwords`` are keys that are known to hold secrets, whatever their names."""
+    """Return a config with hidden secrets. ``passwords`` are keys that contain secrets regardless of their names."""
     return {key: _hidden(value) if key in passwords else shown(key, value) for key, value in config.items()}
 
 

@@ -1,21 +1,20 @@
-"""The types of config values: how Kafka reads each from a text, and how it shows it. Pure: no I/O."""
+"""Parses and formats the values of each config type as Kafka's ``ConfigDef`` does. No I/O."""
 
 from __future__ import annotations
 
 import enum
-import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 
 from sluiceway.config.password import HIDDEN, Password
 from sluiceway.errors import ConfigError
 from sluiceway.java.blanks import trim
+from sluiceway.java.numbers import java_double, parse_double
 
 
 class Type(enum.Enum):
-    """The types a config value can have; the names are those of Kafka's REST answers."""
+    """The types of config values, with the names that Connect's REST API uses."""
 
     BOOLEAN = "BOOLEAN"
     STRING = "STRING"
@@ -30,9 +29,9 @@ class Type(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class PluginClass:
-    """A class that a config names: ``name`` as Kafka Connect would show it, and the Python class that stands for it.
+    """A class named in a config: ``name`` as Kafka Connect shows it, and the Python class that implements it.
 
-    ``cls`` is None for a Java class that is only known by name; ``variants`` then are the classes that were meant.
+    ``cls`` is None for a Java class without an implementation; ``variants`` are then the classes the user may have meant.
     """
 
     name: str
@@ -47,9 +46,6 @@ ConfigValue = bool | str | int | float | list[str] | Password | PluginClass | No
 Loader = Callable[[str], PluginClass]
 
 _COMMA = re.compile(r"\s*,\s*", re.ASCII)
-_NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)[fd]?", re.ASCII | re.IGNORECASE)
-_HEX_NUMBER = re.compile(r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?\d+[fd]?", re.ASCII | re.IGNORECASE)
-_SPECIAL = re.compile(r"[+-]?(?:NaN|Infinity)")
 
 _RANGES = {
     Type.SHORT: (-(2**15), 2**15 - 1),
@@ -66,24 +62,24 @@ _EXPECTED = {
 
 
 def parse_value(name: str, value: object, type_: Type, loader: Loader | None = None) -> ConfigValue:
-    """Return ``value`` as the type's Python value: text is trimmed and parsed as Kafka parses it.
+    """Convert ``value`` to the type's Python value. Trims and parses text as Kafka does.
 
-    A class name goes through ``loader``, which raises ConfigError for one that does not exist; without a loader it stays a
-    text. Raises ConfigError with Kafka's text where the value is not of the type; the text never shows a password.
+    ``loader`` resolves a class name and raises ConfigError if there is no such class; without a loader the name stays text.
+    Raises ConfigError with Kafka's message if the value does not have the type. The message never shows a password.
     """
     if value is None:
         return None
     trimmed = trim(value) if isinstance(value, str) else value
     try:
         return _parse_class(trimmed, loader) if type_ is Type.CLASS else _PARSERS[type_](trimmed, type_)
-    except ConfigError as error:  # of the class's loader
+    except ConfigError as error:  # raised by the loader
         raise ConfigError(name, value, f"Class {value} could not be found.") from error
     except _UnreadableError as error:
         raise ConfigError(name, HIDDEN if type_ is Type.PASSWORD else value, str(error)) from None
 
 
 def shown(value: ConfigValue, type_: Type | None = None) -> str | None:
-    """Return a value as Kafka writes it back into a text: lists joined by commas, passwords hidden."""
+    """Return a value as the text that Kafka shows: lists joined by commas, passwords hidden."""
     if value is None:
         return None
     if isinstance(value, list):
@@ -93,12 +89,17 @@ def shown(value: ConfigValue, type_: Type | None = None) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) or (type_ is Type.DOUBLE and isinstance(value, int)):
-        return _java_double(float(value))
+        return java_double(float(value))
     return str(value)
 
 
+def parse_list(text: str | None) -> list[str]:
+    """Split a comma-separated list as Kafka does, but drop empty items. None is an empty list."""
+    return [item for item in _COMMA.split(trim(text or "")) if item]
+
+
 class _UnreadableError(ValueError):
-    """Says why a value is none of its type."""
+    """A value does not have the type of its key. Holds the reason."""
 
 
 def _parse_class(value: object, loader: Loader | None) -> ConfigValue:
@@ -150,15 +151,13 @@ def _parse_double(value: object, type_: Type) -> ConfigValue:
         return float(value)
     if not isinstance(value, str):
         raise _wrong_type(value, type_)
-    if _NUMBER.fullmatch(value) or _SPECIAL.fullmatch(value):
-        return float(value.rstrip("fFdD") if "N" not in value and "I" not in value else value)
-    if _HEX_NUMBER.fullmatch(value):
-        mantissa, power, exponent = value.lower().partition("p")
-        return float.fromhex(mantissa + power + exponent.rstrip("fd"))
-    raise _UnreadableError("Not a number of type DOUBLE")
+    try:
+        return parse_double(value)
+    except ValueError:
+        raise _UnreadableError("Not a number of type DOUBLE") from None
 
 
-def _parse_list(value: object, _type: Type) -> ConfigValue:
+def _parse_items(value: object, _type: Type) -> ConfigValue:
     if isinstance(value, (list, tuple)):
         return [str(item) for item in value]
     if isinstance(value, str):
@@ -170,19 +169,6 @@ def _wrong_type(value: object, type_: Type) -> _UnreadableError:
     return _UnreadableError(f"Expected value to be a {_EXPECTED[type_]}, but it was a {type(value).__name__}")
 
 
-def _java_double(value: float) -> str:
-    """Return ``Double.toString(value)``."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return repr(value)
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    text = "".join(map(str, digits))
-    return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{int(exponent) + len(text) - 1}"
-
-
 _PARSERS: dict[Type, Callable[[object, Type], ConfigValue]] = {
     Type.BOOLEAN: _parse_boolean,
     Type.STRING: _parse_text,
@@ -191,5 +177,5 @@ _PARSERS: dict[Type, Callable[[object, Type], ConfigValue]] = {
     Type.SHORT: _parse_whole_number,
     Type.LONG: _parse_whole_number,
     Type.DOUBLE: _parse_double,
-    Type.LIST: _parse_list,
+    Type.LIST: _parse_items,
 }

@@ -1,4 +1,4 @@
-"""A config value that must never be shown."""
+"""Holds config values that must not be shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ HIDDEN = "[hidden]"
 
 
 class Password:
-    """Holds a secret; prints as ``[hidden]`` wherever it is shown (Kafka's ``Password`` type)."""
+    """A secret that is formatted as ``[hidden]`` (Kafka's ``Password``)."""
 
     __slots__ = ("_value",)
 
@@ -15,7 +15,7 @@ class Password:
 
     @property
     def value(self) -> str:
-        """The secret itself, for the one call that needs it."""
+        """The secret itself."""
         return self._value
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Reading the files that users have: Java .properties and JSON."""
+"""Reads configs from Java .properties files and JSON documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sluiceway.errors import ConfigError
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """Return the pairs of a Java .properties file, in file order, escapes and continued lines resolved as Java does."""
+    """Return the properties in a file in file order, parsed as Java does. Raises ConfigError."""
     try:
         return parse_properties(path.read_bytes())
     except OSError as error:
@@ -20,7 +20,7 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def parse_properties(content: bytes | str) -> dict[str, str]:
-    """Return the pairs in a Java .properties file, whose bytes are Latin-1; of a key that is there twice the last value counts.
+    """Parse Java properties; bytes are Latin-1. The last value of a repeated key wins.
 
     Raises ValueError for a ``\\u`` without four hexadecimal digits, as Java does.
     """
@@ -30,16 +30,16 @@ def parse_properties(content: bytes | str) -> dict[str, str]:
 
 
 def read_connector_file(path: Path) -> dict[str, str]:
-    """Return a connector's config from a .properties file, from JSON or from YAML.
+    """Return the connector config in a .properties, JSON or YAML file. Raises ConfigError.
 
-    JSON may be ``{"name": .., "config": {..}}`` or a plain map with ``name``, as in Connect's standalone mode; YAML likewise.
+    JSON and YAML contain ``{"name": .., "config": {..}}`` or a map with ``name``, as in Connect's standalone mode.
     """
     if path.suffix in (".yaml", ".yml"):
         from sluiceway.config.connector_files import read_connectors
 
         connectors = read_connectors(path)
         if len(connectors) != 1:
-            raise ConfigError(f"The connector file {path} holds {len(connectors)} connectors, where one is expected.")
+            raise ConfigError(f"The connector file {path} contains {len(connectors)} connectors. Put each in its own file.")
         return connectors[0].config
     if path.suffix != ".json":
         return read_properties(path)
@@ -53,7 +53,7 @@ def read_connector_file(path: Path) -> dict[str, str]:
 
 
 def connector_from_json(document: object, where: str) -> dict[str, str]:
-    """Return the config in a JSON document of either form, ``name`` included; ``where`` names it in errors."""
+    """Return the config in a parsed JSON document of either form, including ``name``. ``where`` names it in errors."""
     if not isinstance(document, Mapping):
         raise ConfigError(f"{where}: expected a JSON object with a connector's config.")
     config = document.get("config", document)
@@ -66,7 +66,7 @@ def connector_from_json(document: object, where: str) -> dict[str, str]:
 
 
 def to_text(value: object) -> str:
-    """Return a JSON scalar as the text that Connect would hold for it."""
+    """Return a JSON scalar as Connect's text for it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else json.dumps(value)

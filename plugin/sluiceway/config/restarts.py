@@ -1,4 +1,4 @@
-"""The keys that say whether a failed task is started anew by itself: in a connector's config, or for all in the worker's."""
+"""Defines the keys for automatic restarts of failed tasks, in a connector's config or as defaults in the worker's."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ RESTARTS = ConfigDef(
             default=NEVER,
             importance=Importance.MEDIUM,
             validator=OneOf((NEVER, ON_FAILURE)),
-            doc="What becomes of a failed task: never leaves it FAILED until somebody restarts it, as in Kafka Connect; "
-            "on-failure starts it anew by itself. The worker's value holds for connectors that have none.",
+            doc="What to do with a failed task: never leaves it FAILED until a user restarts it, as in Kafka Connect; on-failure "
+            "restarts it automatically. The worker's value applies to connectors that do not set the key.",
         ),
         ConfigKey(
             name=MAX_RESTARTS,
@@ -31,7 +31,7 @@ RESTARTS = ConfigDef(
             default=10,
             validator=Range(1),
             importance=Importance.LOW,
-            doc="How often a task is started anew with on-failure before it stays FAILED.",
+            doc="Maximum number of automatic restarts of a task before it stays FAILED.",
         ),
         ConfigKey(
             name=BACKOFF_INITIAL,
@@ -39,7 +39,7 @@ RESTARTS = ConfigDef(
             default=1000,
             validator=Range(1),
             importance=Importance.LOW,
-            doc="Milliseconds before the first restart; each later one waits twice as long.",
+            doc="Back-off before the first restart, in milliseconds. It doubles with each further restart.",
         ),
         ConfigKey(
             name=BACKOFF_MAX,
@@ -47,7 +47,7 @@ RESTARTS = ConfigDef(
             default=60000,
             validator=Range(1),
             importance=Importance.LOW,
-            doc="The longest wait before a restart, in milliseconds.",
+            doc="Maximum back-off before a restart, in milliseconds.",
         ),
         ConfigKey(
             name=RESET_AFTER,
@@ -55,7 +55,7 @@ RESTARTS = ConfigDef(
             default=600000,
             validator=Range(1),
             importance=Importance.LOW,
-            doc="A task that ran for so many milliseconds may be started anew as often as one that never failed.",
+            doc="Run time in milliseconds after which the number of restarts of a task starts again at 0.",
         ),
     ]
 )

@@ -1,4 +1,4 @@
-"""The keys that only sinks have, as Kafka Connect 4.3 declares them. The texts are our own."""
+"""Defines the keys of sinks, as in Kafka Connect 4.3. The documentation is Sluiceway's own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SINK = ConfigDef(
             order_in_group=4,
             width=Width.LONG,
             display_name="Topics",
-            doc="Topics to read, with commas between them. Not together with topics.regex.",
+            doc="Topics to read, separated by commas. Cannot be combined with topics.regex.",
         ),
         ConfigKey(
             name=TOPICS_REGEX,
@@ -33,7 +33,7 @@ SINK = ConfigDef(
             order_in_group=4,
             width=Width.LONG,
             display_name="Topics regex",
-            doc="Java regular expression; every topic whose whole name matches it is read. Not together with topics.",
+            doc="Java regular expression that matches the whole names of the topics to read. Cannot be combined with topics.",
         ),
         ConfigKey(
             name=DLQ_TOPIC,
@@ -44,8 +44,8 @@ SINK = ConfigDef(
             order_in_group=6,
             width=Width.MEDIUM,
             display_name="Dead Letter Queue Topic Name",
-            doc="Dead letter queue: the topic that gets the records which the connector, a transform or a converter failed "
-            "on. Empty: they are not kept.",
+            doc="Topic of the dead letter queue, for records on which the connector, a transformation or a converter has failed. "
+            "Empty: such records are not kept.",
         ),
         ConfigKey(
             name="errors.deadletterqueue.topic.replication.factor",
@@ -56,7 +56,7 @@ SINK = ConfigDef(
             order_in_group=7,
             width=Width.MEDIUM,
             display_name="Dead Letter Queue Topic Replication Factor",
-            doc="How many replicas the dead letter queue's topic gets if it has to be created.",
+            doc="Replication factor of the dead letter queue topic if it is created.",
         ),
         ConfigKey(
             name="errors.deadletterqueue.context.headers.enable",
@@ -67,8 +67,8 @@ SINK = ConfigDef(
             order_in_group=8,
             width=Width.MEDIUM,
             display_name="Enable Error Context Headers",
-            doc="Whether records in the dead letter queue tell in headers what went wrong and where. The names of these "
-            "begin with __connect.errors. so as not to meet the record's own.",
+            doc="If true, records in the dead letter queue have headers with the error and its context. Their names start with "
+            "__connect.errors. to avoid clashes with the record's own headers.",
         ),
     ]
 )

@@ -1,16 +1,19 @@
-"""The keys that only sources have, as Kafka Connect 4.3 declares them. The texts are our own."""
+"""Defines the keys of sources, as in Kafka Connect 4.3. The documentation is Sluiceway's own."""
 
 from __future__ import annotations
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
 from sluiceway.config.validators import NonEmptyString, OneOf, OrNull, Range, aliases_once
 
+TOPIC_CREATION_PREFIX = "topic.creation."
+TOPIC_CREATION_GROUPS = f"{TOPIC_CREATION_PREFIX}groups"
+
 EXACTLY_ONCE = "Exactly Once Support"
 
 SOURCE = ConfigDef(
     [
         ConfigKey(
-            name="topic.creation.groups",
+            name=TOPIC_CREATION_GROUPS,
             type=Type.LIST,
             default=[],
             importance=Importance.LOW,
@@ -19,7 +22,7 @@ SOURCE = ConfigDef(
             order_in_group=1,
             width=Width.LONG,
             display_name="Topic Creation Groups",
-            doc="Names of your choice for groups of topics to create; settings of each stand after topic.creation. and its name.",
+            doc="Names of groups of topics to create. The settings of a group have the prefix topic.creation.<name>.",
         ),
         ConfigKey(
             name="exactly.once.support",
@@ -31,9 +34,9 @@ SOURCE = ConfigDef(
             order_in_group=2,
             width=Width.SHORT,
             display_name="Exactly once support",
-            doc="With required, the connector is refused unless it says that it delivers exactly once with this config and "
-            "the worker has exactly-once support for sources turned on. A connector may be able to without saying so: "
-            "after a look at its manual, set requested, which checks nothing.",
+            doc="required rejects the config unless the connector declares exactly-once support for it and the worker has "
+            "exactly-once support for sources enabled. requested checks nothing. Use it for a connector whose documentation "
+            "promises exactly-once delivery but that does not declare it.",
         ),
         ConfigKey(
             name="transaction.boundary",
@@ -45,9 +48,9 @@ SOURCE = ConfigDef(
             order_in_group=3,
             width=Width.SHORT,
             display_name="Transaction Boundary",
-            doc="When a producer's transaction ends: poll is after each batch that a task returns, interval after some time "
-            "(see transaction.boundary.interval.ms), connector where the connector says so; it fails to start if it "
-            "cannot.",
+            doc="When the producer commits a transaction: poll: after each batch that a task returns; interval: after "
+            "transaction.boundary.interval.ms; connector: where the connector defines it. A connector that cannot define "
+            "transaction boundaries fails to start with connector.",
         ),
         ConfigKey(
             name="transaction.boundary.interval.ms",
@@ -59,8 +62,8 @@ SOURCE = ConfigDef(
             order_in_group=4,
             width=Width.SHORT,
             display_name="Transaction boundary interval",
-            doc="How many milliseconds a transaction lasts with transaction.boundary=interval; ignored with any other. The "
-            "worker's offset.flush.interval.ms if not given.",
+            doc="Duration of a transaction in milliseconds with transaction.boundary=interval; ignored otherwise. Default: the "
+            "worker's offset.flush.interval.ms.",
         ),
         ConfigKey(
             name="offsets.storage.topic",
@@ -72,9 +75,8 @@ SOURCE = ConfigDef(
             order_in_group=1,
             width=Width.LONG,
             display_name="Offsets topic",
-            doc="Topic that keeps this connector's offsets instead of the worker's own topic for that; it is created where "
-            "the connector's producer writes, which may be another cluster than the worker's. Ignored in standalone "
-            "mode.",
+            doc="Topic for the connector's offsets, instead of the worker's offsets topic. It is created in the cluster to which "
+            "the connector's producer writes. Ignored in standalone mode.",
         ),
     ]
 )

@@ -1,4 +1,7 @@
-"""Validators for config keys; each is called with the key's name and parsed value and raises ConfigError with Kafka's text."""
+"""Provides Kafka's validators of config keys.
+
+Each is called with the key's name and parsed value and raises ConfigError with Kafka's message.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from sluiceway.java.regex import RegexError, compile_java
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A number of at least ``low`` and at most ``high``."""
+    """A number between ``low`` and ``high``, inclusive."""
 
     low: float | None = None
     high: float | None = None
@@ -33,7 +36,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class NonEmptyString:
-    """A text that is not empty; a missing one is another validator's business, as in Kafka."""
+    """A string that is not empty. As in Kafka, a missing value is accepted."""
 
     def __call__(self, name: str, value: ConfigValue) -> None:
         if isinstance(value, str) and not value:
@@ -45,7 +48,7 @@ class NonEmptyString:
 
 @dataclass(frozen=True, slots=True)
 class NonEmptyStringWithoutControlChars:
-    """A connector's name: not empty and without control characters; that it is missing is found elsewhere."""
+    """A string that is not empty and has no control characters, such as a connector's name. A missing value is accepted."""
 
     def __call__(self, name: str, value: ConfigValue) -> None:
         if value is None:
@@ -62,7 +65,7 @@ class NonEmptyStringWithoutControlChars:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A text out of a fixed set."""
+    """A string from a fixed set."""
 
     allowed: Collection[str]
     ignore_case: bool = False
@@ -81,7 +84,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class NonEmptyList:
-    """A list of one or more items, whatever they are."""
+    """A list with at least one item."""
 
     def __call__(self, name: str, value: ConfigValue) -> None:
         if not value:
@@ -93,7 +96,7 @@ class NonEmptyList:
 
 @dataclass(frozen=True, slots=True)
 class ListRule:
-    """What a list may be: empty or not, with an item more than once or not. An item is never empty, the list never missing."""
+    """A list without empty items. It may be empty, contain duplicates or be missing as the fields allow."""
 
     allow_empty: bool = True
     allow_duplicates: bool = False
@@ -115,14 +118,14 @@ class ListRule:
         return "any non-duplicate non-empty values" if not self.allow_duplicates else "any non-empty values"
 
 
-def UniqueList(*, allow_empty: bool = False, allow_null: bool = False) -> ListRule:  # noqa: N802 (reads as the validator it makes)
-    """Return the rule of a list without duplicates, which most lists of names are."""
+def UniqueList(*, allow_empty: bool = False, allow_null: bool = False) -> ListRule:  # noqa: N802 (used like the validator classes)
+    """Return the validator of a list without duplicates."""
     return ListRule(allow_empty=allow_empty, allow_duplicates=False, allow_null=allow_null)
 
 
 @dataclass(frozen=True, slots=True)
 class EachOf:
-    """Every validator in turn; the first that refuses is heard (Kafka's ``CompositeValidator``)."""
+    """Applies several validators in order (Kafka's ``CompositeValidator``)."""
 
     validators: Sequence[Callable[[str, ConfigValue], None]]
 
@@ -136,7 +139,7 @@ class EachOf:
 
 @dataclass(frozen=True, slots=True)
 class OrNull:
-    """What another validator says, but for a value that is missing."""
+    """Applies a validator unless the value is missing."""
 
     validator: Callable[[str, ConfigValue], None]
 
@@ -150,7 +153,7 @@ class OrNull:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A function of name and value under a description, for what no other validator says (Kafka's ``LambdaValidator``)."""
+    """Applies a function of name and value, with a description for documentation (Kafka's ``LambdaValidator``)."""
 
     function: Callable[[str, ConfigValue], None]
     description: str
@@ -162,13 +165,13 @@ class Check:
         return self.description
 
 
-def EnumText(*names: str) -> OneOf:  # noqa: N802 (reads as the validator it makes)
-    """Return the rule of a text that names one of an enum's constants, in any case of letters."""
+def EnumText(*names: str) -> OneOf:  # noqa: N802 (used like the validator classes)
+    """Return the validator of the name of an enum constant, ignoring case."""
     return OneOf(names, ignore_case=True)
 
 
 def aliases_once(name: str, value: ConfigValue) -> None:
-    """Validator of a list of aliases: none of them twice."""
+    """Validate that a list of aliases has no duplicates. Raises ConfigError."""
     if value is None:
         raise ConfigError(name, None, "entry must be non null")
     if isinstance(value, list) and len(set(value)) < len(value):
@@ -176,7 +179,7 @@ def aliases_once(name: str, value: ConfigValue) -> None:
 
 
 def valid_regex(name: str, value: ConfigValue) -> None:
-    """Validator of config keys that hold a pattern. Raises ConfigError."""
+    """Validate a Java regular expression. Raises ConfigError."""
     try:
         compile_java(str(value))
     except RegexError as error:

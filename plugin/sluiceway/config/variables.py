@@ -1,6 +1,6 @@
-"""``${provider:path:key}`` in configs: replaced where a config is put to use, never where it is stored.
+"""Resolves references to config providers (``${provider:path:key}``) where a config is used, never where it is stored.
 
-Reads what the worker's config providers read; otherwise no I/O.
+Calls the worker's config providers; no other I/O.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, NamedTuple
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.config.password import Password
 from sluiceway.config.providers.built_in import BUILT_IN, CONFIG_PROVIDERS
 from sluiceway.config.providers.provider import ConfigData, ConfigProvider
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 
 PROVIDERS = "config.providers"
 HANDED_OVER = "SLUICEWAY_AIRFLOW_SECRETS"
-"""The environment variable in which an Airflow task gives its driver what Airflow's connections and variables say: a JSON
-object of values by ``provider:path:key``. Its name makes Spark and Airflow hide it in what they print."""
+"""Environment variable with values of Airflow's connections and variables, which an Airflow task passes to its driver.
+
+A JSON object of values by ``provider:path:key``. The word SECRETS in its name makes Spark and Airflow hide it in their logs.
+"""
 
 WORKER_OVERRIDE = "worker::"
-"""Before the names of worker properties among those values: they win over the worker's file."""
+"""Prefix of worker properties among those values. They win over the worker's file."""
 
 _REFERENCE = re.compile(r"\$\{([^}]*?):(?:([^}]*?):)?([^}]*?)\}")
 _JAVA_PACKAGE = "org.apache.kafka.common.config.provider."
@@ -45,9 +48,9 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A config with its references replaced, and for how many milliseconds that holds (None: for good).
+    """A config with resolved references and its time to live in milliseconds, None for no limit.
 
-    Holds secrets: never print or store ``config``.
+    ``config`` contains secrets: do not log or store it.
     """
 
     config: dict[str, str] = field(repr=False)
@@ -55,59 +58,57 @@ class Resolution:
 
 
 def references(config: Mapping[str, str | None]) -> Iterator[Reference]:
-    """Yield every reference in a config's values, whether there is such a provider or not."""
+    """Yield every reference in a config's values, including those to unknown providers."""
     for value in config.values():
         for found in _REFERENCE.finditer(value or ""):
             yield _reference(found)
 
 
 def referring_keys(config: Mapping[str, str | None]) -> set[str]:
-    """Return the keys whose values hold references."""
+    """Return the keys whose values contain references."""
     return {key for key, value in config.items() if value is not None and _REFERENCE.search(value)}
 
 
 def with_references(config: Mapping[str, str], task_configs: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """Return task configs as they may be stored: what the connector passed on of its own config is a reference again."""
+    """Restore the connector config's references in task configs, so that they can be stored without secrets."""
     kept = {key: config[key] for key in referring_keys(config)}
     return [{**task_config, **{key: value for key, value in kept.items() if key in task_config}} for task_config in task_configs]
 
 
 class Resolver:
-    """Replaces references by what a worker's config providers say. Thread-safe if the providers are; made once for a process."""
+    """Resolves references with a worker's config providers. Created once per process. Thread-safe if the providers are."""
 
     def __init__(self, providers: Mapping[str, ConfigProvider]) -> None:
         self._providers = providers
 
     @classmethod
     def of(cls, properties: Mapping[str, str], secrets: Mapping[str, Password] | None = None) -> Resolver:
-        """Return the resolver that worker properties describe with ``config.providers`` and ``config.providers.*``.
+        """Create the resolver that worker properties define with ``config.providers`` and ``config.providers.*``.
 
-        ``secrets`` are what an Airflow task handed over, by ``provider:path:key``; they go before what a provider says.
-        Raises ConfigError for a provider that is not there or refuses its parameters.
+        ``secrets`` are the values that an Airflow task passed to its driver, by ``provider:path:key``. They take precedence
+        over the providers. Raises ConfigError for a provider that cannot be found or rejects its parameters.
         """
-        names = [name.strip() for name in properties.get(PROVIDERS, "").split(",") if name.strip()]
-        providers = {name: _provider(name, properties) for name in names}
+        providers = {name: _provider(name, properties) for name in parse_list(properties.get(PROVIDERS))}
         if not secrets:
             return cls(providers)
-        return cls({name: _HandedOver(name, secrets, provider) for name, provider in providers.items()})
+        return cls({name: _PassedValues(name, secrets, provider) for name, provider in providers.items()})
 
     def resolve(self, config: Mapping[str, str]) -> dict[str, str]:
-        """Return a config with its references replaced. The answer holds secrets: it is for use, not for a log or a topic.
+        """Return a config with resolved references. It contains secrets: do not log or store it.
 
-        What refers to a provider or a key that is not there stays as it is, as in Connect. Raises ConfigError where a provider
-        cannot look a value up.
+        As in Connect, references to unknown providers or keys are kept. Raises ConfigError if a provider cannot read a value.
         """
         return self.resolve_for(config).config
 
     def resolve_for(self, config: Mapping[str, str]) -> Resolution:
-        """Return what ``resolve`` does, and how long it holds: the shortest of the providers' times."""
-        wanted: dict[tuple[str, str], set[str]] = {}
+        """Resolve a config as ``resolve`` does and return it with the shortest time to live of its values."""
+        requested: dict[tuple[str, str], set[str]] = {}
         for reference in references(config):
             if reference.provider in self._providers:
-                wanted.setdefault((reference.provider, reference.path), set()).add(reference.key)
-        if not wanted:
+                requested.setdefault((reference.provider, reference.path), set()).add(reference.key)
+        if not requested:
             return Resolution(dict(config))
-        found = {place: self._providers[place[0]].get(place[1], keys) for place, keys in wanted.items()}
+        found = {(name, path): self._providers[name].get(path, keys) for (name, path), keys in requested.items()}
         ttls = [data.ttl for data in found.values() if data.ttl is not None and data.ttl >= 0]
         replace = functools.partial(_replacement, found)
         return Resolution({key: _REFERENCE.sub(replace, value) for key, value in config.items()}, min(ttls, default=None))
@@ -118,12 +119,12 @@ class Resolver:
 
 
 def resolver(worker: WorkerConfig) -> Resolver:
-    """Return the resolver of a worker's config. Runs on the driver and on executors; raises ConfigError."""
+    """Create the resolver of a worker's config. Raises ConfigError."""
     return Resolver.of(worker.raw, worker.secrets)
 
 
-class _HandedOver(ConfigProvider):
-    """A provider's values that were looked up where it could be asked; what is not among them, it is asked here."""
+class _PassedValues(ConfigProvider):
+    """Returns the values that the Airflow task passed to this driver, and asks the provider for all others."""
 
     def __init__(self, name: str, secrets: Mapping[str, Password], provider: ConfigProvider) -> None:
         prefix = f"{name}:"
@@ -132,32 +133,32 @@ class _HandedOver(ConfigProvider):
 
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
         known = {key: self._values[f"{path}:{key}"].value for key in keys if f"{path}:{key}" in self._values}
-        rest = [key for key in keys if key not in known]
-        if not rest:
+        others = [key for key in keys if key not in known]
+        if not others:
             return ConfigData(known)
-        asked = self._provider.get(path, rest)
-        return ConfigData({**asked.values, **known}, asked.ttl)
+        data = self._provider.get(path, others)
+        return ConfigData({**data.values, **known}, data.ttl)
 
     def close(self) -> None:
         self._provider.close()
 
 
 def handed_over() -> dict[str, str]:
-    """Return what the Airflow task handed to this driver; empty outside of one."""
+    """Return the values that an Airflow task passed to this driver, empty without one. Raises ConfigError."""
     text = os.environ.get(HANDED_OVER)
     if not text:
         return {}
     try:
         found = json.loads(text)
     except ValueError:
-        raise ConfigError(f"The environment variable {HANDED_OVER} does not hold a JSON object.") from None  # it holds secrets
+        # Without the cause, whose text contains secrets.
+        raise ConfigError(f"The environment variable {HANDED_OVER} does not contain a JSON object.") from None
     return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
 
 def worker_overrides() -> dict[str, str]:
-    """Return the worker properties that the Airflow task handed to this driver."""
-    handed = handed_over().items()
-    return {key[len(WORKER_OVERRIDE) :]: value for key, value in handed if key.startswith(WORKER_OVERRIDE)}
+    """Return the worker properties that the Airflow task passed to this driver."""
+    return {key[len(WORKER_OVERRIDE) :]: value for key, value in handed_over().items() if key.startswith(WORKER_OVERRIDE)}
 
 
 def _reference(found: re.Match[str]) -> Reference:

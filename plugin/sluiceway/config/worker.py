@@ -1,4 +1,4 @@
-"""The worker's configuration: the keys of connect-distributed.properties and connect-standalone.properties."""
+"""Reads the worker's configuration: the keys of connect-distributed.properties and connect-standalone.properties."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ _COMMON = ConfigDef(
             type=Type.LIST,
             default="localhost:9092",
             importance=_HIGH,
-            doc="Brokers to connect to first.",
+            doc="Brokers for the initial connection to the cluster.",
         ),
         ConfigKey(
             name="key.converter",
             type=Type.CLASS,
             importance=_HIGH,
             default="org.apache.kafka.connect.json.JsonConverter",
-            doc="Converter between Connect's data and the record key's bytes.",
+            doc="Converts record keys between Connect's data and the bytes in Kafka.",
         ),
         ConfigKey(
             name="value.converter",
             type=Type.CLASS,
             importance=_HIGH,
             default="org.apache.kafka.connect.json.JsonConverter",
-            doc="Converter between Connect's data and the record value's bytes.",
+            doc="Converts record values between Connect's data and the bytes in Kafka.",
         ),
         ConfigKey(
             name="header.converter",
             type=Type.CLASS,
             importance=_LOW,
             default="org.apache.kafka.connect.storage.SimpleHeaderConverter",
-            doc="Converter between header values and their bytes.",
+            doc="Converts header values between Connect's data and the bytes in Kafka.",
         ),
         ConfigKey(
             name="offset.flush.interval.ms",
@@ -52,7 +52,7 @@ _COMMON = ConfigDef(
             default=60000,
             validator=Range(1),
             importance=_LOW,
-            doc="How often offsets are committed, in milliseconds.",
+            doc="Interval of offset commits, in milliseconds.",
         ),
         ConfigKey(
             name="offset.flush.timeout.ms",
@@ -60,100 +60,106 @@ _COMMON = ConfigDef(
             default=5000,
             validator=Range(1),
             importance=_LOW,
-            doc="How long a commit of offsets may take before it is given up and tried again later.",
+            doc="Timeout of an offset commit, in milliseconds. A commit that times out is retried later.",
         ),
         ConfigKey(
             name="task.shutdown.graceful.timeout.ms",
             type=Type.LONG,
             default=5000,
             importance=_LOW,
-            doc="How long tasks may take to stop, all together.",
+            doc="Time in milliseconds that all tasks together have to stop.",
         ),
-        ConfigKey(name="listeners", type=Type.LIST, default="http://:8083", importance=_LOW, doc="Where the REST API listens."),
+        ConfigKey(
+            name="listeners",
+            type=Type.LIST,
+            default="http://:8083",
+            importance=_LOW,
+            doc="Addresses of the REST API.",
+        ),
         ConfigKey(
             name="topic.tracking.enable",
             type=Type.BOOLEAN,
             default=True,
             importance=_LOW,
-            doc="Record which topics a connector uses.",
+            doc="Whether to record the topics that connectors use.",
         ),
         ConfigKey(
             name="group.id",
             type=Type.STRING,
             default="connect-cluster",
             importance=_HIGH,
-            doc="Identifies the Connect cluster; transactional ids and client ids are made from it.",
+            doc="Id of the Connect cluster. Transactional ids and client ids are derived from it.",
         ),
         ConfigKey(
             name="config.storage.topic",
             type=Type.STRING,
             default="connect-configs",
             importance=_HIGH,
-            doc="Which topic keeps the configs of connectors and tasks.",
+            doc="Topic for the configs of connectors and tasks.",
         ),
         ConfigKey(
             name="config.storage.replication.factor",
             type=Type.SHORT,
             default=3,
             importance=_LOW,
-            doc="Replication factor when the config topic is created; -1 is the broker's default.",
+            doc="Replication factor of the config topic if it is created; -1 is the broker's default.",
         ),
         ConfigKey(
             name="offset.storage.topic",
             type=Type.STRING,
             default="connect-offsets",
             importance=_HIGH,
-            doc="Topic of the source offsets.",
+            doc="Topic for source offsets.",
         ),
         ConfigKey(
             name="offset.storage.partitions",
             type=Type.INT,
             default=25,
             importance=_LOW,
-            doc="Partitions when the offsets topic is created; -1 is the broker's default.",
+            doc="Number of partitions of the offsets topic if it is created; -1 is the broker's default.",
         ),
         ConfigKey(
             name="offset.storage.replication.factor",
             type=Type.SHORT,
             default=3,
             importance=_LOW,
-            doc="Replication factor when the offsets topic is created; -1 is the broker's default.",
+            doc="Replication factor of the offsets topic if it is created; -1 is the broker's default.",
         ),
         ConfigKey(
             name="status.storage.topic",
             type=Type.STRING,
             default="connect-status",
             importance=_HIGH,
-            doc="Topic of the connectors' and tasks' states.",
+            doc="Topic for the statuses of connectors and tasks.",
         ),
         ConfigKey(
             name="status.storage.partitions",
             type=Type.INT,
             default=5,
             importance=_LOW,
-            doc="Partitions when the status topic is created; -1 is the broker's default.",
+            doc="Number of partitions of the status topic if it is created; -1 is the broker's default.",
         ),
         ConfigKey(
             name="status.storage.replication.factor",
             type=Type.SHORT,
             default=3,
             importance=_LOW,
-            doc="Replication factor when the status topic is created; -1 is the broker's default.",
+            doc="Replication factor of the status topic if it is created; -1 is the broker's default.",
         ),
         ConfigKey(
             name="offset.storage.file.filename",
             type=Type.STRING,
             default=None,
             importance=_HIGH,
-            doc="Standalone mode: the file of the source offsets.",
+            doc="File for source offsets in standalone mode.",
         ),
         ConfigKey(
             name="config.providers",
             type=Type.LIST,
             default=[],
             importance=_LOW,
-            doc="Names of config providers; of each, config.providers.<name>.class is its class and "
-            "config.providers.<name>.param.* its parameters. Configs refer to it as ${name:path:key}.",
+            doc="Names of config providers, separated by commas. For each, set config.providers.<name>.class and its parameters "
+            "config.providers.<name>.param.*. Configs refer to its values as ${name:path:key}.",
         ),
         ConfigKey(
             name="sluiceway.heartbeat.interval.ms",
@@ -161,7 +167,7 @@ _COMMON = ConfigDef(
             default=10000,
             validator=Range(100),
             importance=_LOW,
-            doc="How often a driver says in the status topic that its connector is alive.",
+            doc="Interval of the heartbeats that a driver writes to the status topic, in milliseconds.",
         ),
         ConfigKey(
             name="sluiceway.heartbeat.timeout.ms",
@@ -169,7 +175,7 @@ _COMMON = ConfigDef(
             default=25000,
             validator=Range(1000),
             importance=_LOW,
-            doc="A RUNNING connector not heard of for longer is reported as UNASSIGNED.",
+            doc="Time in milliseconds without a heartbeat after which a RUNNING connector is reported as UNASSIGNED.",
         ),
         ConfigKey(
             name="sluiceway.slots.timeout.ms",
@@ -177,7 +183,7 @@ _COMMON = ConfigDef(
             default=60000,
             validator=Range(0),
             importance=_LOW,
-            doc="How long a driver waits for enough Spark slots for its tasks before it says that there are too few.",
+            doc="Time in milliseconds that a driver waits for enough Spark slots for its tasks before it reports too few slots.",
         ),
         *RESTARTS,
     ]
@@ -186,20 +192,23 @@ _COMMON = ConfigDef(
 
 @dataclass(frozen=True)
 class WorkerConfig:
-    """A worker's configuration: ``raw`` as the user wrote it, the typed values as attributes. Picklable: it goes to executors."""
+    """A worker's configuration. ``raw`` are the properties as text, ``values`` the parsed values of the defined keys.
+
+    Picklable, because it is sent to executors.
+    """
 
     raw: Mapping[str, str]
     values: Mapping[str, ConfigValue]
 
     secrets: Mapping[str, Password] = field(default_factory=dict)
-    """What an Airflow task handed to this driver, for the config provider on executors, where there is no Airflow."""
+    """Values that an Airflow task passed to this driver, for config providers on executors, which cannot reach Airflow."""
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> WorkerConfig:
-        """Parse worker properties; those not defined here are kept in ``raw`` (converters and clients read theirs by prefix),
-        and of those that nobody knows the log warns.
+        """Parse worker properties and resolve references to the worker's own config providers. Raises ConfigError.
 
-        References to the worker's own config providers are replaced, so ``raw`` may hold secrets. Raises ConfigError.
+        Keys not defined here are kept in ``raw``, from which converters and clients read theirs by prefix. Unknown keys are
+        logged. ``raw`` may contain secrets.
         """
         secrets = {name: Password(value) for name, value in handed_over().items()}
         raw = dict(properties)
@@ -210,16 +219,18 @@ class WorkerConfig:
         return cls(raw, _COMMON.parse(raw), secrets)
 
     def text(self, key: str) -> str:
-        """Return a key's value as text; lists are joined by commas."""
+        """Return the value of a key as text, lists joined by commas."""
         value = self.values[key]
         return ",".join(value) if isinstance(value, list) else str(value)
 
     def number(self, key: str) -> int:
+        """Return the value of a key with an integer type."""
         value = self.values[key]
-        assert isinstance(value, int)  # noqa: S101 (the definition says so)
+        assert isinstance(value, int)  # noqa: S101 (the key's type guarantees it)
         return value
 
     def duration(self, key: str) -> timedelta:
+        """Return the value of a key in milliseconds."""
         return timedelta(milliseconds=self.number(key))
 
     @property
@@ -244,7 +255,7 @@ class WorkerConfig:
 
     @property
     def advertised_address(self) -> str:
-        """Host and port under which this worker's REST API is known: ``rest.advertised.*``, else the first listener's."""
+        """Host and port of this worker's REST API: ``rest.advertised.*``, or those of the first listener."""
         listener = self.text("listeners").split(",")[0].rpartition("//")[2]
         host, _, port = listener.rpartition(":")
         host = self.raw.get("rest.advertised.host.name") or host or socket.gethostname()
@@ -252,9 +263,9 @@ class WorkerConfig:
 
     @property
     def admin_client_keys(self) -> dict[str, str]:
-        """The raw ``admin.*`` keys, without the prefix, that are a Kafka client's: ``admin.listeners*`` are the REST server's."""
+        """The ``admin.*`` keys of Kafka clients without the prefix. ``admin.listeners*`` are keys of the REST server."""
         return {key: value for key, value in self.with_prefix("admin.").items() if not key.startswith("listeners")}
 
     def with_prefix(self, prefix: str) -> dict[str, str]:
-        """Return the raw keys that start with ``prefix``, without it: ``with_prefix("producer.")``."""
+        """Return the raw keys that start with ``prefix``, without the prefix, such as ``with_prefix("producer.")``."""
         return {key[len(prefix) :]: value for key, value in self.raw.items() if key.startswith(prefix)}

@@ -1,4 +1,4 @@
-"""Which keys a worker's file may hold, so that a mistyped one is noticed. Pure, but for the warning."""
+"""Finds unknown keys in a worker's properties, so that typing errors are noticed. Logs warnings; no other I/O."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sluiceway.config.client_keys import CLIENT_KEYS
 
 log = logging.getLogger(__name__)
 
-# Kafka's DistributedConfig, StandaloneConfig and RestServerConfig. Many say something about a worker group or the JVM that has
-# no counterpart here; a file that sets them is not wrong.
+# The keys of Kafka's DistributedConfig, StandaloneConfig and RestServerConfig. Many of them configure a worker group or the
+# JVM and have no effect here, but a file may set them.
 _WORKER = """
     access.control.allow.methods access.control.allow.origin admin.listeners bootstrap.servers client.dns.lookup client.id
     config.providers config.storage.replication.factor config.storage.topic connect.protocol
@@ -26,7 +26,7 @@ _WORKER = """
     topic.creation.enable topic.tracking.allow.reset topic.tracking.enable value.converter worker.sync.timeout.ms
     worker.unsync.backoff.ms
 """
-# What stands behind these is up to a converter, a provider, a topic, or us.
+# Keys with these prefixes are read by converters, config providers, topics, clients or Sluiceway.
 _OPEN = (
     "key.converter.",
     "value.converter.",
@@ -45,35 +45,35 @@ _OPEN = (
     "spark.",
     "sluiceway.",
 )
-_ALIKE = 0.75
-_MISTYPED = 0.92  # behind an open prefix anything goes, but for what is all but a known key
+_SIMILAR = 0.75
+_ALMOST_EQUAL = 0.92  # keys with an open prefix are only reported if they are almost equal to a known one
 
 _PREFIXED = (f"{client}.{key}" for client, keys in CLIENT_KEYS.items() for key in keys)
 _KNOWN = frozenset(_WORKER.split()).union(*CLIENT_KEYS.values(), _PREFIXED)
-_told: set[str] = set()
+_checked: set[str] = set()
 
 
 def unknown_keys(keys: Iterable[str]) -> dict[str, str | None]:
-    """Return the keys that nobody will read, each with the known key that was probably meant, or None."""
+    """Return the unknown keys, each with the most similar known key or None."""
     found: dict[str, str | None] = {}
     for key in keys:
         if key in _KNOWN:
             continue
         is_open = key.startswith(_OPEN)
-        alike = difflib.get_close_matches(key, _KNOWN, n=1, cutoff=_MISTYPED if is_open else _ALIKE)
-        if alike or not is_open:
-            found[key] = alike[0] if alike else None
+        similar = difflib.get_close_matches(key, _KNOWN, n=1, cutoff=_ALMOST_EQUAL if is_open else _SIMILAR)
+        if similar or not is_open:
+            found[key] = similar[0] if similar else None
     return found
 
 
-def unknown_key_text(key: str, meant: str | None) -> str:
-    """Return the warning about an unknown key; it does not show the value."""
-    return f"The worker's key {key} is not known and has no effect" + (f"; did you mean {meant}?" if meant else "")
+def unknown_key_text(key: str, similar: str | None) -> str:
+    """Return the warning for an unknown key. It does not contain the value."""
+    return f"Unknown key {key} in the worker's properties has no effect." + (f" Did you mean {similar}?" if similar else "")
 
 
 def warn_of_unknown(properties: Mapping[str, str]) -> None:
-    """Log a warning for each unknown key, once in a process."""
-    new = [key for key in properties if key not in _told]
-    for key, meant in unknown_keys(new).items():
-        log.warning("%s", unknown_key_text(key, meant))
-    _told.update(new)
+    """Log a warning for each unknown key, once per process."""
+    new = [key for key in properties if key not in _checked]
+    for key, similar in unknown_keys(new).items():
+        log.warning("%s", unknown_key_text(key, similar))
+    _checked.update(new)

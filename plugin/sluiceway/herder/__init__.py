@@ -1,6 +1,7 @@
-"""Decisions over the three internal topics: what a connector is, how it fares, and what may be asked of it.
+"""Reads and changes connectors through the three internal topics, as Kafka Connect's herder does.
 
-No process of its own: REST, command line, driver and Airflow plugin each make a ``Herder`` over their stores.
+Runs in no process of its own: the REST API, command line, driver and Airflow plugin each create a ``Herder`` over their
+stores.
 """
 
 from sluiceway.herder.herder import Herder

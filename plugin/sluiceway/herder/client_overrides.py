@@ -1,4 +1,4 @@
-"""A connector's settings for its Kafka clients: ``producer.override.*``, ``consumer.override.*``, ``admin.override.*``. Pure."""
+"""Validates client overrides: ``producer.override.*``, ``consumer.override.*``, ``admin.override.*``. No I/O."""
 
 from __future__ import annotations
 
@@ -8,42 +8,41 @@ from sluiceway.config.client_keys import CLIENT_KEYS
 from sluiceway.config.connector import DLQ_TOPIC, NAME
 from sluiceway.config.consumer_group import GROUP, sink_group
 from sluiceway.config.definition import ConfigKey, ConfigValue, ValidatedValue, parse_value
+from sluiceway.config.source_keys import TOPIC_CREATION_PREFIX
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder.config_infos import ConfigInfo, ConfigKeyInfo, ConfigValueInfo
 from sluiceway.herder.enrichment import Config
 from sluiceway.herder.override_policy import OverridePolicy
 
-_TOPIC_CREATION = "topic.creation."
-
 
 def override_infos(config: Config, policy: OverridePolicy, *, sink: bool) -> list[ConfigInfo]:
-    """Return the overrides of the clients that the connector uses, with what the worker's policy has against them.
+    """Return the overrides of the clients that the connector uses, with the errors of the worker's override policy.
 
-    Raises ConfigError for a value that is not of its type.
+    Raises ConfigError for a value that does not have its type.
     """
     return [info for client in _clients(config, sink=sink) for info in _infos(client, config, policy)]
 
 
 def check_group(config: Config, found: dict[str, ValidatedValue], worker: WorkerConfig) -> None:
-    """Add a finding if a sink's consumers would join the group of the workers."""
+    """Add an error if a sink's consumers would join the group of the workers."""
     name = config.get(NAME)
     group = sink_group(worker, str(name), config)
     if group != worker.group_id:
         return
     if config.get(GROUP):
-        finding = found.setdefault(GROUP, ValidatedValue(GROUP, group))
-        finding.errors.append(f"Consumer group {group} conflicts with Connect worker group {group}")
+        value = found.setdefault(GROUP, ValidatedValue(GROUP, group))
+        value.errors.append(f"Consumer group {group} conflicts with Connect worker group {group}")
     else:
         found[NAME].errors.append(f"Consumer group for sink connector named {name} conflicts with Connect worker group {group}")
 
 
 def _clients(config: Config, *, sink: bool) -> list[str]:
-    dead_letters = bool((config.get(DLQ_TOPIC) or "").strip())
-    creates_topics = any(key.startswith(_TOPIC_CREATION) for key in config)
+    has_dead_letter_queue = bool((config.get(DLQ_TOPIC) or "").strip())
+    creates_topics = any(key.startswith(TOPIC_CREATION_PREFIX) for key in config)
     uses = {
-        "producer": dead_letters or not sink,
+        "producer": has_dead_letter_queue or not sink,
         "consumer": sink,
-        "admin": dead_letters if sink else creates_topics,
+        "admin": has_dead_letter_queue if sink else creates_topics,
     }
     return [client for client, used in uses.items() if used]
 

@@ -1,4 +1,4 @@
-"""What validation answers, as Kafka Connect's REST API has it. Pure values."""
+"""Results of validation, named and structured as in Kafka Connect's REST API. No I/O."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sluiceway.config.definition import ConfigKey, Type, ValidatedValue, shown
 
 @dataclass(frozen=True, slots=True)
 class ConfigKeyInfo:
-    """A key's definition."""
+    """The definition of a key."""
 
     name: str
     type: str
@@ -47,7 +47,7 @@ class ConfigKeyInfo:
 
 @dataclass(frozen=True, slots=True)
 class ConfigValueInfo:
-    """A key's value and what is wrong with it. Secrets are hidden."""
+    """The value of a key and its errors. Secrets are hidden."""
 
     name: str
     value: str | None
@@ -66,7 +66,7 @@ class ConfigValueInfo:
 
 @dataclass(frozen=True, slots=True)
 class ConfigInfo:
-    """A key: its definition (None if nobody declares it) and its value (None if nobody looked at it)."""
+    """A key: its definition, None for an undefined key, and its value, None if it was not validated."""
 
     definition: ConfigKeyInfo | None
     value: ConfigValueInfo | None
@@ -80,7 +80,7 @@ class ConfigInfo:
 
 @dataclass(frozen=True, slots=True)
 class ConfigInfos:
-    """The whole answer; ``name`` is the connector class as the config wrote it."""
+    """The result for a whole config. ``name`` is the connector class as the config names it."""
 
     name: str
     groups: tuple[str, ...]
@@ -88,7 +88,7 @@ class ConfigInfos:
 
     @property
     def errors(self) -> list[str]:
-        """All findings, in the order of the keys."""
+        """The errors of all keys, in the order of the keys."""
         return [error for config in self.configs if config.value for error in config.value.errors]
 
     @property
@@ -96,7 +96,7 @@ class ConfigInfos:
         return len(self.errors)
 
     def __add__(self, others: Sequence[ConfigInfo]) -> ConfigInfos:
-        """Return the answer with more keys, and with their groups."""
+        """Return the result with further keys and their groups."""
         groups = [info.definition.group for info in others if info.definition is not None and info.definition.group]
         return ConfigInfos(self.name, tuple(dict.fromkeys([*self.groups, *groups])), (*self.configs, *others))
 

@@ -1,6 +1,6 @@
-"""Connect's own keys as one connector's config makes them: defaults from the worker, and the keys of its transforms.
+"""Completes Connect's own keys for one config: the worker's defaults, and the keys of its transforms and predicates.
 
-Pure apart from importing the plugins that the config names.
+Imports the plugins that the config names; no other I/O.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from sluiceway.herder.plugin_classes import (
     PREDICATE,
     TRANSFORMATION,
     Kind,
+    installed_classes,
     java_name,
-    listed,
-    misfit,
-    no_such_version,
     plugin_class,
+    unusable_reason,
+    version_mismatch,
     version_of,
     versions,
 )
@@ -60,13 +60,13 @@ VERSION = "plugin.version"
 
 
 def base_def(connector: type[Connector]) -> ConfigDef:
-    """Return the keys that Connect itself gives a connector of this kind, source or sink."""
+    """Return the keys that Connect defines for every source or every sink connector."""
     own = SINK.replace(replace(SINK[TOPICS_REGEX], validator=valid_regex)) if is_sink(connector) else SOURCE
     return CONNECTOR + own
 
 
 def framework_def(connector: type[Connector], config: Config, worker: WorkerConfig) -> ConfigDef:
-    """Return Connect's own keys for a connector, as this config makes them."""
+    """Return Connect's keys for a connector with this config."""
     definition = _with_plugins(base_def(connector), connector, config, worker)
     for group in (_TRANSFORMS, _PREDICATES):
         for alias in aliases(group.key, config):
@@ -75,10 +75,10 @@ def framework_def(connector: type[Connector], config: Config, worker: WorkerConf
 
 
 def version_def(connector: type[Connector], config: Config) -> ConfigDef:
-    """Return the keys that are looked at when the connector is not there in the version that the config asks for."""
+    """Return the keys to validate if the requested version of the connector is not installed."""
 
     def refuse(_name: str, _value: ConfigValue) -> None:
-        wrong = no_such_version(connector, VersionRange.parse(config.get(CONNECTOR_VERSION)))
+        wrong = version_mismatch(connector, VersionRange.parse(config.get(CONNECTOR_VERSION)))
         if wrong:
             raise ConfigError(wrong)
 
@@ -92,7 +92,7 @@ def version_def(connector: type[Connector], config: Config) -> ConfigDef:
 
 
 def aliases(key: str, config: Config) -> list[str]:
-    """Return the aliases that ``transforms`` or ``predicates`` lists, each once."""
+    """Return the aliases in ``transforms`` or ``predicates``, without duplicates."""
     value = parse_value(key, config.get(key), Type.LIST)
     return list(dict.fromkeys(value)) if isinstance(value, list) else []
 
@@ -121,7 +121,7 @@ def _converter_keys(name: str, kind: Kind, choice: _Choice) -> list[ConfigKey]:
             CONNECTOR[name],
             default=choice.default,
             loader=plugin_class,
-            validator=_refusing(lambda: choice.misfit or (choice.version_missing if explicit else None)),
+            validator=_refusing(lambda: choice.unusable_reason or (choice.version_missing if explicit else None)),
             recommender=Recommender(values=lambda _name, _parsed: _classes(kind)),
         ),
         replace(
@@ -134,21 +134,22 @@ def _converter_keys(name: str, kind: Kind, choice: _Choice) -> list[ConfigKey]:
 
 
 def _where_set(key: str) -> Callable[[str, Mapping[str, ConfigValue]], bool]:
-    """Make another key visible where this one has a value."""
+    """Return a function that makes another key visible if this one has a value."""
     return lambda _name, parsed: parsed.get(key) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The plugin that a config names with one key, and in which version."""
+    """The plugin and version that a config selects with one key, and why it cannot be used."""
 
     default: str | None
     explicit: bool
     plugin: PluginClass | None
-    misfit: str | None
+    unusable_reason: str | None
     version_error: str | None = None
-    """The version range that cannot be read."""
+    """The error of a version range that cannot be parsed."""
     version_missing: str | None = None
+    """The error of a version that is not installed."""
 
     @classmethod
     def of(cls, key: str, version_key: str, kind: Kind, config: Config, default: str | None = None) -> _Choice:
@@ -157,31 +158,31 @@ class _Choice:
             found = plugin_class(parse_text(key, name)) if name is not None else None
         except ConfigError:
             found = None
-        wrong = misfit(found, kind) if found is not None else None
+        wrong = unusable_reason(found, kind) if found is not None else None
         error = missing = None
         try:
             wanted = VersionRange.parse(config.get(version_key))
             if found is not None and found.cls is not None and wrong is None:
-                missing = no_such_version(found.cls, wanted)
+                missing = version_mismatch(found.cls, wanted)
         except ValueError as unreadable:
             error = str(unreadable)
         return cls(default, key in config, found, wrong, error, missing)
 
     @property
     def usable(self) -> type | None:
-        """The plugin's class, if it is one of its kind and there in that version."""
-        if self.plugin is None or self.misfit or self.version_error or self.version_missing:
+        """The plugin's class if it has the right kind and version, otherwise None."""
+        if self.plugin is None or self.unusable_reason or self.version_error or self.version_missing:
             return None
         return self.plugin.cls
 
     @property
     def problem(self) -> str | None:
-        """Why the class cannot be used, if there is such a class."""
-        return None if self.plugin is None else self.version_error or self.misfit or self.version_missing
+        """The reason why the class cannot be used, None for a missing class too."""
+        return None if self.plugin is None else self.version_error or self.unusable_reason or self.version_missing
 
     @property
     def version(self) -> str | None:
-        return None if self.plugin is None or self.plugin.cls is None or self.misfit else version_of(self.plugin.cls)
+        return None if self.plugin is None or self.plugin.cls is None or self.unusable_reason else version_of(self.plugin.cls)
 
     @property
     def versions(self) -> Sequence[ConfigValue]:
@@ -189,12 +190,12 @@ class _Choice:
 
 
 def parse_text(key: str, value: object) -> str:
-    """Return a config's text, trimmed."""
+    """Return a config value as trimmed text."""
     return str(parse_value(key, value, Type.STRING))
 
 
 def _classes(kind: Kind) -> list[ConfigValue]:
-    return [PluginClass(java_name(cls), cls) for cls in listed(kind)]
+    return [PluginClass(java_name(cls), cls) for cls in installed_classes(kind)]
 
 
 def _refusing(problem: Callable[[], str | None]) -> Callable[[str, ConfigValue], None]:
@@ -208,7 +209,7 @@ def _refusing(problem: Callable[[], str | None]) -> Callable[[str, ConfigValue],
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """What ``transforms`` and ``predicates`` add to the keys for each of their aliases."""
+    """Defines the keys of the aliases in ``transforms`` or ``predicates``."""
 
     key: str
     title: str
@@ -217,7 +218,7 @@ class _Group:
     more: ConfigDef
 
     def enrich(self, definition: ConfigDef, alias: str, config: Config) -> ConfigDef:
-        """Return the definition with the keys of one alias: its class, the version of that, and the options."""
+        """Add the keys of one alias: its class, the version and the plugin's own keys."""
         prefix, group = f"{self.key}.{alias}.", f"{self.title}: {alias}"
         choice = _Choice.of(f"{prefix}type", prefix + VERSION, self.kind, config)
         named = config.get(f"{prefix}type") is not None
@@ -229,7 +230,7 @@ class _Group:
                 loader=plugin_class,
                 importance=Importance.HIGH,
                 validator=_refusing(lambda: self._condition_problem(prefix, config) or choice.problem),
-                doc=f"What {self.noun} {alias} stands for: a class or its alias.",
+                doc=f"The class of {self.noun} {alias}: its full name or an alias.",
                 group=group,
                 order_in_group=0,
                 width=Width.LONG,
@@ -242,7 +243,7 @@ class _Group:
                 default=choice.version,
                 importance=Importance.HIGH,
                 validator=_refusing(lambda: wrong_version),
-                doc=f"Which version of {alias}'s class to use: one, or a range in Maven's notation.",
+                doc=f"Version of {alias}'s class: a single version, or a range in Maven's notation.",
                 group=group,
                 order_in_group=1,
                 width=Width.LONG,
@@ -252,7 +253,7 @@ class _Group:
         )
         if choice.usable is None:
             return definition
-        own = choice.usable.config_def()  # type: ignore[attr-defined] # every kind has it
+        own = choice.usable.config_def()  # type: ignore[attr-defined] # every plugin kind has it
         return definition.embed(prefix, group, 2, ConfigDef([*own, *(key for key in self.more if key.name not in own)]))
 
     def _condition_problem(self, prefix: str, config: Config) -> str | None:

@@ -1,4 +1,4 @@
-"""Whether a source connector's config may ask for exactly once as it does: what validation adds to its own keys' findings."""
+"""Validates ``exactly.once.support`` and ``transaction.boundary`` of a source connector (KIP-618)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ log = logging.getLogger(__name__)
 def check_exactly_once(
     connector: type[SourceConnector], config: Mapping[str, str], worker: WorkerConfig, found: Mapping[str, ValidatedValue]
 ) -> None:
-    """Add to ``found`` what the worker and the connector have against ``exactly.once.support`` and ``transaction.boundary``.
+    """Add the errors of the worker and the connector to the values in ``found``.
 
-    The connector is asked on an object of its own that is not started; what it raises is a finding.
+    Calls the connector on a new instance that is not started. An exception it raises becomes an error of the value.
     """
     support, boundary = found[SUPPORT], found[BOUNDARY]
     if not support.errors and str(support.value).lower() == "required":
         if not exactly_once_enabled(worker):
             support.errors.append("This worker does not have exactly-once source support enabled.")
-        support.errors += _findings(lambda: _lacks_support(connector, config))
+        support.errors += _errors(lambda: _lacks_support(connector, config))
     if not boundary.errors and str(boundary.value).lower() == "connector":
-        boundary.errors += _findings(lambda: _lacks_boundaries(connector, config))
+        boundary.errors += _errors(lambda: _lacks_boundaries(connector, config))
 
 
 def _lacks_support(connector: type[SourceConnector], config: Mapping[str, str]) -> str | None:
@@ -44,10 +44,10 @@ def _lacks_boundaries(connector: type[SourceConnector], config: Mapping[str, str
     )
 
 
-def _findings(ask: Callable[[], str | None]) -> list[str]:
+def _errors(check: Callable[[], str | None]) -> list[str]:
     try:
-        finding = ask()
+        found = check()
     except Exception as error:
-        log.exception("Asking a connector about exactly-once failed")
+        log.exception("A connector failed while it was asked about exactly-once support")
         return [f"An unexpected error occurred during validation: {error or type(error).__name__}"]
-    return [] if finding is None else [finding]
+    return [] if found is None else [found]

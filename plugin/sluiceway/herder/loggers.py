@@ -1,7 +1,7 @@
-"""Levels of this process's loggers, in Log4j's words, as ``/admin/loggers`` shows and sets them. Thread-safe.
+"""Shows and sets the levels of this process's loggers with Log4j's level names, for ``/admin/loggers``. Thread-safe.
 
-The level of one process is set directly. One that is meant for the whole cluster goes through the config topic, and each
-process that follows the topic sets it for itself; ``connector.<name>`` concerns the driver of that connector only, all of it.
+A level for this process is set directly. A level for the whole cluster is written to the config topic, and each process
+that follows the topic sets it. The logger ``connector.<name>`` stands for all loggers of that connector's driver.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sluiceway.errors import NotFoundError
-from sluiceway.storage.interfaces import ConfigStore
+from sluiceway.storage.interfaces import ConfigBackingStore
 
 log = logging.getLogger(__name__)
 
 ROOT = "root"
 CONNECTOR = "connector."
 LOGGER_LEVEL = "logger-level"
-"""The kind of change under which a config store tells of a new level."""
+"""The kind of change that a config store reports for a new level."""
 
 _LEVELS = {"OFF": 100, "FATAL": 50, "ERROR": 40, "WARN": 30, "INFO": 20, "DEBUG": 10, "TRACE": 5, "ALL": 1}
-_OURS = "sluiceway"
+_PACKAGE = "sluiceway"
 
 
 @dataclass(frozen=True, slots=True)
 class LoggerLevel:
-    """A level, and when it was changed here, in milliseconds since the epoch; None if it was not."""
+    """A level and the time it was changed here, in milliseconds since the epoch, None if it was not."""
 
     level: str
     last_modified: int | None
 
 
 def checked_level(level: str) -> str:
-    """Return a level in upper case; raises NotFoundError (as Connect: 404) if there is no such level."""
+    """Return a level in upper case. Raises NotFoundError for an unknown level (404, as in Connect)."""
     checked = level.strip().upper()
     if checked not in _LEVELS:
         raise NotFoundError(f"invalid log level '{level}'.")
@@ -43,7 +43,7 @@ def checked_level(level: str) -> str:
 
 
 class Loggers:
-    """This process's loggers. ``connector`` is that of the driver that runs here, if one does."""
+    """The loggers of this process. ``connector`` is the name of the connector whose driver runs here, if any."""
 
     def __init__(self, connector: str | None = None, clock: Callable[[], float] = time.time) -> None:
         self._connector = connector
@@ -52,12 +52,12 @@ class Loggers:
         self._set: dict[str, int | None] = {}
 
     def all(self) -> dict[str, LoggerLevel]:
-        """Return the levels of the root and of those that were set here, by name."""
+        """Return the levels of the root logger and of loggers that were set here, by name."""
         with self._lock:
             return {name: self._level(name) for name in sorted({ROOT, *self._set})}
 
     def get(self, name: str) -> LoggerLevel:
-        """Return a logger's level; raises NotFoundError if there is no such logger."""
+        """Return a logger's level. Raises NotFoundError if there is no such logger."""
         name = _root_or(name)
         with self._lock:
             if name != ROOT and name not in self._set and name not in _existing():
@@ -65,14 +65,14 @@ class Loggers:
             return self._level(name)
 
     def set(self, name: str, level: str) -> list[str]:
-        """Set the level of a logger and of those below it; return the names of those that had another.
+        """Set the level of a logger and its descendants and return the names of those that changed.
 
-        Raises NotFoundError for no level.
+        Raises NotFoundError for an unknown level.
         """
         name, level = _root_or(name), checked_level(level)
         with self._lock:
             below = [each for each in {*self._set, *_existing()} if name == ROOT or each.startswith(f"{name}.")]
-            # A logger that has no level of its own follows the one above it.
+            # A logger without its own level inherits that of its parent.
             names = sorted({name, *(each for each in below if each in self._set or logging.getLogger(each).level)})
             changed = [each for each in names if self._level(each).level != level]
             self._set = {**dict.fromkeys(names), **self._set, **dict.fromkeys(changed, int(self._clock() * 1000))}
@@ -81,12 +81,12 @@ class Loggers:
         log.info("[worker] Log level of %s is %s", name, level)
         return changed
 
-    def obey(self, name: str, level: str) -> None:
-        """Set a level that was set for the whole cluster; one that is none is only logged."""
+    def apply_cluster_level(self, name: str, level: str) -> None:
+        """Set a level that was set for the whole cluster. An unknown level is only logged."""
         try:
             self.set(name, level)
         except NotFoundError as error:
-            log.warning("[worker] Ignoring the level of %s that was set for the cluster: %s", name, error)
+            log.warning("[worker] Ignoring the cluster-wide log level of %s: %s", name, error)
 
     def _level(self, name: str) -> LoggerLevel:
         return LoggerLevel(_name(self._logger(name).getEffectiveLevel()), self._set.get(name))
@@ -94,16 +94,16 @@ class Loggers:
     def _logger(self, name: str) -> logging.Logger:
         if name == ROOT:
             return logging.getLogger()
-        whole_driver = self._connector is not None and name == f"{CONNECTOR}{self._connector}"
-        return logging.getLogger(_OURS if whole_driver else name)
+        is_driver = self._connector is not None and name == f"{CONNECTOR}{self._connector}"
+        return logging.getLogger(_PACKAGE if is_driver else name)
 
 
-def follow(config: ConfigStore, loggers: Loggers) -> None:
-    """Set the levels that are set for the whole cluster from now on, here too."""
+def follow_cluster_levels(config: ConfigBackingStore, loggers: Loggers) -> None:
+    """Apply levels that are set for the whole cluster from now on."""
 
     def changed(kind: str, name: str) -> None:
         if kind == LOGGER_LEVEL:
-            loggers.obey(name, config.snapshot().logger_levels.get(name, ""))
+            loggers.apply_cluster_level(name, config.snapshot().logger_levels.get(name, ""))
 
     config.on_change(changed)
 
@@ -118,5 +118,5 @@ def _existing() -> list[str]:
 
 
 def _name(number: int) -> str:
-    """Return the level at or below a number of Python's."""
+    """Return the name of the nearest level at or below one of Python's numbers."""
     return next((name for name, least in _LEVELS.items() if number >= least), "ALL")

@@ -1,4 +1,4 @@
-"""What a request to change a connector's offsets means, and whether it may be. Pure."""
+"""Parses and checks requests to change a connector's offsets (KIP-875). No I/O."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sluiceway.api import TopicPartition
 from sluiceway.errors import BadRequestError, ConnectError
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
-Edit = tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
-"""A partition and the offset that it is to have; None for the offset: none."""
+OffsetEdit = tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
+"""A partition and its new offset. None as the offset removes it."""
 
 TOPIC, PARTITION, OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
 
@@ -19,14 +19,14 @@ _INT, _LONG = 2**31, 2**63
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
-def refuse_none(edits: Sequence[Edit]) -> None:
-    """Raise BadRequestError if there is nothing to change."""
+def refuse_empty(edits: Sequence[OffsetEdit]) -> None:
+    """Raise BadRequestError for a request without offsets."""
     if not edits:
         raise BadRequestError("Partitions / offsets need to be provided for an alter offsets request")
 
 
 def refuse_unless_stopped(entry: ConnectorEntry) -> None:
-    """Raise BadRequestError unless the connector was told to stop, and so has no tasks."""
+    """Raise BadRequestError unless the connector's target state is STOPPED and it has no tasks."""
     if entry.target_state is not TargetState.STOPPED or entry.task_configs:
         raise BadRequestError(
             "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the specified "
@@ -34,23 +34,23 @@ def refuse_unless_stopped(entry: ConnectorEntry) -> None:
         )
 
 
-def sink_offsets(edits: Sequence[Edit]) -> dict[TopicPartition, int | None]:
-    """Return a sink's offsets as a request gives them; raises BadRequestError for what is no partition or no offset."""
+def sink_offsets(edits: Sequence[OffsetEdit]) -> dict[TopicPartition, int | None]:
+    """Parse the offsets of a sink in a request. Raises BadRequestError for an invalid partition or offset."""
     return {_sink_partition(partition): _sink_offset(offset) for partition, offset in edits}
 
 
-def may_be_topic(name: str) -> bool:
-    """Whether Kafka takes it as a topic's name."""
+def is_topic_name(name: str) -> bool:
+    """Return whether Kafka accepts the name for a topic."""
     return _TOPIC_NAME.fullmatch(name) is not None and name not in (".", "..")
 
 
-def as_edits(offsets: Mapping[TopicPartition, int]) -> list[Edit]:
+def as_edits(offsets: Mapping[TopicPartition, int]) -> list[OffsetEdit]:
     """Return a sink's offsets as REST shows them."""
-    return [({PARTITION: place.partition, TOPIC: place.topic}, {OFFSET: offset}) for place, offset in sorted(offsets.items())]
+    return [({PARTITION: each.partition, TOPIC: each.topic}, {OFFSET: offset}) for each, offset in sorted(offsets.items())]
 
 
-def refuse_nested(edits: Sequence[Edit]) -> None:
-    """Raise ConnectError (Connect: DataException) for offsets of a source that are not of primitive values."""
+def refuse_nested(edits: Sequence[OffsetEdit]) -> None:
+    """Raise ConnectError (DataException in Connect) for source partitions and offsets with values that are not primitive."""
     for fields in (each for edit in edits for each in edit if each is not None):
         for name, value in fields.items():
             kind = _not_primitive(value)
@@ -59,7 +59,7 @@ def refuse_nested(edits: Sequence[Edit]) -> None:
 
 
 def success(*, reset: bool, checked: bool) -> str:
-    """Return the answer's message; ``checked`` says that the connector itself had a look."""
+    """Return Connect's message for success. ``checked``: the connector itself has checked the offsets."""
     done = "reset" if reset else "altered"
     if checked:
         return f"The offsets for this connector have been {done} successfully"
@@ -69,8 +69,8 @@ def success(*, reset: bool, checked: bool) -> str:
     )
 
 
-def busy(name: str, *, reset: bool) -> str:
-    """Return what Connect says if consumers are left in the group of a stopped sink."""
+def group_busy(name: str, *, reset: bool) -> str:
+    """Return Connect's message for a stopped sink whose consumer group still has members."""
     do = "reset" if reset else "alter"
     return (
         f"Failed to {do} consumer group offsets for connector {name} either because its tasks haven't stopped completely yet "
@@ -123,7 +123,7 @@ def _sink_offset(offset: Mapping[str, Any] | None) -> int | None:
 
 
 def _whole(value: object, limit: int) -> int | None:
-    """Return a whole number within Java's range, which may have been written as text; None for anything else."""
+    """Return an integer, or the integer in a text, within Java's range. None for anything else."""
     try:
         number = int(str(value)) if "_" not in str(value) and str(value) == str(value).strip() else limit
     except ValueError:

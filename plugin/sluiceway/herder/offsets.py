@@ -1,4 +1,4 @@
-"""Shows and changes the offsets of one connector: source offsets in the offset store, a sink's in its consumer group."""
+"""Reads and changes the offsets of a connector: a source's in the offset store, a sink's in its consumer group."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import BadRequestError, ConflictError, ConnectError, NotFoundError
 from sluiceway.herder import offset_edits
-from sluiceway.herder.offset_edits import Edit
-from sluiceway.storage.interfaces import OffsetStore, TransactionalOffsets
+from sluiceway.herder.offset_edits import OffsetEdit
+from sluiceway.storage.interfaces import OffsetBackingStore, TransactionalOffsets
 from sluiceway.storage.model import ConnectorEntry
 
 log = logging.getLogger(__name__)
 
 _STOPPING_SECONDS = 10.0
-_LOOK_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 
 
 class Groups(Protocol):
@@ -32,7 +32,7 @@ class Groups(Protocol):
 
     def offsets(self, group: str) -> dict[TopicPartition, int]: ...
 
-    def missing(self, places: Sequence[TopicPartition]) -> list[TopicPartition]: ...
+    def missing(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]: ...
 
     def alter(self, group: str, offsets: Mapping[TopicPartition, int | None]) -> None: ...
 
@@ -40,19 +40,22 @@ class Groups(Protocol):
 
 
 OpenGroups = Callable[[WorkerConfig, Mapping[str, str]], Groups]
-"""Opens them, given the worker and the connector's ``admin.override.*`` settings."""
+"""Returns the consumer groups for a worker and a connector's ``admin.override.*`` settings."""
 
 
 def kafka_groups(worker: WorkerConfig, admin_overrides: Mapping[str, str]) -> Groups:
+    """Return the consumer groups of a Kafka cluster."""
     from sluiceway.kafka.group_offsets import ConsumerGroups
 
     return ConsumerGroups(worker, admin_overrides)
 
 
 class ConnectorOffsets:
-    """The offsets of one connector, as the entry has it. Blocks on Kafka; raises KafkaClientError where that is away."""
+    """The offsets of one connector. Every method blocks on Kafka and raises KafkaClientError if it does not answer."""
 
-    def __init__(self, entry: ConnectorEntry, worker: WorkerConfig, store: OffsetStore | None, open_groups: OpenGroups) -> None:
+    def __init__(
+        self, entry: ConnectorEntry, worker: WorkerConfig, store: OffsetBackingStore | None, open_groups: OpenGroups
+    ) -> None:
         self._entry = entry
         self._worker = worker
         self._store = store
@@ -60,30 +63,33 @@ class ConnectorOffsets:
         self._config = _resolved(entry.config or {}, worker)
         self._connector = _made(self._config)
 
-    def read(self) -> list[Edit]:
+    def read(self) -> list[OffsetEdit]:
         """Return every partition with its offset."""
         if isinstance(self._connector, SinkConnector):
             return offset_edits.as_edits(self._groups().offsets(self._group))
         with self._source_store() as store:
             return list(store.all(self._entry.name))
 
-    def alter(self, edits: Sequence[Edit]) -> str:
-        """Set offsets, if the connector agrees; return what to tell. Raises BadRequestError, or ConnectError if it does not."""
+    def alter(self, edits: Sequence[OffsetEdit]) -> str:
+        """Set offsets and return the message for the user.
+
+        Raises BadRequestError, or ConnectError if the connector rejects them.
+        """
         if isinstance(self._connector, SinkConnector):
             return self._alter_sink(self._connector, edits)
         return self._alter_source(edits, reset=False)
 
     def reset(self) -> str:
-        """Forget all offsets, if the connector agrees; return what to tell. Raises as ``alter`` does."""
+        """Remove all offsets and return the message for the user. Raises as ``alter`` does."""
         if not isinstance(self._connector, SinkConnector):
             return self._alter_source([(partition, None) for partition, _ in self.read()], reset=True)
         groups = self._groups()
-        nothing: dict[TopicPartition, int | None] = dict.fromkeys(groups.offsets(self._group))
-        checked = self._connector.alter_offsets(self._config, nothing)
+        removed: dict[TopicPartition, int | None] = dict.fromkeys(groups.offsets(self._group))
+        checked = self._connector.alter_offsets(self._config, removed)
         self._changing_group(lambda: groups.delete(self._group), reset=True)
         return offset_edits.success(reset=True, checked=checked)
 
-    def _alter_source(self, edits: Sequence[Edit], *, reset: bool) -> str:
+    def _alter_source(self, edits: Sequence[OffsetEdit], *, reset: bool) -> str:
         assert isinstance(self._connector, SourceConnector)  # noqa: S101 (_made lets nothing else through)
         offset_edits.refuse_nested(edits)
         checked = self._connector.alter_offsets(self._config, [(partition, offset) for partition, offset in edits])  # type: ignore[misc]
@@ -93,18 +99,18 @@ class ConnectorOffsets:
             store.put(self._entry.name, [(partition, offset) for partition, offset in edits if partition is not None])
         return offset_edits.success(reset=reset, checked=checked)
 
-    def _alter_sink(self, connector: SinkConnector, edits: Sequence[Edit]) -> str:
+    def _alter_sink(self, connector: SinkConnector, edits: Sequence[OffsetEdit]) -> str:
         offsets = offset_edits.sink_offsets(edits)
         checked = connector.alter_offsets(self._config, dict(offsets))
         if any(offset is not None and offset < 0 for offset in offsets.values()):
             raise ConnectError(f"Failed to modify offsets for sink connector {self._entry.name}")
         groups = self._groups()
-        set_ones = [place for place, offset in offsets.items() if offset is not None]
-        missing = [place for place in set_ones if not offset_edits.may_be_topic(place.topic)]
-        if set_ones and not missing:
-            missing = groups.missing(set_ones)
+        partitions = [partition for partition, offset in offsets.items() if offset is not None]
+        missing = [partition for partition in partitions if not offset_edits.is_topic_name(partition.topic)]
+        if partitions and not missing:
+            missing = groups.missing(partitions)
         if missing:
-            log.error("[%s|worker] Offsets were given for partitions that do not exist: %s", self._entry.name, missing)
+            log.error("[%s|worker] Cannot set offsets of partitions that do not exist: %s", self._entry.name, missing)
             raise ConnectError(f"Failed to alter consumer group offsets for connector {self._entry.name}")
         self._changing_group(lambda: groups.alter(self._group, offsets), reset=False)
         return offset_edits.success(reset=False, checked=checked)
@@ -114,7 +120,7 @@ class ConnectorOffsets:
             change()
         except ConflictError as error:
             log.warning("[%s|worker] %s", self._entry.name, error)
-            raise ConnectError(offset_edits.busy(self._entry.name, reset=reset)) from error
+            raise ConnectError(offset_edits.group_busy(self._entry.name, reset=reset)) from error
 
     @property
     def _group(self) -> str:
@@ -124,10 +130,10 @@ class ConnectorOffsets:
         return self._open_groups(self._worker, overrides(self._config, "admin"))
 
     @contextlib.contextmanager
-    def _source_store(self) -> Iterator[OffsetStore]:
-        """Give the store with the connector's offsets: one that is opened for this where it has a topic of its own."""
+    def _source_store(self) -> Iterator[OffsetBackingStore]:
+        """Return the store with the connector's offsets. One with its own offsets topic is opened and closed here."""
         if self._store is None:
-            raise ConnectError("Source offsets are not known here: no offset store is open.")
+            raise ConnectError("Source offsets cannot be read: this process has no offset store.")
         topic = self._config.get("offsets.storage.topic") or self._worker.offset_topic
         if topic == self._worker.offset_topic or not isinstance(self._store, TransactionalOffsets):  # a file has no topics
             yield self._store
@@ -142,17 +148,17 @@ class ConnectorOffsets:
             own.stop()
 
 
-def await_rest(lives: Callable[[], bool], name: str) -> None:
-    """Return once no driver runs the connector any more, which was told to stop. Raises ConnectError after 10 s."""
+def await_driver_stop(is_alive: Callable[[], bool], name: str) -> None:
+    """Wait until no driver runs the stopped connector any more. Raises ConnectError after 10 s."""
     deadline = time.monotonic() + _STOPPING_SECONDS
     never = threading.Event()
-    while lives():
+    while is_alive():
         if time.monotonic() > deadline:
             raise ConnectError(
                 f"Connector {name} has not stopped completely yet, so its offsets cannot be modified. This can be safely "
-                "retried; if it does not eventually succeed, end the connector's driver."
+                "retried. If it does not eventually succeed, end the connector's driver."
             )
-        never.wait(_LOOK_SECONDS)
+        never.wait(_POLL_SECONDS)
 
 
 def _resolved(config: Mapping[str, str], worker: WorkerConfig) -> dict[str, str]:

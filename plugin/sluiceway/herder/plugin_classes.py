@@ -1,4 +1,4 @@
-"""The plugins that are installed here, as configs name them and as REST tells of them. Imports them; no other I/O."""
+"""Finds installed plugins by the names that configs use, and describes them for the REST API. Imports them; no other I/O."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.java.version_range import VersionRange
 
 CONNECT_VERSION = "4.3.0"
-"""The Kafka Connect whose plugins ours stand in for, and whose API REST serves."""
+"""The version of Kafka Connect whose plugins and REST API are implemented."""
 
 _KAFKA = "org.apache.kafka."
 _INTERFACES = {
@@ -26,7 +26,7 @@ _INTERFACES = {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of plugin: its base class, REST's name for it, the entry point group, and what Connect calls its interface."""
+    """A plugin type: its base class, its name in the REST API, its entry point group and Connect's name of its interface."""
 
     base: type
     type: str
@@ -42,30 +42,30 @@ TRANSFORMATION = Kind(Transform, "transformation", "sluiceway.transforms", "Tran
 PREDICATE = Kind(Predicate, "predicate", "sluiceway.predicates", "Predicate")
 
 KINDS = (CONVERTER, HEADER_CONVERTER, PREDICATE, SINK, SOURCE, TRANSFORMATION)
-"""In the order in which REST lists plugins."""
+"""All kinds, in the order in which the REST API lists plugins."""
 
 
 def java_name(cls: type) -> str:
-    """Return a class's name as Kafka Connect would show it: that of the Java class it stands for, if any."""
+    """Return a class's name as Kafka Connect shows it: that of the Java class it implements, if any."""
     return getattr(cls, "java_class", None) or f"{cls.__module__}.{cls.__qualname__}"
 
 
 def version_of(cls: type) -> str:
-    """Return a plugin's version; what stands in for one of Kafka's has the version of that Kafka."""
+    """Return a plugin's version. Implementations of Kafka's plugins have Kafka's version."""
     if java_name(cls).startswith(_KAFKA):
         return CONNECT_VERSION
     version = getattr(cls, "version", None)
     return str(version()) if callable(version) else __version__
 
 
-def listed(kind: Kind) -> list[type]:
+def installed_classes(kind: Kind) -> list[type]:
     """Return all installed plugins of a kind, sorted by name."""
     found = {java_name(cls): cls for group in _groups(kind) for cls in plugins(group).values() if is_a(cls, kind)}
     return [found[name] for name in sorted(found)]
 
 
 def is_a(cls: type | None, kind: Kind) -> bool:
-    """Whether a class is a plugin of a kind. Those of Connect's converters serve for headers too."""
+    """Return whether a class is a plugin of a kind. Connect's own converters are header converters too."""
     if cls is None:
         return False
     if kind is HEADER_CONVERTER and issubclass(cls, Converter):
@@ -74,17 +74,17 @@ def is_a(cls: type | None, kind: Kind) -> bool:
 
 
 def plugin_class(name: str) -> PluginClass:
-    """Return the class that a config names, of whichever kind: by full name, or by alias where that is clear.
+    """Return the plugin of any kind that a config names by full name or alias.
 
-    Raises ConfigError if there is none. A Java class that has a ``$Key`` and a ``$Value`` form is found without either, for
-    Connect to say what was meant.
+    Raises ConfigError if there is none. A name that lacks ``$Key`` or ``$Value`` returns both as variants, which Connect's
+    error message lists.
     """
     for kind in KINDS:
         if cls := plugin_named(kind.group, name):
             return PluginClass(java_name(cls), cls)
     if name in _INTERFACES:
         return PluginClass(name, _INTERFACES[name])
-    variants = sorted(java for java in map(java_name, listed(TRANSFORMATION)) if name and java.startswith(f"{name}$"))
+    variants = sorted(java for java in map(java_name, installed_classes(TRANSFORMATION)) if name and java.startswith(f"{name}$"))
     if variants:
         return PluginClass(name, None, tuple(variants))
     try:
@@ -96,8 +96,8 @@ def plugin_class(name: str) -> PluginClass:
     return PluginClass(java_name(found), found)
 
 
-def misfit(plugin: PluginClass, kind: Kind) -> str | None:
-    """Return why a class cannot serve as a plugin of a kind, in Connect's words, or None if it can."""
+def unusable_reason(plugin: PluginClass, kind: Kind) -> str | None:
+    """Return Connect's error for a class that cannot be used as a plugin of a kind, or None."""
     if plugin.cls is not None and not is_a(plugin.cls, kind):
         return f"Class {plugin} does not implement the {kind.interface} interface"
     if plugin.cls is None or inspect.isabstract(plugin.cls):
@@ -106,8 +106,8 @@ def misfit(plugin: PluginClass, kind: Kind) -> str | None:
     return None
 
 
-def no_such_version(cls: type, wanted: VersionRange | None) -> str | None:
-    """Return what Connect says if a plugin is not there in a version that was asked for, or None if it is."""
+def version_mismatch(cls: type, wanted: VersionRange | None) -> str | None:
+    """Return Connect's error if the requested version of a plugin is not installed, or None."""
     if wanted is None or version_of(cls) in wanted:
         return None
     found = ", ".join(versions(cls))
@@ -115,8 +115,8 @@ def no_such_version(cls: type, wanted: VersionRange | None) -> str | None:
 
 
 def versions(cls: type) -> list[str]:
-    """Return a plugin's versions, once for each kind that it serves as; there is never more than one version of it here."""
-    kinds = sum(cls in listed(kind) for kind in KINDS)
+    """Return a plugin's only version, once for each of its kinds, as Connect lists it."""
+    kinds = sum(cls in installed_classes(kind) for kind in KINDS)
     return [version_of(cls)] * max(kinds, 1)
 
 

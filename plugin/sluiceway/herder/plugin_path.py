@@ -1,4 +1,4 @@
-"""``plugin.path``: folders with Python packages of plugins, beside those that are installed. Changes ``sys.path``."""
+"""Adds the folders of ``plugin.path`` to ``sys.path``, so that plugins are found in them besides those installed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from sluiceway import discovery
+from sluiceway.config.parsing import parse_list
 
 log = logging.getLogger(__name__)
 
@@ -16,21 +17,21 @@ PLUGIN_PATH = "plugin.path"
 
 
 def use_plugin_path(raw: Mapping[str, str]) -> list[Path]:
-    """Make importable what lies in the worker's ``plugin.path``, and return the folders that were added.
+    """Make the packages in the worker's ``plugin.path`` importable and return the folders added to ``sys.path``.
 
-    As in Connect, a folder holds plugins itself or in folders of their own (``pip install --target FOLDER/NAME``). A folder
-    that is not there is warned about; jar files are no concern here. What is installed wins over what is found there.
+    As in Connect, a folder contains plugins directly or in subfolders (``pip install --target FOLDER/NAME``). Logs a warning
+    for a missing folder. Ignores jar files. Installed packages take precedence.
     """
-    folders = [Path(each.strip()).expanduser() for each in raw.get(PLUGIN_PATH, "").split(",") if each.strip()]
+    folders = [Path(each).expanduser() for each in parse_list(raw.get(PLUGIN_PATH))]
     for folder in folders:
         if not folder.is_dir():
-            log.warning("plugin.path names %s, which is not a folder here", folder)
+            log.warning("plugin.path names %s, which is not a folder on this machine", folder)
     added = [each for each in _with_packages(folders) if str(each) not in sys.path]
     sys.path += [str(each) for each in added]
     if added:
         importlib.invalidate_caches()
         discovery.plugins.cache_clear()
-        log.info("Plugins are also looked for in %s", ", ".join(map(str, added)))
+        log.info("Plugins are also loaded from %s", ", ".join(map(str, added)))
     return added
 
 
@@ -45,7 +46,7 @@ def _with_packages(folders: Iterable[Path]) -> list[Path]:
 
 
 def _has_python(folder: Path) -> bool:
-    """Whether packages, modules or what an installer notes of them lie right in a folder."""
+    """Return whether a folder directly contains packages, modules or package metadata."""
     if folder.name.endswith((".dist-info", ".egg-info", "__pycache__")):
         return False
     patterns = ("*.py", "*/__init__.py", "*.dist-info", "*.egg-info")

@@ -1,6 +1,6 @@
-"""Checking configs that refer to secrets: they are checked with the secrets, and the answer shows the references.
+"""Resolves references in a config for its validation and hides the resolved values in the result.
 
-Asks the worker's config providers; otherwise pure.
+Calls the worker's config providers; no other I/O.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 from sluiceway.herder.config_infos import ConfigInfo, ConfigInfos, ConfigValueInfo
 
-_TELLING = 4  # characters; a shorter value stands in texts that have nothing to do with it
+_MIN_LENGTH = 4  # shorter values occur in unrelated text
 
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """A config's values that refer to something: as they are written, and as they are meant.
+    """A config with its references resolved.
 
-    ``unknown`` are the keys that cannot be looked up here: a file may be on the driver's machine only.
+    ``written`` are the values with references, as the user wrote them. ``unknown`` are the keys that cannot be resolved on
+    this machine: a file may exist on the driver's machine only.
     """
 
     config: Mapping[str, str | None] = field(repr=False)
@@ -30,30 +31,30 @@ class References:
 
     @classmethod
     def of(cls, config: Mapping[str, str | None], worker: WorkerConfig) -> References:
-        """Look up what a config refers to. Raises ConfigError if the worker's config providers cannot be made."""
+        """Resolve the references of a config. Raises ConfigError if the worker's config providers cannot be created."""
         keys = referring_keys(config)
         if not keys:
             return cls(config, {}, frozenset())
         providers = resolver(worker)
         try:
-            meant = {key: _look_up(providers, str(config[key])) for key in keys}
+            resolved = {key: _resolved(providers, str(config[key])) for key in keys}
         finally:
             providers.close()
-        known = {key: value for key, value in meant.items() if value is not None}
+        known = {key: value for key, value in resolved.items() if value is not None}
         return cls({**config, **known}, {key: str(config[key]) for key in keys}, frozenset(keys - known.keys()))
 
     def shown(self, infos: ConfigInfos) -> ConfigInfos:
-        """Return findings without what was looked up, and without those about values that could not be looked up."""
+        """Return the result with references instead of resolved values and without errors about unresolved ones."""
         if not self.written:
             return infos
         return replace(infos, configs=tuple(self._shown(info) for info in infos.configs))
 
     def hidden(self, text: str, key: str | None = None) -> str:
-        """Return a text with every value that was looked up as it is written in the config."""
+        """Replace resolved values in a text with the references in the config. ``key``: the key that the text is about."""
         for name, written in self.written.items():
-            meant = self.config[name]
-            if meant and meant != written and (name == key or len(meant) >= _TELLING):
-                text = text.replace(meant, written)
+            resolved = self.config[name]
+            if resolved and resolved != written and (name == key or len(resolved) >= _MIN_LENGTH):
+                text = text.replace(resolved, written)
         return text
 
     def _shown(self, info: ConfigInfo) -> ConfigInfo:
@@ -68,7 +69,7 @@ class References:
         return value.value if written is None or value.value == HIDDEN else written
 
 
-def _look_up(providers: Resolver, text: str) -> str | None:
+def _resolved(providers: Resolver, text: str) -> str | None:
     try:
         return providers.resolve({"value": text})["value"]
     except ConfigError:

@@ -1,4 +1,4 @@
-"""Which parts of a connector a restart concerns, as Kafka Connect decides it (KIP-745). Pure."""
+"""Decides which parts of a connector a restart request concerns, as Kafka Connect does (KIP-745). No I/O."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from sluiceway.storage.model import RestartRequest, State, Status
 
 @dataclass(frozen=True, slots=True)
 class RestartPlan:
-    """Whether the Connector object is started anew, and which of its tasks, by number."""
+    """Whether to restart the Connector object, and the numbers of the tasks to restart."""
 
     connector: bool
     tasks: tuple[int, ...] = ()
 
     def shown(self, connector: Status, tasks: Mapping[int, Status]) -> tuple[Status, dict[int, Status]]:
-        """Return the statuses with RESTARTING where the plan is at work; traces stay until it has worked."""
-        told = {number: _restarting(status) if number in self.tasks else status for number, status in tasks.items()}
-        return _restarting(connector) if self.connector else connector, told
+        """Return the statuses with RESTARTING for what the plan restarts. Traces are kept until the restart is done."""
+        shown = {number: _restarting(status) if number in self.tasks else status for number, status in tasks.items()}
+        return _restarting(connector) if self.connector else connector, shown
 
 
 def plan_restart(request: RestartRequest, connector: State, tasks: Mapping[int, State]) -> RestartPlan:
-    """Return what a request means for a connector in this state with these tasks.
+    """Return the restart plan for a connector in this state with these tasks.
 
-    A request for one task is for that task alone. Any other starts the Connector anew, and its tasks only with
-    ``include_tasks``; ``only_failed`` leaves out of both what has not failed.
+    A request for one task restarts only that task. Any other request restarts the Connector, and its tasks with
+    ``include_tasks``. ``only_failed`` excludes the Connector and tasks that have not failed.
     """
     if request.task is not None:
         return RestartPlan(connector=False, tasks=(request.task,) if request.task in tasks else ())

@@ -1,4 +1,4 @@
-"""When a task that failed, or whose process was lost, is started anew by itself, and when that is given up. Pure."""
+"""Decides when a task that failed or whose process was lost is restarted automatically. No I/O."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sluiceway.config.worker import WorkerConfig
 
 @dataclass(frozen=True, slots=True)
 class RestartPolicy:
-    """How often a task is started anew (0: never) and how long it is waited before, in seconds.
+    """The maximum number of automatic restarts (0: none) and the back-off before them, in seconds.
 
-    The wait doubles with each restart up to ``backoff_max``. A task that ran for ``reset_after`` has its whole budget again.
+    The back-off doubles with each restart up to ``backoff_max``. The count starts again after a run of ``reset_after``.
     """
 
     max_restarts: int
@@ -23,7 +23,7 @@ class RestartPolicy:
 
     @classmethod
     def of(cls, config: Mapping[str, str], worker: WorkerConfig) -> RestartPolicy:
-        """Return what a connector's config says of failures, or for want of that the worker's. Raises ConfigError."""
+        """Return the policy of a connector's config, with the worker's values as defaults. Raises ConfigError."""
         values = RESTARTS.parse({**{key.name: worker.raw[key.name] for key in RESTARTS if key.name in worker.raw}, **config})
 
         def number(key: str) -> int:
@@ -39,20 +39,20 @@ class RestartPolicy:
         )
 
 
-LOST_PROCESSES = RestartPolicy(max_restarts=5, backoff_initial=1.0, backoff_max=60.0, reset_after=300.0)
-"""What is done about a task whose process was lost, which is no failure of the task's own."""
+LOST_PROCESS_POLICY = RestartPolicy(max_restarts=5, backoff_initial=1.0, backoff_max=60.0, reset_after=300.0)
+"""The policy for tasks whose process was lost, which is not a failure of the task itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restarts:
-    """How many restarts a task has used up."""
+    """The number of restarts that a task has used."""
 
     used: int = 0
 
     def next(self, policy: RestartPolicy, ran_for: float) -> tuple[Restarts, float] | None:
-        """Return the count with one restart more and the seconds to wait before it; None once the budget is used up.
+        """Return the increased count and the back-off in seconds, or None if no restart is left.
 
-        ``ran_for`` is how long the task ran, in seconds, before it failed this time.
+        ``ran_for`` is the duration of the task's last run in seconds.
         """
         used = 0 if ran_for >= policy.reset_after else self.used
         if used >= policy.max_restarts:

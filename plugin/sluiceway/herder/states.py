@@ -1,8 +1,8 @@
-"""What state a connector is in, seen from outside its driver. Pure.
+"""Derives the state of a connector from its status records and heartbeats. No I/O.
 
-A driver rewrites its connector's status record every few seconds. A record that says RUNNING and is older than
-``sluiceway.heartbeat.timeout.ms`` was written by a driver that is gone, so it is not believed. The age is the reader's clock
-minus the writer's: clocks of the machines that run drivers must agree to within that timeout.
+A driver rewrites its connector's status record every few seconds. A RUNNING record older than
+``sluiceway.heartbeat.timeout.ms`` comes from a driver that no longer runs, so it is not reported. The age is the difference
+of the reader's and the writer's clock, which must agree to within that timeout.
 """
 
 from __future__ import annotations
@@ -19,36 +19,35 @@ _AT_REST = {TargetState.PAUSED: State.PAUSED, TargetState.STOPPED: State.STOPPED
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A moment and how old a heartbeat may be then, both in milliseconds."""
+    """The current time and the maximum age of a heartbeat, both in milliseconds."""
 
     now: int
     timeout: int
 
     def stale(self, status: Status) -> bool:
-        """Whether a record is too old to speak for a living driver; one that never was in Kafka has no age."""
+        """Return whether a record is too old to come from a running driver. A record that was never in Kafka has no age."""
         return 0 < status.timestamp < self.now - self.timeout
 
 
-def driver_lives(status: Status | None, clock: Clock) -> bool:
-    """Whether a driver runs the connector, as far as its status record tells.
+def driver_is_alive(status: Status | None, clock: Clock) -> bool:
+    """Return whether a driver runs the connector, according to its status record.
 
-    Only states that drivers keep rewriting count: a driver that found its connector PAUSED or STOPPED may have ended at once.
+    Only states that drivers rewrite periodically count: the driver of a PAUSED or STOPPED connector may have ended.
     """
     return status is not None and status.state in _HEARTBEAT and not clock.stale(status)
 
 
 def observe(target: TargetState, status: Status, tasks: Mapping[int, Status], clock: Clock) -> tuple[Status, dict[int, Status]]:
-    """Return the statuses to report for what the status topic says.
+    """Return the connector's and tasks' statuses to report for those on the status topic.
 
-    A connector that nobody runs is in the state that its target state asks for, and UNASSIGNED if it should run; a
-    failure stays visible until somebody restarts or stops the connector. No task of a dead driver is RUNNING.
+    A connector without a driver is in its target state, or UNASSIGNED if it should run. A failure stays visible until the
+    connector is restarted or stopped. Tasks without a driver are not reported as RUNNING.
     """
     stale = clock.stale(status)
     state = _connector_state(target, status.state, stale)
     if state is State.STOPPED:
         return _in_state(status, state), {}
-    told = {number: _task_status(task, state, stale) for number, task in tasks.items()}
-    return _in_state(status, state), told
+    return _in_state(status, state), {number: _task_status(task, state, stale) for number, task in tasks.items()}
 
 
 def _connector_state(target: TargetState, recorded: State, stale: bool) -> State:
@@ -56,7 +55,7 @@ def _connector_state(target: TargetState, recorded: State, stale: bool) -> State
         return recorded
     if target is not TargetState.STARTED:
         return _AT_REST[target]
-    # Resumed a moment ago: until its driver had time to start, the last word stands.
+    # Just resumed: keep the recorded state until the driver has had time to start.
     return State.UNASSIGNED if stale else recorded
 
 

@@ -1,4 +1,4 @@
-"""Which tasks have to be stopped and started when a connector's task configs change. Pure."""
+"""Decides which tasks to stop and start when a connector's task configs change. No I/O."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TaskPlan:
-    """Numbers of tasks: ``gone`` ones are stopped for good, ``changed`` ones stopped and started, ``new`` ones started."""
+    """Task numbers: ``gone`` tasks are stopped, ``changed`` tasks are stopped and started, ``new`` tasks are started."""
 
     gone: tuple[int, ...]
     changed: tuple[int, ...]
@@ -16,18 +16,18 @@ class TaskPlan:
 
 
 def plan_tasks(
-    present: Mapping[int, Mapping[str, str]], wanted: Sequence[Mapping[str, str]], *, undisturbed: bool = True
+    present: Mapping[int, Mapping[str, str]], wanted: Sequence[Mapping[str, str]], *, keep_unchanged: bool = True
 ) -> TaskPlan:
-    """Return the way from the tasks that there are (configs by number) to those that are wanted.
+    """Return the changes from the present tasks (configs by number) to the wanted ones.
 
-    Equal ones go on if they may be left ``undisturbed``; otherwise they count as changed.
+    Tasks with an equal config keep running with ``keep_unchanged``; otherwise they count as changed.
     """
     return TaskPlan(
         gone=tuple(sorted(number for number in present if number >= len(wanted))),
         changed=tuple(
             number
             for number, config in enumerate(wanted)
-            if number in present and not (undisturbed and dict(present[number]) == dict(config))
+            if number in present and not (keep_unchanged and dict(present[number]) == dict(config))
         ),
         new=tuple(number for number in range(len(wanted)) if number not in present),
     )

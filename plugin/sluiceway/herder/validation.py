@@ -1,4 +1,7 @@
-"""Checks a connector's config, as Kafka Connect's herder does. Pure apart from what a connector's own ``validate`` does."""
+"""Validates connector configs as Kafka Connect's herder does.
+
+No I/O, except that of config providers and of a connector's own ``validate``.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ from sluiceway.herder.config_infos import ConfigInfo, ConfigInfos, ConfigKeyInfo
 from sluiceway.herder.enrichment import CONVERTERS, Config, base_def, framework_def, parse_text, version_def
 from sluiceway.herder.exactly_once import check_exactly_once
 from sluiceway.herder.override_policy import OverridePolicy
-from sluiceway.herder.plugin_classes import is_a, java_name, listed, no_such_version, plugin_class, version_of
+from sluiceway.herder.plugin_classes import installed_classes, is_a, java_name, plugin_class, version_mismatch, version_of
 from sluiceway.herder.references import References
 from sluiceway.java.blanks import trim
 from sluiceway.java.hash_map import copied_table_size, hash_map_order, in_buckets
@@ -45,21 +48,21 @@ _CONVERTER_TYPE = ConfigKey(
     type=Type.STRING,
     importance=Importance.LOW,
     validator=OneOf(("key", "value", "header")),
-    doc="Set by the worker: whether keys, values or headers are converted.",
+    doc="Set by the worker: whether the converter converts keys, values or headers.",
 )
 
-# Shown in messages about a config whose class, and with it the knowledge of which keys are secret, is missing.
-_HARMLESS = {*(key.name for key in (*CONNECTOR, *SINK, *SOURCE)), "topic", "file", "batch.size"}
+# Keys whose values are shown in an error about a config without a class. Without the class, any other key may be secret.
+_NOT_SECRET = {*(key.name for key in (*CONNECTOR, *SINK, *SOURCE)), "topic", "file", "batch.size"}
 _AIRFLOW = "airflow."
 
 
 def trimmed(name: str | None) -> str:
-    """Return a name as Connect takes it from a request: without blanks and control characters around it."""
+    """Remove blanks and control characters around a name in a request, as Connect does."""
     return trim(name or "")
 
 
 def named(name: str, config: Config) -> dict[str, str | None]:
-    """Return a config with its name in it, last if it was missing. Raises BadRequestError if it says another name."""
+    """Add the name at the end of a config if it is missing. Raises BadRequestError if the config has another name."""
     found = config.get(NAME)
     if found is not None and found != name:
         raise BadRequestError(f"Connector name configuration ({found}) doesn't match connector name in the URL ({name})")
@@ -67,9 +70,9 @@ def named(name: str, config: Config) -> dict[str, str | None]:
 
 
 def checked(config: Config, worker: WorkerConfig) -> dict[str, str]:
-    """Return what is stored of a config, if a connector may be made from it: all but null values, which mean nothing.
+    """Return a valid config as it is stored, without null values.
 
-    Raises InvalidConfigError with all findings, or what ``validate_config`` raises.
+    Raises InvalidConfigError with all errors, and the errors of ``validate_config``.
     """
     found = validate_config(config, worker)
     if found.error_count:
@@ -78,11 +81,11 @@ def checked(config: Config, worker: WorkerConfig) -> dict[str, str]:
 
 
 def validate_config(config: Config, worker: WorkerConfig) -> ConfigInfos:
-    """Return what Connect says about a config: its answer to PUT /connector-plugins/{connector}/config/validate.
+    """Return the result of PUT /connector-plugins/{connector}/config/validate.
 
-    A value may be None, as JSON's null, which is a finding. Raises BadRequestError if there is no class to ask, and
-    ConfigError for a client override that is not of its type. Shows no value of a key that is or may be secret, and of a
-    value that refers to one (``${provider:path:key}``) only the reference.
+    A value of None (JSON's null) is an error of its key. Raises BadRequestError if the connector class is missing, and
+    ConfigError for a client override that does not have its type. Hides secret values, and shows references
+    (``${provider:path:key}``) instead of the values they resolve to.
     """
     references = References.of(config, worker)
     try:
@@ -96,7 +99,7 @@ def validate_config(config: Config, worker: WorkerConfig) -> ConfigInfos:
 def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
     connector = _named_class(config)
     name = str(config[CONNECTOR_CLASS])
-    if no_such_version(connector, _wanted_version(config)):
+    if version_mismatch(connector, _wanted_version(config)):
         definition = version_def(connector, config)
         return _infos(name, definition, definition.validate(config).values())
     sink = is_sink(connector)
@@ -109,21 +112,21 @@ def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
     elif issubclass(connector, SourceConnector):
         check_exactly_once(connector, {key: value for key, value in config.items() if value is not None}, worker, found)
     for key in (key for key, value in config.items() if value is None):
-        finding = found.setdefault(key, ValidatedValue(key))
-        finding.errors.append("Null value can not be supplied as the configuration value.")
+        validated = found.setdefault(key, ValidatedValue(key))
+        validated.errors.append("Null value can not be supplied as the configuration value.")
     own = connector.config_def()
-    # Keys that the connector declares once more are its own.
+    # The connector's definition wins for keys that both define.
     definition = framework.replace(*own).define(*(key for key in own if key.name not in framework))
-    told = connector.validate(cast(Mapping[str, str], config))
-    infos = _infos(name, definition, {**found, **told}.values())
+    found |= connector.validate(cast(Mapping[str, str], config))
+    infos = _infos(name, definition, found.values())
     infos += override_infos(config, policy, sink=sink)
     for key in CONVERTERS:
-        infos += _converter_infos(key, config, {**found, **told})
+        infos += _converter_infos(key, config, found)
     return infos + _own_infos(config)
 
 
 def refuse_other_connector(asked: str, config: Config) -> None:
-    """Raise BadRequestError if a config is of another connector than a request is about, which may shorten the name."""
+    """Raise BadRequestError if a config names another connector than the request, which may use an alias."""
     included = config.get(CONNECTOR_CLASS)
     if included is not None and not included.removesuffix("Connector").endswith(asked.removesuffix("Connector")):
         raise BadRequestError(f"Included connector type {included} does not match request type {asked}")
@@ -131,7 +134,7 @@ def refuse_other_connector(asked: str, config: Config) -> None:
 
 @dataclass(frozen=True, slots=True)
 class InstalledPlugin:
-    """A plugin that configs may name."""
+    """A plugin that configs can name."""
 
     name: str
     type: str
@@ -139,16 +142,16 @@ class InstalledPlugin:
 
 
 def installed(*, connectors_only: bool = True) -> list[InstalledPlugin]:
-    """Return the plugins that are installed here, by type and name."""
+    """Return the installed plugins, sorted by type and name."""
     kinds = (plugin_classes.SINK, plugin_classes.SOURCE) if connectors_only else plugin_classes.KINDS
-    return [InstalledPlugin(java_name(cls), kind.type, version_of(cls)) for kind in kinds for cls in listed(kind)]
+    return [InstalledPlugin(java_name(cls), kind.type, version_of(cls)) for kind in kinds for cls in installed_classes(kind)]
 
 
 def plugin_config(name: str, version: str | None = None) -> list[ConfigKeyInfo]:
-    """Return the options of a plugin of any kind: the answer to GET /connector-plugins/{plugin}/config.
+    """Return the keys of a plugin of any kind: the result of GET /connector-plugins/{plugin}/config.
 
-    Raises NotFoundError if there is no such plugin, BadRequestError if not in a version that was asked for (a range in
-    Maven's notation), ConnectError if it is a class that cannot be made.
+    ``version`` is a version or a range in Maven's notation. Raises NotFoundError if there is no such plugin, BadRequestError
+    if there is no such version, and ConnectError for an abstract class.
     """
     try:
         wanted = VersionRange.parse(version)
@@ -163,7 +166,7 @@ def plugin_config(name: str, version: str | None = None) -> list[ConfigKeyInfo]:
     kind = next((kind for kind in plugin_classes.KINDS if is_a(cls, kind)), None)
     if kind is None:
         raise NotFoundError(f"Unknown plugin {name}.")
-    other_version = no_such_version(cls, wanted)
+    other_version = version_mismatch(cls, wanted)
     if other_version:
         raise BadRequestError(other_version)
     if issubclass(cls, Connector):
@@ -174,7 +177,7 @@ def plugin_config(name: str, version: str | None = None) -> list[ConfigKeyInfo]:
 
 
 def _plugin_def(cls: type) -> ConfigDef:
-    """Return the options of a plugin that is no connector; every converter takes ``converter.type``."""
+    """Return the keys of a plugin that is not a connector. Every converter has ``converter.type``."""
     own = getattr(cls, "config_def", ConfigDef)()
     is_converter = is_a(cls, plugin_classes.CONVERTER) or (is_a(cls, plugin_classes.HEADER_CONVERTER) and len(own) > 0)
     return own if not is_converter or _CONVERTER_TYPE.name in own else ConfigDef([_CONVERTER_TYPE, *own])
@@ -183,7 +186,7 @@ def _plugin_def(cls: type) -> ConfigDef:
 def _named_class(config: Config) -> type[Connector]:
     name = config.get(CONNECTOR_CLASS)
     if name is None:
-        values = {key: value if key in _HARMLESS else HIDDEN for key, value in config.items()}
+        values = {key: value if key in _NOT_SECRET else HIDDEN for key, value in config.items()}
         order = in_buckets(hash_map_order(values), copied_table_size(len(values)))
         shown = ", ".join(f"{key}={java_text(values[key])}" for key in order)
         raise BadRequestError(f"Connector config {{{shown}}} contains no connector type")
@@ -204,18 +207,18 @@ def _wanted_version(config: Config) -> VersionRange | None:
 
 
 def _infos(name: str, definition: ConfigDef, found: Iterable[ValidatedValue]) -> ConfigInfos:
-    """Put values to their definitions; values that nobody declares come first, as in Connect."""
+    """Combine values with their definitions. As in Connect, values without a definition come first."""
     values = {value.name: value for value in found}
-    stray = [ConfigInfo(None, ConfigValueInfo.of(value, None)) for key, value in values.items() if key not in definition]
+    undefined = [ConfigInfo(None, ConfigValueInfo.of(value, None)) for key, value in values.items() if key not in definition]
     known = [
         ConfigInfo(ConfigKeyInfo.of(key), ConfigValueInfo.of(values[key.name], key.type) if key.name in values else None)
         for key in definition
     ]
-    return ConfigInfos(name, tuple(definition.groups), (*stray, *known))
+    return ConfigInfos(name, tuple(definition.groups), (*undefined, *known))
 
 
 def _converter_infos(key: str, config: Config, found: Mapping[str, ValidatedValue]) -> list[ConfigInfo]:
-    """Return the options of the connector's own converter; the worker's is not its business."""
+    """Return the keys of a converter that the connector itself sets; the worker's is not validated."""
     name = config.get(key)
     if name is None or found[key].errors or found[f"{key}.plugin.version"].errors:
         return []
@@ -227,23 +230,23 @@ def _converter_infos(key: str, config: Config, found: Mapping[str, ValidatedValu
     values = definition.validate(options)
     return [
         ConfigInfo(ConfigKeyInfo.of(definition[each], prefix), ConfigValueInfo.of(values[each], definition[each].type, prefix))
-        for each in hash_map_order(values)  # Connect collects a converter's options in one
+        for each in hash_map_order(values)  # Connect collects a converter's keys in a HashMap
     ]
 
 
 def _own_infos(config: Config) -> list[ConfigInfo]:
-    """Return our own keys, of which Connect knows nothing, as far as they are set."""
+    """Return Sluiceway's own keys that the config sets; Connect does not have them."""
     values = OWN.validate(config)
     schedule, mode = values["airflow.schedule"], values["airflow.mode"]
     if schedule.value not in (None, "", "@continuous") and mode.value == "long-running":
-        wrong = ConfigError(schedule.name, schedule.value, "only connectors with airflow.mode=micro-batch run by a schedule")
+        wrong = ConfigError(schedule.name, schedule.value, "only connectors with airflow.mode=micro-batch run on a schedule")
         schedule.errors.append(str(wrong))
     known = [
         ConfigInfo(ConfigKeyInfo.of(key), ConfigValueInfo.of(values[key.name], key.type)) for key in OWN if key.name in config
     ]
     names = ", ".join(key.name for key in OWN)
     unknown = [
-        ConfigInfo(None, ConfigValueInfo(key, value, errors=(f"Unknown configuration '{key}'; there are {names}",)))
+        ConfigInfo(None, ConfigValueInfo(key, value, errors=(f"Unknown configuration '{key}'. Known keys are {names}",)))
         for key, value in config.items()
         if key.startswith(_AIRFLOW) and key not in OWN
     ]
@@ -251,10 +254,10 @@ def _own_infos(config: Config) -> list[ConfigInfo]:
 
 
 def _check_topics(config: Config, found: dict[str, ValidatedValue]) -> None:
-    """Add what is wrong with the topics that a sink is to read."""
+    """Add the errors of a sink's topics, as in ``SinkConnectorConfig.validate``."""
     topics, regex = config.get(TOPICS) or "", config.get(TOPICS_REGEX) or ""
     has_topics, has_regex = bool(trimmed(topics)), bool(trimmed(regex))
-    dead_letters = trimmed(config.get(DLQ_TOPIC))
+    dead_letter_topic = trimmed(config.get(DLQ_TOPIC))
     unreadable = bool(found[TOPICS_REGEX].errors)
     if has_topics and has_regex:
         wrong = f"{TOPICS} and {TOPICS_REGEX} are mutually exclusive options, but both are set."
@@ -264,16 +267,16 @@ def _check_topics(config: Config, found: dict[str, ValidatedValue]) -> None:
         wrong = f"Must configure one of {TOPICS} or {TOPICS_REGEX}"
         found[TOPICS].errors.append(wrong)
         found[TOPICS_REGEX].errors.append(wrong)
-    if not dead_letters:
+    if not dead_letter_topic:
         return
     names = parse_value(TOPICS, topics, Type.LIST)
-    if isinstance(names, list) and dead_letters in names:
+    if isinstance(names, list) and dead_letter_topic in names:
         found[TOPICS].errors.append(
-            f"The DLQ topic '{dead_letters}' may not be included in the list of topics "
+            f"The DLQ topic '{dead_letter_topic}' may not be included in the list of topics "
             f"('{TOPICS}=[{', '.join(names)}]') consumed by the connector"
         )
-    if has_regex and not unreadable and compile_java(regex).matches(dead_letters):
+    if has_regex and not unreadable and compile_java(regex).matches(dead_letter_topic):
         found[TOPICS_REGEX].errors.append(
-            f"The DLQ topic '{dead_letters}' may not be matched by the regex for the topics "
+            f"The DLQ topic '{dead_letter_topic}' may not be matched by the regex for the topics "
             f"('{TOPICS_REGEX}={regex}') consumed by the connector"
         )

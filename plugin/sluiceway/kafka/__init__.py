@@ -1,1 +1,1 @@
-"""The only user of confluent_kafka: clients, admin, compacted-topic logs, error mapping."""
+"""Kafka clients, admin requests, internal-topic logs and writers. The only package that imports confluent_kafka."""

@@ -1,7 +1,7 @@
-"""What is asked of the cluster rather than of a topic's records: topics, their settings, and offsets. Blocks until answered.
+"""Sends admin requests about topics, their settings and offsets. Every call blocks until the cluster answers.
 
-Offsets are asked for here and not on a consumer: a consumer's questions wait behind its own parked fetches, which cost
-0.4 s for each partition; an admin client answers for all partitions in a millisecond.
+Offsets are requested through an admin client because a consumer's offset requests wait behind its pending fetches, which
+takes 0.4 s for each partition. An admin client gets those of all partitions in a millisecond.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     TopicCollection,
-    TopicPartition,
 )
+from confluent_kafka import TopicPartition as TopicPartitionOffset
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
-from sluiceway.api.task import TopicPartition as Place
+from sluiceway.api.task import TopicPartition
+from sluiceway.config.parsing import parse_list
 from sluiceway.errors import ConnectError, InternalTopicError, KafkaClientError
 from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors, to_connect_error
 
@@ -33,14 +34,14 @@ log = logging.getLogger(__name__)
 _REQUEST_SECONDS = 30.0
 _LIST_SECONDS = 10.0
 _LEADER_SECONDS = 15.0
-# What is answered while a topic is new, its leader moves or the brokers restart, and for how many seconds that is believed.
+# Errors that occur while a topic is new, its leader moves or brokers restart, with the seconds to retry each.
 _TRANSIENT = {
     KafkaError._TRANSPORT: 15.0,
     KafkaError.FENCED_LEADER_EPOCH: 15.0,
     KafkaError.UNKNOWN_LEADER_EPOCH: 15.0,
     KafkaError.REPLICA_NOT_AVAILABLE: 15.0,
     KafkaError.UNKNOWN_TOPIC_OR_PART: 1.0,
-    KafkaError._NOENT: 1.0,  # librdkafka knows no leader; it does not say whether there is such a partition
+    KafkaError._NOENT: 1.0,  # librdkafka knows no leader; the partition may or may not exist
     KafkaError.NOT_LEADER_FOR_PARTITION: 15.0,
     KafkaError.LEADER_NOT_AVAILABLE: 15.0,
     KafkaError.OFFSET_NOT_AVAILABLE: 15.0,
@@ -50,11 +51,11 @@ _NOT_ALLOWED = ("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED")
 
 @dataclass(frozen=True, slots=True)
 class InternalTopic:
-    """A topic that Connect keeps its own data in, as the worker's properties describe it.
+    """One of Connect's internal topics, as the worker's properties describe it.
 
-    ``prefix`` is that of its keys (``config.storage``), ``purpose`` what it holds, for error texts. ``partitions`` and
-    ``replication_factor`` count when it is created, -1 being the broker's default; ``single_partition`` is required of
-    an existing topic too.
+    ``prefix`` is the prefix of its keys (``config.storage``); ``purpose`` describes its contents in error messages.
+    ``partitions`` and ``replication_factor`` apply when it is created; -1 is the broker's default. ``single_partition``
+    also applies to an existing topic.
     """
 
     name: str
@@ -72,20 +73,20 @@ class InternalTopic:
 
 
 def ensure_internal_topic(admin: AdminClient, topic: InternalTopic, *, may_create: Callable[[], None] = lambda: None) -> int:
-    """Create the topic if there is none, else check that it may be used, and return its number of partitions.
+    """Create the topic if it is missing, otherwise check that it can be used. Return its number of partitions.
 
-    ``may_create`` is called before it is created, and raises InternalTopicError to refuse that.
+    ``may_create`` is called before the topic is created. It raises InternalTopicError to prevent that.
 
     Raises:
-        InternalTopicError: it is not compacted, has too many partitions, or cannot be created; says which key to change.
-        KafkaClientError: the cluster cannot be asked.
+        InternalTopicError: it is not compacted, has too many partitions, or cannot be created. Names the key to change.
+        KafkaClientError: the cluster did not answer.
     """
     count = partition_count(admin, topic.name)
     if count is None:
         may_create()
         if _create(admin, topic):
             return _wait_for_leaders(admin, topic.name)
-        count = _wait_for_leaders(admin, topic.name)  # another process was quicker
+        count = _wait_for_leaders(admin, topic.name)  # another process created it first
     if topic.single_partition and count > 1:
         raise InternalTopicError(
             f"Topic '{topic.name}' supplied via the '{topic.key}' property is required to have a single partition in order "
@@ -109,7 +110,7 @@ def partition_counts(admin: AdminClient) -> dict[str, int]:
 
 
 def topic_id(admin: AdminClient, topic: str) -> str | None:
-    """Return what tells a topic from an earlier or later one of the same name, or None if it does not exist."""
+    """Return the topic id, which a topic created again under the same name does not share. None if it does not exist."""
     description = _describe(admin, topic)
     return None if description is None else str(description.topic_id)
 
@@ -121,7 +122,10 @@ def create_topic(
     replication_factor: int = -1,
     settings: Mapping[str, str] | None = None,
 ) -> bool:
-    """Create a topic, -1 being the broker's default; return False if it exists already. Raises KafkaClientError."""
+    """Create a topic and return True, or return False if it exists. Raises KafkaClientError.
+
+    -1 as ``partitions`` or ``replication_factor`` is the broker's default.
+    """
     new = NewTopic(topic, partitions, replication_factor, config=dict(settings or {}))
     future = admin.create_topics([new], request_timeout=_REQUEST_SECONDS)[topic]
     try:
@@ -136,40 +140,42 @@ def create_topic(
 
 
 def topic_settings(admin: AdminClient, topic: str) -> dict[str, str]:
-    """Return a topic's settings, defaults included. Raises KafkaClientError."""
+    """Return a topic's settings including defaults. Raises KafkaClientError."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     entries = _answer(admin.describe_configs([resource], request_timeout=_REQUEST_SECONDS), f"read the settings of '{topic}'")
     return {name: entry.value for name, entry in entries.items() if entry.value is not None}
 
 
-def begin_offsets(admin: AdminClient, places: Collection[Place]) -> dict[Place, int]:
-    """Return the offset of the first record still there, by partition. Raises as ``end_offsets`` does."""
-    return _offsets(admin, places, OffsetSpec.earliest(), read_committed=False)
+def beginning_offsets(admin: AdminClient, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return the offset of the first available record by partition. Raises as ``end_offsets`` does."""
+    return _offsets(admin, partitions, OffsetSpec.earliest(), read_committed=False)
 
 
-def end_offsets(admin: AdminClient, places: Collection[Place], *, read_committed: bool = True) -> dict[Place, int]:
-    """Return the offset after the last record, by partition; with ``read_committed``, up to the first open transaction.
+def end_offsets(
+    admin: AdminClient, partitions: Collection[TopicPartition], *, read_committed: bool = True
+) -> dict[TopicPartition, int]:
+    """Return the offset after the last record by partition; with ``read_committed``, the last stable offset.
 
     Raises:
         InternalTopicError: a topic or partition does not exist.
-        KafkaClientError: the cluster cannot be asked.
+        KafkaClientError: the cluster did not answer.
     """
-    return _offsets(admin, places, OffsetSpec.latest(), read_committed=read_committed)
+    return _offsets(admin, partitions, OffsetSpec.latest(), read_committed=read_committed)
 
 
-def offsets_at(admin: AdminClient, places: Collection[Place], milliseconds: int) -> dict[Place, int]:
-    """Return the offset of the first record that is not older than a time (milliseconds since the epoch), by partition.
+def offsets_at(admin: AdminClient, partitions: Collection[TopicPartition], milliseconds: int) -> dict[TopicPartition, int]:
+    """Return the offset of the first record at or after a time (milliseconds since the epoch), by partition.
 
-    -1 where there is none. Raises as ``end_offsets`` does.
+    The offset is -1 if there is no such record. Raises as ``end_offsets`` does.
     """
-    return _offsets(admin, places, OffsetSpec.for_timestamp(milliseconds), read_committed=False)
+    return _offsets(admin, partitions, OffsetSpec.for_timestamp(milliseconds), read_committed=False)
 
 
-def group_offsets(admin: AdminClient, group: str) -> dict[Place, int]:
-    """Return a consumer group's committed offsets; empty if it has none or does not exist. Raises KafkaClientError."""
+def group_offsets(admin: AdminClient, group: str) -> dict[TopicPartition, int]:
+    """Return a consumer group's committed offsets, empty if it does not exist. Raises KafkaClientError."""
     futures = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)], request_timeout=_REQUEST_SECONDS)
     found = _answer(futures, f"read the offsets of consumer group '{group}'").topic_partitions or []
-    return {Place(each.topic, each.partition): each.offset for each in found if each.offset >= 0 and each.error is None}
+    return {TopicPartition(each.topic, each.partition): each.offset for each in found if each.offset >= 0 and each.error is None}
 
 
 def _answer(futures: Mapping[Any, Future[Any]], doing: str) -> Any:
@@ -177,42 +183,45 @@ def _answer(futures: Mapping[Any, Future[Any]], doing: str) -> Any:
         return next(iter(futures.values())).result()
 
 
-def _offsets(admin: AdminClient, places: Collection[Place], spec: OffsetSpec, *, read_committed: bool) -> dict[Place, int]:
+def _offsets(
+    admin: AdminClient, partitions: Collection[TopicPartition], spec: OffsetSpec, *, read_committed: bool
+) -> dict[TopicPartition, int]:
     isolation = IsolationLevel.READ_COMMITTED if read_committed else IsolationLevel.READ_UNCOMMITTED
     started = time.monotonic()
-    offsets: dict[Place, int] = {}
-    while missing := set(places) - offsets.keys():
-        wanted = {TopicPartition(*place): spec for place in missing}
-        futures = admin.list_offsets(wanted, isolation_level=isolation, request_timeout=_REQUEST_SECONDS)
-        for place, future in futures.items():
+    offsets: dict[TopicPartition, int] = {}
+    while missing := set(partitions) - offsets.keys():
+        specs = {TopicPartitionOffset(*partition): spec for partition in missing}
+        futures = admin.list_offsets(specs, isolation_level=isolation, request_timeout=_REQUEST_SECONDS)
+        for partition, future in futures.items():
             try:
-                offsets[Place(place.topic, place.partition)] = future.result().offset
+                offsets[TopicPartition(partition.topic, partition.partition)] = future.result().offset
             except KafkaException as exception:
                 error = exception.args[0]
                 if time.monotonic() - started > _TRANSIENT.get(error.code(), 0):
-                    raise _offsets_error(admin, error, place) from exception
-        if len(offsets) < len(places):
+                    raise _offsets_error(admin, error, partition) from exception
+        if len(offsets) < len(partitions):
             time.sleep(0.03)
             _refresh_leaders(admin)
     return offsets
 
 
 def _refresh_leaders(admin: AdminClient) -> None:
-    """Have librdkafka ask again who leads: it would go on with what it knew before the brokers restarted, and be refused."""
+    """Make librdkafka refresh its metadata: after a broker restart it would keep asking the former leaders."""
     with suppress(KafkaException):
         admin.list_topics(timeout=2.0)
 
 
-def _offsets_error(admin: AdminClient, error: KafkaError, place: TopicPartition) -> ConnectError:
+def _offsets_error(admin: AdminClient, error: KafkaError, partition: TopicPartitionOffset) -> ConnectError:
+    topic, number = partition.topic, partition.partition
     missing = error.code() in MISSING_TOPIC
     if error.code() == KafkaError._NOENT:
-        missing = (partition_count(admin, place.topic) or 0) <= place.partition
+        missing = (partition_count(admin, topic) or 0) <= number
     if missing:
         return InternalTopicError(
-            f"Topic '{place.topic}' has no partition {place.partition}: {error.str()}. If it was deleted, create it again from "
-            "a backup; starting with an empty one would start every connector from the beginning."
+            f"Topic '{topic}' has no partition {number}: {error.str()}. If it was deleted, restore it from a backup. With an "
+            "empty topic every connector would start from the beginning."
         )
-    return to_connect_error(error, f"read the offsets of topic '{place.topic}'")
+    return to_connect_error(error, f"read the offsets of topic '{topic}'")
 
 
 def _describe(admin: AdminClient, topic: str) -> Any | None:
@@ -251,7 +260,10 @@ def _wait_for_leaders(admin: AdminClient, topic: str) -> int:
         if description is not None and all(each.leader is not None for each in description.partitions):
             return len(description.partitions)
         if time.monotonic() > deadline:
-            raise ConnectError(f"Topic '{topic}' was created but has no leaders yet. Are all brokers up?")
+            raise ConnectError(
+                f"Topic '{topic}' was created, but not all its partitions have a leader after {_LEADER_SECONDS:.0f} s. Check "
+                "that all brokers are up."
+            )
         time.sleep(0.02)
 
 
@@ -260,13 +272,13 @@ def _check_compaction(admin: AdminClient, topic: InternalTopic) -> None:
         policy = topic_settings(admin, topic.name).get("cleanup.policy", "")
     except KafkaClientError as error:
         if error.code in _NOT_ALLOWED:
-            log.warning("Cannot check that topic %s is compacted, since its settings may not be read", topic.name)
+            log.warning("Cannot check that topic %s is compacted: this principal may not read its settings", topic.name)
             return
         raise
-    if {part.strip().lower() for part in policy.split(",") if part.strip()} != {"compact"}:
+    if {each.lower() for each in parse_list(policy)} != {"compact"}:
         raise InternalTopicError(
             f"Topic '{topic.name}' supplied via the '{topic.key}' property is required to have 'cleanup.policy=compact' to "
             f"guarantee consistency and durability of {topic.purpose}, but found the topic currently has "
-            f"'cleanup.policy={policy}'. Records would be lost in time, and connectors would not start where they left off. "
+            f"'cleanup.policy={policy}'. Records would be lost in time, and connectors would not resume where they stopped. "
             f"Set the topic's cleanup.policy to compact, or name a compacted topic in '{topic.key}'."
         )

@@ -1,10 +1,11 @@
-"""What becomes of each property of Kafka's Java clients in librdkafka: mapped, left out, or refused with a reason."""
+"""Maps the properties of Kafka's Java clients to librdkafka's: renamed, converted, ignored, or refused with a reason."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.errors import ConfigError
 from sluiceway.kafka.sasl_properties import sasl_settings
 from sluiceway.kafka.ssl_properties import ssl_settings
@@ -21,7 +22,7 @@ RENAMED = {
     "request.timeout.ms": "socket.timeout.ms",
     "send.buffer.bytes": "socket.send.buffer.bytes",
 }
-"""Keys that mean the same under another name."""
+"""Keys with the same meaning under another name."""
 
 IGNORED = frozenset(
     {
@@ -60,7 +61,7 @@ IGNORED = frozenset(
         "value.serializer",
     }
 )
-"""Keys about the inside of the Java clients; nothing is lost without them."""
+"""Keys that tune the Java clients only; ignoring them changes nothing for the user."""
 
 REFUSED = {
     "bootstrap.controllers": "Only brokers can be asked here; name them in bootstrap.servers.",
@@ -68,7 +69,7 @@ REFUSED = {
     "sasl.login.class": "Java code cannot run here; sasl.jaas.config can hold what is needed to log in.",
     "ssl.engine.factory.class": "Java code cannot run here; name certificates in ssl.truststore.* and ssl.keystore.*.",
 }
-"""Keys without which a client would not do what it was asked to, such as logging in."""
+"""Keys that a client cannot ignore without breaking what the user asked for, such as the login."""
 
 _ASSIGNORS = {
     "RangeAssignor": "range",
@@ -111,28 +112,28 @@ _OWN_SSL_KEYS = frozenset(
 
 
 def to_librdkafka(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return Java client properties as librdkafka's; those that are librdkafka's already stay as they are.
+    """Return Java client properties as librdkafka's. Keys that are librdkafka's already are kept.
 
-    ``properties`` must be complete, since some mean something only together. Key stores are read. Raises ConfigError for
-    what cannot be done without the Java client; the error holds no secret.
+    ``properties`` must be complete, because some only have a meaning together. Reads the key stores they name. Raises
+    ConfigError for properties that require the Java client; the error contains no secret.
     """
     mapped: dict[str, str] = {}
     for key, value in properties.items():
         if key == PROTOCOL or key.startswith(("ssl.", "sasl.")):
-            continue  # _security sees to them
+            continue  # handled by _security
         if key in IGNORED:
-            log.debug("Leaving out %s, which only the Java client has", key)
+            log.debug("Ignoring %s, which only the Java client supports", key)
         elif key in REFUSED:
             _refuse(properties, key)
         elif key in _CONVERTED:
-            mapped = {**_CONVERTED[key](value), **mapped}  # librdkafka's own key, where it is given too, wins
+            mapped = {**_CONVERTED[key](value), **mapped}  # librdkafka's own key wins if both are given
         else:
             mapped[RENAMED.get(key, key)] = value
     return {**mapped, **_security(properties)}
 
 
 def _security(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return what the protocol needs; what it does not use is left out, as in Java: it may be the REST API's."""
+    """Return the settings of the security protocol. Like Java, ignore those it does not use: they may be the REST API's."""
     protocol = properties.get(PROTOCOL, "").strip().upper()
     settings = {PROTOCOL: protocol} if protocol else {}
     if protocol.endswith("SSL"):
@@ -166,10 +167,10 @@ def _offset_reset(value: str) -> dict[str, str]:
 
 
 def _metadata_age(value: str) -> dict[str, str]:
-    """By Java's name alone librdkafka would forget old topics sooner, but ask no sooner for new partitions."""
+    """Set the refresh interval too: librdkafka's ``metadata.max.age.ms`` only expires old topics and finds no new partitions."""
     if not value.strip().isdigit():
-        return {"metadata.max.age.ms": value}  # for librdkafka to refuse
-    age = max(1, int(value))  # 0 would turn the asking off
+        return {"metadata.max.age.ms": value}  # librdkafka refuses it
+    age = max(1, int(value))  # 0 would disable the refresh
     return {
         "metadata.max.age.ms": str(min(age, 86_400_000)),
         "topic.metadata.refresh.interval.ms": str(min(age, 3_600_000)),
@@ -177,10 +178,9 @@ def _metadata_age(value: str) -> dict[str, str]:
 
 
 def _assignment(value: str) -> dict[str, str]:
-    names = [each.strip() for each in value.split(",") if each.strip()]
-    known = [_ASSIGNORS.get(name.rpartition(".")[2], name) for name in names]
+    known = [_ASSIGNORS.get(name.rpartition(".")[2], name) for name in parse_list(value)]
     usable = [name for name in known if name in ("range", "roundrobin", "cooperative-sticky")]
-    # librdkafka does not mix the two ways of rebalancing; Java, given both, begins with the eager one too.
+    # librdkafka does not mix eager and cooperative rebalancing. Java, given both, starts with the eager one too.
     eager = [name for name in usable if name != "cooperative-sticky"]
     return {"partition.assignment.strategy": ",".join(eager or usable)} if usable else {}
 

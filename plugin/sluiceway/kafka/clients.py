@@ -1,6 +1,6 @@
 """Makes producers, consumers and admin clients from a worker's properties, with Connect's defaults and client ids.
 
-What is configured are the Java clients' keys, or librdkafka's; ``java_keys`` has what becomes of each.
+Properties may be the Java clients' or librdkafka's; ``client_properties`` maps the former to the latter.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer
+from confluent_kafka import TopicPartition as TopicPartitionOffset
 from confluent_kafka.admin import AdminClient
 
 from sluiceway.config.worker import WorkerConfig
@@ -26,7 +27,7 @@ __all__ = [
     "Consumer",
     "Message",
     "Producer",
-    "TopicPartition",
+    "TopicPartitionOffset",
     "admin_client",
     "consumer",
     "consumer_config",
@@ -66,12 +67,12 @@ class ConsumedMessage(Protocol):
     def error(self) -> KafkaError | None: ...
 
 
-# Being fenced is an everyday answer to a writer, and comes as FencedError; librdkafka calls it fatal three times over.
+# Being fenced is normal operation and is raised as FencedError. librdkafka logs it three times over as a fatal error.
 _FENCED = ("(_FENCED)", "old epoch", "fenced by")
 
 
-class _Sparingly(logging.Filter):
-    """Lets messages of one kind (the same but for numbers) through once a minute: librdkafka repeats itself every second."""
+class _RateLimit(logging.Filter):
+    """Passes messages that differ only in numbers once a minute: librdkafka repeats them every second."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,38 +91,38 @@ class _Sparingly(logging.Filter):
         return True
 
 
-log.addFilter(_Sparingly())
+log.addFilter(_RateLimit())
 
 _IDEMPOTENCE, _IN_FLIGHT = "enable.idempotence", "max.in.flight.requests.per.connection"
 _DELIVERY_TIMEOUT, _TRANSACTION_TIMEOUT = "delivery.timeout.ms", "transaction.timeout.ms"
 _TRANSACTION_MS = 60_000  # the clients' default, Java's and librdkafka's
 
-# The worker's own keys that hold for all its clients.
+# The worker's keys that apply to all its clients.
 _CLIENT_KEYS = ("security.", "sasl.", "ssl.", "client.dns.lookup", "request.timeout.ms", "socket.", "broker.address.")
-# librdkafka's 10 s would keep the stores blind that long after a broker's restart.
-# For its 30 s a topic that is deleted would be taken for one that is about to be there.
+# With librdkafka's default of 10 s the stores would stay disconnected that long after a broker restart.
+# With its default of 30 s a deleted topic would pass for one that is still being created.
 _INTERNAL = {"reconnect.backoff.max.ms": "1000", "topic.metadata.propagation.max.ms": "5000"}
 CLIENT_DEFAULTS = {"log.connection.close": "false", "topic.metadata.refresh.interval.ms": "60000"}
-"""What every client has unless it is configured otherwise, whichever cluster it talks to."""
+"""Defaults of every client, for the worker's cluster and for others."""
 
 CONSUMER_DEFAULTS = {
     "enable.auto.commit": "false",
     "auto.offset.reset": "earliest",
-    "isolation.level": "read_uncommitted",  # Java's default, and so Connect's
+    "isolation.level": "read_uncommitted",  # Java's default and therefore Connect's
     "fetch.wait.max.ms": "100",
     "queued.max.messages.kbytes": "65536",
     "queued.min.messages": "200000",
-    "fetch.queue.backoff.ms": "10",  # the default pauses a partition for a second each time its queue was full
+    "fetch.queue.backoff.ms": "10",  # the default pauses a partition for a second whenever its queue is full
     "fetch.message.max.bytes": "1048576",
 }
-"""What every consumer of records has besides. With librdkafka's defaults one consumer stops at about 195,000 small records a
-second, with these at 900,000."""
+"""Further defaults of every consumer of records. One consumer reads about 900,000 small records a second with them, and
+about 195,000 with librdkafka's own defaults."""
 
 
 def _config(
     worker: WorkerConfig, client_id: str, defaults: Mapping[str, str], *layers: Mapping[str, str], group: str | None = None
 ) -> dict[str, str]:
-    """Return librdkafka's config from Java's keys: the worker's, then each layer, merged before they are mapped."""
+    """Merge the worker's Java keys with each layer (later ones win) and map the result to librdkafka's keys."""
     java = {key: value for key, value in worker.raw.items() if key.startswith(_CLIENT_KEYS)}
     java |= {"bootstrap.servers": worker.bootstrap_servers, "client.id": client_id}
     for layer in layers:
@@ -132,11 +133,12 @@ def _config(
 
 
 def producer_config(worker: WorkerConfig, client_id: str, overrides: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return a producer's config: nothing is lost or reordered, and keys land where Java's partitioner puts them.
+    """Return the config of a producer that neither loses nor reorders records and partitions keys as Java does.
 
-    ``overrides`` are Java or librdkafka keys (``producer.override.*`` without the prefix) and win over everything,
-    the worker's ``producer.*`` keys included. Connect turns idempotence off and allows one request in flight, for the sake
-    of brokers before 0.11; here it is on, which keeps the order with several in flight and repeats nothing.
+    ``overrides`` are Java or librdkafka keys (``producer.override.*`` without the prefix). They win over all others,
+    including the worker's ``producer.*`` keys. Connect disables idempotence and allows one request in flight, to support
+    brokers before 0.11. Idempotence is enabled here: it keeps the order with several requests in flight and writes no
+    duplicates.
     """
     defaults = {
         "acks": "all",
@@ -149,7 +151,7 @@ def producer_config(worker: WorkerConfig, client_id: str, overrides: Mapping[str
     }
     config = _config(worker, client_id, defaults, worker.with_prefix("producer."), overrides or {})
     if config[_IDEMPOTENCE].strip().lower() == "false":
-        config.setdefault(_IN_FLIGHT, "1")  # with more, a repeated request would overtake others
+        config.setdefault(_IN_FLIGHT, "1")  # with more, a retried request could be overtaken by later ones
     return config
 
 
@@ -161,11 +163,11 @@ def transactional_producer_config(
     *,
     longest_ms: int = 0,
 ) -> dict[str, str]:
-    """Return the config of an exactly-once task's producer: as ``producer_config``, with a transactional id.
+    """Return the config of an exactly-once task's producer: that of ``producer_config`` with a transactional id.
 
-    ``longest_ms`` is how long its transactions are meant to last; the cluster's limit for them is set 30 s above it, and
-    never below a minute, unless ``transaction.timeout.ms`` is overridden. Raises ConfigError if that is too short, and for
-    overrides that transactions do not go with.
+    ``longest_ms`` is the planned length of its transactions in milliseconds. ``transaction.timeout.ms`` is set 30 s above
+    it, and to a minute at least, unless it is overridden. Raises ConfigError if an override of it is too short, and for
+    overrides that rule out transactions.
     """
     config = producer_config(worker, client_id, overrides)
     for key, needed, others in ((_IDEMPOTENCE, "true", {"true"}), ("acks", "all", {"all", "-1"})):
@@ -178,7 +180,7 @@ def transactional_producer_config(
             timeout,
             f"must be above the {longest_ms} ms that each transaction lasts (transaction.boundary.interval.ms)",
         )
-    # librdkafka refuses to try longer to send a record than its transaction may last.
+    # librdkafka refuses a delivery timeout that is longer than the transaction timeout.
     config[_DELIVERY_TIMEOUT] = str(min(int(config[_DELIVERY_TIMEOUT]), int(timeout)))
     return {**config, _TRANSACTION_TIMEOUT: timeout, "transactional.id": transactional_id}
 
@@ -186,19 +188,19 @@ def transactional_producer_config(
 def consumer_config(
     worker: WorkerConfig, client_id: str, group: str, overrides: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return a consumer's config: commits are explicit, and queues are large enough for full speed.
+    """Return the config of a consumer with explicit commits and queues large enough for full throughput.
 
     ``group`` wins over the ``group.id`` of the worker's ``consumer.*`` keys and of ``overrides``: the caller commits in that
-    group and asks for its offsets elsewhere, so both must be the same. For a sink, ``sink_group`` returns it.
+    group and reads its offsets through other clients, so all must use the same one. ``sink_group`` returns a sink's.
     """
     return _config(worker, client_id, CONSUMER_DEFAULTS, worker.with_prefix("consumer."), overrides or {}, group=group)
 
 
 def internal_producer_config(worker: WorkerConfig, client_id: str, **settings: str) -> dict[str, str]:
-    """Return the config of a producer for an internal topic: the worker's ``producer.*`` keys do not count, as in Connect.
+    """Return the config of a producer for an internal topic. As in Connect, the worker's ``producer.*`` keys do not apply.
 
-    A write is handed on at once and given up after 30 s, so that whoever waits for it hears of a broker that is away. A
-    topic that is gone stays gone: to make it anew, empty and not compacted, would hide the loss.
+    A write is sent at once and fails after 30 s, so that the waiting caller learns that no broker is reachable. A deleted
+    topic is not created again: an empty topic that is not compacted would hide the loss.
     """
     return {
         **_config(worker, client_id, _INTERNAL),
@@ -213,13 +215,13 @@ def internal_producer_config(worker: WorkerConfig, client_id: str, **settings: s
 
 
 def internal_consumer_config(worker: WorkerConfig, client_id: str, **settings: str) -> dict[str, str]:
-    """Return the config of a consumer for an internal topic: it belongs to no group, commits nothing and never skips.
+    """Return the config of a consumer for an internal topic. It joins no group, commits nothing and never skips records.
 
-    A position that the topic does not have is an error, not a jump to one of its ends.
+    A position outside the topic is an error instead of a jump to the topic's beginning or end.
     """
     return {
         **_config(worker, client_id, _INTERNAL),
-        "group.id": worker.group_id,  # librdkafka asks for one; nothing joins it
+        "group.id": worker.group_id,  # required by librdkafka, but never joined
         "enable.auto.commit": "false",
         "enable.auto.offset.store": "false",
         "allow.auto.create.topics": "false",
@@ -245,10 +247,10 @@ def consumer(config: Mapping[str, Any]) -> Consumer:
 def admin_client(
     worker: WorkerConfig, overrides: Mapping[str, str] | None = None, *, client_id: str | None = None
 ) -> AdminClient:
-    """Create an admin client with the worker's ``admin.*`` keys and, unless ``client_id`` is another, Connect's client id.
+    """Create an admin client with the worker's ``admin.*`` keys.
 
-    ``overrides`` are a connector's ``admin.override.*`` without the prefix.
+    ``overrides`` are a connector's ``admin.override.*`` without the prefix; ``client_id`` defaults to Connect's client id.
     """
     config = _config(worker, client_id or f"{worker.group_id}-shared-admin", {}, worker.admin_client_keys, overrides or {})
     with mapped_errors("create a Kafka admin client"):
-        return AdminClient(config, logger=log)
+        return AdminClient({**config}, logger=log)

@@ -1,4 +1,7 @@
-"""Topics of any cluster and what may be changed about them: for connectors that look after another one. Blocks until answered."""
+"""Reads and changes the topics, settings and ACLs of any cluster, for connectors such as MirrorSource.
+
+Every call blocks until the cluster answers.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,11 @@ from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors, to_connect_erro
 
 @dataclass(frozen=True, slots=True)
 class TopicSetting:
-    """A topic's setting. ``default``: Kafka's own; ``of_topic``: set for this topic; ``copyable``: may be set elsewhere."""
+    """A topic's setting.
+
+    ``default``: the value is Kafka's default; ``of_topic``: it is set on this topic; ``copyable``: it can be set on a topic
+    of another cluster.
+    """
 
     name: str
     value: str | None
@@ -42,7 +49,7 @@ class TopicSetting:
 
 @dataclass(frozen=True, slots=True)
 class SettingChanges:
-    """Values to set, and settings to give back to their defaults."""
+    """Values to set, and names of settings to reset to their defaults."""
 
     values: Mapping[str, str] = field(default_factory=dict)
     reset: tuple[str, ...] = ()
@@ -53,7 +60,7 @@ class SettingChanges:
 
 @dataclass(frozen=True, slots=True)
 class TopicAcl:
-    """Who may do what with the topic of this name; ``operation`` and ``permission`` as Kafka names them (READ, ALLOW)."""
+    """An ACL on a topic. ``operation`` and ``permission`` are Kafka's names, such as READ and ALLOW."""
 
     topic: str
     principal: str
@@ -63,7 +70,7 @@ class TopicAcl:
 
 
 class Cluster:
-    """Asks and changes one cluster. Every method raises KafkaClientError; ``timeout`` in seconds is for each question."""
+    """Admin access to one cluster. Every method raises KafkaClientError. ``timeout`` is in seconds, per request."""
 
     def __init__(self, properties: Mapping[str, str], timeout: float = 60.0) -> None:
         with mapped_errors("create a Kafka admin client"):
@@ -72,13 +79,13 @@ class Cluster:
         self._where = properties.get("bootstrap.servers", "")
 
     def topics(self) -> dict[str, int]:
-        """Return all topics with their numbers of partitions."""
+        """Return the number of partitions of every topic."""
         with mapped_errors(f"list the topics of {self._where}"):
             found = self._admin.list_topics(timeout=self._timeout).topics
         return {name: len(topic.partitions) for name, topic in found.items() if topic.error is None}
 
     def settings(self, topics: Collection[str]) -> dict[str, list[TopicSetting]]:
-        """Return the settings of topics, defaults included; a topic that does not exist (any more, or yet) is left out."""
+        """Return the settings of topics including defaults. Topics that do not exist are left out."""
         if not topics:
             return {}
         resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
@@ -92,16 +99,16 @@ class Cluster:
         return found
 
     def create(self, topic: str, partitions: int, replication_factor: int, settings: Mapping[str, str] | None = None) -> bool:
-        """Create a topic, -1 being the cluster's default; return False if it exists already."""
+        """Create a topic and return True, or return False if it exists. -1 is the cluster's default."""
         return create_topic(self._admin, topic, partitions, replication_factor, settings)
 
     def extend(self, topic: str, partitions: int) -> None:
-        """Give a topic more partitions, so that it has this many."""
+        """Increase a topic's number of partitions to ``partitions``."""
         futures = self._admin.create_partitions([NewPartitions(topic, partitions)], request_timeout=self._timeout)
         self._answer(futures.values(), f"give topic '{topic}' {partitions} partitions")
 
     def change_settings(self, topic: str, changes: SettingChanges) -> None:
-        """Change a topic's settings; others stay as they are."""
+        """Change some of a topic's settings."""
         entries = [
             ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in changes.values.items()
         ]
@@ -111,9 +118,16 @@ class Cluster:
         self._answer(futures.values(), f"change the settings of topic '{topic}'")
 
     def topic_acls(self) -> list[TopicAcl] | None:
-        """Return the rules for topics by their whole names; None if the cluster has no rules, or they may not be read."""
+        """Return the ACLs with literal topic names. None if there is no authorizer or this principal may not read them."""
+        # None matches every topic, principal and host; the type stubs do not allow it.
         everything = AclBindingFilter(
-            ResourceType.TOPIC, None, ResourcePatternType.LITERAL, None, None, AclOperation.ANY, AclPermissionType.ANY
+            ResourceType.TOPIC,
+            None,  # type: ignore[arg-type]
+            ResourcePatternType.LITERAL,
+            None,  # type: ignore[arg-type]
+            None,  # type: ignore[arg-type]
+            AclOperation.ANY,
+            AclPermissionType.ANY,
         )
         try:
             with mapped_errors(f"read the ACLs of {self._where}"):
@@ -125,7 +139,7 @@ class Cluster:
         return [TopicAcl(acl.name, acl.principal, acl.host, acl.operation.name, acl.permission_type.name) for acl in found]
 
     def add_topic_acls(self, acls: Collection[TopicAcl]) -> None:
-        """Add rules; those that are there already stay."""
+        """Add ACLs and keep the existing ones."""
         bindings = [
             AclBinding(
                 ResourceType.TOPIC,

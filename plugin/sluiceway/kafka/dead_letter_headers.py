@@ -1,35 +1,36 @@
-"""Dead letter topics, and what a dead letter in one says. The runtime writes them; people read and replay them."""
+"""Creates dead letter queue topics and reads the headers of their records.
+
+The runtime writes the records; ``sluiceway dlq`` and the UI read and replay them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import Message
-
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import KafkaClientError
 from sluiceway.kafka.admin import create_topic, partition_count
-from sluiceway.kafka.clients import admin_client
+from sluiceway.kafka.clients import ConsumedMessage, admin_client
 
 CONTEXT_PREFIX = "__connect.errors."
-"""Of Connect's headers, with ``topic``, ``partition``, ``offset``, ``connector.name``, ``task.id``, ``stage``, ..."""
+"""Prefix of Connect's context headers: ``topic``, ``partition``, ``offset``, ``connector.name``, ``task.id``, ``stage``, ..."""
 
 _OWN_PREFIX = "__sluiceway.errors."
 SOURCE_PARTITION = f"{_OWN_PREFIX}source.partition"
 SOURCE_OFFSET = f"{_OWN_PREFIX}source.offset"
-"""Of the dead letters of sources, which Connect has not: where the record was read, as JSON."""
+"""Headers with the source partition and offset of a source connector's record, as JSON. Connect has no such records."""
 
 REPLAYED = "__sluiceway.replayed"
-"""How often a record was sent through again, as a decimal text."""
+"""Header with the number of times that a record was replayed, as decimal text."""
 
 
 def ensure_dead_letter_topic(
     worker: WorkerConfig, topic: str, replication_factor: int, overrides: Mapping[str, str] | None = None
 ) -> None:
-    """Create a dead letter topic of one partition unless it exists. ``overrides`` are ``admin.override.*`` keys.
+    """Create a dead letter queue topic with one partition if it is missing. ``overrides`` are ``admin.override.*`` keys.
 
-    Raises KafkaClientError if it is missing and cannot be created, or the cluster cannot be asked.
+    Raises KafkaClientError if it cannot be created or the cluster does not answer.
     """
     admin = admin_client(worker, overrides)
     if partition_count(admin, topic) is not None:
@@ -45,8 +46,8 @@ def ensure_dead_letter_topic(
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """A dead letter as it was read; ``timestamp`` in milliseconds since the epoch, None if it has none."""
+class DeadLetterRecord:
+    """A record read from a dead letter queue. ``timestamp`` is in milliseconds since the epoch, None if it has none."""
 
     topic: str
     partition: int
@@ -57,7 +58,8 @@ class Letter:
     headers: list[tuple[str, bytes | None]]
 
     @classmethod
-    def of(cls, message: Message) -> Letter:
+    def of(cls, message: ConsumedMessage) -> DeadLetterRecord:
+        """Return the record in a consumed message."""
         kind, timestamp = message.timestamp()
         return cls(
             message.topic(),
@@ -70,30 +72,33 @@ class Letter:
         )
 
     def context(self, name: str) -> str | None:
-        """Return one of Connect's error headers, such as ``stage``; None if the letter does not have it."""
+        """Return the value of one of Connect's context headers, such as ``stage``. None if it is missing."""
         return self.header(CONTEXT_PREFIX + name)
 
     def header(self, name: str) -> str | None:
-        """Return the newest header of a name as text."""
+        """Return the newest header of this name as text. None if it is missing or null."""
         found = [value for key, value in self.headers if key == name]
         return found[-1].decode("utf-8", "replace") if found and found[-1] is not None else None
 
     @property
     def replayed(self) -> int:
-        """How often the record was sent through again before."""
+        """The number of times that the record was replayed."""
         text = self.header(REPLAYED) or ""
         return int(text) if text.isdecimal() else 0
 
     @property
-    def of_source(self) -> bool:
-        """Whether it comes from a source, so that its bytes are not those of any topic."""
+    def is_from_source(self) -> bool:
+        """Whether a source connector failed on the record, so that its bytes come from no topic."""
         return self.header(SOURCE_PARTITION) is not None
 
-    def kept_headers(self, *, keep: bool) -> list[tuple[str, bytes | None]]:
-        """Return the headers to send along: the record's own, all with ``keep``, and the new count of replays."""
+    def replay_headers(self, *, keep_context: bool) -> list[tuple[str, bytes | None]]:
+        """Return the headers for the replayed record: its own and the new replay count.
+
+        ``keep_context`` also keeps the headers that describe the error.
+        """
         kept = [
             (name, value)
             for name, value in self.headers
-            if name != REPLAYED and (keep or not name.startswith((CONTEXT_PREFIX, _OWN_PREFIX)))
+            if name != REPLAYED and (keep_context or not name.startswith((CONTEXT_PREFIX, _OWN_PREFIX)))
         ]
         return [*kept, (REPLAYED, str(self.replayed + 1).encode())]

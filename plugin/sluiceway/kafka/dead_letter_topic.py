@@ -1,35 +1,36 @@
-"""Reads a dead letter topic, and sends its letters through again. For people's commands: blocks until done."""
+"""Reads and replays the records of a dead letter queue topic, for commands and the UI. Blocks until done."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
-from confluent_kafka import Consumer, Message, Producer
-from confluent_kafka import TopicPartition as KafkaPlace
+from confluent_kafka import Consumer, KafkaError, Message, Producer
+from confluent_kafka import TopicPartition as TopicPartitionOffset
 
-from sluiceway.api.task import TopicPartition as Place
+from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, KafkaClientError, NotFoundError
-from sluiceway.kafka.admin import begin_offsets, end_offsets, group_offsets, partition_count
-from sluiceway.kafka.clients import admin_client, consumer, consumer_config, producer, producer_config
-from sluiceway.kafka.dead_letter_headers import Letter
+from sluiceway.kafka.admin import beginning_offsets, end_offsets, group_offsets, partition_count
+from sluiceway.kafka.clients import ConsumedMessage, admin_client, consumer, consumer_config, producer, producer_config
+from sluiceway.kafka.dead_letter_headers import DeadLetterRecord
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 
 _BATCH = 500
-_READ_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 _STALL_SECONDS = 30.0
 _FLUSH_SECONDS = 60.0
+_OTHER_CONNECTORS = "of other connectors"
 
 
 @dataclass(slots=True)
-class Replayed:
-    """What a replay did: letters sent again, by topic, and left where they are, by reason."""
+class ReplayResult:
+    """The number of records that a replay sent, by topic, and skipped, by reason."""
 
     sent: dict[str, int] = field(default_factory=dict)
-    left: dict[str, int] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -37,92 +38,99 @@ class Replayed:
 
 
 class DeadLetterTopic:
-    """Reads one dead letter topic, up to the end that it has now; the letters of one connector only, if one is named.
+    """Reads a dead letter queue topic up to its end at the time of construction, optionally for one connector only.
 
-    A letter without Connect's headers says of no connector that it is not its own.
+    Records without Connect's error headers match any connector.
     """
 
     def __init__(self, worker: WorkerConfig, topic: str, connector: str | None = None) -> None:
-        """Raises NotFoundError if there is no such topic, KafkaClientError if the cluster cannot be asked."""
+        """Raise NotFoundError if there is no such topic, KafkaClientError if the cluster does not answer."""
         self.topic = topic
         self._worker = worker
         self._connector = connector
         self._admin = admin_client(worker)
         count = partition_count(self._admin, topic)
         if count is None:
-            raise NotFoundError(f"There is no topic {topic}: no dead letter has been written yet, or it was deleted.")
-        places = [Place(topic, partition) for partition in range(count)]
-        self._begins = begin_offsets(self._admin, places)
-        self._ends = end_offsets(self._admin, places)
+            raise NotFoundError(f"Topic {topic} does not exist: no dead letter queue record was written yet, or it was deleted.")
+        partitions = [TopicPartition(topic, partition) for partition in range(count)]
+        self._beginnings = beginning_offsets(self._admin, partitions)
+        self._ends = end_offsets(self._admin, partitions)
 
     def count(self) -> int:
-        """Return how many letters there are, whosever they are (compaction and transactions apart)."""
-        return sum(self._ends[place] - begin for place, begin in self._begins.items())
+        """Return the number of records of all connectors, as the difference of the offsets."""
+        return sum(self._ends[partition] - beginning for partition, beginning in self._beginnings.items())
 
-    def waiting(self, group: str) -> int:
-        """Return how many letters a group has not gone past yet."""
-        return sum(self._ends[place] - start for place, start in self._starts(group).items())
+    def not_replayed(self, group: str) -> int:
+        """Return the number of records after the committed offsets of ``group``."""
+        return sum(self._ends[partition] - start for partition, start in self._starts(group).items())
 
-    def letters(self, group: str | None = None) -> Iterator[Letter]:
-        """Yield letters in order within a partition, from where ``group`` stopped last, else from the first one."""
+    def records(self, group: str | None = None) -> Iterator[DeadLetterRecord]:
+        """Yield the records, in order within a partition, from the committed offsets of ``group`` or from the beginning."""
         with closing(self._consumer(group)) as reader:
-            for message in self._messages(reader, self._begins if group is None else self._starts(group)):
-                letter = Letter.of(message)
-                if self._wanted(letter):
-                    yield letter
+            for message in self._messages(reader, self._beginnings if group is None else self._starts(group)):
+                record = DeadLetterRecord.of(message)
+                if self._matches(record):
+                    yield record
 
-    def newest(self, count: int) -> list[Letter]:
-        """Return the newest letters, newest first: those of the connector among the last ``count`` records of each partition."""
-        starts = {place: max(begin, self._ends[place] - count) for place, begin in self._begins.items()}
+    def newest(self, count: int) -> list[DeadLetterRecord]:
+        """Return up to ``count`` of the connector's newest records, newest first.
+
+        Reads the last ``count`` records of each partition.
+        """
+        starts = {partition: max(first, self._ends[partition] - count) for partition, first in self._beginnings.items()}
         with closing(self._consumer(None)) as reader:
-            letters = [letter for message in self._messages(reader, starts) if self._wanted(letter := Letter.of(message))]
-        letters.sort(key=lambda letter: (letter.timestamp or 0, letter.partition, letter.offset), reverse=True)
-        return letters[:count]
+            records = [DeadLetterRecord.of(message) for message in self._messages(reader, starts)]
+        found = [record for record in records if self._matches(record)]
+        found.sort(key=lambda record: (record.timestamp or 0, record.partition, record.offset), reverse=True)
+        return found[:count]
 
     def replay(
         self, group: str, *, to: str | None = None, keep_headers: bool = False, limit: int | None = None, dry_run: bool = False
-    ) -> Replayed:
-        """Send letters to the topic they came from, or to ``to``, from where ``group`` stopped last.
+    ) -> ReplayResult:
+        """Send records to the topic they came from, or to ``to``, starting at the committed offsets of ``group``.
 
-        The group's offsets are committed once Kafka has the records sent, so a replay that is broken off may send up to a
-        batch again, and never leaves one out. Letters of other connectors are passed by; one that cannot be sent for lack
-        of a topic ends the replay before it. With ``dry_run`` nothing is written.
+        Offsets are committed once Kafka has acknowledged the records, so an interrupted replay may send up to a batch
+        twice and never loses one. Records of other connectors are skipped. A record without a topic to send to ends the
+        replay before it. With ``dry_run`` nothing is written.
 
         Raises:
-            ConnectError: a letter says no topic (or is a source's, whose bytes fit none) and ``to`` is not given; what
-                was sent before is committed.
-            KafkaClientError: a record was not acknowledged, and nothing after the last commit counts as sent.
+            ConnectError: a record has no topic header, or is from a source, and ``to`` is not given. What was sent before
+                is committed.
+            KafkaClientError: a record was not acknowledged. Records after the last commit may have been sent or not.
         """
-        done = Replayed()
+        result = ReplayResult()
         with closing(self._consumer(group)) as reader:
             sender = _Sender(self._worker, group)
-            ends: dict[Place, int] = {}
+            ends: dict[TopicPartition, int] = {}
             try:
                 for message in self._messages(reader, self._starts(group)):
-                    if limit is not None and done.total >= limit:
+                    if limit is not None and result.total >= limit:
                         break
-                    letter = Letter.of(message)
-                    if not self._wanted(letter):
-                        done.left["of other connectors"] = done.left.get("of other connectors", 0) + 1
+                    record = DeadLetterRecord.of(message)
+                    if not self._matches(record):
+                        result.skipped[_OTHER_CONNECTORS] = result.skipped.get(_OTHER_CONNECTORS, 0) + 1
                     else:
-                        target = to or _origin(letter)
+                        target = to or _original_topic(record)
                         if not dry_run:
-                            sender.send(letter, target, keep_headers=keep_headers, original=to is None)
-                        done.sent[target] = done.sent.get(target, 0) + 1
-                    ends[Place(letter.topic, letter.partition)] = letter.offset + 1
+                            sender.send(record, target, keep_headers=keep_headers, keep_partition=to is None)
+                        result.sent[target] = result.sent.get(target, 0) + 1
+                    ends[TopicPartition(record.topic, record.partition)] = record.offset + 1
                     if not dry_run and sender.unconfirmed >= _BATCH:
                         _commit(reader, sender, ends)
             finally:
                 if not dry_run:
                     _commit(reader, sender, ends)
-        return done
+        return result
 
-    def _wanted(self, letter: Letter) -> bool:
-        return self._connector is None or letter.context("connector.name") in (None, self._connector)
+    def _matches(self, record: DeadLetterRecord) -> bool:
+        return self._connector is None or record.context("connector.name") in (None, self._connector)
 
-    def _starts(self, group: str) -> dict[Place, int]:
-        known = group_offsets(self._admin, group)
-        return {place: min(max(begin, known.get(place, begin)), self._ends[place]) for place, begin in self._begins.items()}
+    def _starts(self, group: str) -> dict[TopicPartition, int]:
+        committed = group_offsets(self._admin, group)
+        return {
+            partition: min(max(first, committed.get(partition, first)), self._ends[partition])
+            for partition, first in self._beginnings.items()
+        }
 
     def _consumer(self, group: str | None) -> Consumer:
         name = group or "sluiceway-dlq-show"
@@ -134,58 +142,53 @@ class DeadLetterTopic:
         }
         return consumer(consumer_config(self._worker, name, name, settings))
 
-    def _messages(self, reader: Consumer, starts: Mapping[Place, int]) -> Iterator[Message]:
-        """Yield messages up to the ends; a partition's end is told by Kafka, since its last offset may be a marker."""
-        open_places = {place for place, start in starts.items() if start < self._ends[place]}
+    def _messages(self, reader: Consumer, starts: Mapping[TopicPartition, int]) -> Iterator[ConsumedMessage]:
+        """Yield messages up to the ends. Relies on end-of-partition events: the last offset may be a transaction marker."""
+        unfinished = {partition for partition, start in starts.items() if start < self._ends[partition]}
         with mapped_errors(f"read topic {self.topic}"):
-            reader.assign([KafkaPlace(*place, starts[place]) for place in open_places])
-            silent = 0.0
-            while open_places:
-                messages = reader.consume(_BATCH, _READ_SECONDS) if silent else reader.consume(_BATCH, 0.1)
-                silent = 0.0 if messages else silent + _READ_SECONDS
-                if silent > _STALL_SECONDS:
-                    raise ConnectError(f"Topic {self.topic} could not be read to its end within {_STALL_SECONDS:g} s.")
-                for message in messages:
-                    place = Place(message.topic(), message.partition())
+            reader.assign([TopicPartitionOffset(*partition, starts[partition]) for partition in unfinished])
+            silent_seconds = 0.0
+            while unfinished:
+                messages = reader.consume(_BATCH, _POLL_SECONDS if silent_seconds else 0.1)
+                silent_seconds = 0.0 if messages else silent_seconds + _POLL_SECONDS
+                if silent_seconds > _STALL_SECONDS:
+                    raise ConnectError(
+                        f"Topic {self.topic} could not be read to its end: no record came for {_STALL_SECONDS:g} s. Check that "
+                        "the cluster is up."
+                    )
+                for message in cast("list[ConsumedMessage]", messages):
+                    partition = TopicPartition(message.topic(), message.partition())
                     error = message.error()
-                    if error is not None and error.name() == "_PARTITION_EOF":
-                        open_places.discard(place)
-                    elif error is not None:
+                    if error is not None and error.code() != KafkaError._PARTITION_EOF:
                         raise to_connect_error(error, f"read topic {self.topic}")
-                    elif place in open_places and message.offset() < self._ends[place]:
+                    is_wanted = error is None and partition in unfinished and message.offset() < self._ends[partition]
+                    if is_wanted:
                         yield message
-                        if message.offset() + 1 >= self._ends[place]:
-                            open_places.discard(place)
-                    else:
-                        open_places.discard(place)
+                    if not is_wanted or message.offset() + 1 >= self._ends[partition]:
+                        unfinished.discard(partition)
 
 
 class _Sender:
-    """Sends records and says when all are in Kafka."""
+    """Sends records and waits until Kafka has acknowledged all of them."""
 
     def __init__(self, worker: WorkerConfig, name: str) -> None:
         self._producer: Producer = producer(producer_config(worker, name, {"delivery.timeout.ms": "30000"}))
         self._failure: ConnectError | None = None
         self.unconfirmed = 0
 
-    def send(self, letter: Letter, topic: str, *, keep_headers: bool, original: bool) -> None:
-        options: dict[str, int] = {} if letter.timestamp is None else {"timestamp": letter.timestamp}
-        partition = letter.context("partition")
-        if original and partition is not None:
+    def send(self, record: DeadLetterRecord, topic: str, *, keep_headers: bool, keep_partition: bool) -> None:
+        """Pass a record to the producer, to the partition it came from with ``keep_partition``."""
+        options: dict[str, Any] = {} if record.timestamp is None else {"timestamp": record.timestamp}
+        partition = record.context("partition")
+        if keep_partition and partition is not None:
             options["partition"] = int(partition)
+        headers: list[tuple[str, str | bytes | None]] = [*record.replay_headers(keep_context=keep_headers)]
         with mapped_errors(f"write to topic {topic}"):
-            self._producer.produce(
-                topic,
-                letter.value,
-                letter.key,
-                headers=letter.kept_headers(keep=keep_headers),
-                on_delivery=self._delivered,
-                **options,
-            )
+            self._producer.produce(topic, record.value, record.key, headers=headers, on_delivery=self._delivered, **options)
         self.unconfirmed += 1
 
     def confirm(self) -> None:
-        """Wait for what was sent. Raises KafkaClientError."""
+        """Wait until all records are acknowledged. Raises KafkaClientError."""
         left = self._producer.flush(_FLUSH_SECONDS)
         if self._failure is not None:
             raise self._failure
@@ -193,29 +196,30 @@ class _Sender:
             raise KafkaClientError(f"{left} records were not acknowledged within {_FLUSH_SECONDS:g} s.", "_TIMED_OUT")
         self.unconfirmed = 0
 
-    def _delivered(self, error: Any, message: Message) -> None:
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._failure = self._failure or to_connect_error(error, f"write to topic {message.topic()}")
 
 
-def _commit(reader: Consumer, sender: _Sender, ends: dict[Place, int]) -> None:
+def _commit(reader: Consumer, sender: _Sender, ends: dict[TopicPartition, int]) -> None:
     sender.confirm()
     if ends:
-        with mapped_errors("commit how far dead letters were replayed"):
-            reader.commit(offsets=[KafkaPlace(*place, offset) for place, offset in ends.items()], asynchronous=False)
+        with mapped_errors("commit the offsets of the replay"):
+            reader.commit(offsets=[TopicPartitionOffset(*each, offset) for each, offset in ends.items()], asynchronous=False)
         ends.clear()
 
 
-def _origin(letter: Letter) -> str:
-    topic = letter.context("topic")
-    if letter.of_source:
+def _original_topic(record: DeadLetterRecord) -> str:
+    topic = record.context("topic")
+    where = f"The dead letter queue record at offset {record.offset} of {record.topic}-{record.partition}"
+    if record.is_from_source:
         raise ConnectError(
-            f"The dead letter at offset {letter.offset} of {letter.topic}-{letter.partition} is a source's: it is JSON, "
-            f"whatever topic {topic} holds. Say with --topic where it is to go."
+            f"{where} is from a source connector: it is JSON, whatever format topic {topic} has. Name the topic to send it to "
+            "with --topic."
         )
     if topic is None:
         raise ConnectError(
-            f"The dead letter at offset {letter.offset} of {letter.topic}-{letter.partition} does not say its topic: the "
-            "connector has no errors.deadletterqueue.context.headers.enable=true. Say with --topic where it is to go."
+            f"{where} has no header with its topic: the connector does not set "
+            "errors.deadletterqueue.context.headers.enable=true. Name the topic to send it to with --topic."
         )
     return topic

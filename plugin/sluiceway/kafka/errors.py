@@ -1,4 +1,4 @@
-"""Translates librdkafka's errors at the seam: above this package nobody sees a KafkaException."""
+"""Translates librdkafka's errors into Sluiceway's, so that no caller of this package handles a KafkaException."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sluiceway.errors import ConnectError, FencedError, KafkaClientError
 
 _FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
 
-# What Kafka's authorizer wants, where the error alone says it.
-_NEEDED = {
+# The missing ACLs, for errors whose name identifies them.
+_NEEDED_ACLS = {
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": " The principal needs WRITE and DESCRIBE on the transactional id.",
     "GROUP_AUTHORIZATION_FAILED": " The principal needs READ on the consumer group.",
 }
@@ -23,15 +23,15 @@ MISSING_TOPIC = frozenset(
 
 
 def to_connect_error(error: KafkaError, doing: str) -> ConnectError:
-    """Return the error for a failed client call; ``doing`` completes the sentence ``Cannot ...``."""
+    """Return the error to raise for a failed client call. ``doing`` completes the sentence ``Cannot ...``."""
     if error.code() in _FENCED:
         return FencedError(f"Cannot {doing}: a newer writer with the same transactional.id has taken over.")
-    return KafkaClientError(f"Cannot {doing}: {error.str()} ({error.name()}).{_NEEDED.get(error.name(), '')}", error.name())
+    return KafkaClientError(f"Cannot {doing}: {error.str()} ({error.name()}).{_NEEDED_ACLS.get(error.name(), '')}", error.name())
 
 
 @contextmanager
 def mapped_errors(doing: str) -> Iterator[None]:
-    """Run client calls; a KafkaException leaves as FencedError or KafkaClientError."""
+    """Convert a KafkaException raised inside the block into FencedError or KafkaClientError."""
     try:
         yield
     except KafkaException as exception:

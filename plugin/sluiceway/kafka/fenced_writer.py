@@ -1,7 +1,7 @@
-"""A writer of which there is one at a time: whoever fences last writes, all earlier ones are refused by Kafka itself.
+"""Allows one writer at a time per transactional id: the one that fenced last writes, and Kafka rejects all earlier ones.
 
-Used as the lock on the config topic (``connect-cluster-<group.id>``, as Connect's leader does) and as the lease of a
-connector's driver (``<group.id>-<connector>-driver``).
+Serves as the lock on the config topic (``connect-cluster-<group.id>``, the id that Connect's leader uses) and as the lease
+of a connector's driver (``<group.id>-<connector>-driver``).
 """
 
 from __future__ import annotations
@@ -13,22 +13,25 @@ from contextlib import suppress
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from sluiceway.api.task import TopicPartition as Place
+from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError, KafkaClientError
 from sluiceway.kafka.clients import internal_producer_config, producer
 from sluiceway.kafka.errors import to_connect_error
-from sluiceway.kafka.topic_writer import Deliveries, Write
+from sluiceway.kafka.topic_writer import DeliveryReports, ProducerRecord
 
 log = logging.getLogger(__name__)
-_TRANSACTION_SECONDS = 10  # how long a dead writer's open transaction can hide later records from readers
+_TRANSACTION_SECONDS = 10  # for this long, a dead writer's open transaction hides later records from readers
 _ATTEMPTS = 5
-# Asked before its first connection stands, librdkafka looks for the coordinator again only 0.5 s later.
+# If asked before its first connection is up, librdkafka retries to find the coordinator only after 0.5 s.
 _CONNECT_SECONDS = 0.06
 
 
-class TransactionalWriter:
-    """Writes each batch of records in a transaction of its own, or not at all. Driver or API server; one thread at a time."""
+class FencedWriter:
+    """Writes each batch of records in one transaction. Runs on the driver or in the API server.
+
+    Not thread-safe: callers serialize their calls.
+    """
 
     def __init__(self, worker: WorkerConfig, transactional_id: str, client_id: str) -> None:
         self.transactional_id = transactional_id
@@ -45,13 +48,13 @@ class TransactionalWriter:
 
     @property
     def active(self) -> bool:
-        """Whether this writer has fenced and, as far as it knows, has not been fenced since."""
+        """Whether this writer has called ``fence`` and has not learned of a later writer since."""
         return self._producer is not None
 
     def fence(self) -> None:
-        """Shut out all earlier writers with this id, finish or abort what they left open, and become the one that writes.
+        """Become the only writer: fence all earlier ones with this id, and complete or abort their open transactions.
 
-        Takes some 70 ms.
+        Takes about 70 ms.
 
         Raises:
             FencedError: another writer fenced at the same moment and won.
@@ -63,18 +66,18 @@ class TransactionalWriter:
         self._retrying(lambda: client.init_transactions(_TRANSACTION_SECONDS), "take over the transactional id")
         self._producer = client
 
-    def write(self, records: Sequence[Write]) -> dict[Place, int]:
-        """Write records in one transaction; return, by partition, the offset after the last one.
+    def write(self, records: Sequence[ProducerRecord]) -> dict[TopicPartition, int]:
+        """Write records in one transaction and return the offset after the last one, by partition.
 
-        Readers that read committed records see them a moment later than this returns.
+        Consumers with ``isolation.level=read_committed`` see them shortly after this method returns.
 
         Raises:
-            FencedError: another writer has taken over; nothing was written, unless the cluster was lost while it answered.
-            KafkaClientError: the cluster did not answer in time; the records may or may not be there. After this error
-                and FencedError the writer needs ``fence`` before it can write again.
+            FencedError: another writer has taken over. Nothing was written, unless the connection broke during the commit.
+            KafkaClientError: the cluster did not answer in time. The records may or may not have been written. After this
+                error and FencedError, call ``fence`` before the next write.
         """
         if self._producer is None:
-            raise ConnectError(f"The writer {self.transactional_id} has not fenced, or lost its place; call fence() first.")
+            raise ConnectError(f"The writer {self.transactional_id} has not fenced or was fenced by another. Call fence() first.")
         try:
             for attempt in range(1, _ATTEMPTS + 1):
                 deliveries = self._transaction(self._producer, records)
@@ -83,23 +86,23 @@ class TransactionalWriter:
                 log.info("The transaction of %s was aborted by the cluster (attempt %d)", self.transactional_id, attempt)
             raise KafkaClientError(
                 f"Cannot write as {self.transactional_id}: the cluster aborted the transaction {_ATTEMPTS} times. Nothing was "
-                "written; see the brokers' logs."
+                "written. See the brokers' logs for the reason."
             )
         except ConnectError:
-            self.close()  # the producer's state is not known, or it is fenced for good
+            self.close()  # the producer is fenced, or its state is unknown
             raise
 
     def close(self) -> None:
-        """Let go of the producer. An open transaction is left for the next ``fence``, or the timeout, to abort."""
+        """Close the producer. The next ``fence`` or the transaction timeout aborts an open transaction."""
         client, self._producer = self._producer, None
         if client is not None:
-            with suppress(KafkaException):  # a producer that was fenced says so once more
+            with suppress(KafkaException):  # a fenced producer raises again
                 client.purge()
                 client.flush(0)
 
-    def _transaction(self, client: Producer, records: Sequence[Write]) -> Deliveries | None:
-        """Write records, or return None if the cluster had the transaction aborted."""
-        deliveries = Deliveries()
+    def _transaction(self, client: Producer, records: Sequence[ProducerRecord]) -> DeliveryReports | None:
+        """Write records in a transaction. Return None if the cluster aborted it."""
+        deliveries = DeliveryReports()
         try:
             self._retrying(client.begin_transaction, "begin a transaction")
             deliveries.send(client, records)
@@ -113,7 +116,10 @@ class TransactionalWriter:
         return deliveries
 
     def _retrying(self, call: Callable[[], object], doing: str) -> None:
-        """Call until it works, at most ``_ATTEMPTS`` times; an error that asks for an abort leaves as it is."""
+        """Repeat a call while its error is retriable, at most ``_ATTEMPTS`` times.
+
+        An error that requires an abort is raised as KafkaException.
+        """
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 call()

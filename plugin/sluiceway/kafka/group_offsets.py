@@ -1,13 +1,14 @@
-"""Shows and changes the committed offsets of consumer groups, for the offsets of sink connectors. Blocks until answered."""
+"""Reads and changes the committed offsets of consumer groups, which are the offsets of sink connectors."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
 
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import TopicPartition as TopicPartitionOffset
 
-from sluiceway.api.task import TopicPartition as Place
+from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, KafkaClientError
 from sluiceway.kafka.admin import group_offsets, partition_count
@@ -22,43 +23,45 @@ _NO_GROUP = "GROUP_ID_NOT_FOUND"
 
 
 class GroupBusyError(ConflictError):
-    """A consumer group still has members, so its offsets may not be changed."""
+    """A consumer group has members, so its offsets cannot be changed."""
 
 
 class ConsumerGroups:
-    """The groups of one cluster, asked with a connector's own rights. API server; every call raises KafkaClientError.
+    """The consumer groups of one cluster, accessed with a connector's own admin client settings.
 
-    ``overrides`` are the connector's ``admin.override.*`` settings, without the prefix.
+    ``overrides`` are the connector's ``admin.override.*`` settings without the prefix. Every method blocks until the cluster
+    answers and raises KafkaClientError if it does not. Runs in the API server.
     """
 
     def __init__(self, worker: WorkerConfig, overrides: Mapping[str, str] | None = None) -> None:
         self._admin = admin_client(worker, overrides)
 
-    def offsets(self, group: str) -> dict[Place, int]:
-        """Return what a group has committed; empty if there is no such group."""
+    def offsets(self, group: str) -> dict[TopicPartition, int]:
+        """Return a group's committed offsets, empty if there is no such group."""
         return group_offsets(self._admin, group)
 
-    def missing(self, places: Collection[Place]) -> list[Place]:
-        """Return those of the partitions that do not exist."""
-        counts = {topic: partition_count(self._admin, topic) or 0 for topic in {place.topic for place in places}}
-        return [place for place in places if not 0 <= place.partition < counts[place.topic]]
+    def missing(self, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
+        """Return the partitions that do not exist."""
+        counts = {topic: partition_count(self._admin, topic) or 0 for topic in {each.topic for each in partitions}}
+        return [each for each in partitions if not 0 <= each.partition < counts[each.topic]]
 
-    def alter(self, group: str, offsets: Mapping[Place, int | None]) -> None:
-        """Set committed offsets, None to forget one. Raises GroupBusyError while the group has members.
+    def alter(self, group: str, offsets: Mapping[TopicPartition, int | None]) -> None:
+        """Set committed offsets; None removes one. Raises GroupBusyError while the group has members.
 
-        The client library cannot forget a single offset: the group is deleted, and what it is to keep is committed anew.
+        The client library cannot remove a single offset, so the group is deleted and the remaining offsets are committed
+        again.
         """
-        wanted = {place: offset for place, offset in offsets.items() if offset is not None}
+        remaining = {partition: offset for partition, offset in offsets.items() if offset is not None}
         before = self.offsets(group)
-        if any(offset is None and place in before for place, offset in offsets.items()):
-            wanted = {place: offset for place, offset in before.items() if place not in offsets} | wanted
-            log.info("Deleting consumer group %s; it will be made again with %s", group, wanted)
+        if any(offset is None and partition in before for partition, offset in offsets.items()):
+            remaining = {partition: offset for partition, offset in before.items() if partition not in offsets} | remaining
+            log.info("Deleting consumer group %s to remove offsets; it is created again with %s", group, remaining)
             self.delete(group)
-        if wanted:
-            self._commit(group, wanted)
+        if remaining:
+            self._commit(group, remaining)
 
     def delete(self, group: str) -> None:
-        """Delete a group with all its offsets, if there is one. Raises GroupBusyError while it has members."""
+        """Delete a group with all its offsets, if it exists. Raises GroupBusyError while it has members."""
         futures = self._admin.delete_consumer_groups([group], request_timeout=_REQUEST_SECONDS)
         try:
             with mapped_errors(f"delete consumer group '{group}'"):
@@ -69,14 +72,15 @@ class ConsumerGroups:
             if error.code != _NO_GROUP:
                 raise
 
-    def _commit(self, group: str, offsets: Mapping[Place, int]) -> None:
-        request = ConsumerGroupTopicPartitions(group, [TopicPartition(*place, offset) for place, offset in offsets.items()])
+    def _commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        positions = [TopicPartitionOffset(*partition, offset) for partition, offset in offsets.items()]
+        request = ConsumerGroupTopicPartitions(group, positions)
         doing = f"set offsets of consumer group '{group}'"
         futures = self._admin.alter_consumer_group_offsets([request], request_timeout=_REQUEST_SECONDS)
         try:
             with mapped_errors(doing):
-                answered = futures[group].result().topic_partitions or []
-            for each in answered:
+                results = futures[group].result().topic_partitions or []
+            for each in results:
                 if each.error is not None:
                     raise to_connect_error(each.error, f"{doing} for {each.topic}-{each.partition}")
         except KafkaClientError as error:

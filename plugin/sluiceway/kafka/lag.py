@@ -31,7 +31,7 @@ class Lag:
 
     @property
     def total(self) -> int | None:
-        """How many records are left in all partitions, None if no partition is known."""
+        """The number of records left in all partitions, None if no partition is known."""
         return sum(each.lag for each in self.partitions) if self.partitions else None
 
 

@@ -1,4 +1,4 @@
-"""The transactions of a producer that sends records one by one: an exactly-once task's. Executor; one thread."""
+"""Manages the transactions of an exactly-once source task's producer. Runs on executors, one thread per producer."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from sluiceway.errors import ConnectError, FencedError
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
-from sluiceway.kafka.topic_writer import Write
+from sluiceway.kafka.topic_writer import ProducerRecord
 
 log = logging.getLogger(__name__)
 
-_SLICE_SECONDS = 1.0
-_REMIND_SECONDS = 30.0
-# Asked before its first connection stands, librdkafka looks for the coordinator again only 0.5 s later.
+_CALL_SECONDS = 1.0
+_WARNING_SECONDS = 30.0
+# If asked before its first connection is up, librdkafka retries to find the coordinator only after 0.5 s.
 _CONNECT_SECONDS = 0.06
 
 Check = Callable[[], None]
-"""Called about once a second while a call waits for the cluster; raises to give up."""
+"""Called about once a second while waiting for the cluster; raises an exception to stop waiting."""
 
 
 class ProducerTransactions:
-    """Begins and ends transactions. A cluster that is away is waited for, for as long as the transaction may last.
+    """Begins, commits and aborts transactions, and waits for an unreachable cluster up to the transaction timeout.
 
-    Every method raises FencedError once a newer producer has the transactional id, and KafkaClientError for all else that
-    cannot be waited out; then only ``abort`` is of use.
+    Every method raises FencedError once a newer producer uses the transactional id, and KafkaClientError for any other
+    error that retrying cannot solve. After either, only ``abort`` may be called.
     """
 
     def __init__(self, client: Producer, transactional_id: str) -> None:
@@ -36,7 +36,7 @@ class ProducerTransactions:
         self.open = False
 
     def fence(self, check: Check) -> None:
-        """Take the transactional id over from all earlier producers, and finish or abort what they left open."""
+        """Fence all earlier producers with the transactional id, and complete or abort their open transactions."""
         time.sleep(_CONNECT_SECONDS)
         self._wait(self._client.init_transactions, "take over the transactional id", check)
 
@@ -47,8 +47,8 @@ class ProducerTransactions:
                 self._client.begin_transaction()
             self.open = True
 
-    def send(self, records: Sequence[Write], check: Check) -> None:
-        """Hand further records to the open transaction, waiting while the producer's buffer is full."""
+    def send(self, records: Sequence[ProducerRecord], check: Check) -> None:
+        """Add records to the open transaction. Waits while the producer's buffer is full."""
         for topic, key, value in records:
             with mapped_errors(f"write to topic {topic} as {self._id}"):
                 while True:
@@ -56,21 +56,21 @@ class ProducerTransactions:
                         self._client.produce(topic, key=key, value=value)
                         break
                     except BufferError:
-                        self._client.poll(_SLICE_SECONDS)
+                        self._client.poll(_CALL_SECONDS)
                         check()
 
     def commit(self, check: Check) -> None:
-        """Wait until everything sent has arrived, and commit it."""
+        """Wait until all records sent are acknowledged, then commit the transaction."""
         self._wait(self._client.commit_transaction, "commit a transaction", check)
         self.open = False
 
     def abort(self, check: Check) -> None:
-        """Drop what the open transaction holds, sent or not."""
+        """Abort the open transaction with all its records, acknowledged or not."""
         self.open = False
         self._wait(self._client.abort_transaction, "abort a transaction", check)
 
     def error(self, error: ConnectError) -> ConnectError:
-        """Return the error that made the producer fail for good where ``error`` only says that it has; else ``error``."""
+        """Return the FencedError behind ``error`` if the producer was fenced, otherwise ``error`` itself."""
         try:
             self._client.begin_transaction()
         except KafkaException as exception:
@@ -80,17 +80,17 @@ class ProducerTransactions:
         return error
 
     def _wait(self, call: Callable[[float], object], doing: str, check: Check) -> None:
-        """Call until it is done. Each call goes on where the last one ran out of time."""
-        remind = time.monotonic() + _REMIND_SECONDS
+        """Repeat a call until it is done; librdkafka resumes it after a timeout."""
+        next_warning = time.monotonic() + _WARNING_SECONDS
         while True:
             try:
-                call(_SLICE_SECONDS)
+                call(_CALL_SECONDS)
                 return
             except KafkaException as exception:
                 error: KafkaError = exception.args[0]
                 if not error.retriable() or error.txn_requires_abort() or error.fatal():
                     raise to_connect_error(error, f"{doing} as {self._id}") from exception
-            if time.monotonic() >= remind:
-                remind += _REMIND_SECONDS
+            if time.monotonic() >= next_warning:
+                next_warning += _WARNING_SECONDS
                 log.warning("Still waiting to %s as %s: %s", doing, self._id, error.str())
             check()

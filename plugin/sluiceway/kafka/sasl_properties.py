@@ -1,4 +1,4 @@
-"""Java's ``sasl.*`` client properties as librdkafka's. Pure."""
+"""Maps Java's ``sasl.*`` client properties to librdkafka's. No I/O."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _JAVA_CODE = "Java code cannot run here"
 
 
 def sasl_settings(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return librdkafka's settings for Java's; raises ConfigError for a way to log in that there is none for here."""
+    """Return librdkafka's settings for Java's. Raises ConfigError for a login method that librdkafka does not have."""
     mechanism = (properties.get(MECHANISM) or properties.get("sasl.mechanisms") or "GSSAPI").strip().upper()
     jaas = properties.get(JAAS)
     module = parse_jaas(jaas) if jaas else None

@@ -1,10 +1,11 @@
-"""Java's ``ssl.*`` client properties as librdkafka's. Reads the key stores they name, on the machine that makes the client."""
+"""Maps Java's ``ssl.*`` client properties to librdkafka's. Reads key stores on the machine that creates the client."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.errors import ConfigError
 from sluiceway.java.keystores import private_identity, read_store, store_type, trusted_certificates
 
@@ -17,7 +18,7 @@ CIPHERS = "ssl.cipher.suites"
 
 
 def ssl_settings(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return librdkafka's settings for Java's; raises ConfigError for a store that cannot be used."""
+    """Return librdkafka's settings for Java's. Raises ConfigError for a store that cannot be used."""
     _check_ciphers(properties.get(CIPHERS, ""))
     settings = {**_trust(properties), **_identity(properties)}
     identification = properties.get("ssl.endpoint.identification.algorithm")
@@ -27,8 +28,8 @@ def ssl_settings(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _check_ciphers(names: str) -> None:
-    """Refuse Java's names of ciphers: to leave them out would allow ciphers that somebody wanted to forbid."""
-    if any(name.strip().startswith(("TLS_", "SSL_")) for name in names.split(",")):
+    """Refuse Java's cipher names: dropping them would allow ciphers that the user excluded."""
+    if any(name.startswith(("TLS_", "SSL_")) for name in parse_list(names)):
         why = "Here ciphers have OpenSSL's names, such as ECDHE-RSA-AES256-GCM-SHA384; see 'openssl ciphers -v -stdname'."
         raise ConfigError(CIPHERS, names, why)
 
@@ -63,8 +64,7 @@ def _identity(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def pem_lines(text: str) -> str:
-    """Return PEM as OpenSSL takes it: .properties files lose its line breaks, which Java does without."""
-
+    """Restore the line breaks of PEM text, which .properties files lose and OpenSSL requires."""
     return "".join(map(_wrapped, _PEM_BLOCK.finditer(text))) or text
 
 

@@ -1,32 +1,37 @@
-"""Writes records to internal topics and waits for them: each write is in Kafka when it returns."""
+"""Writes records to internal topics and waits until Kafka has acknowledged them."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import cast
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from sluiceway.api.task import TopicPartition as Place
+from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.kafka.clients import internal_producer_config, producer
+from sluiceway.kafka.clients import ConsumedMessage, internal_producer_config, producer
 from sluiceway.kafka.errors import to_connect_error
 
-Write = tuple[str, "bytes | None", "bytes | None"]
-"""Topic, key, value; a value of None is a tombstone."""
+ProducerRecord = tuple[str, "bytes | None", "bytes | None"]
+"""A record to write: topic, key, value. A value of None is a tombstone."""
 
 
-class Deliveries:
-    """Collects what became of one batch of records; ``failure`` is the first error."""
+class DeliveryReports:
+    """Collects the delivery reports of one batch of records.
+
+    ``ends`` is the offset after the last acknowledged record by partition, ``failure`` the first error, and ``pending`` the
+    number of records without a report.
+    """
 
     def __init__(self) -> None:
-        self.ends: dict[Place, int] = {}
+        self.ends: dict[TopicPartition, int] = {}
         self.failure: KafkaError | None = None
         self.pending = 0
 
-    def send(self, client: Producer, records: Sequence[Write]) -> None:
-        """Hand records to the producer in order; raises KafkaException."""
+    def send(self, client: Producer, records: Sequence[ProducerRecord]) -> None:
+        """Pass records to the producer in order. Raises KafkaException."""
         for topic, key, value in records:
             client.produce(topic, key=key, value=value, on_delivery=self._delivered)
             self.pending += 1
@@ -36,25 +41,26 @@ class Deliveries:
         if error is not None:
             self.failure = self.failure or error
         else:
-            place = Place(message.topic(), message.partition())
-            self.ends[place] = max(self.ends.get(place, 0), message.offset() + 1)
+            written = cast(ConsumedMessage, message)
+            partition = TopicPartition(written.topic(), written.partition())
+            self.ends[partition] = max(self.ends.get(partition, 0), written.offset() + 1)
 
 
-class RecordWriter:
-    """Writes without transactions, acknowledged by all in-sync replicas. Thread-safe. Driver, executor or API server."""
+class TopicWriter:
+    """Writes without transactions, acknowledged by all in-sync replicas. Runs in any process. Thread-safe."""
 
     def __init__(self, worker: WorkerConfig, client_id: str) -> None:
         self._config = internal_producer_config(worker, client_id)
         self._producer = producer(self._config)
         self._lock = threading.Lock()
 
-    def write(self, records: Sequence[Write]) -> dict[Place, int]:
-        """Write records in order; return, by partition, the offset after the last one.
+    def write(self, records: Sequence[ProducerRecord]) -> dict[TopicPartition, int]:
+        """Write records in order and return the offset after the last one, by partition.
 
         Raises:
             KafkaClientError: a record was not acknowledged within 30 s; it may or may not have been written.
         """
-        deliveries = Deliveries()
+        deliveries = DeliveryReports()
         with self._lock:
             try:
                 deliveries.send(self._producer, records)
@@ -64,11 +70,11 @@ class RecordWriter:
                 deliveries.failure = exception.args[0]
             if deliveries.failure is None:
                 return deliveries.ends
-            if deliveries.failure.fatal():  # the client refuses everything from now on; a new one does not
+            if deliveries.failure.fatal():  # the client fails every later call too; a new one works
                 self._producer = producer(self._config)
         raise to_connect_error(deliveries.failure, f"write to {', '.join(sorted({topic for topic, _, _ in records}))}")
 
     def close(self) -> None:
-        """Close the producer; nothing can be pending, since each write waits."""
+        """Close the producer. No record is pending, because ``write`` waits for all of them."""
         with suppress(KafkaException):
             self._producer.flush(0)

@@ -1,8 +1,9 @@
-"""Whether real Kafka Connect workers are up: members of the group that ``group.id`` names, with a protocol of their own."""
+"""Detects running Kafka Connect workers: the members of the group ``group.id``, whose protocol type is ``connect``."""
 
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -14,15 +15,15 @@ _PROTOCOL_TYPE = "connect"
 
 
 def connect_workers(admin: AdminClient, group_id: str) -> list[str]:
-    """Return the hosts of the Kafka Connect workers with this ``group.id``, none where nobody may or can tell now.
+    """Return the hosts of the Kafka Connect workers with this ``group.id``, empty if the cluster does not tell.
 
-    Costs one small request, some milliseconds, as long as there never were any.
+    Takes one request of a few milliseconds if there is no such group.
     """
     try:
-        if not _is_of_another_kind(admin, group_id):
+        if not _is_other_group_type(admin, group_id):
             return []
-        # The newer calls know consumer groups only; this one asks for all groups, so it comes second.
-        groups = admin.list_groups(group=group_id, timeout=_REQUEST_SECONDS)
+        # Newer calls support consumer groups only. This one lists all groups and is slower, so it comes second.
+        groups: list[Any] = admin.list_groups(group=group_id, timeout=_REQUEST_SECONDS)
     except KafkaException as exception:
         error = exception.args[0]
         level = logging.WARNING if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED else logging.DEBUG
@@ -36,8 +37,8 @@ def connect_workers(admin: AdminClient, group_id: str) -> list[str]:
     ]
 
 
-def _is_of_another_kind(admin: AdminClient, group_id: str) -> bool:
-    """Whether there is such a group that is none of consumers."""
+def _is_other_group_type(admin: AdminClient, group_id: str) -> bool:
+    """Return whether the group exists and is not a consumer group."""
     try:
         admin.describe_consumer_groups([group_id], request_timeout=_REQUEST_SECONDS)[group_id].result()
     except KafkaException as exception:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.config.providers import ConfigData, ConfigProvider
 from sluiceway.config.variables import HANDED_OVER, WORKER_OVERRIDE, Resolver, references
 from sluiceway.errors import ConfigError
@@ -83,7 +84,7 @@ def environment(
 def _providers(properties: Mapping[str, str]) -> set[str]:
     """Return the names that a worker's ``config.providers`` gives this provider."""
     ours = (AirflowConfigProvider.__name__, f"{__name__}.{AirflowConfigProvider.__name__}", "Airflow")
-    names = (name.strip() for name in properties.get("config.providers", "").split(","))
+    names = parse_list(properties.get("config.providers"))
     return {name for name in names if properties.get(f"config.providers.{name}.class", "").strip().replace(":", ".") in ours}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
@@ -124,7 +125,7 @@ class Settings:
             drain_timeout=_seconds("drain_timeout", texts["drain_timeout"]),
             progress_interval=_seconds("progress_interval", texts["progress_interval"]),
             sensor_interval=_seconds("sensor_interval", texts["sensor_interval"]),
-            callbacks=tuple(each.strip() for each in texts["callbacks"].split(",") if each.strip()),
+            callbacks=tuple(parse_list(texts["callbacks"])),
             spark_ui_url=texts["spark_ui_url"],
         )
 

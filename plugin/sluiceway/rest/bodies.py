@@ -13,11 +13,10 @@ from fastapi.responses import Response
 from sluiceway.errors import BadRequestError
 from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo
 from sluiceway.herder.loggers import LoggerLevel
-from sluiceway.herder.offset_edits import Edit
+from sluiceway.herder.offset_edits import OffsetEdit
 from sluiceway.herder.validation import InstalledPlugin
-from sluiceway.storage.model import Status, TargetState, TaskId
+from sluiceway.storage.model import INITIAL_STATES, Status, TargetState, TaskId
 
-_INITIAL_STATES = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED}
 _REQUEST_FIELDS = ("name", "config", "initial_state")
 
 
@@ -72,7 +71,7 @@ def status_json(status: Status) -> dict[str, Any]:
     return fields if status.trace is None else {**fields, "trace": status.trace}
 
 
-def offsets_json(offsets: Iterable[Edit]) -> dict[str, Any]:
+def offsets_json(offsets: Iterable[OffsetEdit]) -> dict[str, Any]:
     return {"offsets": [{"partition": partition, "offset": offset} for partition, offset in offsets]}
 
 
@@ -99,7 +98,7 @@ def read_level(body: bytes) -> str:
     return _text(level)
 
 
-def read_offsets(body: bytes) -> list[Edit]:
+def read_offsets(body: bytes) -> list[OffsetEdit]:
     """Return the partitions and offsets of a ``PATCH .../offsets``. Raises UnreadableBodyError."""
     request = _parsed(body, numbers_as_text=False)
     if not isinstance(request, dict) or request.keys() - {"offsets"}:
@@ -110,7 +109,7 @@ def read_offsets(body: bytes) -> list[Edit]:
     return [_edit(each) for each in offsets or ()]
 
 
-def _edit(entry: object) -> Edit:
+def _edit(entry: object) -> OffsetEdit:
     if not isinstance(entry, dict) or entry.keys() - {"partition", "offset"}:
         raise UnreadableBodyError('Each of "offsets" must be a JSON object with "partition" and "offset".')
     partition, offset = entry.get("partition"), entry.get("offset")
@@ -137,9 +136,9 @@ def read_create_request(body: bytes) -> tuple[str, dict[str, str | None], Target
 def _initial_state(state: object) -> TargetState | None:
     if state is None:
         return None
-    target = _INITIAL_STATES.get(str(state).upper())
+    target = INITIAL_STATES.get(str(state).upper())
     if target is None:
-        raise UnreadableBodyError(f"Unknown initial_state {state!r}. Valid values are {', '.join(_INITIAL_STATES)}.")
+        raise UnreadableBodyError(f"Unknown initial_state {state!r}. Valid values are {', '.join(INITIAL_STATES)}.")
     return target
 
 

@@ -15,6 +15,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.config.properties import read_properties
 from sluiceway.errors import ConfigError
 
@@ -98,7 +99,7 @@ def _has_password(users: Mapping[str, bytes], credentials: str) -> bool:
 
 
 def _file_of_extension(raw: Mapping[str, str], environment: Mapping[str, str]) -> str | None:
-    names = [each.strip() for each in raw.get(EXTENSIONS, "").split(",") if each.strip()]
+    names = parse_list(raw.get(EXTENSIONS))
     others = [name for name in names if name.rpartition(".")[2] != _EXTENSION]
     if others:
         raise ConfigError(EXTENSIONS, others[0], f"Java extensions cannot be loaded. The only supported one is {_EXTENSION}")

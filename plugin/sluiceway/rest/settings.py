@@ -6,6 +6,7 @@ import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
 
@@ -77,11 +78,11 @@ def parse_listener(listener: str, key: str = "listeners") -> Listener:
 
 
 def _listeners(key: str, text: str) -> tuple[Listener, ...]:
-    return tuple(parse_listener(each, key) for each in text.split(",") if each.strip())
+    return tuple(parse_listener(each, key) for each in parse_list(text))
 
 
 def _list(raw: Mapping[str, str], key: str) -> tuple[str, ...]:
-    return tuple(each.strip() for each in raw.get(key, "").split(",") if each.strip())
+    return tuple(parse_list(raw.get(key)))
 
 
 def _header_rules(text: str) -> tuple[HeaderRule, ...]:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.errors import ConfigError
 from sluiceway.java.keystores import private_identity, read_store, store_type, trusted_certificates
 from sluiceway.kafka.ssl_properties import KEYSTORE, TRUSTSTORE, pem_lines
@@ -55,7 +56,7 @@ def server_context(raw: Mapping[str, str], prefix: str = PREFIX) -> ssl.SSLConte
 
 def _restrict(context: ssl.SSLContext, keys: Mapping[str, str]) -> None:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    names = [each.strip() for each in keys.get("ssl.enabled.protocols", "").split(",") if each.strip()]
+    names = parse_list(keys.get("ssl.enabled.protocols"))
     versions = [_VERSIONS[name] for name in names if name in _VERSIONS]
     if names and not versions:
         raise ConfigError("ssl.enabled.protocols", ",".join(names), f"None is supported. Supported are {', '.join(_VERSIONS)}")

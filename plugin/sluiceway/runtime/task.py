@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.storage.interfaces import OffsetStore
+from sluiceway.storage.interfaces import OffsetBackingStore
 from sluiceway.storage.model import State, TaskId
 
 
@@ -83,4 +83,4 @@ class TaskServices:
 
     control: TaskControl
     reporter: TaskReporter
-    offsets: OffsetStore | None = field(default=None)
+    offsets: OffsetBackingStore | None = field(default=None)

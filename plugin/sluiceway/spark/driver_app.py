@@ -23,7 +23,7 @@ from sluiceway.config.variables import worker_overrides
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.folders import write_atomically
-from sluiceway.herder.loggers import Loggers, follow
+from sluiceway.herder.loggers import Loggers, follow_cluster_levels
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.spark.import_path import without_archives
 from sluiceway.spark.jvm_shutdown import drained_before_spark
@@ -31,7 +31,7 @@ from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_parent
 from sluiceway.spark.session import spark_context
 from sluiceway.storage.factory import Stores, open_stores
-from sluiceway.storage.interfaces import ConfigStore
+from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
@@ -75,7 +75,7 @@ def _run(options: argparse.Namespace) -> int:
     launcher = SparkLauncher(context, slots_timeout=worker.duration("sluiceway.slots.timeout.ms").total_seconds())
     with open_stores(worker) as stores:
         runners = _Runners(worker, stores, launcher, single=options.connector is not None, bounded=options.mode == "micro-batch")
-        follow(stores.config, Loggers(options.connector))
+        follow_cluster_levels(stores.config, Loggers(options.connector))
         if options.connector is not None:
             driver = Driver(stores.config, runners.create, only=[options.connector])
         else:
@@ -135,7 +135,7 @@ def _is_member(entry: ConnectorEntry | None, application: str) -> bool:
     return entry is not None and (entry.config or {}).get(APPLICATION) == application
 
 
-def _stop_when_empty(driver: Driver, store: ConfigStore, application: str) -> None:
+def _stop_when_empty(driver: Driver, store: ConfigBackingStore, application: str) -> None:
     """Stop the driver with its application's last connector. Airflow removes the DAG then, but does not end the running task."""
 
     def check(kind: str = "connector", _name: str = "") -> None:

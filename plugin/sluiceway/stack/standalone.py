@@ -16,7 +16,7 @@ from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_jvm
 from sluiceway.spark.session import local_context
 from sluiceway.storage.factory import open_offsets_file
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.worker.connector_runner import ConnectorRunner
 from sluiceway.worker.driver import Driver, stop_on_signals
 from sluiceway.worker.executor import log_to_stderr
@@ -29,7 +29,7 @@ def run(worker_file: Path, connector_files: Sequence[Path]) -> int:
     """Run until SIGTERM or SIGINT and return the exit code: DONE, FAILED, or REFUSED if a connector file was refused."""
     log_to_stderr("[worker] ")
     worker = WorkerConfig.of(read_properties(worker_file))
-    config, status, offsets = MemoryConfigStore(), MemoryStatusStore(), open_offsets_file(worker)
+    config, status, offsets = MemoryConfigBackingStore(), MemoryStatusBackingStore(), open_offsets_file(worker)
     offsets.start()
     herder = Herder(worker, config, status, offsets)
     endpoint = DriverEndpoint(status, offsets)

@@ -1,7 +1,7 @@
-"""Keys and values of every kind of record on the three internal topics, byte for byte Connect's. Pure: no I/O.
+"""Encodes and decodes the records of the three internal topics, byte for byte as Connect does. No I/O.
 
-Writing is strict. Reading is not: what cannot be understood is logged and left out, never raised, since one bad record
-must not keep every connector from starting.
+Encoding is strict. Decoding logs and ignores what it cannot read, because one bad record must not keep every connector
+from starting.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KeyValue = tuple[bytes, "bytes | None"]
 
 _CONNECTOR, _TASK, _COMMIT, _TARGET, _RESTART = "connector-", "task-", "commit-", "target-state-", "restart-connector-"
 _FENCING = "tasks-fencing-"
-_RESTART_TASK = "\x1f"  # stands between a connector's name and a task's number
+_RESTART_TASK = "\x1f"  # separates a connector's name from a task's number
 _STATUS_CONNECTOR, _STATUS_TASK, _STATUS_TOPIC, _TOPIC_CONNECTOR = (
     "status-connector-",
     "status-task-",
@@ -33,49 +33,50 @@ _STATUS_CONNECTOR, _STATUS_TASK, _STATUS_TOPIC, _TOPIC_CONNECTOR = (
     ":connector-",
 )
 _LOGGER = "logger-cluster-"
-# Kinds that Connect's workers keep for themselves.
-_OTHERS = ("session-key",)
-_OLD_STATE = {TargetState.STOPPED: TargetState.PAUSED}  # workers before 3.5 know no STOPPED
+# Records that only Connect's workers use.
+_IGNORED = ("session-key",)
+_STATE_BEFORE_3_5 = {TargetState.STOPPED: TargetState.PAUSED}  # workers before 3.5 do not have STOPPED
 _PRIMITIVES = (str, bytes, bool, int, float, type(None))
 
 
-# Config topic, writing.
+# Config topic: encoding.
 
 
 def encode_connector(name: str, config: Mapping[str, str] | None) -> KeyValue:
-    """A connector's config in the given order, ``name`` last unless it stands elsewhere; None is its removal."""
+    """Encode a connector's config in the given order, adding ``name`` at the end if it is missing. None is a tombstone."""
     properties = None if config is None else {**config, "name": config.get("name", name)}
     return _CONNECTOR.encode() + name.encode(), None if properties is None else dumps({"properties": properties})
 
 
 def encode_task(task: TaskId, config: Mapping[str, str]) -> KeyValue:
-    """A task's config, in the order of Java's HashMap; give it in the connector config's order."""
+    """Encode a task's config, given in the order of the connector's config, in the order of Java's HashMap."""
     return f"{_TASK}{task}".encode(), dumps({"properties": task_config_order(config, TASK_CLASS)})
 
 
 def encode_commit(name: str, tasks: int) -> KeyValue:
-    """Makes the task configs before it count."""
+    """Encode the commit record that makes the preceding task configs effective."""
     return f"{_COMMIT}{name}".encode(), dumps({"tasks": tasks})
 
 
 def encode_task_count(name: str, tasks: int) -> KeyValue:
-    """Says that every transactional id of earlier tasks was fenced, and how many tasks have ids from now on."""
+    """Encode the record that all earlier tasks were fenced and ``tasks`` tasks may use transactional ids (KIP-618)."""
     return f"{_FENCING}{name}".encode(), dumps({"task-count": tasks})
 
 
 def encode_target_state(name: str, state: TargetState | None) -> KeyValue:
-    """What a user wants of a connector; None is a tombstone."""
+    """Encode a connector's target state. None is a tombstone."""
     key = f"{_TARGET}{name}".encode()
     if state is None:
         return key, None
-    return key, dumps({"state": _OLD_STATE.get(state, state).value, "state.v2": state.value})
+    return key, dumps({"state": _STATE_BEFORE_3_5.get(state, state).value, "state.v2": state.value})
 
 
 def encode_restart(request: RestartRequest) -> KeyValue:
-    """A restart. Connect has no record for one of a single task, so its workers must make nothing of ours.
+    """Encode a restart request.
 
-    To them it is the restart of a connector that cannot be: no name may hold a control character. They find no status of
-    that and do nothing, where a key of no known kind would be an error in the log of each of them at each start.
+    Connect has no record for the restart of a single task, so its workers must ignore ours. They read it as the restart of a
+    connector whose name contains a control character. Such a connector cannot exist, so they do nothing. A key with an unknown
+    prefix would make each worker log an error at each start.
     """
     task = "" if request.task is None else f"{_RESTART_TASK}{request.task}"
     return (
@@ -85,11 +86,11 @@ def encode_restart(request: RestartRequest) -> KeyValue:
 
 
 def encode_logger_level(namespace: str, level: str) -> KeyValue:
-    """A log level for every worker of the cluster."""
+    """Encode a log level for every worker of the cluster."""
     return f"{_LOGGER}{namespace}".encode(), dumps({"level": level})
 
 
-# Config topic, reading.
+# Config topic: decoding.
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +133,9 @@ ConfigRecord = ConnectorRecord | TaskRecord | CommitRecord | TaskCountRecord | T
 
 
 def decode_config_record(key: bytes | None, value: bytes | None) -> ConfigRecord | None:
-    """Return what a record of the config topic says, or None for kinds of no concern here and for garbage."""
+    """Decode a record of the config topic. Return None for records that are ignored or cannot be read."""
     text = _key_text(key)
-    if text is None or text.startswith(_OTHERS):
+    if text is None or text.startswith(_IGNORED):
         return None
     try:
         return _decode_config(text, value)
@@ -159,7 +160,7 @@ def _decode_config(key: str, value: bytes | None) -> ConfigRecord | None:
         return CommitRecord(key[len(_COMMIT) :], _whole_number(_object(value), "tasks"))
     if key.startswith(_RESTART):
         return _restart(key[len(_RESTART) :], _object(value))
-    log.debug("Ignoring a record of an unknown kind on the config topic: %s", key)
+    log.debug("Ignoring a record with an unknown key on the config topic: %s", key)
     return None
 
 
@@ -184,7 +185,7 @@ def _target_state(value: bytes) -> TargetState:
 def _properties(value: bytes | None) -> dict[str, str]:
     properties = _object(value).get("properties")
     if not isinstance(properties, dict):
-        raise DataError("it has no properties")
+        raise DataError("its value has no properties")
     return {key: to_text(each) for key, each in properties.items() if each is not None}
 
 
@@ -205,7 +206,7 @@ class TaskStatusRecord:
 
 @dataclass(frozen=True, slots=True)
 class TopicStatusRecord:
-    """A connector's use of a topic; ``active`` False is its tombstone."""
+    """A connector's use of a topic. ``active`` is False for a tombstone."""
 
     connector: str
     topic: str
@@ -216,22 +217,23 @@ StatusRecord = ConnectorStatusRecord | TaskStatusRecord | TopicStatusRecord
 
 
 def encode_connector_status(connector: str, status: Status | None) -> KeyValue:
-    """A connector's status; None is a tombstone."""
+    """Encode a connector's status. None is a tombstone."""
     return f"{_STATUS_CONNECTOR}{connector}".encode(), None if status is None else _status(status)
 
 
 def encode_task_status(task: TaskId, status: Status | None) -> KeyValue:
-    """A task's status; None is a tombstone."""
+    """Encode a task's status. None is a tombstone."""
     return f"{_STATUS_TASK}{task}".encode(), None if status is None else _status(status)
 
 
 def encode_topic_status(connector: str, topic: str, task: int, discovered: int) -> KeyValue:
-    """Says that a connector uses a topic; ``discovered`` in milliseconds since the epoch."""
+    """Encode that a connector uses a topic. ``discovered`` is in milliseconds since the epoch."""
     fields = {"name": topic, "connector": connector, "task": task, "discoverTimestamp": discovered}
     return topic_status_key(connector, topic), dumps({"topic": fields})
 
 
 def topic_status_key(connector: str, topic: str) -> bytes:
+    """Return the key of the record that a connector uses a topic."""
     return f"{_STATUS_TOPIC}{topic}{_TOPIC_CONNECTOR}{connector}".encode()
 
 
@@ -248,7 +250,7 @@ def _status(status: Status) -> bytes:
 
 
 def decode_status_record(key: bytes | None, value: bytes | None, timestamp: int = 0) -> StatusRecord | None:
-    """Return what a record of the status topic says, or None for garbage. ``timestamp`` is the Kafka record's."""
+    """Decode a record of the status topic, or return None if it cannot be read. ``timestamp`` is the Kafka record's."""
     text = _key_text(key)
     if text is None:
         return None
@@ -261,7 +263,7 @@ def decode_status_record(key: bytes | None, value: bytes | None, timestamp: int 
             topic, separator, connector = text[len(_STATUS_TOPIC) :].partition(_TOPIC_CONNECTOR)
             if topic and separator and connector:
                 return TopicStatusRecord(connector, topic, active=value is not None)
-        raise DataError("its key is of no known kind")
+        raise DataError("its key has an unknown prefix")
     except DataError as error:
         log.warning("Ignoring the record %s of the status topic: %s", text, error)
         return None
@@ -286,20 +288,21 @@ def _decode_status(value: bytes | None, timestamp: int) -> Status | None:
     )
 
 
-# Offsets topic, and the keys and values in standalone mode's offsets file.
+# Offsets topic. Standalone mode's offsets file has the same keys and values.
 
 
 def encode_offset(connector: str, partition: Partition, offset: Offset | None) -> KeyValue:
-    """A source offset; None is a tombstone. Raises DataError for values that are not primitive, as Connect does."""
+    """Encode a source offset. None is a tombstone. Raises DataError for values that are not primitive, as Connect does."""
     return encode_offset_key(connector, partition), None if offset is None else dumps(_primitive(offset))
 
 
 def encode_offset_key(connector: str, partition: Partition) -> bytes:
+    """Encode a connector's source partition. Raises DataError for values that are not primitive."""
     return dumps([connector, _primitive(partition)])
 
 
 def decode_offset_key(key: bytes | None) -> tuple[str, Partition] | None:
-    """Return connector and partition, or None for garbage."""
+    """Decode connector and partition, or return None if the key cannot be read."""
     try:
         parsed = loads(key) if key is not None else None
     except DataError:
@@ -311,9 +314,9 @@ def decode_offset_key(key: bytes | None) -> tuple[str, Partition] | None:
 
 
 def decode_offset(value: bytes | None) -> Offset | None:
-    """Return an offset, or None for a tombstone.
+    """Decode an offset, or return None for a tombstone.
 
-    Raises DataError for garbage: taking it for "no offset" would start the source from the beginning.
+    Raises DataError for a value that cannot be read: as "no offset" it would start the source from the beginning.
     """
     return None if value is None else _object(value)
 
@@ -328,7 +331,7 @@ def _primitive(fields: Mapping[str, object]) -> Mapping[str, object]:
     return fields
 
 
-# Shared.
+# All topics.
 
 
 def _key_text(key: bytes | None) -> str | None:

@@ -1,4 +1,4 @@
-"""The config store of distributed mode: reads the config topic in the background, writes it as its only writer."""
+"""Stores configs on the config topic (distributed mode): reads it in the background and writes it as its only writer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, ConnectError, FencedError
 from sluiceway.kafka.admin import ensure_internal_topic
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.fenced_writer import TransactionalWriter
-from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
+from sluiceway.kafka.fenced_writer import FencedWriter
+from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
 from sluiceway.storage.codec import KeyValue
 from sluiceway.storage.config_state import ConfigState
 from sluiceway.storage.config_writes import ConfigWrites, Decision
@@ -27,33 +27,33 @@ _ATTEMPTS = 10
 _JITTER_SECONDS = 0.1
 
 
-class KafkaConfigStore(ConfigWrites):
-    """See ``ConfigStore``. Driver or API server; thread-safe.
+class KafkaConfigBackingStore(ConfigWrites):
+    """Implements ``ConfigBackingStore`` on Kafka. Runs on the driver and in the API server. Thread-safe.
 
-    Every change is one transaction under the transactional id ``connect-cluster-<group.id>``. A process that fences keeps
-    its place until another one fences, and until then nobody else's change can have come in between; so only a writer
-    that has just fenced needs to read to the end before it decides.
+    Every change is one transaction with the transactional id ``connect-cluster-<group.id>``. A process that has fenced is
+    the only writer until another process fences, so no other change can precede its own. Therefore only a writer that has
+    just fenced must read to the end of the topic before it decides.
     """
 
     def __init__(self, worker: WorkerConfig) -> None:
         self._worker = worker
         self._topic = config_topic(worker)
         self._client_id = f"{worker.group_id}-configs"
-        self._writer = TransactionalWriter(worker, f"connect-cluster-{worker.group_id}", self._client_id)
+        self._writer = FencedWriter(worker, f"connect-cluster-{worker.group_id}", self._client_id)
         self._writing = threading.Lock()
         self._state = ConfigState()
         self._reading = threading.Lock()
         self._callbacks: list[ConfigChange] = []
         self._restarts: list[RestartRequest] = []
         self._started = False
-        self._log: CompactedTopic | None = None
+        self._log: KafkaBasedLog | None = None
 
     def start(self) -> None:
-        """Check or create the topic, read it to its end, and go on reading. Raises InternalTopicError, KafkaClientError."""
+        """Check or create the topic, read it to its end, then keep reading. Raises InternalTopicError, KafkaClientError."""
         admin = admin_client(self._worker)
         partitions = ensure_internal_topic(admin, self._topic)
-        # Fetches are short here: after a transaction's marker the end is only known once the next fetch has returned.
-        self._log = CompactedTopic(
+        # Short fetches: the consumer skips a transaction marker, and so reaches the end, only when the next fetch returns.
+        self._log = KafkaBasedLog(
             self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin, fetch_wait_ms=100
         )
         self._log.start()
@@ -69,7 +69,7 @@ class KafkaConfigStore(ConfigWrites):
 
     def snapshot(self) -> ClusterState:
         if self._log is not None:
-            self._log.check()  # nobody may go on with what a lost topic once said
+            self._log.check()  # the records of a lost topic must not be used any more
         with self._reading:
             return self._state.snapshot()
 
@@ -82,12 +82,12 @@ class KafkaConfigStore(ConfigWrites):
 
     def take_restart_requests(self) -> list[RestartRequest]:
         with self._reading:
-            taken, self._restarts = self._restarts, []
-        return taken
+            requests, self._restarts = self._restarts, []
+        return requests
 
-    def _reader(self) -> CompactedTopic:
+    def _reader(self) -> KafkaBasedLog:
         if self._log is None:
-            raise ConnectError(f"The store on topic {self._topic.name} has not been started.")
+            raise ConnectError(f"The store on topic {self._topic.name} is not started. Call start() first.")
         return self._log
 
     def _record(self, record: LogRecord) -> None:
@@ -101,7 +101,7 @@ class KafkaConfigStore(ConfigWrites):
             try:
                 callback(change.kind, change.connector)
             except Exception:
-                log.exception("[%s] A listener failed on a change of %s", change.connector, change.kind)
+                log.exception("[%s] A listener for changes failed on a change of %s", change.connector, change.kind)
 
     def _write(self, decide: Decision) -> None:
         reader = self._reader()
@@ -115,24 +115,24 @@ class KafkaConfigStore(ConfigWrites):
                     break
                 except FencedError:
                     log.debug("Another writer of %s took over (attempt %d)", self._topic.name, attempt + 1)
-                    if attempt:  # the first time it may have been hours ago
-                        time.sleep(random.uniform(0, _JITTER_SECONDS * attempt))  # noqa: S311 (no secret)
+                    if attempt:  # the first takeover may have happened hours ago
+                        time.sleep(random.uniform(0, _JITTER_SECONDS * attempt))  # noqa: S311 (not a secret)
             else:
                 raise ConflictError(
                     f"Other writers changed {self._topic.name} {_ATTEMPTS} times while this change was being made. Nothing was "
-                    "written; try again."
+                    "written. Try again."
                 )
-            reader.wait_for(ends)  # within the lock, or the next writer here would decide without this write
+            reader.wait_for(ends)  # inside the lock: the next change must be decided on a state with this one
 
     def _decide(self, decide: Decision) -> Sequence[KeyValue]:
-        """Decide on the newest state, fencing first where another writer may have been at work."""
+        """Return the records of a change to the newest state, after fencing if another process may have written."""
         if self._writer.active:
             try:
                 records = decide(self.snapshot())
             except ConnectError:
                 records = ()
             if records:
-                return records  # if the state was not the newest, writing them fails
+                return records  # if another process has written since, writing them fails
         else:
             self._writer.fence()
         return decide(self.refresh())

@@ -1,9 +1,9 @@
-"""What the config topic says, built up record by record. Pure: no I/O.
+"""Builds the state of the cluster from the records of the config topic. No I/O.
 
-Task configs count only once their commit record has been read. Where compaction or a broken-off write left fewer task
-configs than the commit says, the connector is inconsistent until its tasks are written again. What compaction leaves of a
-deleted connector never comes back, but for its task-count record: its tasks may live on, and the next connector of that name
-has to fence them.
+Task configs take effect when their commit record is read. If compaction or an interrupted write left fewer task configs than
+the commit record announces, the connector is inconsistent until its task configs are written again. Records of a deleted
+connector that compaction has left are ignored, except its task-count record: its tasks may still run, and the next connector
+of that name must fence them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest
 
 
 class Change(NamedTuple):
-    """What a record changed: ``kind`` is "connector", "tasks", "target-state", "restart" or "logger-level" (of a namespace)."""
+    """A change made by a record.
+
+    ``kind`` is "connector", "tasks", "target-state", "restart" or "logger-level". For the latter ``connector`` is the name of
+    the logger.
+    """
 
     kind: str
     connector: str
@@ -48,7 +52,7 @@ class _Connector:
 
 
 class ConfigState:
-    """Takes the config topic's records in order. Not thread-safe."""
+    """The state after the records applied so far. Not thread-safe."""
 
     def __init__(self) -> None:
         self._connectors: dict[str, _Connector] = {}
@@ -57,7 +61,10 @@ class ConfigState:
         self._snapshot: ClusterState | None = ClusterState()
 
     def apply(self, offset: int, key: bytes | None, value: bytes | None, timestamp: int = 0) -> Change | None:
-        """Take a record of this time (milliseconds since the epoch); return what it changed, if anyone waits for that."""
+        """Apply the next record and return the change that listeners are told about, if any.
+
+        ``timestamp`` is in milliseconds since the epoch.
+        """
         self._offset = offset + 1
         self._snapshot = None
         record = decode_config_record(key, value)
@@ -80,7 +87,7 @@ class ConfigState:
         return None
 
     def snapshot(self) -> ClusterState:
-        """Return what has been read so far; the same object until another record comes."""
+        """Return the current state; the same object until the next record is applied."""
         if self._snapshot is None:
             entries = {name: _entry(name, each) for name, each in self._connectors.items() if _is_known(each)}
             self._snapshot = ClusterState(entries, self._offset, dict(self._logger_levels))
@@ -100,11 +107,11 @@ class ConfigState:
         return Change("connector", record.name)
 
     def _forget(self, name: str) -> None:
-        """Drop all but the target state, which has a tombstone of its own, and the task count, which has none."""
-        gone = self._connectors.pop(name, None)
-        if gone is not None and (gone.target_state is not None or gone.task_count is not None):
+        """Remove a connector, except its target state, which has its own tombstone, and its task count, which has none."""
+        removed = self._connectors.pop(name, None)
+        if removed is not None and (removed.target_state is not None or removed.task_count is not None):
             self._connectors[name] = _Connector(
-                target_state=gone.target_state, task_count=gone.task_count, target_state_at=gone.target_state_at
+                target_state=removed.target_state, task_count=removed.task_count, target_state_at=removed.target_state_at
             )
 
     def _commit(self, record: CommitRecord, offset: int) -> Change | None:

@@ -1,4 +1,4 @@
-"""Which records a change of the config topic consists of; what Kafka's config store and the one in memory share."""
+"""Decides which records a change of configs consists of, for both the Kafka and the memory config store."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from sluiceway.storage.codec import (
 from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, TargetState, TaskId
 
 Decision = Callable[[ClusterState], Sequence[KeyValue]]
-"""Looks at the newest state and returns the records to write, none for nothing to do, or raises to refuse."""
+"""Returns the records to write for the newest state, which may be none. Raises an exception to refuse the change."""
 
 
 class ConfigWrites(abc.ABC):
-    """The writing half of a ConfigStore: each method is one decision on the newest state, written all or nothing."""
+    """The ``put`` and ``remove`` methods of a config store. Each change is decided on the newest state and written atomically."""
 
     @abc.abstractmethod
     def _write(self, decide: Decision) -> None:
-        """Write what ``decide`` makes of the newest state, and return once ``snapshot`` shows it."""
+        """Write the records that ``decide`` returns for the newest state, and return once ``snapshot`` shows them."""
 
     def put_connector(
         self,
@@ -37,7 +37,7 @@ class ConfigWrites(abc.ABC):
         *,
         check: Callable[[ClusterState], None] | None = None,
     ) -> None:
-        """Store a config, and before it a target state if given; see ``ConfigStore``."""
+        """Store a config, preceded by a target state if given. See ``ConfigBackingStore``."""
 
         def decide(state: ClusterState) -> Sequence[KeyValue]:
             if check is not None:
@@ -48,11 +48,11 @@ class ConfigWrites(abc.ABC):
         self._write(decide)
 
     def remove_connector(self, name: str) -> None:
-        """Write the tombstones of the config and the target state, whether or not there is anything to remove."""
+        """Write the tombstones of the config and the target state, even if the connector does not exist."""
         self._write(lambda _state: [encode_connector(name, None), encode_target_state(name, None)])
 
     def put_target_state(self, name: str, state: TargetState) -> None:
-        """Store a target state; STOPPED commits an empty set of tasks first. Raises NotFoundError."""
+        """Store a target state; STOPPED is preceded by the commit of an empty set of tasks. Raises NotFoundError."""
 
         def decide(known: ClusterState) -> Sequence[KeyValue]:
             _existing(known, name)
@@ -62,10 +62,10 @@ class ConfigWrites(abc.ABC):
         self._write(decide)
 
     def put_task_configs(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
-        """Store task configs and their commit record, unless they are what is stored. Raises NotFoundError.
+        """Store task configs and their commit record unless they equal the stored ones. Raises NotFoundError.
 
-        Equal ones are written again where the connector's config changed since the last commit, as Connect does, so that
-        whoever reads the topic sees that they were made from the newest config.
+        Equal ones are written again if the connector's config has changed since the last commit, as Connect does, so that
+        readers of the topic see that they were generated from the newest config.
         """
 
         def decide(known: ClusterState) -> Sequence[KeyValue]:
@@ -79,25 +79,25 @@ class ConfigWrites(abc.ABC):
         self._write(decide)
 
     def put_task_count(self, name: str, tasks: int) -> None:
-        """Store that all earlier tasks were fenced and ``tasks`` may start; see ``ConfigStore``."""
+        """Store that all earlier tasks were fenced and ``tasks`` may start. See ``ConfigBackingStore``."""
 
         def decide(known: ClusterState) -> Sequence[KeyValue]:
             newest = len(_existing(known, name).task_configs)
             if newest != tasks:
                 raise ConflictError(
-                    f"Connector {name} has {newest} tasks by now, not the {tasks} that were fenced for. Another driver gave it "
-                    "new task configs; fence again before any task starts."
+                    f"Connector {name} now has {newest} tasks instead of the {tasks} that were fenced for: another driver "
+                    "gave it new task configs. Fence again before any task starts."
                 )
             return [encode_task_count(name, tasks)]
 
         self._write(decide)
 
     def put_restart_request(self, request: RestartRequest) -> None:
-        """Ask for a restart; whoever runs the connector reads it."""
+        """Request a restart from the driver that runs the connector."""
         self._write(lambda _state: [encode_restart(request)])
 
     def put_logger_level(self, namespace: str, level: str) -> None:
-        """Ask every process of the cluster for a log level."""
+        """Request a log level from every process of the cluster."""
         self._write(lambda _state: [encode_logger_level(namespace, level)])
 
 

@@ -1,4 +1,4 @@
-"""Compact JSON, byte for byte as Connect's JsonConverter writes it to the internal topics. Pure: no I/O."""
+"""Writes compact JSON byte for byte as Connect's JsonConverter does on the internal topics. No I/O."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from decimal import Decimal
 
 import orjson
 
 from sluiceway.errors import DataError
+from sluiceway.java.numbers import java_double
 
 _ESCAPES = re.compile(rb"\\(?:u[0-9a-f]{4}|.)")
 _BEYOND_16_BITS = re.compile("[\U00010000-\U0010ffff]")
 
 
 def dumps(value: object) -> bytes:
-    """Return JSON without spaces, members in the mapping's order; raises DataError for what has no JSON."""
+    """Return JSON without spaces, with members in the mapping's order. Raises DataError for values that JSON cannot hold."""
     parts: list[bytes] = []
     _write(value, parts)
     return b"".join(parts)
 
 
 def loads(data: bytes) -> object:
-    """Return the value in JSON bytes, whole numbers exact whatever their size; raises DataError."""
+    """Parse JSON bytes; integers of any size stay exact. Raises DataError."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -74,11 +74,11 @@ def _write_array(value: list[object] | tuple[object, ...], parts: list[bytes]) -
 
 
 def _text(text: str) -> bytes:
-    """Return quoted text as Jackson writes it: UTF-8, but characters beyond 16 bits as two escaped surrogates."""
+    """Return quoted text as Jackson writes it: UTF-8, with characters beyond 16 bits as two escaped surrogates."""
     try:
         data = orjson.dumps(text)
     except TypeError as error:
-        raise DataError("A text with half a surrogate pair cannot be stored as UTF-8.") from error
+        raise DataError("A string with an unpaired surrogate cannot be stored as UTF-8.") from error
     if b"\\u" in data:
         data = _ESCAPES.sub(_capitals, data)
     if text.isascii():
@@ -97,18 +97,6 @@ def _surrogates(character: re.Match[str]) -> str:
 
 
 def _double(number: float) -> bytes:
-    """Return a number as Java's ``Double.toString`` writes it."""
     if not math.isfinite(number):
         raise DataError(f"The number {number} cannot be stored as JSON.")
-    sign, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
-    assert isinstance(exponent, int)  # noqa: S101 (finite)
-    minus = "-" if sign else ""
-    if number == 0:
-        return f"{minus}0.0".encode()
-    figures = "".join(map(str, digits))
-    point = len(figures) + exponent  # the number is 0.<figures> times ten to the power of point
-    if not -3 < point <= 7:
-        return f"{minus}{figures[0]}.{figures[1:] or '0'}E{point - 1}".encode()
-    whole = figures[:point].ljust(point, "0") if point > 0 else "0"
-    fraction = figures[point:] if point > 0 else "0" * -point + figures
-    return f"{minus}{whole}.{fraction or '0'}".encode()
+    return java_double(number).encode()

@@ -1,4 +1,4 @@
-"""Opens the stores that a mode works with, together or one at a time."""
+"""Creates the stores of distributed and standalone mode."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from types import TracebackType
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
-from sluiceway.storage.config_backing_store import KafkaConfigStore
-from sluiceway.storage.connector_offsets import ConnectorOffsetStore
-from sluiceway.storage.interfaces import ConfigStore, OffsetStore, StatusStore
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
-from sluiceway.storage.offset_backing_store import KafkaOffsetStore
-from sluiceway.storage.offsets_file import FileOffsetStore
-from sluiceway.storage.status_backing_store import KafkaStatusStore
+from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
+from sluiceway.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
+from sluiceway.storage.file_offset_backing_store import FileOffsetBackingStore
+from sluiceway.storage.interfaces import ConfigBackingStore, OffsetBackingStore, StatusBackingStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
+from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
+from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 
 OFFSETS_FILE = "offset.storage.file.filename"
 OFFSETS_TOPIC = "offsets.storage.topic"
@@ -23,15 +23,15 @@ OFFSETS_TOPIC = "offsets.storage.topic"
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The three stores. A context manager: starts them on entry, stops them on exit."""
+    """The three stores of a mode. As a context manager, starts them on entry and stops them on exit."""
 
-    config: ConfigStore
-    status: StatusStore
-    offsets: OffsetStore
+    config: ConfigBackingStore
+    status: StatusBackingStore
+    offsets: OffsetBackingStore
 
     def start(self) -> None:
-        """Start all three; if one refuses, those started before are stopped and its error leaves."""
-        started: list[ConfigStore | StatusStore | OffsetStore] = []
+        """Start all three stores. If one fails, stop those already started and raise its error."""
+        started: list[ConfigBackingStore | StatusBackingStore | OffsetBackingStore] = []
         try:
             for store in (self.config, self.status, self.offsets):
                 started.append(store)
@@ -54,24 +54,24 @@ class Stores:
 
 
 def open_stores(worker: WorkerConfig, *, standalone: bool = False) -> Stores:
-    """Return the stores of a mode, not started yet: Kafka's three topics, or memory and a file for standalone mode."""
+    """Return the stores of a mode without starting them: on Kafka, or in memory and a file for standalone mode."""
     if standalone:
-        return Stores(MemoryConfigStore(), MemoryStatusStore(), open_offsets_file(worker))
-    return Stores(KafkaConfigStore(worker), KafkaStatusStore(worker), KafkaOffsetStore(worker))
+        return Stores(MemoryConfigBackingStore(), MemoryStatusBackingStore(), open_offsets_file(worker))
+    return Stores(KafkaConfigBackingStore(worker), KafkaStatusBackingStore(worker), KafkaOffsetBackingStore(worker))
 
 
-def open_source_offsets(worker: WorkerConfig, config: Mapping[str, str]) -> KafkaOffsetStore | ConnectorOffsetStore:
-    """Return distributed mode's offset store for one source connector, not started yet: ``offsets.storage.topic`` counts.
+def open_source_offsets(worker: WorkerConfig, config: Mapping[str, str]) -> KafkaOffsetBackingStore | ConnectorOffsetBackingStore:
+    """Return distributed mode's offset store of one source connector without starting it.
 
-    For executors (a task's offsets) and for whoever shows or changes a connector's offsets.
+    Follows the connector's ``offsets.storage.topic``. Tasks on executors and the offsets API use it.
     """
     topic = config.get(OFFSETS_TOPIC) or worker.offset_topic
-    shared = KafkaOffsetStore(worker)
-    return shared if topic == worker.offset_topic else ConnectorOffsetStore(KafkaOffsetStore(worker, topic), shared)
+    shared = KafkaOffsetBackingStore(worker)
+    return shared if topic == worker.offset_topic else ConnectorOffsetBackingStore(KafkaOffsetBackingStore(worker, topic), shared)
 
 
-def open_offsets_file(worker: WorkerConfig) -> FileOffsetStore:
-    """Return standalone mode's offset store, not started yet. Raises ConfigError if the worker names no file."""
+def open_offsets_file(worker: WorkerConfig) -> FileOffsetBackingStore:
+    """Return standalone mode's offset store without starting it. Raises ConfigError if the worker names no file."""
     if not worker.values[OFFSETS_FILE]:
         raise ConfigError(f'Missing required configuration "{OFFSETS_FILE}" which has no default value.')
-    return FileOffsetStore(Path(worker.text(OFFSETS_FILE)))
+    return FileOffsetBackingStore(Path(worker.text(OFFSETS_FILE)))

@@ -1,4 +1,4 @@
-"""The stores that runtime, herder and driver work with. Kafka ones serve distributed mode, memory and file ones standalone."""
+"""Declares the stores of configs, statuses and offsets, after Connect's interfaces of the same names."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from sluiceway.api.records import Offset, Partition
 from sluiceway.storage.model import ClusterState, RestartRequest, Status, TargetState, TaskId
 
 ConfigChange = Callable[[str, str], None]
-"""Called with the kind of record ("connector", "tasks", "target-state", "restart") and the connector's name.
+"""Called with the kind of change ("connector", "tasks", "target-state", "restart") and the connector's name.
 
-"logger-level" comes with the logger's name.
+The kind "logger-level" comes with the logger's name.
 """
 
 
-class ConfigStore(Protocol):
+class ConfigBackingStore(Protocol):
     """Connector configs, target states, task configs and restart requests (the config topic).
 
-    Every ``put`` is seen by ``snapshot`` when it returns. A writer that another one overtook raises ConflictError after
-    its retries; nothing half-written is left.
+    When a ``put`` returns, ``snapshot`` shows its change. Changes are atomic. A writer that other writers keep overtaking
+    raises ConflictError after its retries.
     """
 
     def start(self) -> None:
-        """Check or create the topic, read it to its end, and go on reading in a background thread."""
+        """Check or create the topic, read it to its end, then keep reading in a background thread."""
 
     def stop(self) -> None: ...
 
     def snapshot(self) -> ClusterState:
-        """Return what is known now, without waiting. Raises InternalTopicError once the topic is known to be lost."""
+        """Return the current state without waiting. Raises InternalTopicError once the topic is known to be lost."""
 
     def refresh(self, timeout: float = 30.0) -> ClusterState:
-        """Read to the topic's present end, then return what is known. ``timeout`` in seconds; raises ConnectError past it."""
+        """Read to the topic's end and return the state. Raises ConnectError after ``timeout`` seconds."""
 
     def on_change(self, callback: ConfigChange) -> None:
-        """Call back after each record read after ``start``; on the store's reader thread, so it must be quick."""
+        """Register a callback for each record read after ``start``. It runs on the reader thread and must not block."""
 
     def put_connector(
         self,
@@ -44,33 +44,36 @@ class ConfigStore(Protocol):
         *,
         check: Callable[[ClusterState], None] | None = None,
     ) -> None:
-        """Store a config, and before it a target state if given. ``check`` sees the newest state and may raise to refuse."""
+        """Store a config, preceded by a target state if given.
+
+        ``check`` is called with the newest state and raises an exception to refuse the change.
+        """
 
     def remove_connector(self, name: str) -> None:
         """Write the tombstones of the config and the target state."""
 
     def put_target_state(self, name: str, state: TargetState) -> None:
-        """Store a target state; STOPPED commits an empty set of tasks first, as Connect does."""
+        """Store a target state. As in Connect, STOPPED is preceded by the commit of an empty set of tasks."""
 
     def put_task_configs(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
-        """Store task configs and then their commit record; configs equal to the stored ones are not written again."""
+        """Store task configs and their commit record. Configs equal to the stored ones are not written again."""
 
     def put_task_count(self, name: str, tasks: int) -> None:
-        """Store that the transactional ids of all earlier tasks were fenced, and that ``tasks`` tasks may start.
+        """Store that the transactional ids of all earlier tasks were fenced and that ``tasks`` tasks may start (KIP-618).
 
-        Raises NotFoundError, and ConflictError if the connector has another number of task configs by now.
+        Raises NotFoundError, and ConflictError if the connector now has another number of task configs.
         """
 
     def put_logger_level(self, namespace: str, level: str) -> None:
-        """Store a log level for every process of the cluster; those that start later ignore it."""
+        """Store a log level for every running process of the cluster. Processes that start later ignore it."""
 
     def put_restart_request(self, request: RestartRequest) -> None: ...
 
     def take_restart_requests(self) -> list[RestartRequest]:
-        """Return the restart requests read since the last call (those from before ``start`` are ignored)."""
+        """Return the restart requests read since the last call, ignoring those written before ``start``."""
 
 
-class StatusStore(Protocol):
+class StatusBackingStore(Protocol):
     """States of connectors and tasks, and the topics they use (the status topic)."""
 
     def start(self) -> None: ...
@@ -78,7 +81,7 @@ class StatusStore(Protocol):
     def stop(self) -> None: ...
 
     def refresh(self, timeout: float = 30.0) -> None:
-        """Read to the topic's present end."""
+        """Read to the topic's end. Raises ConnectError after ``timeout`` seconds."""
 
     def put_connector(self, connector: str, status: Status) -> None:
         """Write a connector's status and wait until it is acknowledged."""
@@ -89,7 +92,7 @@ class StatusStore(Protocol):
         """Write the statuses of several tasks at once."""
 
     def remove_connector(self, connector: str) -> None:
-        """Write tombstones for the connector's status, its tasks' and its topics' records."""
+        """Write tombstones of the connector's status, its tasks' statuses and its topics."""
 
     def remove_task(self, task: TaskId) -> None: ...
 
@@ -106,11 +109,11 @@ class StatusStore(Protocol):
     def remove_topics(self, connector: str) -> None: ...
 
 
-class OffsetStore(Protocol):
+class OffsetBackingStore(Protocol):
     """Source offsets (the offsets topic, or standalone mode's file).
 
-    Keys are ``[connector, partition]`` as compact JSON, compared byte by byte, so a partition is written the same way
-    each time.
+    Keys are ``[connector, partition]`` as compact JSON and are compared byte by byte, so a partition must always be
+    written the same way.
     """
 
     def start(self) -> None: ...
@@ -118,10 +121,10 @@ class OffsetStore(Protocol):
     def stop(self) -> None: ...
 
     def get(self, connector: str, partitions: Sequence[Partition]) -> list[Offset | None]:
-        """Return the stored offsets, in the order asked for; reads to the topic's end first."""
+        """Read to the topic's end and return the stored offsets in the order of ``partitions``."""
 
     def put(self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
-        """Store offsets (None: a tombstone) and wait until they are acknowledged."""
+        """Store offsets, or tombstones for None, and wait until they are acknowledged."""
 
     def all(self, connector: str) -> list[tuple[Partition, Offset]]:
         """Return every stored partition of a connector with its offset."""
@@ -129,15 +132,15 @@ class OffsetStore(Protocol):
 
 @runtime_checkable
 class TransactionalOffsets(Protocol):
-    """What an offset store offers to a task that writes its offsets itself, in the transactions of its own producer."""
+    """Offset stores for exactly-once tasks, which write their offsets in the transactions of their own producer."""
 
     def for_transaction(
         self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]
     ) -> list[tuple[str, bytes, bytes | None]]:
-        """Return topic, key and value of the records that the transaction has to hold.
+        """Return topic, key and value of the records to write in the transaction.
 
         Raises DataError for offsets that cannot be stored.
         """
 
     def committed(self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
-        """Take note of offsets whose transaction was committed. Never raises."""
+        """Record offsets whose transaction was committed. Never raises."""

@@ -1,7 +1,7 @@
-"""The config and status stores of standalone mode: kept in memory and gone at exit, as in Connect.
+"""Keeps configs and statuses in memory (standalone mode); they are lost at exit, as in Connect.
 
-They may be served to other processes by a ``multiprocessing`` manager: arguments and results pickle (listeners and
-checks aside, which only work within the process).
+A ``multiprocessing`` manager can serve these stores to other processes, because arguments and results can be pickled.
+Listeners and checks only work within the process.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sluiceway.storage.model import ClusterState, RestartRequest, Status, TaskId
 log = logging.getLogger(__name__)
 
 
-class MemoryConfigStore(ConfigWrites):
-    """See ``ConfigStore``. Thread-safe. Goes through the same records as the store on Kafka, so the two cannot differ."""
+class MemoryConfigBackingStore(ConfigWrites):
+    """Implements ``ConfigBackingStore`` with the same records as the store on Kafka, so that both behave alike. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -48,8 +48,8 @@ class MemoryConfigStore(ConfigWrites):
 
     def take_restart_requests(self) -> list[RestartRequest]:
         with self._lock:
-            taken, self._restarts = self._restarts, []
-        return taken
+            requests, self._restarts = self._restarts, []
+        return requests
 
     def _write(self, decide: Decision) -> None:
         with self._lock:
@@ -65,11 +65,11 @@ class MemoryConfigStore(ConfigWrites):
                 try:
                     callback(change.kind, change.connector)
                 except Exception:
-                    log.exception("[%s] A listener failed on a change of %s", change.connector, change.kind)
+                    log.exception("[%s] A listener for changes failed on a change of %s", change.connector, change.kind)
 
 
-class MemoryStatusStore:
-    """See ``StatusStore``. Thread-safe. Timestamps are this machine's clock."""
+class MemoryStatusBackingStore:
+    """Implements ``StatusBackingStore`` with timestamps of this machine's clock. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

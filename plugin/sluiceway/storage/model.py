@@ -1,4 +1,4 @@
-"""What the three internal topics say, as immutable values. Pure: no I/O."""
+"""Values stored on the three internal topics: configs, target states, statuses, restart requests. Immutable. No I/O."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from dataclasses import dataclass, field
 
 
 class TargetState(enum.Enum):
-    """What a user wants of a connector (``target-state-<name>``)."""
+    """The state that a user requested for a connector (``target-state-<name>``)."""
 
     STARTED = "STARTED"
     PAUSED = "PAUSED"
     STOPPED = "STOPPED"
 
 
+INITIAL_STATES = {"RUNNING": TargetState.STARTED, "PAUSED": TargetState.PAUSED, "STOPPED": TargetState.STOPPED}
+"""Target states by the names used for ``initial_state`` of a new connector (KIP-980)."""
+
+
 class State(enum.Enum):
-    """What a connector or task is doing (``status-*``); tasks are never STOPPED."""
+    """The state of a connector or task (``status-*``). Tasks are never STOPPED."""
 
     UNASSIGNED = "UNASSIGNED"
     RUNNING = "RUNNING"
@@ -28,7 +32,7 @@ class State(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class RestartRequest:
-    """A restart of a connector and a choice of its tasks (KIP-745), or of the one task ``task`` and nothing else."""
+    """A request to restart a connector and a selection of its tasks (KIP-745), or only the task ``task``."""
 
     connector: str
     only_failed: bool = False
@@ -38,18 +42,18 @@ class RestartRequest:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorEntry:
-    """All that the config topic says of one connector.
+    """The state of one connector on the config topic.
 
-    ``config`` None: task configs or a target state without a connector (it was deleted, or is being created STOPPED).
-    ``task_configs`` are the committed ones only; ``inconsistent`` says that the commit record asks for more tasks than
-    there are task records, so they must be generated again.
-    ``revision`` is the offset of the last record that changed config or task configs.
-    ``applied_config`` is the config as it was at the last commit of task configs: where it differs from ``config``, the
-    task configs have not been made from the newest config yet.
-    ``task_count`` is how many tasks of exactly-once generations have had transactional ids (None: never any), and
-    ``pending_fencing`` says that task configs were committed since those ids were last fenced.
-    ``target_state_at`` is when the target state was last written, or, if it never was, the config: in milliseconds since the
-    epoch.
+    ``config`` is None if there is only a target state or task configs: the connector was deleted or is being created.
+    ``task_configs`` are the committed ones.
+    ``inconsistent``: the commit record announces more tasks than there are task configs, which must be generated again.
+    ``revision`` is the offset of the last record that changed the config or the task configs.
+    ``applied_config`` is the config at the last commit of task configs. If it differs from ``config``, the task configs
+    were not generated from the newest config.
+    ``task_count`` is the number of tasks that have had transactional ids (exactly-once), None if there never were any.
+    ``pending_fencing``: task configs were committed after those ids were last fenced.
+    ``target_state_at`` is the time at which the target state, or else the config, was last written, in milliseconds since
+    the epoch.
     """
 
     name: str
@@ -66,25 +70,25 @@ class ConnectorEntry:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """An immutable snapshot of the config topic, read up to ``offset`` (exclusive)."""
+    """An immutable snapshot of the config topic up to ``offset`` (exclusive)."""
 
     connectors: Mapping[str, ConnectorEntry] = field(default_factory=dict)
     offset: int = 0
     logger_levels: Mapping[str, str] = field(default_factory=dict)
 
     def names(self) -> list[str]:
-        """Return the names of the connectors that exist (have a config)."""
+        """Return the names of the connectors that have a config."""
         return [name for name, entry in self.connectors.items() if entry.config is not None]
 
     def entry(self, name: str) -> ConnectorEntry | None:
-        """Return a connector that exists, or None."""
+        """Return a connector that has a config, or None."""
         entry = self.connectors.get(name)
         return entry if entry is not None and entry.config is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One status record. ``timestamp`` is the Kafka record's, in milliseconds since the epoch (0: not from Kafka)."""
+    """A status record. ``timestamp`` is the Kafka record's in milliseconds since the epoch, 0 if it was not read from Kafka."""
 
     state: State
     worker_id: str
@@ -96,7 +100,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class TaskId:
-    """A task of a connector; prints as ``name-0``."""
+    """The id of a task. Its text is ``<connector>-<number>``."""
 
     connector: str
     task: int

@@ -1,4 +1,4 @@
-"""The source offsets of distributed mode, on the offsets topic."""
+"""Stores source offsets on the offsets topic (distributed mode)."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, DataError, KafkaClientError
 from sluiceway.kafka.admin import ensure_internal_topic
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
-from sluiceway.kafka.topic_writer import RecordWriter
+from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
+from sluiceway.kafka.topic_writer import TopicWriter
 from sluiceway.storage.codec import decode_offset, decode_offset_key, encode_offset, encode_offset_key
 from sluiceway.storage.lost_offsets import refuse_if_sources_have_run
 from sluiceway.storage.topics import offset_topic
 
 log = logging.getLogger(__name__)
 
-# Committed offsets can lie behind the open transaction of some other connector's task that died: until that is over, which
-# takes its transaction.timeout.ms (60 s unless overridden), the topic's end cannot be reached.
+# The open transaction of a dead task of any connector keeps readers from the topic's end until it times out, after its
+# transaction.timeout.ms (60 s unless overridden).
 _READ_SECONDS = 90.0
 
 
-class KafkaOffsetStore:
-    """See ``OffsetStore``. Thread-safe. Executor, driver or API server.
+class KafkaOffsetBackingStore:
+    """Implements ``OffsetBackingStore`` and ``TransactionalOffsets`` on Kafka. Runs in any process. Thread-safe.
 
-    Writes are at least once. An exactly-once task writes what ``for_transaction`` returns in its own transactions, and
-    reads it here. ``topic`` is a connector's own ``offsets.storage.topic``; the worker's topic if None.
+    ``put`` writes at least once. Exactly-once tasks write the records of ``for_transaction`` in their own transactions and
+    read them here. ``topic`` is a connector's own ``offsets.storage.topic``, None the worker's topic.
     """
 
     def __init__(self, worker: WorkerConfig, topic: str | None = None) -> None:
@@ -37,15 +37,15 @@ class KafkaOffsetStore:
         self._client_id = f"{worker.group_id}-offsets"
         self._stored: dict[bytes, bytes] = {}
         self._lock = threading.Lock()
-        self._log: CompactedTopic | None = None
-        self._writer: RecordWriter | None = None
+        self._log: KafkaBasedLog | None = None
+        self._writer: TopicWriter | None = None
 
     def start(self) -> None:
         """Check or create the topic and read it to its end. Raises InternalTopicError, KafkaClientError."""
         admin = admin_client(self._worker)
         partitions = ensure_internal_topic(admin, self._topic, may_create=self._refuse_if_lost)
-        self._writer = RecordWriter(self._worker, self._client_id)
-        self._log = CompactedTopic(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
+        self._writer = TopicWriter(self._worker, self._client_id)
+        self._log = KafkaBasedLog(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
         self._log.start(_READ_SECONDS)
 
     def stop(self) -> None:
@@ -55,7 +55,7 @@ class KafkaOffsetStore:
             self._writer.close()
 
     def get(self, connector: str, partitions: Sequence[Partition]) -> list[Offset | None]:
-        """Return the stored offsets, in the order asked for. Raises DataError for one that cannot be read."""
+        """Return the stored offsets in the order of ``partitions``. Raises DataError for one that cannot be read."""
         keys = [encode_offset_key(connector, partition) for partition in partitions]
         self._reader().read_to_end(_READ_SECONDS)
         with self._lock:
@@ -68,7 +68,7 @@ class KafkaOffsetStore:
         reader = self._reader()
         reader.check()
         if self._writer is None:
-            raise ConnectError(f"The store on topic {self._topic.name} has not been started.")
+            raise self._not_started()
         if not records:
             return
         try:
@@ -80,27 +80,30 @@ class KafkaOffsetStore:
     def for_transaction(
         self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]
     ) -> list[tuple[str, bytes, bytes | None]]:
-        """See ``TransactionalOffsets``. Raises InternalTopicError if the topic was lost."""
+        """Return the records as ``TransactionalOffsets`` does. Raises InternalTopicError if the topic was lost."""
         self._reader().check()
         return [(self._topic.name, *encode_offset(connector, partition, offset)) for partition, offset in offsets]
 
     def committed(self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
-        """They are read from the topic like everything else."""
+        """Do nothing: the reader reads them from the topic."""
 
     def all(self, connector: str) -> list[tuple[Partition, Offset]]:
-        """Return every stored partition of a connector with its offset; reads to the topic's end first."""
+        """Read to the topic's end and return every stored partition of a connector with its offset."""
         self._reader().read_to_end(_READ_SECONDS)
         with self._lock:
             stored = dict(self._stored)
         return offsets_of(connector, stored, f"topic {self._topic.name}")
 
-    def _reader(self) -> CompactedTopic:
+    def _reader(self) -> KafkaBasedLog:
         if self._log is None:
-            raise ConnectError(f"The store on topic {self._topic.name} has not been started.")
+            raise self._not_started()
         return self._log
 
+    def _not_started(self) -> ConnectError:
+        return ConnectError(f"The store on topic {self._topic.name} is not started. Call start() first.")
+
     def _refuse_if_lost(self) -> None:
-        """A connector's own topic may be missing: the worker's has what was in it."""
+        """Refuse to create a lost topic. A connector's own topic may be created: the worker's topic has its backups."""
         if self._topic.name == self._worker.offset_topic:
             refuse_if_sources_have_run(self._worker)
 
@@ -113,18 +116,18 @@ class KafkaOffsetStore:
 
 
 def stored_offset(key: bytes, value: bytes | None, where: str) -> Offset | None:
-    """Return the offset in a stored value; raises DataError saying ``where`` a value stands that cannot be read."""
+    """Decode a stored value. Raises DataError, which names the key and ``where`` the value is stored."""
     try:
         return decode_offset(value)
     except DataError as error:
         raise DataError(
             f"The offset of {key.decode(errors='replace')} in {where} cannot be read: {error} "
-            "Set or delete it; it is not taken for no offset, since the source would then start from the beginning."
+            "Set or delete it. It is not ignored, because the source would then start from the beginning."
         ) from error
 
 
 def offsets_of(connector: str, stored: dict[bytes, bytes], where: str) -> list[tuple[Partition, Offset]]:
-    """Return the partitions and offsets of one connector out of all that are stored."""
+    """Return the partitions and offsets of one connector from all that are stored."""
     found: list[tuple[Partition, Offset]] = []
     for key, value in stored.items():
         parsed = decode_offset_key(key)

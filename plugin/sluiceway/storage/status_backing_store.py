@@ -1,4 +1,4 @@
-"""The status store of distributed mode, on the status topic."""
+"""Stores statuses on the status topic (distributed mode)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.kafka.admin import ensure_internal_topic
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord
-from sluiceway.kafka.topic_writer import RecordWriter
+from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
+from sluiceway.kafka.topic_writer import ProducerRecord, TopicWriter
 from sluiceway.storage.codec import (
     KeyValue,
     decode_status_record,
@@ -29,46 +29,49 @@ from sluiceway.storage.topics import status_topic
 
 log = logging.getLogger(__name__)
 
-Write = Callable[[Sequence[tuple[str, bytes | None, bytes | None]]], Mapping[TopicPartition, int]]
-"""Writes records (topic, key, value) and returns, by partition, the offset after the last one."""
+Write = Callable[[Sequence[ProducerRecord]], Mapping[TopicPartition, int]]
+"""Writes records and returns the offset after the last one, by partition."""
 
-# A segment is compacted once it is closed, by default after a week or 1 GB; until then every reader reads each heartbeat
-# in it (a million take 8 s). ``status.storage.segment.ms`` overrides it.
-_SOON_COMPACTED = {"segment.ms": "600000"}
+# A segment is compacted after it is closed, by default after a week or 1 GB. Until then every reader reads each heartbeat
+# in it, and a million take 8 s. ``status.storage.segment.ms`` overrides this setting.
+_EARLY_COMPACTION = {"segment.ms": "600000"}
 
 
-class KafkaStatusStore:
-    """See ``StatusStore``. Thread-safe. Driver, executor or API server.
+class KafkaStatusBackingStore:
+    """Implements ``StatusBackingStore`` on Kafka. Runs in any process. Thread-safe.
 
-    With ``reading`` False it only writes: that is all a task needs, and costs no consumer. A reading one shows what it
-    wrote itself as soon as the call returns.
+    With ``reading`` False it only writes, without a consumer, which is all that a task needs. Otherwise its own writes are
+    visible as soon as the call returns.
     """
 
     def __init__(self, worker: WorkerConfig, *, reading: bool = True) -> None:
         self._worker = worker
         topic = status_topic(worker)
-        self._topic = replace(topic, settings={**_SOON_COMPACTED, **topic.settings})
+        self._topic = replace(topic, settings={**_EARLY_COMPACTION, **topic.settings})
         self._client_id = f"{worker.group_id}-statuses"
         self._reading = reading
         self._state = StatusState()
         self._lock = threading.Lock()
         self._backlog: dict[bytes | None, LogRecord] | None = {}
-        self._log: CompactedTopic | None = None
-        self._producer: RecordWriter | None = None
+        self._log: KafkaBasedLog | None = None
+        self._producer: TopicWriter | None = None
         self._writer: Write | None = None
 
     def start(self) -> None:
-        """Check or create the topic and, if reading, read it to its end. Raises InternalTopicError, KafkaClientError."""
+        """Check or create the topic and, with ``reading``, read it to its end.
+
+        Raises InternalTopicError, KafkaClientError.
+        """
         admin = admin_client(self._worker)
         partitions = ensure_internal_topic(admin, self._topic)
-        self._producer = RecordWriter(self._worker, self._client_id)
+        self._producer = TopicWriter(self._worker, self._client_id)
         self._writer = self._producer.write
         if not self._reading:
             return
-        self._log = CompactedTopic(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
+        self._log = KafkaBasedLog(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
         self._log.start()
         with self._lock:
-            # Heartbeats make a long topic before it is compacted: only the last record of each key is worth decoding.
+            # Heartbeats make the topic long until it is compacted, so only the last record of each key is decoded.
             for record in (self._backlog or {}).values():
                 self._state.apply(decode_status_record(record.key, record.value, record.timestamp))
             self._backlog = None
@@ -79,11 +82,14 @@ class KafkaStatusStore:
         if self._producer is not None:
             self._producer.close()
 
-    def written_by(self, write: Write) -> KafkaStatusStore:
-        """Return this store with another way of writing: through a connector's lease. It starts and stops with this one."""
-        other = copy.copy(self)
-        other._writer = write
-        return other
+    def written_by(self, write: Write) -> KafkaStatusBackingStore:
+        """Return a view of this store that writes with ``write``, such as through a driver's lease.
+
+        It starts and stops with this store.
+        """
+        view = copy.copy(self)
+        view._writer = write
+        return view
 
     def refresh(self, timeout: float = 30.0) -> None:
         self._reader().read_to_end(timeout)
@@ -134,14 +140,14 @@ class KafkaStatusStore:
         if not records:
             return
         if self._writer is None:
-            raise ConnectError(f"The store on topic {self._topic.name} has not been started.")
+            raise ConnectError(f"The store on topic {self._topic.name} is not started. Call start() first.")
         ends = self._writer([(self._topic.name, key, value) for key, value in records])
         if self._log is not None:
             self._log.wait_for(ends)
 
-    def _reader(self) -> CompactedTopic:
+    def _reader(self) -> KafkaBasedLog:
         if self._log is None:
-            raise ConnectError(f"The store on topic {self._topic.name} has not been started for reading.")
+            raise ConnectError(f"The store on topic {self._topic.name} is not started for reading. Call start() first.")
         return self._log
 
     def _record(self, record: LogRecord) -> None:

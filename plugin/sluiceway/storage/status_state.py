@@ -1,4 +1,4 @@
-"""What the status topic says, built up record by record. Pure: no I/O, not thread-safe."""
+"""Builds statuses from the records of the status topic. No I/O. Not thread-safe."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StatusState:
         self.topics: dict[str, set[str]] = {}
 
     def apply(self, record: StatusRecord | None) -> None:
-        """Take a record; None, which is what garbage decodes to, changes nothing."""
+        """Apply the next record. None, the result of decoding an unreadable record, changes nothing."""
         if isinstance(record, ConnectorStatusRecord):
             if record.status is None:
                 self.connectors.pop(record.connector, None)
@@ -47,7 +47,7 @@ class StatusState:
 
 
 def removal(state: StatusState, connector: str, *, only_topics: bool = False) -> Sequence[KeyValue]:
-    """Return the tombstones of what is known of a connector: its topics, itself, its tasks."""
+    """Return the tombstones of a connector's topics, of its status and of its tasks' statuses, in this order."""
     records: list[KeyValue] = [(topic_status_key(connector, topic), None) for topic in sorted(state.topics.get(connector, ()))]
     if only_topics:
         return records

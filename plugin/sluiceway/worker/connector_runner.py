@@ -21,7 +21,7 @@ from sluiceway.herder.restart_plan import plan_restart
 from sluiceway.herder.restart_policy import RestartPolicy
 from sluiceway.herder.task_plan import plan_tasks
 from sluiceway.runtime.task import TaskSpec
-from sluiceway.storage.interfaces import ConfigStore
+from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry, RestartRequest, State, TargetState, TaskId
 from sluiceway.worker.control_channel import ControlChannel
 from sluiceway.worker.status_heartbeat import StatusHeartbeat
@@ -59,7 +59,7 @@ class ConnectorRunner(threading.Thread):
         name: str,
         *,
         worker: WorkerConfig,
-        config_store: ConfigStore,
+        config_store: ConfigBackingStore,
         channel: ControlChannel,
         launcher: TaskLauncher,
         worker_id: str,
@@ -238,7 +238,7 @@ class ConnectorRunner(threading.Thread):
             self._config_store.put_task_configs(self.connector_name, configs)
         connector = dict(entry.config or {})
         wanted = [{**connector, **config} for config in configs]
-        plan = plan_tasks(self._tasks.configs, wanted, undisturbed=not self._must_fence())
+        plan = plan_tasks(self._tasks.configs, wanted, keep_unchanged=not self._must_fence())
         self._tasks.stop([*plan.gone, *plan.changed])
         for number in {*plan.gone, *self._channel.known_tasks()}:
             if number >= len(wanted):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from sluiceway.errors import ConnectError, InternalTopicError
-from sluiceway.storage.interfaces import StatusStore
+from sluiceway.storage.interfaces import StatusBackingStore
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.worker.executor import ServicesFactory
 
@@ -58,11 +58,11 @@ class ControlChannel(Protocol):
 
 
 class StatusPublisher:
-    """The methods of ``ControlChannel`` that read and write a StatusStore."""
+    """The methods of ``ControlChannel`` that read and write a StatusBackingStore."""
 
     generation = 0
 
-    def __init__(self, connector: str, worker_id: str, status: StatusStore) -> None:
+    def __init__(self, connector: str, worker_id: str, status: StatusBackingStore) -> None:
         self._connector = connector
         self._worker_id = worker_id
         self._status = status

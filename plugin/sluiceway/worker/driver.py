@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from sluiceway.storage.interfaces import ConfigStore
+from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 
@@ -39,7 +39,7 @@ class Driver:
 
     def __init__(
         self,
-        config_store: ConfigStore,
+        config_store: ConfigBackingStore,
         runner: RunnerFactory,
         *,
         only: list[str] | None = None,

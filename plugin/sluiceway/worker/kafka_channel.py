@@ -14,7 +14,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.kafka.admin import end_offsets, partition_count
 from sluiceway.storage.factory import Stores
 from sluiceway.storage.model import State, TargetState, TaskId
-from sluiceway.storage.status_backing_store import KafkaStatusStore
+from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker.control_channel import StatusPublisher
 from sluiceway.worker.executor import ServicesFactory
 from sluiceway.worker.kafka_task_services import KafkaTaskServices
@@ -25,7 +25,7 @@ class KafkaControlChannel(StatusPublisher):
     """See ``ControlChannel``. Each status is a transaction of the connector's lease; writes wait for an unreachable cluster."""
 
     def __init__(self, connector: str, worker: WorkerConfig, worker_id: str, stores: Stores) -> None:
-        if not isinstance(stores.status, KafkaStatusStore):
+        if not isinstance(stores.status, KafkaStatusBackingStore):
             raise ConnectError(f"Connector {connector}: a Kafka control channel needs the status topic's store.")
         self._lease = ConnectorLease(connector, worker, worker_id, stores.status)
         super().__init__(connector, worker_id, stores.status.written_by(self._lease.write))

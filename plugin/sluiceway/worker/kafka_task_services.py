@@ -21,7 +21,7 @@ from sluiceway.storage.codec import (
 )
 from sluiceway.storage.factory import open_source_offsets
 from sluiceway.storage.model import State, Status, TargetState
-from sluiceway.storage.status_backing_store import KafkaStatusStore
+from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class KafkaTaskServices:
     paused: bool
 
     def open(self, spec: TaskSpec) -> TaskServices:
-        status = KafkaStatusStore(spec.worker, reading=False)
+        status = KafkaStatusBackingStore(spec.worker, reading=False)
         status.start()
         offsets = None
         if not spec.sink:
@@ -89,7 +89,7 @@ class KafkaTaskControl:
                 log.info("[%s|task-%d] Received command %s", self._spec.id.connector, self._spec.id.task, command.value)
                 self._command = command
             if (level := _level_in(record, self._spec)) is not None:
-                self._loggers.obey(level.namespace, level.level)
+                self._loggers.apply_cluster_level(level.namespace, level.level)
 
 
 def command_in(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
@@ -131,7 +131,7 @@ def _level_in(record: LogRecord, spec: TaskSpec) -> LoggerRecord | None:
 class KafkaTaskReporter:
     """Writes a task's state, and the topics it uses, to the status topic."""
 
-    def __init__(self, spec: TaskSpec, store: KafkaStatusStore) -> None:
+    def __init__(self, spec: TaskSpec, store: KafkaStatusBackingStore) -> None:
         self._spec = spec
         self._store = store
 

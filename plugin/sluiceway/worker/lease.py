@@ -15,10 +15,10 @@ from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError, InternalTopicError
 from sluiceway.kafka.clients import admin_client
-from sluiceway.kafka.fenced_writer import TransactionalWriter
-from sluiceway.kafka.topic_writer import Write
+from sluiceway.kafka.fenced_writer import FencedWriter
+from sluiceway.kafka.topic_writer import ProducerRecord
 from sluiceway.kafka.worker_group import connect_workers
-from sluiceway.storage.interfaces import StatusStore
+from sluiceway.storage.interfaces import StatusBackingStore
 from sluiceway.storage.model import Status
 from sluiceway.worker.kafka_task_services import is_newer
 
@@ -39,7 +39,7 @@ class ConnectorLease:
         status: shows which generation of the connector wrote its status last.
     """
 
-    def __init__(self, connector: str, worker: WorkerConfig, worker_id: str, status: StatusStore) -> None:
+    def __init__(self, connector: str, worker: WorkerConfig, worker_id: str, status: StatusBackingStore) -> None:
         self.generation = 0  # until ``acquire``
         self._connector = connector
         self._worker = worker
@@ -47,7 +47,7 @@ class ConnectorLease:
         self._status = status
         # Uses the worker's principal, as Connect's workers do for the group and the internal topics.
         self.admin = admin_client(worker)
-        self._writer = TransactionalWriter(worker, f"{worker.group_id}-{connector}-driver", f"{worker.group_id}-statuses")
+        self._writer = FencedWriter(worker, f"{worker.group_id}-{connector}-driver", f"{worker.group_id}-statuses")
         self._stopping = threading.Event()
 
     def acquire(self) -> None:
@@ -67,8 +67,8 @@ class ConnectorLease:
         """Make ``write`` fail at once while the cluster is unreachable, instead of trying again."""
         self._stopping.set()
 
-    def write(self, records: Sequence[Write]) -> Mapping[TopicPartition, int]:
-        """Write records in one transaction, trying again while the cluster is unreachable; see ``TransactionalWriter.write``.
+    def write(self, records: Sequence[ProducerRecord]) -> Mapping[TopicPartition, int]:
+        """Write records in one transaction, trying again while the cluster is unreachable; see ``FencedWriter.write``.
 
         Raises FencedError after a takeover, InternalTopicError, and ConnectError once the cluster has been unreachable for
         half an hour or the driver must stop.

@@ -14,7 +14,7 @@ from multiprocessing.managers import BaseManager
 from sluiceway.api.records import Offset, Partition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.runtime.task import TaskCommand
-from sluiceway.storage.interfaces import OffsetStore, StatusStore
+from sluiceway.storage.interfaces import OffsetBackingStore, StatusBackingStore
 from sluiceway.storage.model import Status, TaskId
 from sluiceway.worker.control_channel import StatusPublisher
 from sluiceway.worker.executor import ServicesFactory
@@ -24,7 +24,7 @@ from sluiceway.worker.standalone_task_services import StandaloneTaskServices
 class DriverEndpoint:
     """Answers the calls of all tasks, on the manager's threads, one for each task. Runners set the commands."""
 
-    def __init__(self, status: StatusStore, offsets: OffsetStore) -> None:
+    def __init__(self, status: StatusBackingStore, offsets: OffsetBackingStore) -> None:
         self._status = status
         self._offsets = offsets
         self._commands: dict[TaskId, TaskCommand] = {}
@@ -80,7 +80,7 @@ class StandaloneControlChannel(StatusPublisher):
         self,
         connector: str,
         worker: WorkerConfig,
-        status: StatusStore,
+        status: StatusBackingStore,
         endpoint: DriverEndpoint,
         services: StandaloneTaskServices,
     ) -> None:

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from sluiceway.errors import ConnectError, FencedError, trace_of
-from sluiceway.herder.restart_policy import LOST_PROCESSES, RestartPolicy, Restarts
+from sluiceway.herder.restart_policy import LOST_PROCESS_POLICY, RestartPolicy, Restarts
 from sluiceway.runtime.task import TaskResult, TaskSpec
 from sluiceway.storage.model import State
 from sluiceway.worker.control_channel import ControlChannel
@@ -251,7 +251,7 @@ class TaskTable:
             log.info("[%s|task-%d] Ended after %d records", self._name, number, result.records)
 
     def _lost(self, number: int, task: _Task, reason: str, trace: str, ran_for: float) -> None:
-        again = task.losses.next(LOST_PROCESSES, ran_for)
+        again = task.losses.next(LOST_PROCESS_POLICY, ran_for)
         if again is None:
             self._restart_failed(number, task, trace, ran_for)
             return

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConnectError, FencedError
-from sluiceway.kafka.fenced_writer import TransactionalWriter
+from sluiceway.kafka.fenced_writer import FencedWriter
 from sluiceway.runtime.source.exactly_once import exactly_once_enabled, transactional_id
-from sluiceway.storage.interfaces import ConfigStore
+from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry, TaskId
 
 log = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ _MAX_THREADS = 16
 _ATTEMPTS = 3
 
 
-def fence_earlier_tasks(worker: WorkerConfig, store: ConfigStore, connector: str) -> None:
+def fence_earlier_tasks(worker: WorkerConfig, store: ConfigBackingStore, connector: str) -> None:
     """Fence all tasks that a source connector had before, unless that has been done for its current task configs.
 
     Call it while none of the connector's tasks runs and before any starts. Afterwards Kafka refuses the writes of every task
@@ -65,7 +65,7 @@ def fence_source_tasks(worker: WorkerConfig, connector: str, count: int) -> None
 
 
 def _fence(worker: WorkerConfig, task: TaskId) -> None:
-    writer = TransactionalWriter(worker, transactional_id(worker, task), f"{worker.group_id}-fencing-{task}")
+    writer = FencedWriter(worker, transactional_id(worker, task), f"{worker.group_id}-fencing-{task}")
     try:
         for attempt in range(1, _ATTEMPTS + 1):
             try:

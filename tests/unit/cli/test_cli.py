@@ -20,7 +20,7 @@ from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.herder import Herder
 from sluiceway.rest import cluster_id
 from sluiceway.rest.server import RestServer
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TaskId
 
 SOURCE = {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"}
@@ -31,8 +31,8 @@ class Api:
 
     def __init__(self) -> None:
         self.worker = WorkerConfig.of({"listeners": "http://127.0.0.1:0"})
-        self.status = MemoryStatusStore()
-        self.config = MemoryConfigStore()
+        self.status = MemoryStatusBackingStore()
+        self.config = MemoryConfigBackingStore()
         self.herder = Herder(self.worker, self.config, self.status)
         self.server = RestServer(self.worker, lambda: self.herder)
 
@@ -148,7 +148,7 @@ def test_up_down_and_ps_pass_their_arguments_on(
     file.write_text("gruop.id=hunter2\ngroup.id=g\n")
     assert [main(["up"]), main(["up", str(file)]), main(["down"]), main(["ps"])] == [0, 0, 0, 1]
     assert calls == [(None, common.say), (file, common.say), common.say, common.say]
-    warning = "Warning: The worker's key gruop.id is not known and has no effect; did you mean group.id?\n"
+    warning = "Warning: Unknown key gruop.id in the worker's properties has no effect. Did you mean group.id?\n"
     assert capsys.readouterr().out == warning
 
 
@@ -249,7 +249,7 @@ def test_apply_does_nothing_if_one_of_the_files_cannot_be_used(
     good.write_text(json.dumps({"name": "a", "config": SOURCE}))
     bad.write_text(json.dumps(SOURCE))
     assert main(["apply", "-f", str(good), "-f", str(bad)]) == 1
-    assert "bad.json does not say the connector's name" in capsys.readouterr().err
+    assert "bad.json: the connector has no name" in capsys.readouterr().err
     assert api.herder.connectors() == []
 
 

@@ -42,7 +42,7 @@ def test_the_lag_that_top_shows_counts_partitions_without_a_commit(
     begins, ends = {0: 5, 1: 30}, {0: 100, 1: 50}
     monkeypatch.setattr("sluiceway.kafka.clients.admin_client", lambda _worker, _own, **_: object())
     monkeypatch.setattr("sluiceway.kafka.admin.partition_counts", lambda _admin: {"t": 2}, raising=False)
-    for name, known in (("begin_offsets", begins), ("end_offsets", ends)):
+    for name, known in (("beginning_offsets", begins), ("end_offsets", ends)):
         monkeypatch.setattr(
             f"sluiceway.kafka.admin.{name}",
             lambda _admin, places, known=known: {place: known[place.partition] for place in places if place.partition in known},

@@ -1,4 +1,4 @@
-"""The files in which connectors are written down."""
+"""Connector files."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def read(tmp_path: Path, name: str, content: object) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", ["f.json", "f.yaml"])
-def test_a_connector_may_be_written_in_each_of_connects_ways(tmp_path: Path, name: str) -> None:
+def test_every_file_format_of_connect_is_read(tmp_path: Path, name: str) -> None:
     config = {key: value for key, value in A.items() if key != "name"}
     info = {"name": "a", "config": A, "tasks": [{"connector": "a", "task": 0}], "type": "source"}
     for document in (A, {"name": "a", "config": config}, info, [info], {"a": {"info": info}}, {**A, "tasks.max": 1}):
         assert read(tmp_path, name, document) == [A]
 
 
-def test_several_connectors_may_be_in_one_file(tmp_path: Path) -> None:
+def test_a_file_can_contain_several_connectors(tmp_path: Path) -> None:
     b = {**A, "name": "b"}
     assert read(tmp_path, "f.json", [A, {"name": "b", "config": A | {"name": "b"}}]) == [A, b]
     assert read(tmp_path, "f.yaml", "name: a\nx: 1\n---\nname: b\nconfig: {x: '2'}\n---\n") == [
@@ -39,7 +39,7 @@ def test_several_connectors_may_be_in_one_file(tmp_path: Path) -> None:
     assert read(tmp_path, "f.json", []) == []
 
 
-def test_yaml_values_stay_as_they_are_written(tmp_path: Path) -> None:
+def test_yaml_values_are_read_as_text(tmp_path: Path) -> None:
     text = "name: a\nb: yes\nc: 1_0\nd: 3.50\ne: 2026-01-01\nf: TRUE\ng: ~\nh: null\ni: 'null'\nj: 0x1F\nk: 12:30:45\n"
     assert read(tmp_path, "f.yml", text) == [
         {
@@ -62,7 +62,7 @@ def test_the_initial_state_is_kept(tmp_path: Path) -> None:
     assert [each.initial_state for each in read_connectors(file)] == ["STOPPED"]
 
 
-def test_a_folder_gives_its_files_by_name_and_nothing_else(tmp_path: Path) -> None:
+def test_a_folders_connector_files_are_read_in_order_of_their_names(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(json.dumps({**A, "name": "b"}))
     (tmp_path / "a.properties").write_text("name=a\n")
     (tmp_path / "c.yaml").write_text("name: c\n")
@@ -83,20 +83,20 @@ def test_stdin_is_read_as_yaml_and_so_as_json(monkeypatch: pytest.MonkeyPatch) -
         ("f.yaml", "a: [1", r"is not YAML in line"),
         ("f.yaml", "!!python/object:os.system x", "is not YAML"),
         ("f.json", "[1]", "expected a JSON object"),
-        ("f.json", "{}", "does not say the connector's name"),
-        ("f.properties", "x=1", "does not say the connector's name"),
-        ("f.json", [A, {"x": "1"}], r"f\.json, connector 2 does not say"),
+        ("f.json", "{}", "the connector has no name"),
+        ("f.properties", "x=1", "the connector has no name"),
+        ("f.json", [A, {"x": "1"}], r"f\.json, connector 2: the connector has no name"),
         ("f.json", {"name": "a", "config": {"name": "b"}}, "named 'a', but 'b' in its config"),
         ("f.json", {"name": "a", "config": {}, "intial_state": "PAUSED"}, "unknown field 'intial_state'"),
         ("f.json", {"name": "a", "config": []}, '"config" must be a JSON object'),
     ],
 )
-def test_what_cannot_be_used_is_told_with_its_place(tmp_path: Path, name: str, content: object, message: str) -> None:
+def test_errors_name_the_file_and_the_connector(tmp_path: Path, name: str, content: object, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         read(tmp_path, name, content)
 
 
-def test_a_file_that_is_not_there_or_not_text_is_told(tmp_path: Path) -> None:
+def test_a_missing_or_binary_file_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing\.yaml: No such file"):
         read_connectors(tmp_path / "missing.yaml")
     (tmp_path / "f.json").write_bytes(b"\xff\xfe")
@@ -104,15 +104,15 @@ def test_a_file_that_is_not_there_or_not_text_is_told(tmp_path: Path) -> None:
         read_connectors(tmp_path / "f.json")
 
 
-def test_a_config_holds_secrets_and_is_not_shown(tmp_path: Path) -> None:
+def test_the_repr_does_not_show_the_config(tmp_path: Path) -> None:
     (tmp_path / "f.json").write_text(json.dumps({**A, "db.password": "hunter2"}))
     assert "hunter2" not in repr(read_connectors(tmp_path / "f.json"))
 
 
-def test_standalone_mode_takes_a_yaml_file_of_one_connector(tmp_path: Path) -> None:
+def test_standalone_mode_reads_a_yaml_file_with_one_connector(tmp_path: Path) -> None:
     file = tmp_path / "f.yaml"
     file.write_text("name: a\nx: 1\n")
     assert read_connector_file(file) == {"name": "a", "x": "1"}
     file.write_text("name: a\n---\nname: b\n")
-    with pytest.raises(ConfigError, match="holds 2 connectors"):
+    with pytest.raises(ConfigError, match="contains 2 connectors"):
         read_connector_file(file)

@@ -1,4 +1,4 @@
-"""In which consumer group a sink reads, and which topics."""
+"""The consumer group and the topics of a sink."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def test_the_connectors_group_wins_over_the_workers_over_its_name(
         ({"topics": "a,${env:TOPIC}"}, ("a",)),
     ],
 )
-def test_a_sink_reads_the_topics_it_names_else_those_it_was_seen_to_use(config: dict[str, str], topics: tuple[str, ...]) -> None:
+def test_a_sinks_topics_are_those_it_names_or_else_those_it_has_used(config: dict[str, str], topics: tuple[str, ...]) -> None:
     assert sink_topics(config, ["seen"]) == topics

@@ -1,4 +1,4 @@
-""".properties files: what ``java.util.Properties`` reads, as asked of Java 17."""
+""".properties files, with results recorded from ``java.util.Properties`` of Java 17."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from sluiceway.errors import ConfigError
         (b"=v\n", {"": "v"}),
     ],
 )
-def test_a_file_is_read_as_java_reads_it(content: bytes, expected: dict[str, str]) -> None:
+def test_a_file_is_parsed_as_java_does(content: bytes, expected: dict[str, str]) -> None:
     assert parse_properties(content) == expected
 
 
-def test_a_file_that_java_refuses_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_java_rejects_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.properties").write_bytes(b"a=\\u00zz")
     with pytest.raises(ConfigError, match=f"^The properties file {tmp_path}/x.properties cannot be read: "):
         read_properties(tmp_path / "x.properties")

@@ -1,4 +1,4 @@
-"""``${provider:path:key}``: what is replaced, what stays, and what the providers may read."""
+"""References to config providers (``${provider:path:key}``) and the paths that providers may read."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ class Fixed(ConfigProvider):
         return ConfigData({key: self.values[key] for key in keys if key in self.values}, self.ttl)
 
 
-def test_references_are_replaced_wherever_they_stand_in_a_value() -> None:
+def test_references_are_resolved_anywhere_in_a_value() -> None:
     resolve = Resolver({"f": Fixed(a="1", b="2")}).resolve
     assert resolve({"x": "u${f:p:a}v${f:p:b}w", "y": "${f:a}", "z": "plain"}) == {"x": "u1v2w", "y": "1", "z": "plain"}
 
 
 @pytest.mark.parametrize("text", ["${g:p:a}", "${f:p:missing}", "${f}", "${f:p:a", "$f:p:a}", "{f:p:a}"])
-def test_what_refers_to_nothing_stays_as_it_is(text: str) -> None:
+def test_references_to_unknown_providers_or_keys_are_kept(text: str) -> None:
     assert Resolver({"f": Fixed(a="1")}).resolve({"x": text}) == {"x": text}
 
 
-def test_a_replacement_is_not_looked_at_again() -> None:
+def test_resolved_values_are_not_resolved_again() -> None:
     assert Resolver({"f": Fixed(a="${f:b}", b="2")}).resolve({"x": "${f:a}"}) == {"x": "${f:b}"}
 
 
-def test_a_provider_is_asked_once_for_each_path() -> None:
+def test_a_provider_is_called_once_per_path() -> None:
     provider = Fixed(a="1", b="2")
     Resolver({"f": provider}).resolve({"x": "${f:p:a}${f:p:b}", "y": "${f:q:a}", "z": "${f:p:a}"})
     assert sorted(provider.asked) == [("p", ["a", "b"]), ("q", ["a"])]
 
 
-def test_the_shortest_time_to_live_counts() -> None:
+def test_the_shortest_time_to_live_wins() -> None:
     providers = {"f": Fixed(ttl=5000, a="1"), "g": Fixed(ttl=300, a="1"), "h": Fixed(a="1")}
     assert Resolver(providers).resolve_for({"x": "${f:a}${g:a}${h:a}"}).ttl == 300
     assert Resolver(providers).resolve_for({"x": "${h:a}"}).ttl is None
 
 
-def test_what_was_resolved_is_not_printed() -> None:
+def test_the_repr_does_not_show_resolved_values() -> None:
     found = Resolver({"f": Fixed(a="hunter2")}).resolve_for({"x": "${f:a}"})
     assert "hunter2" not in repr(found) + repr(ConfigData({"a": "hunter2"}))
 
@@ -79,19 +79,19 @@ def worker_with(name: str, cls: str, **params: str) -> WorkerConfig:
         "sluiceway.config.providers.file.FileConfigProvider",
     ],
 )
-def test_a_file_is_read_as_properties_in_utf_8(tmp_path: Path, cls: str) -> None:
+def test_a_file_is_parsed_as_utf_8_properties(tmp_path: Path, cls: str) -> None:
     (tmp_path / "s.properties").write_text("pass = hünter\\u0032 \nother: x", encoding="utf-8")
     resolve = resolver(worker_with("file", cls)).resolve
     assert resolve({"x": f"${{file:{tmp_path}/s.properties:pass}}"}) == {"x": "hünter2 "}
     assert resolve({"x": "${file:pass}"}) == {"x": "${file:pass}"}
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_the_error_for_an_unreadable_file_names_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"^Could not read properties from file {tmp_path}/none: No such file"):
         resolver(worker_with("f", "FileConfigProvider")).resolve({"x": f"${{f:{tmp_path}/none:a}}"})
 
 
-def test_a_file_that_is_wrong_is_not_quoted(tmp_path: Path) -> None:
+def test_the_error_for_an_invalid_file_does_not_quote_it(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("hunter2=\\u12")
     with pytest.raises(ConfigError) as caught:
         resolver(worker_with("f", "FileConfigProvider")).resolve({"x": f"${{f:{tmp_path}/s:a}}"})
@@ -111,7 +111,7 @@ def test_only_allowed_paths_are_read(tmp_path: Path, cls: str) -> None:
 
 
 @pytest.mark.parametrize(("paths", "why"), [("relative", "is not absolute"), ("/no/such/folder", "does not exist")])
-def test_allowed_paths_must_be_there(paths: str, why: str) -> None:
+def test_allowed_paths_must_exist(paths: str, why: str) -> None:
     with pytest.raises(ConfigError, match=f"^Path {paths} {why}$"):
         resolver(worker_with("f", "FileConfigProvider", allowed__paths=paths))
 
@@ -124,7 +124,7 @@ def test_a_directorys_files_are_its_keys(tmp_path: Path) -> None:
     assert resolve(values) == values | {"x": "hunter2\n"}
 
 
-def test_the_environment_is_read_as_far_as_it_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_allowed_environment_variables_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("APP_PASS", "hunter2")
     monkeypatch.setenv("OTHER", "x")
     resolve = resolver(worker_with("env", "EnvVarConfigProvider", allowlist__pattern=r"\p{Upper}{3}_.*+")).resolve
@@ -135,7 +135,7 @@ def test_the_environment_is_read_as_far_as_it_is_allowed(monkeypatch: pytest.Mon
         resolver(worker_with("env", "EnvVarConfigProvider", allowlist__pattern="("))
 
 
-def test_a_provider_that_is_none_is_refused() -> None:
+def test_an_invalid_provider_is_refused() -> None:
     with pytest.raises(ConfigError, match=r'^Missing required configuration "config.providers.f.class" which has no default'):
         resolver(WorkerConfig.of({"config.providers": "f"}))
     with pytest.raises(ConfigError, match=r"^Invalid value a.B for configuration config.providers.f.class: Class a.B could not"):
@@ -144,7 +144,7 @@ def test_a_provider_that_is_none_is_refused() -> None:
         resolver(worker_with("f", "sluiceway.errors.ConfigError"))
 
 
-def test_a_workers_own_values_may_refer_to_secrets(tmp_path: Path) -> None:
+def test_references_in_worker_properties_are_resolved(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("group=g-1")
     worker = WorkerConfig.of(
         {"config.providers": "f", "config.providers.f.class": "FileConfigProvider", "group.id": f"${{f:{tmp_path}/s:group}}"}
@@ -152,7 +152,7 @@ def test_a_workers_own_values_may_refer_to_secrets(tmp_path: Path) -> None:
     assert worker.group_id == "g-1"
 
 
-def test_what_an_airflow_task_handed_over_reaches_executors_and_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_from_an_airflow_task_reach_executors_and_are_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(HANDED_OVER, json.dumps({"f:conn:password": "hunter2"}))
     worker = worker_with("f", f"{__name__}.Fixed") if __name__ != "__main__" else None
     assert worker is not None
@@ -163,7 +163,7 @@ def test_what_an_airflow_task_handed_over_reaches_executors_and_is_not_printed(m
     assert resolver(there).resolve({"x": "${f:conn:password}", "y": "${f:conn:login}"}) == {"x": "hunter2", "y": "u"}
 
 
-def test_what_was_handed_over_broken_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_for_invalid_values_from_an_airflow_task_does_not_quote_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(HANDED_OVER, '{"hunter2"')
     with pytest.raises(ConfigError) as caught:
         WorkerConfig.of({})

@@ -1,4 +1,4 @@
-"""Worker files: Kafka's own are taken as they are, and what is mistyped is noticed."""
+"""Unknown keys in worker files. Kafka's own files have none."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ sluiceway.heartbeat.interval.ms=5000
 
 
 @pytest.mark.parametrize("content", [DISTRIBUTED, STANDALONE, SECURED])
-def test_kafkas_own_files_hold_no_unknown_key(content: bytes) -> None:
+def test_kafkas_own_files_have_no_unknown_keys(content: bytes) -> None:
     properties = parse_properties(content)
     assert unknown_keys(properties) == {}
     assert WorkerConfig.of(properties).bootstrap_servers == properties["bootstrap.servers"].replace(" ", "")
@@ -95,24 +95,24 @@ def test_kafkas_own_files_hold_no_unknown_key(content: bytes) -> None:
         ("zzz", None),
     ],
 )
-def test_a_mistyped_key_is_told_with_the_one_that_was_meant(key: str, meant: str | None) -> None:
+def test_a_mistyped_key_is_reported_with_a_similar_one(key: str, meant: str | None) -> None:
     assert unknown_keys([key, "group.id"]) == {key: meant}
 
 
 def test_unknown_keys_are_logged_once_and_without_their_values(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_keys, "_told", set())
+    monkeypatch.setattr(worker_keys, "_checked", set())
     for _ in range(2):
         with caplog.at_level(logging.WARNING):
             WorkerConfig.of({"sasl.jaas.conf": "hunter2", "zzz": "hunter2", "group.id": "g"})
     assert [record.getMessage() for record in caplog.records] == [
-        "The worker's key sasl.jaas.conf is not known and has no effect; did you mean sasl.jaas.config?",
-        "The worker's key zzz is not known and has no effect",
+        "Unknown key sasl.jaas.conf in the worker's properties has no effect. Did you mean sasl.jaas.config?",
+        "Unknown key zzz in the worker's properties has no effect.",
     ]
 
 
-def test_the_stack_leaves_a_users_file_as_it_is_but_for_a_port_that_is_taken() -> None:
+def test_the_stack_changes_only_a_port_in_use_in_a_users_file() -> None:
     user = parse_properties(DISTRIBUTED)
     assert worker_properties(user, bootstrap=None, listeners="http://127.0.0.1:8083") == user
     moved = worker_properties({**user, "listeners": "https://h:8083,http://i:1"}, bootstrap=None, listeners="http://127.0.0.1:9")

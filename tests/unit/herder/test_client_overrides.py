@@ -1,4 +1,4 @@
-"""Which client settings a connector may override, and in which consumer group a sink may be; texts are Kafka Connect 4.3.0's."""
+"""Client overrides and consumer groups, with the messages of Kafka Connect 4.3.0."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def refused(policy: str, key: str) -> str:
         ({POLICY: "Allowlist"}, set()),
     ],
 )
-def test_only_what_the_policy_allows_may_be_overridden(policy: dict[str, str], allowed: set[str]) -> None:
+def test_a_connector_overrides_only_settings_that_the_policy_allows(policy: dict[str, str], allowed: set[str]) -> None:
     values = {"acks": "1", "sasl.mechanism": "PLAIN", "sasl.jaas.config": "s3cret", "security.protocol": "SASL_SSL"}
     name = OverridePolicy.of(policy).name
     found = findings(SOURCE | {f"producer.override.{key}": value for key, value in values.items()}, **policy)
@@ -46,13 +46,13 @@ def test_only_what_the_policy_allows_may_be_overridden(policy: dict[str, str], a
     assert "s3cret" not in str(found)
 
 
-def test_keys_of_clients_that_the_connector_does_not_use_do_not_count() -> None:
+def test_overrides_of_clients_that_the_connector_does_not_use_are_ignored() -> None:
     assert findings(SINK | {"producer.override.acks": "1", "admin.override.x": "y"}, **{POLICY: "None"}) == {}
     found = findings(SINK | {"consumer.override.nobody.knows": "1"}, **{POLICY: "None"})
     assert found == {"consumer.override.nobody.knows": (refused("None", "nobody.knows"),)}
 
 
-def test_a_refused_override_stores_nothing_and_is_told_with_all_else() -> None:
+def test_a_refused_override_is_reported_with_all_other_errors_and_nothing_is_stored() -> None:
     worker = WorkerConfig.of({POLICY: "None"})
     with pytest.raises(InvalidConfigError) as caught:
         checked(SOURCE | {"producer.override.acks": "1", "tasks.max": "0"}, worker)
@@ -60,8 +60,8 @@ def test_a_refused_override_stores_nothing_and_is_told_with_all_else() -> None:
     assert len(caught.value.errors) == 2
 
 
-def test_an_unknown_policy_is_an_error_that_names_those_there_are() -> None:
-    with pytest.raises(ConfigError, match="There are All, None, Principal, Allowlist"):
+def test_an_unknown_policy_raises_an_error_with_the_known_policies() -> None:
+    with pytest.raises(ConfigError, match="Must be one of All, None, Principal, Allowlist"):
         OverridePolicy.of({POLICY: "org.example.Mine"})
 
 

@@ -33,29 +33,29 @@ def findings(connector: type[ScriptedSourceConnector], config: dict[str, str], s
     return [error for value in found.values() for error in value.errors]
 
 
-def test_nothing_is_asked_of_a_connector_that_asks_for_nothing() -> None:
+def test_a_connector_is_not_called_unless_its_config_requires_it() -> None:
     assert findings(Failing, {}) == []
     assert findings(Failing, {}, "disabled") == []
 
 
-def test_an_able_connector_on_an_enabled_worker_may_insist() -> None:
+def test_required_is_accepted_if_connector_and_worker_support_exactly_once() -> None:
     assert findings(Able, REQUIRED | BY_CONNECTOR) == []
 
 
-def test_an_able_connector_is_refused_by_a_worker_that_is_not_enabled() -> None:
+def test_required_is_refused_if_the_worker_has_exactly_once_support_disabled() -> None:
     [finding] = findings(Able, REQUIRED, "preparing")
     assert "This worker does not have" in finding
 
 
 @pytest.mark.parametrize("config", [REQUIRED, BY_CONNECTOR])
-def test_a_connector_that_is_not_able_is_refused(config: dict[str, str]) -> None:
+def test_a_connector_without_exactly_once_support_is_refused(config: dict[str, str]) -> None:
     [finding] = findings(ScriptedSourceConnector, config)
     assert finding.startswith("The connector does not support")
 
 
-def test_a_connector_that_cannot_say_is_refused_with_its_reason() -> None:
+def test_an_exception_of_the_connector_becomes_the_error() -> None:
     assert findings(Failing, REQUIRED) == ["An unexpected error occurred during validation: cannot say"]
 
 
-def test_a_value_that_is_none_of_those_allowed_is_one_finding() -> None:
+def test_an_invalid_value_is_reported_once() -> None:
     assert len(findings(ScriptedSourceConnector, {"transaction.boundary": "never"})) == 1

@@ -1,4 +1,4 @@
-"""The herder over the stores in memory."""
+"""The herder with memory stores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import AlreadyExistsError, BadRequestError, InvalidConfigError, NotFoundError
 from sluiceway.herder import Herder
 from sluiceway.storage.codec import encode_commit
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 
 CONFIG = {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"}
@@ -18,11 +18,11 @@ WORKER = WorkerConfig.of({"listeners": "http://me:1", "sluiceway.heartbeat.timeo
 
 
 class Cluster:
-    """A herder, its stores, and a driver's part played by hand."""
+    """A herder, its stores and methods that write what a driver would."""
 
     def __init__(self) -> None:
-        self.config = MemoryConfigStore()
-        self.status = MemoryStatusStore()
+        self.config = MemoryConfigBackingStore()
+        self.status = MemoryStatusBackingStore()
         self.ahead = 0.0
         self.herder = Herder(WORKER, self.config, self.status, None, clock=self.clock)
 
@@ -85,13 +85,13 @@ def test_put_config_says_whether_the_connector_is_new_and_keeps_its_tasks(cluste
     assert (info.config["file"], info.tasks) == ("/g", (TaskId("a", 0),))
 
 
-def test_tasks_are_told_with_their_configs(cluster: Cluster) -> None:
+def test_task_infos_include_the_configs(cluster: Cluster) -> None:
     cluster.herder.create("a", CONFIG)
     cluster.run("a", State.RUNNING, State.RUNNING, State.RUNNING)
     assert [(str(task.id), task.config["n"]) for task in cluster.herder.task_infos("a")] == [("a-0", "0"), ("a-1", "1")]
 
 
-def test_tasks_that_are_to_be_generated_again_are_not_told(cluster: Cluster) -> None:
+def test_inconsistent_tasks_are_not_listed(cluster: Cluster) -> None:
     cluster.herder.create("a", CONFIG)
     cluster.run("a", State.RUNNING, State.RUNNING)
     cluster.config._write(lambda _state: [encode_commit("a", 2)])  # and no record of the second task
@@ -99,13 +99,13 @@ def test_tasks_that_are_to_be_generated_again_are_not_told(cluster: Cluster) -> 
     assert cluster.herder.task_infos("a") == []
 
 
-def test_a_class_that_is_not_here_is_of_unknown_type(cluster: Cluster) -> None:
+def test_a_connector_whose_class_is_not_installed_has_unknown_type(cluster: Cluster) -> None:
     cluster.config.put_connector("a", {"name": "a", "connector.class": "org.example.Elsewhere"})
     assert cluster.herder.info("a").type == "unknown"
     assert cluster.herder.status("a").type == "unknown"
 
 
-def test_a_connector_that_no_driver_has_taken_is_unassigned(cluster: Cluster) -> None:
+def test_a_connector_without_a_driver_is_unassigned(cluster: Cluster) -> None:
     cluster.herder.create("a", CONFIG)
     status = cluster.herder.status("a").connector
     assert (status.state, status.worker_id, status.version) == (State.UNASSIGNED, "me:1", None)
@@ -123,7 +123,7 @@ def test_a_dead_drivers_connector_does_not_stay_running(cluster: Cluster) -> Non
 @pytest.mark.parametrize(
     ("verb", "target", "state"), [("pause", TargetState.PAUSED, State.PAUSED), ("stop", TargetState.STOPPED, State.STOPPED)]
 )
-def test_without_a_driver_the_herder_writes_the_status_that_was_asked_for(
+def test_without_a_driver_the_herder_writes_the_requested_status(
     cluster: Cluster, verb: str, target: TargetState, state: State
 ) -> None:
     cluster.herder.create("a", CONFIG)
@@ -137,7 +137,7 @@ def test_without_a_driver_the_herder_writes_the_status_that_was_asked_for(
     assert written.version
 
 
-def test_a_living_driver_is_left_to_write_its_status_itself(cluster: Cluster) -> None:
+def test_with_a_running_driver_the_herder_writes_no_status(cluster: Cluster) -> None:
     cluster.herder.create("a", CONFIG)
     cluster.run("a", State.RUNNING, State.RUNNING)
     cluster.herder.pause("a")
@@ -169,7 +169,7 @@ def test_a_failed_connector_stays_failed_when_paused_and_not_when_stopped(cluste
     assert cluster.states("a") == (State.STOPPED, [])
 
 
-def test_stop_ends_a_paused_connectors_tasks_although_its_driver_has_gone(cluster: Cluster) -> None:
+def test_stop_removes_a_paused_connectors_tasks_without_a_driver(cluster: Cluster) -> None:
     cluster.herder.create("a", CONFIG)
     cluster.run("a", State.PAUSED, State.PAUSED)
     cluster.herder.stop("a")
@@ -189,14 +189,14 @@ def test_resume_starts_what_was_stopped(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize(("target", "state"), [(TargetState.PAUSED, State.PAUSED), (TargetState.STOPPED, State.STOPPED)])
-def test_a_connector_may_begin_at_rest(cluster: Cluster, target: TargetState, state: State) -> None:
+def test_a_connector_can_be_created_paused_or_stopped(cluster: Cluster, target: TargetState, state: State) -> None:
     cluster.herder.create("a", CONFIG, target)
     written = cluster.status.connector("a")
     assert written is not None
     assert written.state is state
 
 
-def test_delete_clears_statuses_unless_a_living_driver_will(cluster: Cluster) -> None:
+def test_delete_clears_statuses_unless_a_driver_runs(cluster: Cluster) -> None:
     for name in ("dead", "alive"):
         cluster.herder.create(name, CONFIG)
         cluster.run(name, State.RUNNING, State.RUNNING)
@@ -240,7 +240,7 @@ def test_a_new_config_leaves_the_statuses_alone(cluster: Cluster) -> None:
         ("stop", "Unknown connector a"),
     ],
 )
-def test_an_unknown_connector_is_not_found_in_connects_words(cluster: Cluster, verb: str, message: str) -> None:
+def test_an_unknown_connector_raises_not_found_with_connects_message(cluster: Cluster, verb: str, message: str) -> None:
     with pytest.raises(NotFoundError) as caught:
         getattr(cluster.herder, verb)("a")
     assert str(caught.value) == message

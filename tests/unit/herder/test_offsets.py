@@ -1,4 +1,4 @@
-"""In which consumer group the REST API shows and changes a sink's offsets."""
+"""The consumer group in which the REST API reads and changes a sink's offsets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHARED, OWN = {"consumer.group.id": "shared"}, {"consumer.override.group.id": "o
 
 
 class Groups:
-    """Consumer groups in memory; ``asked`` notes what was asked of which group."""
+    """Consumer groups in memory. ``asked`` records the calls by group."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []

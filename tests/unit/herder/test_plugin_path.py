@@ -1,4 +1,4 @@
-"""``plugin.path``: what lies in its folders can be named in configs, and is listed."""
+"""Plugins in the folders of ``plugin.path`` can be used in configs and are listed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def package(folder: Path, name: str, *, entry_point: str | None = None) -> None:
         (info / "entry_points.txt").write_text(f"[sluiceway.connectors]\n{entry_point} = {name}:Mine\n")
 
 
-def test_packages_in_a_folder_and_in_folders_of_their_own_are_found(tmp_path: Path) -> None:
+def test_packages_in_a_folder_and_in_its_subfolders_are_found(tmp_path: Path) -> None:
     package(tmp_path / "one", "plugin_path_a")
     package(tmp_path / "two" / "b-1.0", "plugin_path_b", entry_point="MineB")
     (tmp_path / "two" / "java-thing").mkdir()
@@ -58,7 +58,7 @@ def test_packages_in_a_folder_and_in_folders_of_their_own_are_found(tmp_path: Pa
     assert ("plugin_path_b.Mine", "source", "7.1") in {(each.name, each.type, each.version) for each in installed()}
 
 
-def test_a_folder_is_added_once_and_after_what_is_installed(tmp_path: Path) -> None:
+def test_a_folder_is_added_once_and_after_installed_packages(tmp_path: Path) -> None:
     package(tmp_path, "plugin_path_c")
     before = list(sys.path)
     assert use_plugin_path({"plugin.path": str(tmp_path)}) == [tmp_path]
@@ -66,7 +66,7 @@ def test_a_folder_is_added_once_and_after_what_is_installed(tmp_path: Path) -> N
     assert sys.path == [*before, str(tmp_path)]
 
 
-def test_a_folder_that_is_not_there_is_warned_about(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_folder_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert use_plugin_path({"plugin.path": f"{tmp_path}/none"}) == []
     assert f"{tmp_path}/none" in caplog.text
 

@@ -1,4 +1,4 @@
-"""The task configs that go into the config topic."""
+"""Task configs as the config topic stores them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PlainTask(SinkTask):
 
 
 class PlainSink(SinkConnector):
-    """Makes as many tasks as its config says, whatever it is allowed."""
+    """Generates the number of tasks in its config, regardless of ``tasks.max``."""
 
     task_class = PlainTask
 
@@ -52,11 +52,11 @@ def test_a_task_config_names_the_java_task_so_that_a_kafka_connect_worker_can_ta
     ]
 
 
-def test_a_connector_without_a_java_twin_names_its_python_task() -> None:
+def test_a_connector_without_a_java_class_names_its_python_task() -> None:
     assert with_connect_keys(PlainSink, {}, [{}]) == [{"task.class": f"{PlainTask.__module__}.PlainTask"}]
 
 
-def test_each_sink_task_is_told_what_to_read_and_other_keys_stay_the_connectors() -> None:
+def test_a_sink_task_config_has_the_topics_and_no_other_keys_of_the_connector() -> None:
     connector, config = sink(make="2", topics="a,b", secret="s", **{"tasks.max": "2"})
     made = desired_task_configs(connector, config)
     assert [task["number"] for task in made] == ["0", "1"]

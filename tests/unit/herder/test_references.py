@@ -1,4 +1,4 @@
-"""Configs that refer to secrets are checked with them, and answered without."""
+"""Configs with references are validated with the resolved values, which the result does not show."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def value(config: dict[str, str], worker: WorkerConfig, name: str) -> str | None
     return next(info.value.value for info in validate_config(config, worker).configs if info.value and info.value.name == name)
 
 
-def test_a_reference_is_looked_up_to_check_it_and_shown_as_it_was_written(worker: WorkerConfig, tmp_path: Path) -> None:
+def test_a_reference_is_resolved_for_validation_and_shown_unresolved(worker: WorkerConfig, tmp_path: Path) -> None:
     config = SOURCE | {"batch.size": at(tmp_path, "size")}
     checked(config, worker)
     assert value(config, worker, "batch.size") == at(tmp_path, "size")
 
 
-def test_a_wrong_value_behind_a_reference_is_refused_without_being_shown(worker: WorkerConfig, tmp_path: Path) -> None:
+def test_an_invalid_resolved_value_is_refused_without_being_shown(worker: WorkerConfig, tmp_path: Path) -> None:
     found = validate_config(SOURCE | {"batch.size": at(tmp_path, "text")}, worker)
     assert found.errors == [f"Invalid value {at(tmp_path, 'text')} for configuration batch.size: Not a number of type INT"]
     assert "not-a-number" not in str(found.to_json())
 
 
-def test_errors_that_end_the_check_do_not_show_it_either(worker: WorkerConfig, tmp_path: Path) -> None:
+def test_errors_that_abort_the_validation_do_not_show_resolved_values(worker: WorkerConfig, tmp_path: Path) -> None:
     with pytest.raises(BadRequestError) as caught:
         validate_config(SOURCE | {"connector.plugin.version": at(tmp_path, "version")}, worker)
     assert "hunter2" not in str(caught.value)
@@ -48,12 +48,12 @@ def test_errors_that_end_the_check_do_not_show_it_either(worker: WorkerConfig, t
     assert "not-a-number" not in str(overridden.value)
 
 
-def test_what_can_only_be_looked_up_elsewhere_is_not_held_against_a_config(worker: WorkerConfig) -> None:
+def test_references_that_cannot_be_resolved_here_are_not_errors(worker: WorkerConfig) -> None:
     config = SOURCE | {"batch.size": "${file:/not/on/this/machine:size}"}
     checked(config, worker)
     assert value(config, worker, "batch.size") == "${file:/not/on/this/machine:size}"
 
 
-def test_without_providers_a_reference_is_a_text_like_any_other() -> None:
+def test_without_providers_a_reference_is_plain_text() -> None:
     found = validate_config(SOURCE | {"batch.size": "${file:/a:b}"}, WorkerConfig.of({}))
     assert found.errors == ["Invalid value ${file:/a:b} for configuration batch.size: Not a number of type INT"]

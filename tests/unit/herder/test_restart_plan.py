@@ -1,4 +1,4 @@
-"""KIP-745's matrix: which of a connector and its tasks a restart concerns."""
+"""The restart plans of KIP-745."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ R, F = State.RUNNING, State.FAILED
         (True, True, F, [R, F], RestartPlan(True, (1,))),
     ],
 )
-def test_what_is_restarted(
+def test_the_plan_follows_only_failed_and_include_tasks(
     only_failed: bool, include_tasks: bool, connector: State, tasks: list[State], expected: RestartPlan
 ) -> None:
     request = RestartRequest("c", only_failed, include_tasks)
@@ -35,18 +35,18 @@ def test_what_is_restarted(
 
 
 @pytest.mark.parametrize("state", [state for state in State if state is not F])
-def test_only_failed_means_the_state_failed_and_no_other(state: State) -> None:
+def test_only_failed_selects_only_the_state_failed(state: State) -> None:
     assert plan_restart(RestartRequest("c", True, True), state, {0: state}) == RestartPlan(False)
 
 
 @pytest.mark.parametrize(("only_failed", "include_tasks"), list(itertools.product((True, False), repeat=2)))
-def test_a_request_for_one_task_is_for_that_task_alone_whatever_its_state(only_failed: bool, include_tasks: bool) -> None:
+def test_a_request_for_one_task_restarts_only_that_task_in_any_state(only_failed: bool, include_tasks: bool) -> None:
     request = RestartRequest("c", only_failed, include_tasks, task=1)
     assert plan_restart(request, F, {0: F, 1: R, 2: F}) == RestartPlan(False, (1,))
     assert plan_restart(request, F, {0: F}) == RestartPlan(False)
 
 
-def test_restarting_is_shown_where_the_plan_is_at_work_and_traces_stay() -> None:
+def test_restarted_parts_are_shown_as_restarting_with_their_traces() -> None:
     failed = Status(F, "w", 1, trace="why", version="1")
     running = Status(R, "w", 1, version="1")
     connector, tasks = RestartPlan(False, (1,)).shown(running, {0: running, 1: failed})

@@ -1,4 +1,4 @@
-"""The budget of restarts, and its back-off."""
+"""The limit of automatic restarts and their back-off."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
-from sluiceway.herder.restart_policy import LOST_PROCESSES, RestartPolicy, Restarts
+from sluiceway.herder.restart_policy import LOST_PROCESS_POLICY, RestartPolicy, Restarts
 
 POLICY = RestartPolicy(max_restarts=4, backoff_initial=1.0, backoff_max=5.0, reset_after=100.0)
 
 
 def delays(policy: RestartPolicy, *ran_for: float) -> list[float | None]:
-    """Return the waits after failures of a task that ran so long each time; None where it is given up."""
+    """Return the back-off after each failure of a task with these run times, None if it is not restarted."""
     restarts, told = Restarts(), []
     for seconds in ran_for:
         again = restarts.next(policy, seconds)
@@ -21,11 +21,11 @@ def delays(policy: RestartPolicy, *ran_for: float) -> list[float | None]:
     return told
 
 
-def test_each_restart_waits_twice_as_long_up_to_the_most_and_the_budget_ends() -> None:
+def test_the_back_off_doubles_up_to_its_maximum_and_the_restarts_are_limited() -> None:
     assert delays(POLICY, 0, 0, 0, 0, 0) == [1.0, 2.0, 4.0, 5.0, None]
 
 
-def test_a_task_that_ran_long_enough_has_its_whole_budget_again() -> None:
+def test_the_count_starts_again_after_a_long_run() -> None:
     assert delays(POLICY, 0, 0, 99.9, 100.0, 0) == [1.0, 2.0, 4.0, 1.0, 2.0]
     assert delays(POLICY, 0, 0, 0, 0, 100.0, 0) == [1.0, 2.0, 4.0, 5.0, 1.0, 2.0]
 
@@ -46,7 +46,7 @@ def test_a_connectors_keys_win_over_the_workers() -> None:
     ("key", "value"),
     [("policy", "always"), ("max.restarts", "0"), ("backoff.initial.ms", "0"), ("backoff.max.ms", "x"), ("reset.after.ms", "-1")],
 )
-def test_values_that_make_no_sense_are_refused(key: str, value: str) -> None:
+def test_invalid_values_are_refused(key: str, value: str) -> None:
     name = f"sluiceway.task.restart.{key}"
     with pytest.raises(ConfigError, match=name):
         RestartPolicy.of({name: value}, WorkerConfig.of({}))
@@ -54,5 +54,5 @@ def test_values_that_make_no_sense_are_refused(key: str, value: str) -> None:
         WorkerConfig.of({name: value})
 
 
-def test_a_lost_process_is_replaced_some_times_whatever_the_policy() -> None:
-    assert delays(LOST_PROCESSES, 0, 0, 0, 0, 0, 0) == [1.0, 2.0, 4.0, 8.0, 16.0, None]
+def test_a_lost_process_is_replaced_up_to_five_times() -> None:
+    assert delays(LOST_PROCESS_POLICY, 0, 0, 0, 0, 0, 0) == [1.0, 2.0, 4.0, 8.0, 16.0, None]

@@ -1,10 +1,10 @@
-"""What state is reported for what the status topic says."""
+"""The states reported for the records on the status topic."""
 
 from __future__ import annotations
 
 import pytest
 
-from sluiceway.herder.states import Clock, driver_lives, observe
+from sluiceway.herder.states import Clock, driver_is_alive, observe
 from sluiceway.storage.model import State, Status, TargetState
 
 NOW, TIMEOUT = 1_700_000_000_000, 15_000
@@ -51,17 +51,17 @@ def test_a_failed_task_stays_failed_with_its_trace_when_its_driver_dies() -> Non
     assert tasks[1].state is State.UNASSIGNED
 
 
-def test_no_task_of_a_dead_driver_runs_even_if_the_connector_had_failed() -> None:
+def test_tasks_of_a_dead_driver_are_not_running_even_if_the_connector_has_failed() -> None:
     assert observed(TargetState.STARTED, status(State.FAILED, OLD), status(State.RUNNING)) == (State.FAILED, [State.UNASSIGNED])
 
 
 @pytest.mark.parametrize("recorded", [State.UNASSIGNED, State.RUNNING, State.RESTARTING, State.PAUSED])
-def test_a_connector_that_nobody_runs_is_as_its_target_state_asks(recorded: State) -> None:
+def test_a_connector_without_a_driver_is_in_its_target_state(recorded: State) -> None:
     assert observed(TargetState.PAUSED, status(recorded, OLD), status(State.RUNNING)) == (State.PAUSED, [State.PAUSED])
     assert observed(TargetState.STOPPED, status(recorded, OLD), status(State.RUNNING)) == (State.STOPPED, [])
 
 
-def test_a_living_driver_that_has_not_paused_yet_still_runs() -> None:
+def test_a_driver_that_has_not_paused_yet_is_running() -> None:
     assert observed(TargetState.PAUSED, status(State.RUNNING), status(State.RUNNING)) == (State.RUNNING, [State.RUNNING])
 
 
@@ -71,12 +71,12 @@ def test_a_resumed_connector_keeps_its_state_until_its_driver_had_time_to_start(
     assert observed(TargetState.STARTED, status(recorded, OLD))[0] is State.UNASSIGNED
 
 
-def test_a_status_that_never_was_in_kafka_has_no_age() -> None:
+def test_a_status_that_was_never_in_kafka_is_not_stale() -> None:
     assert observed(TargetState.STARTED, status(State.RUNNING, 0))[0] is State.RUNNING
 
 
 @pytest.mark.parametrize("state", list(State))
-def test_only_fresh_states_that_drivers_keep_rewriting_tell_of_a_living_driver(state: State) -> None:
-    assert driver_lives(status(state, FRESH), CLOCK) is (state in (State.RUNNING, State.RESTARTING, State.FAILED))
-    assert not driver_lives(status(state, OLD), CLOCK)
-    assert not driver_lives(None, CLOCK)
+def test_a_driver_is_alive_if_a_periodically_written_state_is_fresh(state: State) -> None:
+    assert driver_is_alive(status(state, FRESH), CLOCK) is (state in (State.RUNNING, State.RESTARTING, State.FAILED))
+    assert not driver_is_alive(status(state, OLD), CLOCK)
+    assert not driver_is_alive(None, CLOCK)

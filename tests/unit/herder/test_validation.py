@@ -1,4 +1,4 @@
-"""Which connector configs are refused, and with which words; Kafka Connect 4.3.0's, as recorded."""
+"""Validation of connector configs, with the errors recorded from Kafka Connect 4.3.0."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SecretSource(SourceConnector):
 
 
 class ThoroughSource(SecretSource):
-    """Declares Connect's own keys once more."""
+    """Defines some of Connect's own keys again."""
 
     @classmethod
     def config_def(cls) -> ConfigDef:
@@ -81,7 +81,7 @@ def findings(config: Mapping[str, str]) -> list[str]:
         SINK | {"airflow.mode": "micro-batch", "airflow.schedule": "@daily", "spark.executor.cores": "2", "anything": "else"},
     ],
 )
-def test_a_config_in_order_is_taken(config: dict[str, str]) -> None:
+def test_a_valid_config_has_no_errors(config: dict[str, str]) -> None:
     checked(config, WORKER)
 
 
@@ -120,11 +120,11 @@ def test_a_config_in_order_is_taken(config: dict[str, str]) -> None:
         ({"batch.size": "many"}, ["Invalid value many for configuration batch.size: Not a number of type INT"]),
     ],
 )
-def test_a_wrong_value_is_refused_in_connects_words(change: dict[str, str], expected: list[str]) -> None:
+def test_an_invalid_value_has_connects_error(change: dict[str, str], expected: list[str]) -> None:
     assert findings(SOURCE | change) == expected
 
 
-def test_all_findings_are_reported_connects_own_keys_first() -> None:
+def test_all_errors_are_reported_with_connects_own_keys_first() -> None:
     wrong = {key: value for key, value in SOURCE.items() if key != "topic"} | {"tasks.max": "0"}
     assert findings(wrong) == [
         "Invalid value 0 for configuration tasks.max: Value must be at least 1",
@@ -150,23 +150,23 @@ def test_all_findings_are_reported_connects_own_keys_first() -> None:
         ),
     ],
 )
-def test_a_sink_reads_topics_or_a_pattern_and_never_its_own_dead_letters(change: dict[str, str], expected: list[str]) -> None:
+def test_a_sink_reads_topics_or_a_pattern_and_never_its_dead_letter_queue(change: dict[str, str], expected: list[str]) -> None:
     assert findings(SINK | change) == expected
 
 
-def test_a_pattern_that_is_none_is_refused() -> None:
+def test_an_invalid_pattern_is_refused() -> None:
     (finding,) = findings(SINK | {"topics": "", "topics.regex": "["})
     assert finding.startswith("Invalid value [ for configuration topics.regex: Invalid regex: ")
 
 
-def test_a_converters_own_options_are_checked_below_its_prefix() -> None:
+def test_a_converters_keys_are_validated_with_its_prefix() -> None:
     options = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "maybe"}
     assert findings(SOURCE | options) == [
         "Invalid value maybe for configuration schemas.enable: Expected value to be either true or false"
     ]
 
 
-def test_a_config_without_a_class_is_refused_without_showing_what_may_be_secret() -> None:
+def test_the_error_for_a_missing_class_hides_possible_secrets() -> None:
     with pytest.raises(BadRequestError) as caught:
         checked({"name": "s", "topic": "t", "db.pass": "hunter2"}, WORKER)
     # In the order of a HashMap.
@@ -176,7 +176,7 @@ def test_a_config_without_a_class_is_refused_without_showing_what_may_be_secret(
 @pytest.mark.parametrize(
     "name", ["org.example.Nope", "", " FileStreamSource ", "sluiceway.converters.string_converter.StringConverter", "json.dumps"]
 )
-def test_a_class_that_is_no_connector_is_a_bad_request_that_names_those_there_are(name: str) -> None:
+def test_a_class_that_is_not_a_connector_is_a_bad_request_that_lists_the_connectors(name: str) -> None:
     with pytest.raises(BadRequestError, match=r"Failed to find any class .* FileStreamSink, FileStreamSource"):
         checked({"name": "s", "connector.class": name}, WORKER)
 
@@ -191,7 +191,7 @@ def test_a_refused_secret_is_not_shown() -> None:
     assert "hunter2" not in text
 
 
-def test_a_key_that_both_connect_and_the_connector_declare_is_the_connectors_and_reported_once(
+def test_the_connectors_definition_of_a_key_wins_over_connects(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sluiceway.herder.validation.connector_class", lambda _name: ThoroughSource)
@@ -220,7 +220,7 @@ def names(config: Mapping[str, str | None]) -> list[str]:
     return [info.value.name for info in validate_config(config, WORKER).configs if info.value is not None]
 
 
-def test_a_config_is_answered_with_connects_keys_and_then_the_connectors() -> None:
+def test_the_result_has_connects_keys_before_the_connectors() -> None:
     told = names(SINK)
     assert told[:5] == ["name", "connector.class", "connector.plugin.version", "tasks.max", "tasks.max.enforce"]
     assert told[-3:] == [
@@ -231,7 +231,7 @@ def test_a_config_is_answered_with_connects_keys_and_then_the_connectors() -> No
     assert validate_config(SINK, WORKER).groups == ("Common", "Transforms", "Predicates", "Error Handling")
 
 
-def test_values_are_shown_as_they_were_understood() -> None:
+def test_values_are_shown_as_parsed() -> None:
     config = SINK | {"topics": " a , b ", "tasks.max": " 3 ", "errors.log.enable": "TRUE", "key.converter": "String"}
     configs = validate_config(config, WORKER).configs
     shown = {name: value(configs, name) for name in ("topics", "tasks.max", "errors.log.enable", "key.converter")}
@@ -243,7 +243,7 @@ def test_values_are_shown_as_they_were_understood() -> None:
     }
 
 
-def test_what_a_connector_does_not_set_is_the_workers() -> None:
+def test_the_workers_converters_are_the_defaults() -> None:
     worker = WorkerConfig.of({"value.converter": "org.apache.kafka.connect.storage.StringConverter"})
     configs = validate_config(SOURCE, worker).configs
     assert value(configs, "value.converter") == "org.apache.kafka.connect.storage.StringConverter"
@@ -251,7 +251,7 @@ def test_what_a_connector_does_not_set_is_the_workers() -> None:
     assert "value.converter.converter.encoding" not in [info.value.name for info in configs if info.value]
 
 
-def test_a_transforms_options_stand_in_a_group_of_its_own_required_ones_first() -> None:
+def test_a_transforms_keys_are_in_their_own_group_with_required_ones_first() -> None:
     config = SOURCE | {"transforms": "a", "transforms.a.type": "org.apache.kafka.connect.transforms.HoistField$Value"}
     found = validate_config(config, WORKER)
     assert [name for name in names(config) if name.startswith("transforms.")] == [
@@ -293,11 +293,11 @@ def test_a_transforms_options_stand_in_a_group_of_its_own_required_ones_first() 
         ),
     ],
 )
-def test_a_plugin_that_cannot_serve_is_refused_in_connects_words(change: dict[str, str], expected: list[str]) -> None:
+def test_an_unusable_plugin_has_connects_error(change: dict[str, str], expected: list[str]) -> None:
     assert findings(SOURCE | change) == expected
 
 
-def test_a_version_that_is_not_there_is_refused() -> None:
+def test_a_version_that_is_not_installed_is_refused() -> None:
     wrong = (
         "Plugin org.apache.kafka.connect.storage.StringConverter not found that matches the version range [9.9,9.9], "
         "available versions: [4.3.0, 4.3.0]"
@@ -310,7 +310,7 @@ def test_a_version_that_is_not_there_is_refused() -> None:
     assert "file" not in [info.value.name for info in found.configs if info.value]
 
 
-def test_the_version_of_nothing_is_not_looked_at() -> None:
+def test_the_version_of_a_missing_class_is_not_validated() -> None:
     assert findings(SOURCE | {"transforms": "a", "transforms.a.plugin.version": "["}) == [
         'Missing required configuration "transforms.a.type" which has no default value.'
     ]
@@ -318,7 +318,7 @@ def test_the_version_of_nothing_is_not_looked_at() -> None:
     assert findings(SOURCE | change) == ["Unbounded range: ["] * 2
 
 
-def test_converters_are_looked_at_even_if_the_connector_is_not_there_in_that_version() -> None:
+def test_converters_are_validated_even_if_the_connectors_version_is_not_installed() -> None:
     found = validate_config(SOURCE | {"connector.plugin.version": "3.0", "key.converter": "Json", "value.converter": "x"}, WORKER)
     assert found.error_count == 3
     assert value(found.configs, "key.converter") == "org.apache.kafka.connect.json.JsonConverter"
@@ -331,14 +331,14 @@ def test_a_header_converters_alias_is_its_name_without_header_converter() -> Non
     assert len(findings(SOURCE | {"header.converter": "SimpleHeader"})) == 1
 
 
-def test_null_is_no_value() -> None:
+def test_null_values_are_errors() -> None:
     assert findings({**SOURCE, "tasks.max": None}) == [  # type: ignore[dict-item]
         "Invalid value null for configuration tasks.max: Value must be non-null",
         "Null value can not be supplied as the configuration value.",
     ]
 
 
-def test_client_overrides_count_for_the_clients_that_are_used() -> None:
+def test_client_overrides_are_validated_for_the_clients_in_use() -> None:
     overrides = {"producer.override.linger.ms": " 5 ", "consumer.override.max.poll.records": "5", "admin.override.retries": "1"}
     assert [name for name in names(SOURCE | overrides) if ".override." in name] == ["producer.override.linger.ms"]
     assert [name for name in names(SINK | overrides) if ".override." in name] == ["consumer.override.max.poll.records"]
@@ -353,19 +353,19 @@ def test_a_secret_override_is_hidden() -> None:
     assert value(found.configs, "producer.override.ssl.key.password") == "[hidden]"
 
 
-def test_our_own_keys_are_told_of_only_when_they_are_set_and_checked_then() -> None:
+def test_sluiceways_own_keys_are_returned_and_validated_only_if_set() -> None:
     assert not [name for name in names(SOURCE) if name.startswith(("airflow.", "sluiceway.", "spark."))]
     assert findings(SOURCE | {"airflow.mode": "sometimes"}) == [
         "Invalid value sometimes for configuration airflow.mode: String must be one of: long-running, micro-batch"
     ]
     assert findings(SOURCE | {"airflow.schedule": "@daily"}) == [
-        "Invalid value @daily for configuration airflow.schedule: only connectors with airflow.mode=micro-batch run by a schedule"
+        "Invalid value @daily for configuration airflow.schedule: only connectors with airflow.mode=micro-batch run on a schedule"
     ]
     (unknown,) = findings(SOURCE | {"airflow.schedul": "@daily"})
     assert unknown.startswith("Unknown configuration 'airflow.schedul'")
 
 
-def test_a_plugins_options_are_its_own_and_then_connects() -> None:
+def test_a_plugins_config_has_its_own_keys_before_connects() -> None:
     keys = plugin_config("FileStreamSink")
     assert [key.name for key in keys[:3]] == ["file", "name", "connector.class"]
     assert next((key.name, key.required) for key in plugin_config("StringConverter")) == ("converter.type", True)
@@ -374,7 +374,7 @@ def test_a_plugins_options_are_its_own_and_then_connects() -> None:
         plugin_config("nope")
 
 
-def test_a_source_is_asked_about_exactly_once_and_a_sink_about_its_group() -> None:
+def test_a_sources_exactly_once_support_and_a_sinks_group_are_validated() -> None:
     worker = WorkerConfig.of({"group.id": "connect-k"})
 
     def errors(config: Mapping[str, str]) -> list[str]:

@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-import pickle
-from unittest.mock import Mock
-
 import pytest
-from confluent_kafka import KafkaError, KafkaException
 
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import ConfigError, ConnectError, FencedError, KafkaClientError
+from sluiceway.errors import ConfigError, KafkaClientError
 from sluiceway.kafka.clients import (
     admin_client,
     consumer_config,
@@ -17,8 +13,6 @@ from sluiceway.kafka.clients import (
     producer_config,
     transactional_producer_config,
 )
-from sluiceway.kafka.errors import mapped_errors, to_connect_error
-from sluiceway.kafka.source_cluster import PartitionReader
 
 WORKER = WorkerConfig.of(
     {
@@ -53,20 +47,7 @@ def test_a_refused_client_config_is_a_kafka_client_error_naming_the_key() -> Non
         producer({"bootstrap.servers": "b:9092", "no.such.key": "1"})
 
 
-@pytest.mark.parametrize("code", [KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH])
-def test_every_way_of_being_fenced_is_a_fenced_error(code: int) -> None:
-    assert isinstance(to_connect_error(KafkaError(code), "write"), FencedError)
-
-
-def test_other_errors_keep_librdkafkas_name_and_pickle() -> None:
-    with pytest.raises(KafkaClientError, match="Cannot write") as caught, mapped_errors("write"):
-        raise KafkaException(KafkaError(KafkaError._MSG_TIMED_OUT))
-    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
-    assert (again.code, str(again)) == ("_MSG_TIMED_OUT", str(caught.value))
-    assert isinstance(again, ConnectError)
-
-
-def test_an_idempotent_producer_may_have_several_requests_in_flight_and_another_one_only() -> None:
+def test_only_an_idempotent_producer_has_several_requests_in_flight() -> None:
     worker = WorkerConfig.of({})
     assert "max.in.flight.requests.per.connection" not in producer_config(worker, "c")
     careless = {"enable.idempotence": "false"}
@@ -79,14 +60,14 @@ def test_buffer_memory_is_kept_as_kilobytes() -> None:
     assert producer_config(WorkerConfig.of({}), "c", {"buffer.memory": "10485760"})["queue.buffering.max.kbytes"] == "10240"
 
 
-def test_a_transactional_producer_gives_records_up_with_their_transaction() -> None:
+def test_a_transactional_producers_delivery_timeout_is_the_transaction_timeout() -> None:
     config = transactional_producer_config(WorkerConfig.of({}), "c", "g-c-0")
     assert (config["transactional.id"], config["acks"], config["enable.idempotence"]) == ("g-c-0", "all", "true")
     assert (config["transaction.timeout.ms"], config["delivery.timeout.ms"]) == ("60000", "60000")
     producer(config)
 
 
-def test_long_transactions_get_the_time_that_they_need() -> None:
+def test_the_transaction_timeout_exceeds_the_length_of_transactions() -> None:
     worker = WorkerConfig.of({})
     assert transactional_producer_config(worker, "c", "i", longest_ms=60_000)["transaction.timeout.ms"] == "90000"
     short = {"transaction.timeout.ms": "5000"}
@@ -96,16 +77,16 @@ def test_long_transactions_get_the_time_that_they_need() -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("enable.idempotence", "false"), ("acks", "1")])
-def test_overrides_that_transactions_do_not_go_with_are_refused(key: str, value: str) -> None:
+def test_overrides_that_rule_out_transactions_are_refused(key: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"producer.override.{key}"):
         transactional_producer_config(WorkerConfig.of({}), "c", "i", {key: value})
 
 
-def test_a_connectors_transactional_id_is_not_its_own_to_choose() -> None:
+def test_a_connector_cannot_override_the_transactional_id() -> None:
     assert transactional_producer_config(WorkerConfig.of({}), "c", "i", {"transactional.id": "x"})["transactional.id"] == "i"
 
 
-def test_an_admin_client_takes_the_connectors_overrides_over_the_workers_and_the_name_it_is_given(
+def test_an_admin_client_prefers_the_connectors_overrides_and_uses_the_given_client_id(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[dict[str, str]] = []
@@ -126,11 +107,3 @@ def test_an_admin_client_takes_the_connectors_overrides_over_the_workers_and_the
         ("connector-adminclient-c-0", "3", "2000"),
     ]
     assert not any(key.startswith("listeners") for each in made for key in each)
-
-
-def test_records_of_another_cluster_are_read_with_a_consumers_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[dict[str, str]] = []
-    monkeypatch.setattr("sluiceway.kafka.source_cluster.consumer", lambda config: made.append(config) or Mock())
-    PartitionReader({"client.id": "c", "bootstrap.servers": "b:9092"}, {})
-    wanted = consumer_config(WorkerConfig.of({"bootstrap.servers": "b:9092"}), "c", "c")
-    assert made == [{**wanted, "enable.auto.offset.store": "false"}]

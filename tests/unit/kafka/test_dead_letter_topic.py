@@ -1,4 +1,4 @@
-"""In which consumer group a replay of a dead letter queue reads and commits."""
+"""The consumer group of a replay of a dead letter queue."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Reader:
     def close(self) -> None: ...
 
 
-def test_a_replay_commits_in_the_group_that_it_asks_for_offsets_whatever_the_workers_consumers_do(
+def test_a_replay_reads_and_commits_offsets_in_the_same_group(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[Mapping[str, Any]] = []
@@ -34,7 +34,7 @@ def test_a_replay_commits_in_the_group_that_it_asks_for_offsets_whatever_the_wor
 
     monkeypatch.setattr(dead_letter_topic, "admin_client", lambda _worker: object())
     monkeypatch.setattr(dead_letter_topic, "partition_count", lambda _admin, _topic: 1)
-    monkeypatch.setattr(dead_letter_topic, "begin_offsets", lambda _admin, places: dict.fromkeys(places, 0))
+    monkeypatch.setattr(dead_letter_topic, "beginning_offsets", lambda _admin, places: dict.fromkeys(places, 0))
     monkeypatch.setattr(dead_letter_topic, "end_offsets", lambda _admin, places: dict.fromkeys(places, 0))
     monkeypatch.setattr(dead_letter_topic, "group_offsets", offsets)
     monkeypatch.setattr(dead_letter_topic, "consumer", reader)

@@ -8,7 +8,7 @@ from sluiceway.kafka.lag import Lag, PartitionLag, existing, group_lag, partitio
 A0, A1, B0, GONE = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0), TopicPartition("gone", 0)
 
 
-def test_lag_is_what_lies_between_the_committed_offset_and_the_end() -> None:
+def test_lag_is_the_distance_from_the_committed_offset_to_the_end() -> None:
     lag = group_lag(["a"], {A0: 70, A1: 50}, {}, {A1: 50, A0: 100})
     assert lag == Lag((PartitionLag(A0, 70, 100, 30), PartitionLag(A1, 50, 50, 0)))
     assert lag.total == 30

@@ -22,20 +22,20 @@ from sluiceway.operators import (
     StopConnectorOperator,
 )
 from sluiceway.operators.control import ConnectorControlOperator
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.file_offset_backing_store import FileOffsetBackingStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import TargetState
-from sluiceway.storage.offsets_file import FileOffsetStore
 
 CONFIG = {"name": "c", "connector.class": "FileStreamSource", "topic": "t", "file": "f"}
 
 
 class Cluster:
     def __init__(self, folder: Path) -> None:
-        self.config = MemoryConfigStore()
-        offsets = FileOffsetStore(folder / "offsets")
+        self.config = MemoryConfigBackingStore()
+        offsets = FileOffsetBackingStore(folder / "offsets")
         offsets.start()
         worker = WorkerConfig.of({"bootstrap.servers": "nowhere:1", "group.id": "g", "config.storage.topic": "c"})
-        self.herder = Herder(worker, self.config, MemoryStatusStore(), offsets)
+        self.herder = Herder(worker, self.config, MemoryStatusBackingStore(), offsets)
 
     def run(self, operator: type[ConnectorControlOperator], **kwargs: Any) -> Any:
         cluster = self

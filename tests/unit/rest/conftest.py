@@ -12,7 +12,7 @@ from sluiceway.herder import Herder
 from sluiceway.rest import cluster_id
 from sluiceway.rest.client import ConnectClient
 from sluiceway.rest.server import RestServer
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from support.rest_replay import Connect
 from unit.rest.servers import FREE_PORT, PARTITION, Start, new_server
 
@@ -28,7 +28,7 @@ def start() -> Iterator[Start]:
 
     def start(**properties: str) -> RestServer:
         worker = WorkerConfig.of({"listeners": FREE_PORT} | {key.replace("__", "."): value for key, value in properties.items()})
-        herder = Herder(worker, MemoryConfigStore(), MemoryStatusStore())
+        herder = Herder(worker, MemoryConfigBackingStore(), MemoryStatusBackingStore())
         server = RestServer(worker, lambda: herder)
         servers.append(server)
         server.start()

@@ -11,7 +11,7 @@ from sluiceway.api import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.rest.server import RestServer
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 
 FREE_PORT = "http://127.0.0.1:0"
 PARTITION = TopicPartition("t", 0)
@@ -21,7 +21,7 @@ Start = Callable[..., RestServer]
 
 def new_server(listeners: str = FREE_PORT, herder: Herder | None = None) -> RestServer:
     worker = WorkerConfig.of({"listeners": listeners})
-    herder = herder or Herder(worker, MemoryConfigStore(), MemoryStatusStore())
+    herder = herder or Herder(worker, MemoryConfigBackingStore(), MemoryStatusBackingStore())
     return RestServer(worker, lambda: herder)
 
 

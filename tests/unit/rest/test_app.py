@@ -23,13 +23,13 @@ from sluiceway.errors import (
 from sluiceway.herder import Herder
 from sluiceway.rest.app import make_app
 from sluiceway.rest.errors import status_code
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 
 SOURCE = {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"}
 
 
 def new_herder() -> Herder:
-    return Herder(WorkerConfig.of({}), MemoryConfigStore(), MemoryStatusStore())
+    return Herder(WorkerConfig.of({}), MemoryConfigBackingStore(), MemoryStatusBackingStore())
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.rest.app import make_app
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
 
 
@@ -18,7 +18,7 @@ class Cluster:
     """A source with two tasks, the second one FAILED; a driver's part is played by hand."""
 
     def __init__(self) -> None:
-        self.config, status = MemoryConfigStore(), MemoryStatusStore()
+        self.config, status = MemoryConfigBackingStore(), MemoryStatusBackingStore()
         self.herder = Herder(WorkerConfig.of({}), self.config, status)
         self.http = TestClient(make_app(lambda: self.herder), raise_server_exceptions=False)
         self.herder.create("src", {"connector.class": "FileStreamSource", "file": "/f", "topic": "t"})

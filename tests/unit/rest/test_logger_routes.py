@@ -86,11 +86,11 @@ def test_an_unknown_logger_is_not_found(connect: Connect) -> None:
 
 @pytest.mark.usefixtures("clean_loggers")
 def test_a_level_for_the_cluster_reaches_every_process_that_follows_the_topic(connect: Connect) -> None:
-    from sluiceway.herder.loggers import Loggers, follow
+    from sluiceway.herder.loggers import Loggers, follow_cluster_levels
 
     here, driver, other = connect.loggers, Loggers("c"), Loggers("d")
     for each in (here, driver, other):
-        follow(connect.config, each)
+        follow_cluster_levels(connect.config, each)
     assert connect.http.put("/admin/loggers/org.a?scope=CLUSTER", json={"level": "trace"}).status_code == 204
     assert [each.get("org.a").level for each in (here, driver, other)] == ["TRACE"] * 3
     connect.http.put("/admin/loggers/connector.c?scope=cluster", json={"level": "DEBUG"})

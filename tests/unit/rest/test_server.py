@@ -14,7 +14,7 @@ from sluiceway.errors import MissingToolError
 from sluiceway.herder import Herder
 from sluiceway.rest.client import ConnectClient
 from sluiceway.rest.server import RestServer
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from unit.rest.servers import new_server
 
 
@@ -67,7 +67,7 @@ def test_stop_lets_a_running_request_finish() -> None:
             return {"late": {}}
 
     worker = WorkerConfig.of({})
-    server = new_server(herder=SlowHerder(worker, MemoryConfigStore(), MemoryStatusStore()))
+    server = new_server(herder=SlowHerder(worker, MemoryConfigBackingStore(), MemoryStatusBackingStore()))
     server.start()
     address, answers = server.addresses[0], []
     request = threading.Thread(target=lambda: answers.append(httpx.get(f"{address}/connectors", timeout=20).json()))

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from sluiceway.spark.driver_app import _is_member, _stop_when_empty
-from sluiceway.storage.memory import MemoryConfigStore
+from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import RestartRequest
 from sluiceway.worker.connector_runner import Outcome
 from sluiceway.worker.driver import Driver
@@ -18,7 +18,7 @@ SHARED = {"connector.class": "X", "sluiceway.application": "small"}
 class Runner:
     """A fake runner that is alive until ``leave`` is called or its connector is deleted."""
 
-    def __init__(self, name: str, store: MemoryConfigStore) -> None:
+    def __init__(self, name: str, store: MemoryConfigBackingStore) -> None:
         self.name = name
         self.outcome: Outcome | None = None
         self._store = store
@@ -40,7 +40,7 @@ class Runner:
 
 
 def test_a_shared_driver_hosts_the_connectors_of_its_application_and_ends_with_the_last_one() -> None:
-    store = MemoryConfigStore()
+    store = MemoryConfigBackingStore()
     store.put_connector("a", SHARED)
     store.put_connector("other", {"connector.class": "X"})
     runners: dict[str, Runner] = {}

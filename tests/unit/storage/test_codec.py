@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-from sluiceway.errors import DataError
+from sluiceway.config.validators import NonEmptyStringWithoutControlChars
+from sluiceway.errors import ConfigError, DataError
 from sluiceway.storage import codec
 from sluiceway.storage.codec import (
     CommitRecord,
@@ -16,9 +17,11 @@ from sluiceway.storage.codec import (
     TopicStatusRecord,
     decode_config_record,
     decode_status_record,
+    encode_restart,
 )
 from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
 
+RESTART_PREFIX = b"restart-connector-"
 RUNNING = Status(State.RUNNING, "10.0.0.1:8083", 3, version="4.3.0")
 
 
@@ -92,24 +95,24 @@ def test_config_records_are_read_back_as_written() -> None:
         (b"something-new-a", b"{}"),
     ],
 )
-def test_garbage_on_the_config_topic_is_left_out(key: bytes | None, value: bytes | None) -> None:
+def test_unreadable_records_on_the_config_topic_are_ignored(key: bytes | None, value: bytes | None) -> None:
     assert decode_config_record(key, value) is None
 
 
 @pytest.mark.parametrize("key", [b"session-key", b"logger-cluster-org.apache"])
-def test_the_workers_own_records_are_left_out_without_a_warning(key: bytes, caplog: pytest.LogCaptureFixture) -> None:
+def test_records_of_connects_workers_are_ignored_without_a_warning(key: bytes, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         assert decode_config_record(key, b'{"task-count":1}') is None
     assert not caplog.records
 
 
-def test_garbage_is_warned_about_by_key(caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_records_are_logged_with_their_key(caplog: pytest.LogCaptureFixture) -> None:
     decode_config_record(b"connector-a", b"secret")
     assert "connector-a" in caplog.text
     assert "secret" not in caplog.text
 
 
-def test_nulls_in_stored_properties_are_left_out_and_numbers_are_text() -> None:
+def test_null_properties_are_dropped_and_numbers_become_text() -> None:
     record = decode_config_record(b"connector-a", b'{"properties":{"a":null,"b":1,"c":true}}')
     assert record == ConnectorRecord("a", {"b": "1", "c": "true"})
 
@@ -151,7 +154,7 @@ def test_status_records_are_read_back_with_the_records_timestamp() -> None:
         (b"other", b"{}"),
     ],
 )
-def test_garbage_on_the_status_topic_is_left_out(key: bytes | None, value: bytes | None) -> None:
+def test_unreadable_records_on_the_status_topic_are_ignored(key: bytes | None, value: bytes | None) -> None:
     assert decode_status_record(key, value) is None
 
 
@@ -165,7 +168,7 @@ def test_offset_keys_are_read_back() -> None:
 
 
 @pytest.mark.parametrize("key", [None, b"x", b"[]", b'["s"]', b"[1,{}]", b'["s",[]]', b'["s",{},1]', b"{}"])
-def test_garbage_offset_keys_are_left_out(key: bytes | None) -> None:
+def test_unreadable_offset_keys_are_ignored(key: bytes | None) -> None:
     assert codec.decode_offset_key(key) is None
 
 
@@ -176,7 +179,25 @@ def test_offsets_may_only_hold_primitive_values() -> None:
         codec.encode_offset("s", {"p": {}}, {"a": 1})
 
 
-def test_a_garbage_offset_is_an_error_and_not_no_offset() -> None:
+def test_an_unreadable_offset_is_an_error() -> None:
     assert codec.decode_offset(None) is None
     with pytest.raises(DataError):
         codec.decode_offset(b"12")
+
+
+@pytest.mark.parametrize("name", ["a", "a-1", "ä b", "tasks/3"])
+@pytest.mark.parametrize("task", [0, 17])
+def test_a_restart_request_for_one_task_is_decoded_as_written(name: str, task: int) -> None:
+    request = RestartRequest(name, task=task)
+    assert decode_config_record(*encode_restart(request)) == request
+
+
+def test_a_connect_worker_reads_a_request_for_one_task_as_an_impossible_connector() -> None:
+    key, _ = encode_restart(RestartRequest("a", task=3))
+    assert key.startswith(RESTART_PREFIX)
+    with pytest.raises(ConfigError, match="control"):
+        NonEmptyStringWithoutControlChars()("name", key.removeprefix(RESTART_PREFIX).decode())
+
+
+def test_a_restart_of_a_connector_has_connects_bytes() -> None:
+    assert encode_restart(RestartRequest("a")) == (RESTART_PREFIX + b"a", b'{"include-tasks":false,"only-failed":false}')

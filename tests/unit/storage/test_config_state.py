@@ -71,7 +71,7 @@ def test_a_delete_clears_everything() -> None:
     assert state.connectors == {}
 
 
-def test_what_compaction_leaves_of_a_deleted_connector_does_not_come_back() -> None:
+def test_records_of_a_deleted_connector_that_compaction_leaves_are_ignored() -> None:
     leftovers = [task(0, x="old"), task(1, x="old"), codec.encode_commit("a", 2)]
     assert state_of(*leftovers).connectors == {}
     entry = state_of(*leftovers, connector(k="v")).connectors["a"]
@@ -113,7 +113,7 @@ def test_the_applied_config_is_the_one_of_the_last_commit() -> None:
     assert entry.applied_config == entry.config
 
 
-def test_garbage_moves_the_offset_and_nothing_else() -> None:
+def test_unreadable_records_only_advance_the_offset() -> None:
     state = ConfigState()
     state.apply(0, *connector())
     before = state.snapshot()
@@ -135,7 +135,7 @@ def test_garbage_moves_the_offset_and_nothing_else() -> None:
         ((b"session-key", b"{}"), None),
     ],
 )
-def test_each_kind_of_record_says_what_it_changed(record: KeyValue, change: Change | None) -> None:
+def test_each_kind_of_record_returns_its_change(record: KeyValue, change: Change | None) -> None:
     state = ConfigState()
     state.apply(0, *connector())
     assert state.apply(1, *record) == change

@@ -27,7 +27,7 @@ def test_json_values_have_jacksons_bytes(example: dict[str, str]) -> None:
 
 
 def test_json_has_no_spaces_and_keeps_the_order_given() -> None:
-    value = {"b": [1, None, True, {}], "a": {"é": 2**70}, "c": [], "d": b"\x00\xff"}
+    value: dict[str, object] = {"b": [1, None, True, {}], "a": {"é": 2**70}, "c": [], "d": b"\x00\xff"}
     assert connect_json.dumps(value).decode() == '{"b":[1,null,true,{}],"a":{"é":1180591620717411303424},"c":[],"d":"AP8="}'
 
 

@@ -8,8 +8,8 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, InternalTopicError
 from sluiceway.storage.factory import Stores, open_stores
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
-from sluiceway.storage.offsets_file import FileOffsetStore
+from sluiceway.storage.file_offset_backing_store import FileOffsetBackingStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.topics import config_topic, offset_topic, status_topic
 
 
@@ -17,11 +17,11 @@ def test_standalone_stores_are_memory_and_the_workers_file(tmp_path: Path) -> No
     worker = WorkerConfig.of({"offset.storage.file.filename": str(tmp_path / "offsets")})
     with open_stores(worker, standalone=True) as stores:
         stores.offsets.put("a", [({"p": 1}, {"o": 1})])
-        assert (type(stores.config), type(stores.status)) == (MemoryConfigStore, MemoryStatusStore)
+        assert (type(stores.config), type(stores.status)) == (MemoryConfigBackingStore, MemoryStatusBackingStore)
     assert (tmp_path / "offsets").exists()
 
 
-def test_standalone_without_a_file_is_refused() -> None:
+def test_standalone_mode_requires_an_offsets_file() -> None:
     with pytest.raises(ConfigError, match=r"offset\.storage\.file\.filename"):
         open_stores(WorkerConfig.of({}), standalone=True)
 
@@ -39,15 +39,15 @@ class Spy:
         self.events.append(f"stop {self.name}")
 
 
-def test_a_store_that_refuses_to_start_stops_those_before_it(tmp_path: Path) -> None:
+def test_a_store_that_fails_to_start_stops_the_started_ones(tmp_path: Path) -> None:
     events: list[str] = []
-    spies: list[Any] = [Spy(events, "config"), Spy(events, "status", InternalTopicError("no")), FileOffsetStore(tmp_path)]
+    spies: list[Any] = [Spy(events, "config"), Spy(events, "status", InternalTopicError("no")), FileOffsetBackingStore(tmp_path)]
     with pytest.raises(InternalTopicError):
         Stores(*spies).start()
     assert events == ["start config", "start status", "stop status", "stop config"]
 
 
-def test_topics_are_as_the_worker_says() -> None:
+def test_topics_follow_the_workers_properties() -> None:
     worker = WorkerConfig.of(
         {
             "config.storage.topic": "c",

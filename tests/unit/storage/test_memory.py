@@ -6,18 +6,18 @@ from multiprocessing.managers import BaseManager
 import pytest
 
 from sluiceway.errors import AlreadyExistsError, NotFoundError
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import ClusterState, RestartRequest, State, Status, TargetState, TaskId
 
 RUNNING = Status(State.RUNNING, "w", 1)
 
 
 @pytest.fixture
-def store() -> MemoryConfigStore:
-    return MemoryConfigStore()
+def store() -> MemoryConfigBackingStore:
+    return MemoryConfigBackingStore()
 
 
-def test_a_connector_is_there_once_put_and_gone_once_removed(store: MemoryConfigStore) -> None:
+def test_a_connector_exists_from_put_to_remove(store: MemoryConfigBackingStore) -> None:
     store.put_connector("a", {"k": "v"}, TargetState.STOPPED)
     entry = store.snapshot().entry("a")
     assert entry is not None
@@ -27,7 +27,7 @@ def test_a_connector_is_there_once_put_and_gone_once_removed(store: MemoryConfig
     assert store.refresh().connectors == {}
 
 
-def test_a_check_sees_the_newest_state_and_refuses(store: MemoryConfigStore) -> None:
+def test_a_check_sees_the_newest_state_and_refuses(store: MemoryConfigBackingStore) -> None:
     def check(state: ClusterState) -> None:
         if state.entry("a") is not None:
             raise AlreadyExistsError("Connector a already exists")
@@ -38,7 +38,7 @@ def test_a_check_sees_the_newest_state_and_refuses(store: MemoryConfigStore) -> 
     assert store.snapshot().connectors["a"].config == {"k": "1", "name": "a"}
 
 
-def test_stopping_commits_no_tasks_and_pausing_keeps_them(store: MemoryConfigStore) -> None:
+def test_stopping_commits_no_tasks_and_pausing_keeps_them(store: MemoryConfigBackingStore) -> None:
     store.put_connector("a", {})
     store.put_task_configs("a", [{"x": "0"}, {"x": "1"}])
     store.put_target_state("a", TargetState.PAUSED)
@@ -47,7 +47,7 @@ def test_stopping_commits_no_tasks_and_pausing_keeps_them(store: MemoryConfigSto
     assert store.snapshot().connectors["a"].task_configs == ()
 
 
-def test_equal_task_configs_are_written_once_but_again_after_a_new_config(store: MemoryConfigStore) -> None:
+def test_equal_task_configs_are_written_once_but_again_after_a_new_config(store: MemoryConfigBackingStore) -> None:
     store.put_connector("a", {"k": "1"})
     store.put_task_configs("a", [{"x": "0", "y": "1"}])
     written = store.snapshot().offset
@@ -58,13 +58,13 @@ def test_equal_task_configs_are_written_once_but_again_after_a_new_config(store:
     assert store.snapshot().offset == written + 3
 
 
-def test_no_task_configs_are_committed_too(store: MemoryConfigStore) -> None:
+def test_no_task_configs_are_committed_too(store: MemoryConfigBackingStore) -> None:
     store.put_connector("a", {})
     store.put_task_configs("a", [])
     assert store.snapshot().connectors["a"].applied_config is not None
 
 
-def test_target_state_and_tasks_of_a_missing_connector_are_refused(store: MemoryConfigStore) -> None:
+def test_target_state_and_tasks_of_a_missing_connector_are_refused(store: MemoryConfigBackingStore) -> None:
     with pytest.raises(NotFoundError, match="Connector a not found"):
         store.put_target_state("a", TargetState.PAUSED)
     with pytest.raises(NotFoundError):
@@ -72,13 +72,23 @@ def test_target_state_and_tasks_of_a_missing_connector_are_refused(store: Memory
     assert store.snapshot().offset == 0
 
 
-def test_restart_requests_are_taken_once(store: MemoryConfigStore) -> None:
+def test_restart_requests_are_taken_once(store: MemoryConfigBackingStore) -> None:
     store.put_restart_request(RestartRequest("a", only_failed=True))
     assert store.take_restart_requests() == [RestartRequest("a", only_failed=True)]
     assert store.take_restart_requests() == []
 
 
-def test_listeners_hear_every_kind_of_change_and_one_that_fails_harms_no_one(store: MemoryConfigStore) -> None:
+def test_a_request_for_one_task_reaches_listeners_and_readers() -> None:
+    store = MemoryConfigBackingStore()
+    heard: list[tuple[str, str]] = []
+    store.on_change(lambda kind, connector: heard.append((kind, connector)))
+    store.put_restart_request(RestartRequest("a", task=1))
+    assert heard == [("restart", "a")]
+    assert store.take_restart_requests() == [RestartRequest("a", task=1)]
+    assert store.snapshot().connectors == {}
+
+
+def test_listeners_receive_every_kind_of_change_even_if_another_listener_fails(store: MemoryConfigBackingStore) -> None:
     heard: list[tuple[str, str]] = []
 
     def failing(kind: str, name: str) -> None:
@@ -93,8 +103,12 @@ def test_listeners_hear_every_kind_of_change_and_one_that_fails_harms_no_one(sto
     assert heard == [("connector", "a"), ("tasks", "a"), ("target-state", "a"), ("restart", "a")]
 
 
-def test_writers_on_many_threads_lose_nothing(store: MemoryConfigStore) -> None:
-    threads = [threading.Thread(target=lambda n=n: [store.put_connector(f"{n}-{i}", {}) for i in range(50)]) for n in range(4)]
+def test_writers_on_many_threads_lose_nothing(store: MemoryConfigBackingStore) -> None:
+    def put_fifty(writer: int) -> None:
+        for number in range(50):
+            store.put_connector(f"{writer}-{number}", {})
+
+    threads = [threading.Thread(target=put_fifty, args=(writer,)) for writer in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -104,7 +118,7 @@ def test_writers_on_many_threads_lose_nothing(store: MemoryConfigStore) -> None:
 
 
 def test_statuses_are_kept_by_connector_and_task() -> None:
-    store = MemoryStatusStore()
+    store = MemoryStatusBackingStore()
     store.put_connector("a", RUNNING)
     store.put_task(TaskId("a", 1), RUNNING)
     store.put_task(TaskId("a", 0), RUNNING)
@@ -127,8 +141,8 @@ class Manager(BaseManager):
     pass
 
 
-Manager.register("configs", MemoryConfigStore)
-Manager.register("statuses", MemoryStatusStore)
+Manager.register("configs", MemoryConfigBackingStore)
+Manager.register("statuses", MemoryStatusBackingStore)
 
 
 def test_the_stores_work_from_another_process_through_a_manager() -> None:

@@ -32,13 +32,13 @@ def test_the_last_record_of_a_key_counts_and_tombstones_remove() -> None:
     assert state.topics == {"a": {"u"}}
 
 
-def test_tombstones_of_what_is_not_known_and_garbage_change_nothing() -> None:
+def test_unknown_tombstones_and_unreadable_records_change_nothing() -> None:
     state = state_of(codec.encode_connector_status("a", None), codec.encode_task_status(TaskId("a", 0), None), (b"x", b"y"))
     assert not any(state.tasks.values())
     assert not state.connectors
 
 
-def test_removal_is_a_tombstone_for_all_that_is_known_of_one_connector() -> None:
+def test_removal_has_a_tombstone_for_every_record_of_one_connector() -> None:
     state = state_of(
         codec.encode_connector_status("a", RUNNING),
         codec.encode_task_status(TaskId("a", 1), RUNNING),

@@ -10,9 +10,9 @@ from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import FencedError, InternalTopicError, KafkaClientError
 from sluiceway.storage.factory import Stores
-from sluiceway.storage.memory import MemoryConfigStore
+from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import State, Status
-from sluiceway.storage.status_backing_store import KafkaStatusStore
+from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker import lease
 from sluiceway.worker.kafka_channel import KafkaControlChannel
 
@@ -20,7 +20,7 @@ WORKER = WorkerConfig.of({"group.id": "g"})
 
 
 class Writer:
-    """Stands in for TransactionalWriter: raises ``errors`` first, one for each write, and must fence again after each."""
+    """Stands in for FencedWriter: raises ``errors`` first, one for each write, and must fence again after each."""
 
     def __init__(self, *_: object) -> None:
         self.active = False
@@ -57,12 +57,12 @@ class Cluster:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.connect: list[list[str]] = []
         monkeypatch.setattr(lease, "_RETRY_SECONDS", (0.01, 0.02))
-        monkeypatch.setattr(lease, "TransactionalWriter", Writer)
+        monkeypatch.setattr(lease, "FencedWriter", Writer)
         monkeypatch.setattr(lease, "admin_client", lambda _worker: None)
         monkeypatch.setattr(lease, "connect_workers", lambda *_: self.connect.pop(0) if self.connect else [])
-        self.status = KafkaStatusStore(WORKER)
+        self.status = KafkaStatusBackingStore(WORKER)
         self.status._log = Topic()  # type: ignore[assignment]
-        self.channel = KafkaControlChannel("c", WORKER, "me:1", Stores(MemoryConfigStore(), self.status, None))  # type: ignore[arg-type]
+        self.channel = KafkaControlChannel("c", WORKER, "me:1", Stores(MemoryConfigBackingStore(), self.status, None))  # type: ignore[arg-type]
         self.writer: Writer = self.channel._lease._writer  # type: ignore[assignment]
         self.status._state.connectors["c"] = Status(State.RUNNING, "before:1", 4)
         self.channel.acquire()

@@ -8,7 +8,7 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, ConnectError, FencedError, KafkaClientError
-from sluiceway.storage.memory import MemoryConfigStore
+from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
 from sluiceway.worker import zombie_fencing
 from sluiceway.worker.zombie_fencing import fence_earlier_tasks, fence_source_tasks
@@ -18,7 +18,7 @@ ENABLED = WorkerConfig.of({"group.id": "g", "exactly.once.source.support": "enab
 
 
 class Writers:
-    """Stands in for TransactionalWriter. ``fence`` raises the ``errors`` of its id, one at each call."""
+    """Stands in for FencedWriter. ``fence`` raises the ``errors`` of its id, one at each call."""
 
     def __init__(self) -> None:
         self.fenced: list[str] = []
@@ -46,25 +46,27 @@ class Writer:
 @pytest.fixture
 def writers(monkeypatch: pytest.MonkeyPatch) -> Writers:
     made = Writers()
-    monkeypatch.setattr(zombie_fencing, "TransactionalWriter", made)
+    monkeypatch.setattr(zombie_fencing, "FencedWriter", made)
     return made
 
 
 @pytest.fixture
-def store() -> MemoryConfigStore:
-    made = MemoryConfigStore()
+def store() -> MemoryConfigBackingStore:
+    made = MemoryConfigBackingStore()
     made.put_connector("c", FILE_SOURCE)
     made.put_task_configs("c", [{"t": "0"}, {"t": "1"}])
     return made
 
 
-def entry(store: MemoryConfigStore) -> ConnectorEntry:
+def entry(store: MemoryConfigBackingStore) -> ConnectorEntry:
     found = store.snapshot().entry("c")
     assert found is not None
     return found
 
 
-def test_all_earlier_tasks_are_fenced_and_the_new_task_count_is_written(writers: Writers, store: MemoryConfigStore) -> None:
+def test_all_earlier_tasks_are_fenced_and_the_new_task_count_is_written(
+    writers: Writers, store: MemoryConfigBackingStore
+) -> None:
     fence_earlier_tasks(ENABLED, store, "c")
     assert writers.fenced == []  # there were no earlier tasks
     store.put_task_configs("c", [{"t": "0"}, {"t": "1"}, {"t": "2"}])
@@ -75,7 +77,7 @@ def test_all_earlier_tasks_are_fenced_and_the_new_task_count_is_written(writers:
     assert len(writers.fenced) == writers.closed == 2
 
 
-def test_a_single_task_after_a_single_task_fences_itself(writers: Writers, store: MemoryConfigStore) -> None:
+def test_a_single_task_after_a_single_task_fences_itself(writers: Writers, store: MemoryConfigBackingStore) -> None:
     for config in ({"a": "1"}, {"a": "2"}):
         store.put_task_configs("c", [config])
         fence_earlier_tasks(ENABLED, store, "c")
@@ -84,19 +86,21 @@ def test_a_single_task_after_a_single_task_fences_itself(writers: Writers, store
 
 
 @pytest.mark.parametrize("support", ["disabled", "preparing"])
-def test_without_exactly_once_nothing_is_fenced_or_written(writers: Writers, store: MemoryConfigStore, support: str) -> None:
+def test_without_exactly_once_nothing_is_fenced_or_written(
+    writers: Writers, store: MemoryConfigBackingStore, support: str
+) -> None:
     fence_earlier_tasks(WorkerConfig.of({"exactly.once.source.support": support}), store, "c")
     assert entry(store).task_count is None
 
 
-def test_sinks_are_not_fenced(writers: Writers, store: MemoryConfigStore) -> None:
+def test_sinks_are_not_fenced(writers: Writers, store: MemoryConfigBackingStore) -> None:
     store.put_connector("c", {"connector.class": "FileStreamSink"})
     store.put_task_configs("c", [{"t": "9"}])
     fence_earlier_tasks(ENABLED, store, "c")
     assert entry(store).task_count is None
 
 
-def test_a_failure_names_the_id_writes_no_task_count_and_is_retried(writers: Writers, store: MemoryConfigStore) -> None:
+def test_a_failure_names_the_id_writes_no_task_count_and_is_retried(writers: Writers, store: MemoryConfigBackingStore) -> None:
     fence_earlier_tasks(ENABLED, store, "c")
     store.put_task_configs("c", [{"t": "new"}])
     writers.errors["g-c-1"] = [KafkaClientError("not allowed", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED")]
@@ -114,7 +118,7 @@ def test_a_task_that_starts_during_the_fencing_is_fenced_too(writers: Writers) -
     assert writers.fenced == ["g-c-0"]
 
 
-def test_a_task_count_for_outdated_task_configs_is_refused(store: MemoryConfigStore) -> None:
+def test_a_task_count_for_outdated_task_configs_is_refused(store: MemoryConfigBackingStore) -> None:
     with pytest.raises(ConflictError):
         store.put_task_count("c", 5)
     assert entry(store).pending_fencing

@@ -1,4 +1,4 @@
-"""Config providers: what ``${provider:path:key}`` in a config is replaced by."""
+"""Config providers, which supply the values of references (``${provider:path:key}``) in configs."""
 
 from sluiceway.config.providers.provider import ConfigData, ConfigProvider
 

@@ -1,4 +1,4 @@
-"""Keeps file providers within the folders that ``allowed.paths`` names."""
+"""Restricts config providers that read files to the paths in ``allowed.paths``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import os
 from pathlib import Path
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -14,13 +15,13 @@ ALLOWED_PATHS = "allowed.paths"
 
 
 class AllowedPaths:
-    """Files and folders, with all that is in them; without any, every path is allowed."""
+    """The allowed files and folders including their contents. Without ``allowed.paths`` every path is allowed."""
 
     def __init__(self, text: str | None) -> None:
-        self._paths = None if not (text or "").strip() else [_checked(each.strip()) for each in str(text).split(",")]
+        self._paths = [_checked(each) for each in parse_list(text)] if (text or "").strip() else None
 
     def permitted(self, path: str) -> Path | None:
-        """Return the path if it may be read, ``..`` resolved; None, said in the log, if not."""
+        """Return the path with ``..`` resolved if it is allowed. Otherwise log an error and return None."""
         plain = Path(os.path.normpath(path))
         if self._paths is None:
             return Path(path)

@@ -1,4 +1,4 @@
-"""The config providers that come with Sluiceway, by alias."""
+"""Lists Sluiceway's own config providers by alias."""
 
 from __future__ import annotations
 

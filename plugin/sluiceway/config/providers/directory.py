@@ -1,4 +1,4 @@
-"""DirectoryConfigProvider: ``${directory:/path/to/secrets:file-name}``, as Kubernetes mounts secrets."""
+"""Provides the contents of files in a folder: ``${directory:/path/to/secrets:file-name}``, as Kubernetes mounts secrets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 class DirectoryConfigProvider(ConfigProvider):
-    """Takes a folder's files: the name of each is a key, its whole content the value."""
+    """Provides the contents of a folder's files by file name."""
 
     java_class = "org.apache.kafka.common.config.provider.DirectoryConfigProvider"
 

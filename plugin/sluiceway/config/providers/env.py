@@ -1,4 +1,4 @@
-"""EnvVarConfigProvider: ``${env:VARIABLE}``."""
+"""Provides environment variables: ``${env:VARIABLE}``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ALLOWLIST = "allowlist.pattern"
 
 
 class EnvVarConfigProvider(ConfigProvider):
-    """Looks environment variables up, of the process that uses the config: the driver's, and each executor's."""
+    """Provides the environment variables of the process that uses the config: the driver or an executor."""
 
     java_class = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
 

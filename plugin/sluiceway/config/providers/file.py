@@ -1,4 +1,4 @@
-"""FileConfigProvider: ``${file:/path/to/secrets.properties:key}``."""
+"""Provides values from .properties files: ``${file:/path/to/secrets.properties:key}``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sluiceway.errors import ConfigError
 
 
 class FileConfigProvider(ConfigProvider):
-    """Looks keys up in Java .properties files, which must be at the same path wherever the config is used."""
+    """Provides the values in Java .properties files, which must have the same path on all machines that use the config."""
 
     java_class = "org.apache.kafka.common.config.provider.FileConfigProvider"
 
@@ -28,6 +28,6 @@ class FileConfigProvider(ConfigProvider):
             found = parse_properties(file.read_text(encoding="utf-8"))
         except OSError as error:
             raise ConfigError(f"Could not read properties from file {path}: {error.strerror}") from error
-        except ValueError:  # its text quotes the file
-            raise ConfigError(f"Could not read properties from file {path}: it is no UTF-8 .properties file") from None
+        except ValueError:  # its message quotes the file, which contains secrets
+            raise ConfigError(f"Could not read properties from file {path}: it is not a UTF-8 .properties file") from None
         return ConfigData({key: found[key] for key in keys if key in found})

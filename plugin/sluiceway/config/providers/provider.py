@@ -1,4 +1,7 @@
-"""What the author of a config provider subclasses; found by entry point (group ``sluiceway.config_providers``) or dotted name."""
+"""Defines the base class of config providers.
+
+Providers are found by entry point (group ``sluiceway.config_providers``) or dotted name.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +13,26 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class ConfigData:
-    """Values by key, and for how many milliseconds they hold (None: until somebody asks again). Never prints the values."""
+    """Values by key and their time to live in milliseconds, None for no limit. Its repr does not show the values."""
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
     ttl: int | None = None
 
 
 class ConfigProvider(abc.ABC):
-    """Looks values up, most of them secrets, that configs only refer to.
+    """Provides the values, mostly secrets, that configs refer to.
 
-    Runs wherever a config is put to use: on the driver and on executors; and where one is checked, by the REST API.
+    Runs wherever a config is used or validated: on the driver, on executors and in the API server.
     """
 
     java_class: ClassVar[str | None] = None
 
     def configure(self, params: Mapping[str, str]) -> None:  # noqa: B027
-        """Take the worker's ``config.providers.<name>.param.*``, prefix removed. Raises ConfigError."""
+        """Configure the provider with ``config.providers.<name>.param.*`` without the prefix. Raises ConfigError."""
 
     @abc.abstractmethod
     def get(self, path: str, keys: Collection[str]) -> ConfigData:
-        """Return the values of these keys at a path, as far as they exist. Raises ConfigError, which never shows a value."""
+        """Return the existing values of these keys at a path. Raises ConfigError, whose message must not contain a value."""
 
     def close(self) -> None:  # noqa: B027
-        """Release what ``configure`` took."""
+        """Release the resources that ``configure`` acquired."""

@@ -41,7 +41,7 @@ from sluiceway.errors import ConfigError
 
 if TYPE_CHECKING:
     from sluiceway.connectors.mirror.replicator import Replicator
-    from sluiceway.kafka.source_cluster import NoteWriter, PartitionReader
+    from sluiceway.kafka.source_cluster import BestEffortWriter, PartitionReader
 
 log = logging.getLogger(__name__)
 
@@ -52,13 +52,13 @@ _NO_TIMESTAMP = 0
 class _OffsetSyncWriter:
     """Writes the offset syncs that are due, for the records that one task has copied."""
 
-    def __init__(self, writer: NoteWriter, max_lag: int) -> None:
+    def __init__(self, writer: BestEffortWriter, max_lag: int) -> None:
         self._writer = writer
         self._syncs = OffsetSyncs(max_lag)
 
-    def serve(self) -> None:
+    def poll(self) -> None:
         """Run the producer's callbacks."""
-        self._writer.serve()
+        self._writer.poll()
 
     def copied(self, topic_partition: TopicPartition, upstream: int, downstream: int) -> None:
         """Record the offsets of a copied record in both clusters."""
@@ -84,7 +84,7 @@ class MirrorSourceTask(SourceTask):
     _syncs: _OffsetSyncWriter | None = None
 
     def start(self, config: Mapping[str, str]) -> None:
-        from sluiceway.kafka.source_cluster import NoteWriter, PartitionReader
+        from sluiceway.kafka.source_cluster import BestEffortWriter, PartitionReader
 
         mirror = MirrorConfig(config)
         if mirror.poll_timeout < 0:
@@ -103,14 +103,14 @@ class MirrorSourceTask(SourceTask):
         self._reader = PartitionReader(mirror.client(SOURCE, CONSUMER, "replication-consumer"), positions)
         if (syncs := mirror.offset_syncs) is not None:
             role = f"offset-syncs-{syncs.cluster}-producer"
-            writer = NoteWriter(mirror.client(syncs.cluster, PRODUCER, role), syncs.topic)
+            writer = BestEffortWriter(mirror.client(syncs.cluster, PRODUCER, role), syncs.topic)
             self._syncs = _OffsetSyncWriter(writer, syncs.max_lag)
 
     def poll(self) -> Sequence[SourceRecord] | None:
         if self._reader is None:  # stopped
             return None
         if self._syncs is not None:
-            self._syncs.serve()
+            self._syncs.poll()
         messages = self._reader.poll(self._timeout)
         return [self._copy(message) for message in messages] or None
 

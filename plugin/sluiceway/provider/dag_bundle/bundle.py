@@ -104,13 +104,13 @@ class ConnectorDagBundle(BaseDagBundle):
         """Return the stubs for the config topic; raises ConnectError, after ``timeout`` seconds if Kafka does not answer."""
         from sluiceway.kafka.clients import admin_client
         from sluiceway.kafka.errors import mapped_errors
-        from sluiceway.storage.config_backing_store import KafkaConfigStore
+        from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 
         worker = read_settings().worker(self._worker_properties)
         with mapped_errors(f"reach Kafka at {worker.bootstrap_servers}"):
             admin_client(worker).list_topics(timeout=timeout)
         # Opened for each refresh, because a Kafka client does not survive a fork.
-        store = KafkaConfigStore(worker)
+        store = KafkaConfigBackingStore(worker)
         store.start()
         try:
             return stubs(store.snapshot())

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from sluiceway.config.connector import APPLICATION, CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
+from sluiceway.config.parsing import parse_list
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
@@ -117,7 +118,7 @@ def _count(key: str, text: str | None) -> int | None:
 
 
 def _list(text: str | None) -> tuple[str, ...]:
-    return tuple(each.strip() for each in (text or "").split(",") if each.strip())
+    return tuple(parse_list(text))
 
 
 def _assets(schedule: str | None) -> tuple[tuple[str, ...], bool]:

@@ -23,11 +23,11 @@ from sluiceway.provider.progress.cluster_view import DriverSeen, open_view
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.progress.probe import KafkaProbe
 from sluiceway.provider.progress.probe_request import probe_request, resolve_client_keys
-from sluiceway.storage.config_backing_store import KafkaConfigStore
+from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 from sluiceway.storage.factory import Stores, open_stores
-from sluiceway.storage.interfaces import ConfigStore, StatusStore
+from sluiceway.storage.interfaces import ConfigBackingStore, StatusBackingStore
 from sluiceway.storage.model import ConnectorEntry, State, Status, TargetState, TaskId
-from sluiceway.storage.status_backing_store import KafkaStatusStore
+from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +119,7 @@ class KafkaInternalTopics:
             return None if view.entry(name) is None else view.progress(name)
 
     def topics(self, name: str) -> list[str]:
-        store = KafkaStatusStore(self._worker)
+        store = KafkaStatusBackingStore(self._worker)
         store.start()
         try:
             return store.topics(name)
@@ -183,8 +183,8 @@ class KafkaInternalTopics:
             yield stores, Herder(self._worker, stores.config, stores.status, stores.offsets)
 
     @contextmanager
-    def _config_store(self) -> Iterator[ConfigStore]:
-        store = KafkaConfigStore(self._worker)
+    def _config_store(self) -> Iterator[ConfigBackingStore]:
+        store = KafkaConfigBackingStore(self._worker)
         store.start()
         try:
             yield store
@@ -192,7 +192,7 @@ class KafkaInternalTopics:
             store.stop()
 
 
-def write_unassigned(store: StatusStore, name: str) -> None:
+def write_unassigned(store: StatusBackingStore, name: str) -> None:
     """Change RUNNING and RESTARTING of a connector and its tasks to UNASSIGNED, as Connect does when a worker is lost."""
     status = store.connector(name)
     if status is not None and status.state in _ALIVE:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.config.variables import referring_keys
 from sluiceway.errors import ConfigError
 
@@ -121,7 +122,7 @@ class ConnectConnection:
 
 
 def _servers(host: str | None, port: int | None) -> tuple[str, ...]:
-    servers = [each.strip().rstrip("/") for each in (host or "").split(",") if each.strip()]
+    servers = [each.rstrip("/") for each in parse_list(host)]
     if port is not None and len(servers) == 1:
         servers = [f"{servers[0]}:{port}"]
     return tuple(each if "://" in each else f"http://{each}" for each in servers)

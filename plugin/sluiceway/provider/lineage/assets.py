@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from sluiceway.config.parsing import parse_list
 from sluiceway.provider.lineage.datasets import first_server
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def written_uris(
         found += [topic_uri(bootstrap_servers, topic) for topic in sorted(topics)]
     elif (file := PurePosixPath(config.get("file", ""))).is_absolute():
         found.append(f"file://{quote(str(file))}")
-    return [*found, *(uri for each in config.get(OUTLETS, "").split(",") if (uri := each.strip()) and uri not in found)]
+    return [*found, *(uri for uri in parse_list(config.get(OUTLETS)) if uri not in found)]
 
 
 def connector_alias(connector: str) -> AssetAlias:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from sluiceway.config.connector import TOPICS
+from sluiceway.config.parsing import parse_list
 
 # Keys of Kafka Connect's connectors, whatever class reads them.
 _TOPIC, _KAFKA_TOPIC, _FILE, _DIRECTORIES = "topic", "kafka.topic", "file", ("input.path", "output.path")
@@ -125,7 +126,7 @@ def _sink_tables(config: Mapping[str, str]) -> list[str]:
 
 
 def _list(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",") if each.strip()]
+    return parse_list(text)
 
 
 def _refers(text: str) -> bool:

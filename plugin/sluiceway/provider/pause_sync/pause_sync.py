@@ -25,7 +25,7 @@ from sluiceway.provider.pause_sync.rules import (
     is_newer,
     targets_by_dag,
 )
-from sluiceway.storage.interfaces import ConfigStore
+from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import TargetState
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class PauseSync:
 
     def __init__(
         self,
-        config: ConfigStore,
+        config: ConfigBackingStore,
         herder: Connectors,
         database: Database,
         leadership: Leadership,

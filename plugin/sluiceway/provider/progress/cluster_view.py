@@ -121,7 +121,7 @@ class ClusterView:
         if recorded is None:
             return DriverSeen(False)
         states = {recorded.state, *(status.state for status in self._stores.status.tasks(name).values())}
-        lives = self._herder.driver_lives(name)
+        lives = self._herder.driver_is_alive(name)
         return DriverSeen(lives, recorded.generation, clean=not states & {State.FAILED, State.RUNNING, State.RESTARTING})
 
     def progress(self, name: str) -> ConnectorProgress:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sluiceway.errors import KafkaClientError
-from sluiceway.herder.offset_edits import Edit
+from sluiceway.herder.offset_edits import OffsetEdit
 from sluiceway.kafka.lag import Offsets, PartitionLag, group_lag
 from sluiceway.provider.progress.probe_request import ProbeRequest
 
@@ -44,7 +44,7 @@ class ConnectorProgress:
         partitions: the lag of each partition of a sink.
     """
 
-    offsets: Sequence[Edit] = ()
+    offsets: Sequence[OffsetEdit] = ()
     count: int | None = None
     lag: int | None = None
     dead_letters: int | None = None

@@ -41,7 +41,7 @@ class KafkaProbe:
         Args:
             committed: committed offsets by group, for a caller that already has them; by default they are read.
         """
-        from sluiceway.kafka.admin import begin_offsets, end_offsets, partition_counts
+        from sluiceway.kafka.admin import beginning_offsets, end_offsets, partition_counts
 
         at = time.time()
         refused: dict[str, KafkaClientError] = {}
@@ -58,7 +58,7 @@ class KafkaProbe:
             for partition in partitions_of(each.topics, counts)
             if partition not in committed[each.group]
         }
-        begins = begin_offsets(self._admin, dead_letters | uncommitted)
+        begins = beginning_offsets(self._admin, dead_letters | uncommitted)
         return OffsetsSnapshot(at, committed, begins, end_offsets(self._admin, dead_letters | named | read), refused)
 
     def progress(self, request: ProbeRequest, snapshot: OffsetsSnapshot | None = None) -> ConnectorProgress:

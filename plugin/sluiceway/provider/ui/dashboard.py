@@ -17,7 +17,7 @@ from sluiceway.provider.progress.connector_progress import ConnectorProgress, Of
 from sluiceway.provider.progress.probe_request import ProbeRequest, probe_requests
 from sluiceway.provider.ui import views
 from sluiceway.provider.ui.sampler import Sampler
-from sluiceway.storage.interfaces import ConfigStore
+from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
 
 _DEAD_LETTERS = 10
@@ -36,7 +36,7 @@ class Dashboard:
     Every method raises ConnectError if Kafka does not answer.
     """
 
-    def __init__(self, worker: WorkerConfig, herder: Herder, config: ConfigStore, probe: Probe) -> None:
+    def __init__(self, worker: WorkerConfig, herder: Herder, config: ConfigBackingStore, probe: Probe) -> None:
         self._worker = worker
         self._herder = herder
         self._config = config

@@ -15,7 +15,7 @@ from sluiceway.provider.ui.series import Series
 from sluiceway.storage.model import ConnectorEntry, Status
 
 if TYPE_CHECKING:
-    from sluiceway.kafka.dead_letter_headers import Letter
+    from sluiceway.kafka.dead_letter_headers import DeadLetterRecord
 
 _ERROR_LENGTH = 300
 _TRACE_LENGTH = 20_000
@@ -93,7 +93,7 @@ def details(
     }
 
 
-def dead_letters(topic: str | None, count: int | None, newest: Iterable[Letter]) -> dict[str, Any]:
+def dead_letters(topic: str | None, count: int | None, newest: Iterable[DeadLetterRecord]) -> dict[str, Any]:
     """Return DLQ records without their keys and values: seeing a connector does not include seeing its data."""
     return {
         "topic": topic,

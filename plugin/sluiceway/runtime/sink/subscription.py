@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 
 from sluiceway.config.connector import TOPICS, TOPICS_REGEX
+from sluiceway.config.parsing import parse_list
 from sluiceway.config.validators import valid_regex
 from sluiceway.errors import ConfigError
 from sluiceway.java.regex import compile_java
@@ -24,7 +25,7 @@ class Subscription:
 
     def __init__(self, config: Mapping[str, str]) -> None:
         """Raise ConfigError unless exactly one of the two keys is set."""
-        self._fixed = [topic.strip() for topic in config.get(TOPICS, "").split(",") if topic.strip()]
+        self._fixed = parse_list(config.get(TOPICS))
         pattern = config.get(TOPICS_REGEX, "").strip()
         if bool(self._fixed) == bool(pattern):
             raise ConfigError(f"Must configure one of {TOPICS} or {TOPICS_REGEX}, and not both.")

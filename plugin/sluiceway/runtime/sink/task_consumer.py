@@ -130,7 +130,9 @@ class TaskConsumer:
             known = self._consumer.list_topics(timeout=_LIST_SECONDS).topics
             for topic in topics:
                 for number in known[topic].partitions if topic in known else ():
-                    _, end = self._consumer.get_watermark_offsets(clients.TopicPartition(topic, number), timeout=_LIST_SECONDS)
+                    _, end = self._consumer.get_watermark_offsets(
+                        clients.TopicPartitionOffset(topic, number), timeout=_LIST_SECONDS
+                    )
                     ends[TopicPartition(topic, number)] = end
         return ends
 
@@ -215,7 +217,7 @@ class TaskConsumer:
         offsets = {partition: offset for partition, offset in offsets.items() if partition in self.assignment}
         with mapped_errors("seek"):
             for partition, offset in offsets.items():
-                self._consumer.seek(clients.TopicPartition(*partition, offset))
+                self._consumer.seek(clients.TopicPartitionOffset(*partition, offset))
         self.positions.expect(offsets)
 
     def commit(self, offsets: Mapping[TopicPartition, int], *, wait: float | None = None) -> None:
@@ -226,7 +228,7 @@ class TaskConsumer:
         """
         if not offsets:
             return
-        positions = [clients.TopicPartition(*partition, offset) for partition, offset in offsets.items()]
+        positions = [clients.TopicPartitionOffset(*partition, offset) for partition, offset in offsets.items()]
         commit = functools.partial(self._consumer.commit, offsets=positions, asynchronous=wait is None)
         try:
             with mapped_errors("commit offsets"):
@@ -302,7 +304,7 @@ class TaskConsumer:
         """Return the first offset of a partition, or None on an error."""
         try:
             with mapped_errors(f"read the beginning offset of {partition.topic}-{partition.partition}"):
-                low, _ = self._consumer.get_watermark_offsets(clients.TopicPartition(*partition), timeout=_OFFSETS_SECONDS)
+                low, _ = self._consumer.get_watermark_offsets(clients.TopicPartitionOffset(*partition), timeout=_OFFSETS_SECONDS)
         except ConnectError as error:
             log.info("%s", error)
             return None
@@ -323,7 +325,7 @@ def _ours(positions: list[Any]) -> frozenset[TopicPartition]:
 
 
 def _kafka(partitions: frozenset[TopicPartition]) -> list[Any]:
-    return [clients.TopicPartition(*partition) for partition in partitions]
+    return [clients.TopicPartitionOffset(*partition) for partition in partitions]
 
 
 def call_with_timeout(seconds: float, call: Callable[[], T], what: str) -> T:

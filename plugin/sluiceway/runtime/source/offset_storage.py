@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import orjson
 
 from sluiceway.api import Offset, Partition, SourceRecord
-from sluiceway.storage.interfaces import OffsetStore
+from sluiceway.storage.interfaces import OffsetBackingStore
 
 
 class OffsetStorageReaderImpl:
     """Implements ``OffsetStorageReader`` for one connector. Runs on executors."""
 
-    def __init__(self, store: OffsetStore, connector: str) -> None:
+    def __init__(self, store: OffsetBackingStore, connector: str) -> None:
         self._store = store
         self._connector = connector
 
@@ -27,7 +27,7 @@ class OffsetStorageReaderImpl:
 class OffsetStorageWriter:
     """Collects the newest offset of each source partition until they are written. Not thread-safe."""
 
-    def __init__(self, store: OffsetStore, connector: str) -> None:
+    def __init__(self, store: OffsetBackingStore, connector: str) -> None:
         self._store = store
         self.connector = connector
         self._pending: dict[bytes, tuple[Partition, Offset | None]] = {}

@@ -33,7 +33,7 @@ from sluiceway.runtime.task import TaskServices, TaskSpec
 from sluiceway.runtime.task_converters import Converters, task_converters
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of
 from sluiceway.runtime.worker_task import log_errors
-from sluiceway.storage.interfaces import OffsetStore, TransactionalOffsets
+from sluiceway.storage.interfaces import OffsetBackingStore, TransactionalOffsets
 
 
 class WorkerSourceTaskContext:
@@ -99,7 +99,7 @@ class _DeliveryBuilder:
         self,
         spec: TaskSpec,
         services: TaskServices,
-        store: OffsetStore,
+        store: OffsetBackingStore,
         task: SourceTask,
         converters: Converters,
         tolerance: RetryWithToleranceOperator,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from sluiceway.config.connector import overrides
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
+from sluiceway.config.source_keys import TOPIC_CREATION_GROUPS, TOPIC_CREATION_PREFIX
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, ConnectError
 from sluiceway.java.regex import RegexError, compile_java
@@ -18,8 +19,6 @@ from sluiceway.storage.model import TaskId
 log = logging.getLogger(__name__)
 
 WORKER_ENABLE = "topic.creation.enable"
-_PREFIX = "topic.creation."
-_GROUPS = "topic.creation.groups"
 _DEFAULT = "default"
 _BROKERS = -1
 
@@ -60,16 +59,16 @@ def topic_groups(config: Mapping[str, str]) -> list[TopicCreationGroup]:
     Raises ConfigError for missing ``topic.creation.default.*`` keys, a count that is neither -1 nor at least 1, and an
     invalid pattern.
     """
-    given = {key: value for key, value in config.items() if key.startswith(_PREFIX)}
+    given = {key: value for key, value in config.items() if key.startswith(TOPIC_CREATION_PREFIX)}
     if not given:
         return []
-    names = ConfigDef([ConfigKey(name=_GROUPS, type=Type.LIST, default=[])]).parse(given)[_GROUPS]
+    names = ConfigDef([ConfigKey(name=TOPIC_CREATION_GROUPS, type=Type.LIST, default=[])]).parse(given)[TOPIC_CREATION_GROUPS]
     default = _group(_DEFAULT, given, None)
     return [*(_group(name, given, default) for name in _texts(names) if name != _DEFAULT), default]
 
 
 def _group(name: str, config: Mapping[str, str], default: TopicCreationGroup | None) -> TopicCreationGroup:
-    prefix = f"{_PREFIX}{name}."
+    prefix = f"{TOPIC_CREATION_PREFIX}{name}."
     definition = ConfigDef([_count(f"{prefix}partitions", Type.INT), _count(f"{prefix}replication.factor", Type.SHORT)])
     if default is not None:
         inherited = {
@@ -146,6 +145,6 @@ class TopicCreation:
         except ConnectError as error:
             raise ConnectError(
                 f"Task {self._task} could not create topic '{topic}' with the settings of group '{group.name}': {error} "
-                f"Allow the task to create topics, correct {_PREFIX}{group.name}.*, or create the topic yourself; then restart "
-                "the task."
+                f"Allow the task to create topics, correct {TOPIC_CREATION_PREFIX}{group.name}.*, or create the topic "
+                "yourself; then restart the task."
             ) from error

@@ -78,7 +78,7 @@ class Writer:
     def write(self, key: bytes, value: bytes) -> None:
         self.written.append(value)
 
-    def serve(self) -> None: ...
+    def poll(self) -> None: ...
 
     def close(self) -> None:
         self.closed += 1
@@ -87,7 +87,7 @@ class Writer:
 @pytest.fixture(autouse=True)
 def clients(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_cluster, "PartitionReader", Reader)
-    monkeypatch.setattr(source_cluster, "NoteWriter", Writer)
+    monkeypatch.setattr(source_cluster, "BestEffortWriter", Writer)
 
 
 def started(offsets: MemoryOffsets | None = None, **more: str) -> tuple[MirrorSourceTask, Reader]:

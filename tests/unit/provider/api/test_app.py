@@ -23,7 +23,11 @@ def test_a_failed_attempt_closes_what_it_opened(monkeypatch: pytest.MonkeyPatch,
 
     def open_stores(worker: object) -> Any:
         stores = SimpleNamespace(
-            config=memory.MemoryConfigStore(), status=memory.MemoryStatusStore(), offsets=None, stops=0, start=lambda: None
+            config=memory.MemoryConfigBackingStore(),
+            status=memory.MemoryStatusBackingStore(),
+            offsets=None,
+            stops=0,
+            start=lambda: None,
         )
         stores.stop = lambda: setattr(stores, "stops", stores.stops + 1)
         opened.append(stores)

@@ -12,7 +12,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.provider.driver import internal_topics
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.internal_topics import KafkaInternalTopics, write_unassigned
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 
 
@@ -21,7 +21,7 @@ def _status(state: State) -> Status:
 
 
 def test_running_tasks_become_unassigned_and_failed_ones_stay_failed() -> None:
-    store = MemoryStatusStore()
+    store = MemoryStatusBackingStore()
     store.put_connector("c", _status(State.RUNNING))
     for number, state in enumerate((State.RUNNING, State.FAILED, State.RESTARTING, State.PAUSED)):
         store.put_task(TaskId("c", number), _status(state))
@@ -38,7 +38,7 @@ def test_running_tasks_become_unassigned_and_failed_ones_stay_failed() -> None:
 
 
 def test_a_stopped_connector_and_an_unknown_one_are_unchanged() -> None:
-    store = MemoryStatusStore()
+    store = MemoryStatusBackingStore()
     store.put_connector("c", _status(State.STOPPED))
     write_unassigned(store, "c")
     write_unassigned(store, "unknown")
@@ -46,7 +46,7 @@ def test_a_stopped_connector_and_an_unknown_one_are_unchanged() -> None:
     assert store.connector("unknown") is None
 
 
-class _Topic(MemoryConfigStore):
+class _Topic(MemoryConfigBackingStore):
     """A config store that may be opened again after stop()."""
 
     def stop(self) -> None: ...
@@ -65,7 +65,7 @@ def test_a_pause_is_written_only_if_still_wanted_when_kafka_has_answered(
 ) -> None:
     topic = _Topic()
     topic.put_connector("c", {"topic": "t"}, target)
-    monkeypatch.setattr(internal_topics, "KafkaConfigStore", lambda worker: topic)
+    monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker: topic)
     done = KafkaInternalTopics(WorkerConfig.of({})).ensure_paused("c", lambda: still_wanted)
     entry = topic.snapshot().entry("c")
     assert entry is not None

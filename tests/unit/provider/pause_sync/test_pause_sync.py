@@ -14,7 +14,7 @@ from sluiceway.herder import Herder
 from sluiceway.provider.pause_sync.airflow_db import DagFlag
 from sluiceway.provider.pause_sync.pause_sync import PauseSync
 from sluiceway.provider.pause_sync.rules import Toggle
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import TargetState
 from support.eventually import eventually
 
@@ -71,10 +71,10 @@ class Lead:
 
 class World:
     def __init__(self, airflow: Airflow) -> None:
-        self.config = MemoryConfigStore()
+        self.config = MemoryConfigBackingStore()
         self.airflow = airflow
         self.lead = Lead()
-        self.herder = Herder(WorkerConfig.of({}), self.config, MemoryStatusStore())
+        self.herder = Herder(WorkerConfig.of({}), self.config, MemoryStatusBackingStore())
 
     def sync(self, lead: Lead | None = None) -> PauseSync:
         return PauseSync(self.config, self.herder, self.airflow, lead or self.lead, bundle=BUNDLE, interval=0.01)
@@ -269,7 +269,7 @@ def test_a_connector_that_cannot_be_changed_does_not_block_the_others(world: Wor
                 raise ConnectError("deleted since")
             super().pause(name)
 
-    world.herder = Stubborn(WorkerConfig.of({}), world.config, MemoryStatusStore())
+    world.herder = Stubborn(WorkerConfig.of({}), world.config, MemoryStatusBackingStore())
     sync = world.sync()
     sync.step()
     world.airflow.toggle("c", True)
@@ -285,7 +285,7 @@ def test_a_user_who_toggles_again_while_the_sync_acts_gets_the_last_toggle(world
             super().pause(name)
             world.airflow.toggle(name, False)  # unpaused in the UI in between
 
-    world.herder = Slow(WorkerConfig.of({}), world.config, MemoryStatusStore())
+    world.herder = Slow(WorkerConfig.of({}), world.config, MemoryStatusBackingStore())
     sync = world.sync()
     sync.step()
     world.airflow.toggle("c", True)

@@ -15,6 +15,6 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> OffsetsAdmin:
     monkeypatch.setattr("sluiceway.kafka.clients.admin_client", made.admin_client)
     for name in ("group_offsets", "partition_count", "partition_counts", "offsets_at"):
         monkeypatch.setattr(f"{admin}.{name}", getattr(made, name))
-    monkeypatch.setattr(f"{admin}.begin_offsets", made.offsets("begins", made.begins))
+    monkeypatch.setattr(f"{admin}.beginning_offsets", made.offsets("begins", made.begins))
     monkeypatch.setattr(f"{admin}.end_offsets", made.offsets("ends", made.ends))
     return made

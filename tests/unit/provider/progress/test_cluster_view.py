@@ -12,7 +12,7 @@ from sluiceway.errors import InternalTopicError, NotFoundError
 from sluiceway.provider.progress import cluster_view
 from sluiceway.provider.progress.cluster_view import ClusterView
 from sluiceway.provider.triggers.conditions import LagCondition
-from sluiceway.storage.memory import MemoryConfigStore, MemoryStatusStore
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from support.offsets import A0, A1, GONE, OffsetsAdmin
 
 
@@ -21,8 +21,8 @@ class Cluster:
 
     def __init__(self, kafka: OffsetsAdmin) -> None:
         self.kafka = kafka
-        self.config = MemoryConfigStore()
-        self.status = MemoryStatusStore()
+        self.config = MemoryConfigBackingStore()
+        self.status = MemoryStatusBackingStore()
 
     def view(self, **worker: str) -> ClusterView:
         stores: Any = SimpleNamespace(config=self.config, status=self.status, offsets=None)

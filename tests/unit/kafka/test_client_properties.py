@@ -1,4 +1,4 @@
-"""What becomes of the Java clients' properties."""
+"""The Java clients' properties as librdkafka's."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def test_librdkafka_takes_every_key_of_the_java_client(kind: str) -> None:
         ({"metadata.max.age.ms": "2000", "topic.metadata.refresh.interval.ms": "9"}, "9"),
     ],
 )
-def test_the_age_of_metadata_says_how_often_new_partitions_are_looked_for(java: dict[str, str], refresh: str) -> None:
+def test_metadata_max_age_sets_the_refresh_interval(java: dict[str, str], refresh: str) -> None:
     config = consumer_config(WorkerConfig.of({}), "id", "group", java)
     assert config["topic.metadata.refresh.interval.ms"] == refresh
     consumer({**config, "bootstrap.servers": "b:9092"}).close()
 
 
 @pytest.mark.parametrize("key", sorted(REFUSED))
-def test_what_needs_java_is_refused_with_a_reason(key: str) -> None:
+def test_properties_that_require_java_are_refused_with_a_reason(key: str) -> None:
     with pytest.raises(ConfigError, match=key):
         to_librdkafka({"security.protocol": "SASL_SSL", key: "com.example.Thing"})
 
@@ -104,13 +104,13 @@ def test_renamed_and_converted_keys_keep_their_meaning() -> None:
     }
 
 
-def test_both_ways_of_rebalancing_are_cut_down_to_the_eager_one_that_java_begins_with_too() -> None:
+def test_eager_assignors_win_over_cooperative_ones() -> None:
     names = "org.apache.kafka.clients.consumer.RangeAssignor,org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
     assert to_librdkafka({"partition.assignment.strategy": names}) == {"partition.assignment.strategy": "range"}
     assert to_librdkafka({"partition.assignment.strategy": "com.example.Mine"}) == {}
 
 
-def test_keys_of_librdkafkas_own_are_left_as_they_are() -> None:
+def test_librdkafkas_own_keys_are_kept() -> None:
     own = {
         "linger.ms": "3",
         "statistics.interval.ms": "1000",
@@ -123,13 +123,13 @@ def test_keys_of_librdkafkas_own_are_left_as_they_are() -> None:
     assert to_librdkafka(own) == own
 
 
-def test_security_that_the_protocol_does_not_use_is_left_out() -> None:
+def test_security_settings_that_the_protocol_does_not_use_are_dropped() -> None:
     rests = {"ssl.keystore.location": "/no/such.jks", "ssl.client.auth": "required", "sasl.jaas.config": "broken"}
     assert to_librdkafka(rests) == {}
     assert to_librdkafka({**rests, "security.protocol": "plaintext"}) == {"security.protocol": "PLAINTEXT"}
 
 
-def test_the_login_is_that_of_the_last_layer_that_has_one() -> None:
+def test_the_last_layer_with_a_login_wins() -> None:
     def jaas(user: str) -> str:
         return f'{PLAIN} required username="{user}" password="secret-{user}";'
 
@@ -143,12 +143,12 @@ def test_the_login_is_that_of_the_last_layer_that_has_one() -> None:
     assert clients.internal_producer_config(worker, "c")["sasl.username"] == "w"
 
 
-def test_an_override_turns_security_off_for_one_client() -> None:
+def test_an_override_disables_security_for_one_client() -> None:
     worker = WorkerConfig.of({**SASL, "sasl.jaas.config": f'{PLAIN} required username="u" password="p";'})
     config = consumer_config(worker, "c", "g", {"security.protocol": "PLAINTEXT"})
     assert not [key for key in config if key.startswith("sasl.")]
 
 
-def test_an_admin_client_is_made_with_a_connectors_overrides() -> None:
+def test_an_admin_client_uses_a_connectors_overrides() -> None:
     with pytest.raises(ConfigError, match=r"bootstrap\.controllers"):
         clients.admin_client(WorkerConfig.of({}), {"bootstrap.controllers": "c:9093"})

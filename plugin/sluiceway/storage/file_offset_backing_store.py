@@ -1,4 +1,4 @@
-"""The source offsets of standalone mode, in Connect's own file, so that an existing file continues, either way."""
+"""Stores source offsets in a file (standalone mode), in Connect's format, so that either program can continue the other's."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sluiceway.storage.offset_backing_store import offsets_of, stored_offset
 log = logging.getLogger(__name__)
 
 
-class FileOffsetStore:
-    """See ``OffsetStore``. Driver; thread-safe within one process, and one process at a time may use a file.
+class FileOffsetBackingStore:
+    """Implements ``OffsetBackingStore`` on a file. Thread-safe. Only one process at a time may use a file.
 
-    ``path`` is ``offset.storage.file.filename``. Entries of other connectors are kept. A file is replaced by one that was
-    written in full beside it, so that a crash leaves the old one; it is only written when something changed.
+    ``path`` is ``offset.storage.file.filename``. Entries of other connectors are kept. Changes are written to a temporary
+    file that then replaces the old one, so that a crash leaves the old file intact.
     """
 
     def __init__(self, path: Path) -> None:
@@ -31,13 +31,13 @@ class FileOffsetStore:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Read the file; none yet is an empty store. Raises ConnectError for one that cannot be read or understood."""
+        """Read the file. A missing file is an empty store. Raises ConnectError if it cannot be read or parsed."""
         with self._lock:
             self._entries = self._read()
         log.info("Read %d offsets from %s", len(self._entries), self._path)
 
     def stop(self) -> None:
-        """Everything is in the file already."""
+        """Do nothing: all offsets are in the file."""
 
     def get(self, connector: str, partitions: Sequence[Partition]) -> list[Offset | None]:
         keys = [encode_offset_key(connector, partition) for partition in partitions]
@@ -46,7 +46,7 @@ class FileOffsetStore:
         return [stored_offset(key, value, str(self._path)) for key, value in zip(keys, values, strict=True)]
 
     def put(self, connector: str, offsets: Sequence[tuple[Partition, Offset | None]]) -> None:
-        """Store offsets; they are on the disk when this returns. Raises ConnectError if the file cannot be written."""
+        """Store offsets and sync the file to disk. Raises ConnectError if it cannot be written."""
         changes: java_serialization.Entries = {}
         for partition, offset in offsets:
             key, value = encode_offset(connector, partition, offset)
@@ -72,22 +72,22 @@ class FileOffsetStore:
             raise ConnectError(f"Cannot read the offsets file {self._path}: {error.strerror}.") from error
         except java_serialization.MalformedError as error:
             raise ConnectError(
-                f"The offsets file {self._path} is damaged or not one of Kafka Connect's: {error}. Restore it from a backup; or "
-                "move it away, and every source starts from the beginning."
+                f"The offsets file {self._path} is damaged or not one of Kafka Connect's: {error}. Restore it from a backup, or "
+                "move it away to start every source from the beginning."
             ) from error
 
     def _save(self, entries: java_serialization.Entries) -> None:
         folder = self._path.parent
-        beside: Path | None = None
+        temporary: Path | None = None
         try:
             with tempfile.NamedTemporaryFile(dir=folder, prefix=f".{self._path.name}.", delete=False) as file:
-                beside = Path(file.name)
+                temporary = Path(file.name)
                 file.write(java_serialization.dumps(entries))
                 file.flush()
                 os.fsync(file.fileno())
-            beside.chmod(self._path.stat().st_mode & 0o777 if self._path.exists() else 0o644)
-            beside.replace(self._path)
+            temporary.chmod(self._path.stat().st_mode & 0o777 if self._path.exists() else 0o644)
+            temporary.replace(self._path)
         except OSError as error:
-            if beside is not None:
-                beside.unlink(missing_ok=True)
+            if temporary is not None:
+                temporary.unlink(missing_ok=True)
             raise ConnectError(f"Cannot write the offsets file {self._path}: {error.strerror}.") from error

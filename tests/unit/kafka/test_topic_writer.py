@@ -10,11 +10,11 @@ from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import KafkaClientError
 from sluiceway.kafka import topic_writer as writer
-from sluiceway.kafka.topic_writer import RecordWriter
+from sluiceway.kafka.topic_writer import TopicWriter
 
 
 class Producer:
-    """Answers each record, when flushed, with the error that a test has set, or with its offset."""
+    """Delivers each record, when flushed, with the error that a test has set or with its offset."""
 
     def __init__(self) -> None:
         self.error: KafkaError | None = None
@@ -36,7 +36,7 @@ class Producer:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Producer]:
-    """The producers that were made, in order."""
+    """The created producers, in order."""
     producers: list[Producer] = []
 
     def make(_config: object) -> Producer:
@@ -47,14 +47,14 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Producer]:
     return producers
 
 
-def test_a_write_returns_where_each_partition_ends(made: list[Producer]) -> None:
-    records = RecordWriter(WorkerConfig.of({}), "c")
+def test_a_write_returns_the_end_offset_of_each_partition(made: list[Producer]) -> None:
+    records = TopicWriter(WorkerConfig.of({}), "c")
     assert records.write([("t", b"a", b"1"), ("t", b"b", None)]) == {TopicPartition("t", 0): 2}
     assert records.write([]) == {}
 
 
-def test_a_record_that_is_not_acknowledged_is_an_error_and_the_next_write_may_work(made: list[Producer]) -> None:
-    records = RecordWriter(WorkerConfig.of({}), "c")
+def test_a_record_that_is_not_acknowledged_raises_an_error_and_the_next_write_works(made: list[Producer]) -> None:
+    records = TopicWriter(WorkerConfig.of({}), "c")
     made[0].error = KafkaError(KafkaError._MSG_TIMED_OUT)
     with pytest.raises(KafkaClientError, match="write to t") as caught:
         records.write([("t", b"a", b"1")])
@@ -64,8 +64,8 @@ def test_a_record_that_is_not_acknowledged_is_an_error_and_the_next_write_may_wo
     assert len(made) == 1
 
 
-def test_a_producer_that_is_dead_for_good_is_replaced(made: list[Producer]) -> None:
-    records = RecordWriter(WorkerConfig.of({}), "c")
+def test_a_producer_with_a_fatal_error_is_replaced(made: list[Producer]) -> None:
+    records = TopicWriter(WorkerConfig.of({}), "c")
     made[0].error = KafkaError(KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, "test", True)
     with pytest.raises(KafkaClientError):
         records.write([("t", b"a", b"1")])

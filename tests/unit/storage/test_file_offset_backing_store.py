@@ -8,7 +8,7 @@ import pytest
 
 from sluiceway.errors import ConnectError, DataError
 from sluiceway.java import serialization as java_serialization
-from sluiceway.storage.offsets_file import FileOffsetStore
+from sluiceway.storage.file_offset_backing_store import FileOffsetBackingStore
 
 FILES = json.loads((Path(__file__).parents[1] / "java" / "data" / "offsets_files.json").read_text())
 QUICKSTART = bytes.fromhex(FILES["quickstart"])
@@ -20,13 +20,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "connect.offsets"
 
 
-def opened(path: Path) -> FileOffsetStore:
-    store = FileOffsetStore(path)
+def opened(path: Path) -> FileOffsetBackingStore:
+    store = FileOffsetBackingStore(path)
     store.start()
     return store
 
 
-def test_a_file_of_kafka_connect_continues(path: Path) -> None:
+def test_offsets_in_kafka_connects_file_are_used(path: Path) -> None:
     path.write_bytes(QUICKSTART)
     store = opened(path)
     assert store.get("local-file-source", [PARTITION, {"filename": "other"}]) == [{"position": 8}, None]
@@ -34,12 +34,12 @@ def test_a_file_of_kafka_connect_continues(path: Path) -> None:
     assert store.all("other") == []
 
 
-def test_what_is_put_is_what_kafka_connect_would_write(path: Path) -> None:
+def test_the_file_has_the_bytes_that_kafka_connect_writes(path: Path) -> None:
     opened(path).put("local-file-source", [(PARTITION, {"position": 8})])
     assert path.read_bytes() == QUICKSTART
 
 
-def test_no_file_is_an_empty_store_and_makes_none(path: Path) -> None:
+def test_a_missing_file_is_an_empty_store_and_is_not_created(path: Path) -> None:
     assert opened(path).get("a", [PARTITION]) == [None]
     assert not path.exists()
 

@@ -1,4 +1,4 @@
-"""``sasl.*`` and the JAAS line, as librdkafka's settings."""
+"""``sasl.*`` properties and the JAAS line as librdkafka's settings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def mapped(mechanism: str, jaas: str | None, **more: str) -> dict[str, str]:
         (f"{PLAIN} optional;", {}),
     ],
 )
-def test_a_login_line_is_read_as_java_reads_it(line: str, options: dict[str, str]) -> None:
+def test_a_jaas_line_is_parsed_as_java_does(line: str, options: dict[str, str]) -> None:
     module = parse_jaas(line)
     assert (module.name, dict(module.options)) == (PLAIN, options)
     assert module.simple_name == "PlainLoginModule"
@@ -59,7 +59,7 @@ def test_a_login_line_is_read_as_java_reads_it(line: str, options: dict[str, str
         (f'{PLAIN} required password="hunter2"; {SCRAM} required;', "several login modules"),
     ],
 )
-def test_a_broken_login_line_is_refused_without_showing_it(line: str, why: str) -> None:
+def test_an_invalid_jaas_line_is_refused_without_showing_it(line: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why) as caught:
         parse_jaas(line)
     assert "hunter2" not in str(caught.value)
@@ -70,12 +70,12 @@ def test_a_login_module_does_not_show_its_options() -> None:
 
 
 @pytest.mark.parametrize(("mechanism", "module"), [("PLAIN", PLAIN), ("SCRAM-SHA-256", SCRAM), ("scram-sha-512", SCRAM)])
-def test_user_and_password_come_out_of_the_line(mechanism: str, module: str) -> None:
+def test_user_and_password_are_read_from_the_jaas_line(mechanism: str, module: str) -> None:
     found = mapped(mechanism, f'{module} required username="al\\"ice" password="p;=w";')
     assert found == {"sasl.username": 'al"ice', "sasl.password": "p;=w"}
 
 
-def test_a_line_without_a_user_or_with_a_delegation_token_is_refused() -> None:
+def test_a_jaas_line_without_a_user_or_with_a_delegation_token_is_refused() -> None:
     with pytest.raises(ConfigError, match="lacks username for PlainLoginModule") as caught:
         mapped("PLAIN", f'{PLAIN} required password="hunter2";')
     assert "hunter2" not in str(caught.value)
@@ -83,7 +83,7 @@ def test_a_line_without_a_user_or_with_a_delegation_token_is_refused() -> None:
         mapped("SCRAM-SHA-256", f'{SCRAM} required username="u" password="p" tokenauth="true";')
 
 
-def test_a_mechanism_that_there_is_not_is_refused() -> None:
+def test_an_unknown_mechanism_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"AWS_MSK_IAM for configuration sasl\.mechanism.*one of PLAIN"):
         mapped("AWS_MSK_IAM", "software.amazon.msk.auth.iam.IAMLoginModule required;")
 
@@ -104,7 +104,7 @@ def test_oauth_with_a_token_endpoint_is_oidc() -> None:
     assert mapped("OAUTHBEARER", line, **more) == expected
 
 
-def test_oauth_takes_the_clients_name_from_the_keys_of_kafka_4_too() -> None:
+def test_oauth_reads_the_client_id_from_kafka_4_keys_too() -> None:
     found = mapped(
         "OAUTHBEARER",
         f"{OAUTH} required;",
@@ -118,7 +118,7 @@ def test_oauth_takes_the_clients_name_from_the_keys_of_kafka_4_too() -> None:
     assert [found[f"sasl.oauthbearer.{key}"] for key in ("client.id", "client.secret", "scope")] == ["me", "s", "k"]
 
 
-def test_oauth_without_an_endpoint_is_the_unsecured_token_of_the_line() -> None:
+def test_oauth_without_an_endpoint_uses_the_unsecured_token_of_the_jaas_line() -> None:
     found = mapped("OAUTHBEARER", f'{OAUTH} required unsecuredLoginStringClaim_sub="alice";')
     assert found == {"enable.sasl.oauthbearer.unsecure.jwt": "true", "sasl.oauthbearer.config": "principal=alice"}
 
@@ -155,7 +155,7 @@ def test_oauth_by_a_signed_assertion() -> None:
     )
 
 
-def test_kerberos_settings_come_out_of_the_line() -> None:
+def test_kerberos_settings_are_read_from_the_jaas_line() -> None:
     line = (
         'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/k" principal="me@R" serviceName="kafka";'
     )

@@ -8,12 +8,11 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError, ConnectError, FencedError, KafkaClientError
-from sluiceway.storage import config_backing_store as config_store
-from sluiceway.storage.config_backing_store import KafkaConfigStore
+from sluiceway.storage.config_backing_store import KafkaConfigBackingStore
 
 
 class Writer:
-    """Is fenced a number of times in a row, by another writer that is always quicker."""
+    """A writer that another one fences a number of times in a row."""
 
     def __init__(self, times_fenced: int, error: ConnectError | None = None) -> None:
         self.times_fenced, self.error = times_fenced, error
@@ -36,11 +35,11 @@ class Writer:
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config_store.time, "sleep", lambda _seconds: None)
+    monkeypatch.setattr("sluiceway.storage.config_backing_store.time.sleep", lambda _seconds: None)
 
 
-def store_with(writer: Writer) -> KafkaConfigStore:
-    store = KafkaConfigStore(WorkerConfig.of({}))
+def store_with(writer: Writer) -> KafkaConfigBackingStore:
+    store = KafkaConfigBackingStore(WorkerConfig.of({}))
     store._writer = writer  # type: ignore[assignment]
     store._log = SimpleNamespace(  # type: ignore[assignment]
         check=lambda: None, read_to_end=lambda _timeout: None, wait_for=lambda _ends: None
@@ -48,13 +47,13 @@ def store_with(writer: Writer) -> KafkaConfigStore:
     return store
 
 
-def test_a_writer_fenced_again_and_again_writes_once_it_gets_through() -> None:
+def test_a_write_is_retried_after_being_fenced() -> None:
     writer = Writer(times_fenced=9)
     store_with(writer).put_connector("a", {})
     assert len(writer.written) == 1
 
 
-def test_a_writer_that_never_gets_through_gives_up_with_a_conflict() -> None:
+def test_a_write_that_is_always_fenced_raises_a_conflict() -> None:
     writer = Writer(times_fenced=10)
     with pytest.raises(ConflictError, match="10 times"):
         store_with(writer).put_connector("a", {})
@@ -66,6 +65,6 @@ def test_a_write_of_unknown_outcome_is_not_repeated() -> None:
         store_with(Writer(0, KafkaClientError("no answer", "_TIMED_OUT"))).put_connector("a", {})
 
 
-def test_a_store_that_was_not_started_says_so() -> None:
-    with pytest.raises(ConnectError, match="has not been started"):
-        KafkaConfigStore(WorkerConfig.of({})).put_connector("a", {})
+def test_a_store_that_is_not_started_raises_an_error() -> None:
+    with pytest.raises(ConnectError, match="is not started"):
+        KafkaConfigBackingStore(WorkerConfig.of({})).put_connector("a", {})

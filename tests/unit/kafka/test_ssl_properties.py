@@ -1,4 +1,4 @@
-"""``ssl.*`` and Java's key stores, as librdkafka's settings."""
+"""``ssl.*`` properties and Java's key stores as librdkafka's settings."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def mapped(**properties: str) -> dict[str, str]:
     return found
 
 
-def test_a_pem_file_is_named_and_pem_text_is_handed_over(authority: Authority, tmp_path: Path) -> None:
+def test_a_pem_file_is_passed_by_path_and_pem_text_by_value(authority: Authority, tmp_path: Path) -> None:
     file = tmp_path / "ca.jks"  # what it is called does not matter
     file.write_text(authority.pem)
     assert mapped(ssl_truststore_location=str(file)) == {"ssl.ca.location": str(file)}
     assert mapped(ssl_truststore_type="PEM", ssl_truststore_certificates=authority.pem) == {"ssl.ca.pem": authority.pem}
 
 
-def test_pem_text_that_lost_its_line_breaks_is_good_enough(authority: Authority) -> None:
+def test_line_breaks_of_pem_text_are_restored(authority: Authority) -> None:
     joined = authority.pem.replace("\n", "")
     found = mapped(ssl_truststore_certificates=joined + joined)
     assert found["ssl.ca.pem"] == authority.pem + authority.pem
@@ -61,7 +61,7 @@ def test_a_jks_trust_store_becomes_pem(authority: Authority, tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("kind", ["jks", "p12"])
-def test_a_wrong_password_or_a_damaged_store_is_told_with_the_way_out_and_without_the_password(
+def test_the_error_for_a_wrong_password_or_damaged_store_has_advice_and_no_password(
     authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(truststore, "_system_certificates", lambda: [ssl.PEM_cert_to_DER_cert(authority.pem)])
@@ -75,7 +75,7 @@ def test_a_wrong_password_or_a_damaged_store_is_told_with_the_way_out_and_withou
         assert PASSWORD not in str(caught.value)
 
 
-def test_a_store_that_cannot_be_read_is_told_by_its_key(tmp_path: Path) -> None:
+def test_the_error_for_an_unreadable_store_names_its_key(tmp_path: Path) -> None:
     for key in ("ssl.truststore.location", "ssl.keystore.location"):
         with pytest.raises(ConfigError, match=f"for configuration {key}: The file cannot be read"):
             to_librdkafka({"security.protocol": "SSL", key: str(tmp_path / "missing")})
@@ -114,7 +114,7 @@ def test_a_jks_key_store_becomes_pem(authority: Authority, tmp_path: Path, key_p
     producer({"security.protocol": "SSL", **found})
 
 
-def test_a_jks_key_store_that_cannot_be_used_is_told_without_its_password(authority: Authority, tmp_path: Path) -> None:
+def test_the_error_for_an_unusable_jks_key_store_has_no_password(authority: Authority, tmp_path: Path) -> None:
     file = tmp_path / "mine.jks"
     whole = authority.jks_keystore("me", PASSWORD, "another")
     for content, key_password in ((whole, PASSWORD), (whole[:200], "another"), (whole[:8] + bytes(40), "another")):
@@ -125,11 +125,11 @@ def test_a_jks_key_store_that_cannot_be_used_is_told_without_its_password(author
 
 
 @pytest.mark.parametrize(("java", "here"), [("", "none"), (" ", "none"), ("HTTPS", "https"), ("https", "https")])
-def test_an_empty_identification_algorithm_turns_the_check_of_names_off(java: str, here: str) -> None:
+def test_an_empty_identification_algorithm_disables_hostname_verification(java: str, here: str) -> None:
     assert mapped(ssl_endpoint_identification_algorithm=java) == {"ssl.endpoint.identification.algorithm": here}
 
 
-def test_javas_names_of_ciphers_are_refused_and_openssls_passed_on() -> None:
+def test_java_cipher_names_are_refused_and_openssl_names_passed_on() -> None:
     with pytest.raises(ConfigError, match="OpenSSL's names"):
         mapped(ssl_cipher_suites="ECDHE-RSA-AES256-GCM-SHA384, TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384")
     assert mapped(ssl_cipher_suites="ECDHE-RSA-AES256-GCM-SHA384")

@@ -11,7 +11,7 @@ from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError, KafkaClientError
 from sluiceway.kafka import fenced_writer as transactions
-from sluiceway.kafka.fenced_writer import TransactionalWriter
+from sluiceway.kafka.fenced_writer import FencedWriter
 
 RECORDS = [("t", b"k", b"v"), ("t", b"k2", None)]
 
@@ -21,7 +21,7 @@ def failure(code: int, *, fatal: bool = False, retriable: bool = False, abort: b
 
 
 class Producer:
-    """Notes the calls made, and fails those that a test has planned: a list of errors for each method."""
+    """Records calls and raises the errors that a test has planned for each method."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -72,26 +72,26 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Producer:
 
 
 @pytest.fixture
-def writer(client: Producer) -> TransactionalWriter:
-    writer = TransactionalWriter(WorkerConfig.of({}), "connect-cluster-g", "g-configs")
+def writer(client: Producer) -> FencedWriter:
+    writer = FencedWriter(WorkerConfig.of({}), "connect-cluster-g", "g-configs")
     writer.fence()
     client.calls.clear()
     return writer
 
 
-def test_a_write_is_one_transaction_and_says_where_it_ended(writer: TransactionalWriter, client: Producer) -> None:
+def test_a_write_is_one_transaction_and_returns_the_end_offsets(writer: FencedWriter, client: Producer) -> None:
     assert writer.write(RECORDS) == {TopicPartition("t", 0): 2}
     assert client.calls == ["begin", "produce", "produce", "commit"]
     assert writer.active
 
 
-def test_a_retriable_error_is_retried(writer: TransactionalWriter, client: Producer) -> None:
+def test_a_retriable_error_is_retried(writer: FencedWriter, client: Producer) -> None:
     client.plan = {"commit": [failure(KafkaError._TIMED_OUT, retriable=True)] * 2}
     writer.write(RECORDS)
     assert client.calls == ["begin", "produce", "produce", "commit", "commit", "commit"]
 
 
-def test_retrying_comes_to_an_end(writer: TransactionalWriter, client: Producer) -> None:
+def test_retries_are_limited(writer: FencedWriter, client: Producer) -> None:
     client.plan = {"commit": [failure(KafkaError._TIMED_OUT, retriable=True)] * 100}
     with pytest.raises(KafkaClientError, match="connect-cluster-g"):
         writer.write(RECORDS)
@@ -99,13 +99,13 @@ def test_retrying_comes_to_an_end(writer: TransactionalWriter, client: Producer)
     assert not writer.active
 
 
-def test_an_aborted_transaction_is_written_again_in_full(writer: TransactionalWriter, client: Producer) -> None:
+def test_an_aborted_transaction_is_written_again_in_full(writer: FencedWriter, client: Producer) -> None:
     client.plan = {"commit": [failure(KafkaError._MSG_TIMED_OUT, abort=True)]}
     assert writer.write(RECORDS) == {TopicPartition("t", 0): 2}
     assert client.calls == ["begin", "produce", "produce", "commit", "abort", "begin", "produce", "produce", "commit"]
 
 
-def test_a_transaction_that_is_always_aborted_is_an_error(writer: TransactionalWriter, client: Producer) -> None:
+def test_a_transaction_that_is_always_aborted_is_an_error(writer: FencedWriter, client: Producer) -> None:
     client.plan = {"commit": [failure(KafkaError._MSG_TIMED_OUT, abort=True)] * 100}
     with pytest.raises(KafkaClientError, match="aborted the transaction 5 times"):
         writer.write(RECORDS)
@@ -113,9 +113,7 @@ def test_a_transaction_that_is_always_aborted_is_an_error(writer: TransactionalW
 
 
 @pytest.mark.parametrize("step", ["begin", "produce", "commit"])
-def test_a_fenced_writer_says_so_at_any_step_and_has_to_fence_again(
-    writer: TransactionalWriter, client: Producer, step: str
-) -> None:
+def test_a_fenced_writer_raises_at_any_step_and_must_fence_again(writer: FencedWriter, client: Producer, step: str) -> None:
     client.plan = {step: [failure(KafkaError._FENCED, fatal=True)]}
     with pytest.raises(FencedError):
         writer.write(RECORDS)
@@ -128,7 +126,7 @@ def test_a_fenced_writer_says_so_at_any_step_and_has_to_fence_again(
 
 def test_a_writer_that_could_not_fence_does_not_write(client: Producer) -> None:
     client.plan = {"init": [failure(KafkaError._FENCED, fatal=True)]}
-    writer = TransactionalWriter(WorkerConfig.of({}), "id", "c")
+    writer = FencedWriter(WorkerConfig.of({}), "id", "c")
     with pytest.raises(FencedError):
         writer.fence()
     with pytest.raises(ConnectError):
@@ -138,7 +136,12 @@ def test_a_writer_that_could_not_fence_does_not_write(client: Producer) -> None:
 
 def test_transactions_time_out_after_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     configs: list[Any] = []
-    monkeypatch.setattr(transactions, "producer", lambda config: configs.append(config) or Producer())
-    TransactionalWriter(WorkerConfig.of({"producer.transactional.id": "x"}), "id", "c").fence()
+
+    def producer(config: Any) -> Producer:
+        configs.append(config)
+        return Producer()
+
+    monkeypatch.setattr(transactions, "producer", producer)
+    FencedWriter(WorkerConfig.of({"producer.transactional.id": "x"}), "id", "c").fence()
     assert configs[0]["transaction.timeout.ms"] == "10000"
     assert configs[0]["transactional.id"] == "id"

@@ -11,11 +11,11 @@ from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, InternalTopicError
 from sluiceway.kafka import kafka_based_log as log_module
-from sluiceway.kafka.kafka_based_log import CompactedTopic, LogRecord, TopicTail
+from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord, TopicTail
 
 
 class Message:
-    """What the reader uses of a confluent_kafka message."""
+    """The parts of a confluent_kafka message that the reader uses."""
 
     def __init__(self, partition: int, offset: int, error: int | None = None) -> None:
         self._partition, self._offset, self._error = partition, offset, error
@@ -43,7 +43,7 @@ class Message:
 
 
 class Reader:
-    """A consumer that gives out what a test feeds it."""
+    """A consumer that returns the messages that a test feeds to it."""
 
     def __init__(self) -> None:
         self.waiting: list[Message] = []
@@ -72,21 +72,24 @@ class Reader:
 
 @pytest.fixture
 def kafka(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A topic of two partitions whose ends a test sets, read through a fake consumer."""
-    state = SimpleNamespace(reader=Reader(), ends={0: 0, 1: 0}, id="first")
+    """A topic with two partitions and end offsets set by a test, read with a fake consumer."""
+    state = SimpleNamespace(ends={0: 0, 1: 0}, id="first")
+
+    reader = Reader()
+    state.reader = reader
 
     def consumer(config: dict[str, Any]) -> Reader:
         state.error_cb = config["error_cb"]
-        return state.reader
+        return reader
 
     monkeypatch.setattr(log_module, "consumer", consumer)
     monkeypatch.setattr(log_module, "topic_id", lambda _admin, _topic: state.id)
-    monkeypatch.setattr(log_module, "_MISSING_SECONDS", 0.01)
-    monkeypatch.setattr(log_module, "begin_offsets", lambda _admin, places: dict.fromkeys(places, 0))
+    monkeypatch.setattr(log_module, "_RESTART_SECONDS", 0.01)
+    monkeypatch.setattr(log_module, "beginning_offsets", lambda _admin, partitions: dict.fromkeys(partitions, 0))
     monkeypatch.setattr(
         log_module,
         "end_offsets",
-        lambda _admin, _places: {TopicPartition("t", partition): end for partition, end in state.ends.items()},
+        lambda _admin, _partitions: {TopicPartition("t", partition): end for partition, end in state.ends.items()},
     )
     return state
 
@@ -98,12 +101,12 @@ def records() -> list[LogRecord]:
 
 @pytest.fixture
 def topic(kafka: Any, records: list[LogRecord]) -> Any:
-    topic = CompactedTopic(WorkerConfig.of({}), "t", 2, "id", records.append, admin=SimpleNamespace())  # type: ignore[arg-type]
+    topic = KafkaBasedLog(WorkerConfig.of({}), "t", 2, "id", records.append, admin=SimpleNamespace())  # type: ignore[arg-type]
     yield topic
     topic.stop()
 
 
-def test_starting_reads_every_partition_to_its_end(kafka: Any, topic: CompactedTopic, records: list[LogRecord]) -> None:
+def test_starting_reads_every_partition_to_its_end(kafka: Any, topic: KafkaBasedLog, records: list[LogRecord]) -> None:
     kafka.ends = {0: 2, 1: 1}
     kafka.reader.feed(Message(0, 0), Message(1, 0), Message(0, 1))
     topic.start()
@@ -111,13 +114,13 @@ def test_starting_reads_every_partition_to_its_end(kafka: Any, topic: CompactedT
     assert kafka.reader.assigned == {0: 0, 1: 0}
 
 
-def test_an_end_behind_transaction_markers_is_reached_by_the_end_of_partition(kafka: Any, topic: CompactedTopic) -> None:
+def test_the_end_of_partition_event_reaches_an_end_after_transaction_markers(kafka: Any, topic: KafkaBasedLog) -> None:
     kafka.ends = {0: 4, 1: 0}
     kafka.reader.feed(Message(0, 0), Message(0, 4, KafkaError._PARTITION_EOF))
     topic.start(timeout=5)
 
 
-def test_an_end_that_is_not_reached_is_an_error_saying_how_far_it_got(kafka: Any, topic: CompactedTopic) -> None:
+def test_an_end_that_is_not_reached_raises_an_error_with_the_offsets(kafka: Any, topic: KafkaBasedLog) -> None:
     kafka.ends = {0: 4, 1: 0}
     kafka.reader.feed(Message(0, 0))
     with pytest.raises(ConnectError, match=r"'t' could not be read to its end.*\{0: \(1, 4\)\}"):
@@ -125,7 +128,7 @@ def test_an_end_that_is_not_reached_is_an_error_saying_how_far_it_got(kafka: Any
 
 
 @pytest.mark.parametrize("code", [KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._AUTO_OFFSET_RESET])
-def test_a_lost_topic_is_remembered_and_raised_by_every_later_read(kafka: Any, topic: CompactedTopic, code: int) -> None:
+def test_a_lost_topic_is_remembered_and_raised_by_every_later_read(kafka: Any, topic: KafkaBasedLog, code: int) -> None:
     topic.start()
     kafka.reader.feed(Message(0, 0, code))
     kafka.ends = {0: 1, 1: 0}
@@ -135,7 +138,7 @@ def test_a_lost_topic_is_remembered_and_raised_by_every_later_read(kafka: Any, t
     assert kafka.reader.closed.is_set()
 
 
-def test_a_broker_that_is_away_is_waited_for(kafka: Any, topic: CompactedTopic, records: list[LogRecord]) -> None:
+def test_reading_waits_for_an_unreachable_broker(kafka: Any, topic: KafkaBasedLog, records: list[LogRecord]) -> None:
     topic.start()
     kafka.ends = {0: 1, 1: 0}
     kafka.reader.feed(Message(0, -1, KafkaError._TRANSPORT), Message(0, -1, KafkaError._ALL_BROKERS_DOWN), Message(0, 0))
@@ -143,26 +146,26 @@ def test_a_broker_that_is_away_is_waited_for(kafka: Any, topic: CompactedTopic, 
     assert len(records) == 1
 
 
-def test_a_topic_that_is_shorter_than_what_was_read_is_not_the_same_topic(kafka: Any, topic: CompactedTopic) -> None:
+def test_a_topic_that_ends_before_the_offset_read_is_lost(kafka: Any, topic: KafkaBasedLog) -> None:
     kafka.ends = {0: 1, 1: 0}
     kafka.reader.feed(Message(0, 0))
     topic.start()
     kafka.ends = {0: 0, 1: 0}
-    with pytest.raises(InternalTopicError, match="made anew"):
+    with pytest.raises(InternalTopicError, match="created again"):
         topic.read_to_end(timeout=5)
 
 
-@pytest.mark.parametrize("now", [None, "second"], ids=["deleted", "made anew"])
-def test_a_hint_at_a_loss_is_looked_into(kafka: Any, topic: CompactedTopic, now: str | None) -> None:
+@pytest.mark.parametrize("now", [None, "second"], ids=["deleted", "created again"])
+def test_an_error_of_a_lost_topic_is_verified(kafka: Any, topic: KafkaBasedLog, now: str | None) -> None:
     topic.start()
     kafka.id = now
     kafka.error_cb(KafkaError(KafkaError._UNKNOWN_PARTITION))
     assert kafka.reader.closed.wait(5)
-    with pytest.raises(InternalTopicError, match="'t' is not what it was"):
+    with pytest.raises(InternalTopicError, match="'t' was deleted, truncated or created again"):
         topic.check()
 
 
-def test_a_hint_at_a_loss_that_was_none_is_forgotten(kafka: Any, topic: CompactedTopic, records: list[LogRecord]) -> None:
+def test_reading_continues_if_the_topic_still_exists(kafka: Any, topic: KafkaBasedLog, records: list[LogRecord]) -> None:
     topic.start()
     kafka.error_cb(KafkaError(KafkaError._UNKNOWN_PARTITION))
     kafka.ends = {0: 1, 1: 0}
@@ -172,15 +175,15 @@ def test_a_hint_at_a_loss_that_was_none_is_forgotten(kafka: Any, topic: Compacte
     assert len(records) == 1
 
 
-def test_a_topic_of_the_same_name_and_length_is_not_the_same_topic(kafka: Any, topic: CompactedTopic) -> None:
+def test_a_topic_with_another_id_is_lost(kafka: Any, topic: KafkaBasedLog) -> None:
     topic.start()
     kafka.id = "second"
-    with pytest.raises(InternalTopicError, match="another one has its name"):
+    with pytest.raises(InternalTopicError, match="another topic has its name"):
         topic.read_to_end(timeout=5)
 
 
-def test_what_is_read_while_the_ends_are_asked_for_is_no_loss(
-    kafka: Any, topic: CompactedTopic, records: list[LogRecord], monkeypatch: pytest.MonkeyPatch
+def test_records_read_while_the_ends_are_requested_are_not_a_loss(
+    kafka: Any, topic: KafkaBasedLog, records: list[LogRecord], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic.start()
 
@@ -197,35 +200,35 @@ def test_what_is_read_while_the_ends_are_asked_for_is_no_loss(
     assert len(records) == 1
 
 
-def test_an_error_in_the_callback_ends_the_reading_and_is_raised(kafka: Any) -> None:
+def test_an_error_in_the_callback_stops_the_reading_and_is_raised(kafka: Any) -> None:
     def fail(record: LogRecord) -> None:
         raise ValueError("bug")
 
-    topic = CompactedTopic(WorkerConfig.of({}), "t", 2, "id", fail, admin=SimpleNamespace())  # type: ignore[arg-type]
+    topic = KafkaBasedLog(WorkerConfig.of({}), "t", 2, "id", fail, admin=SimpleNamespace())  # type: ignore[arg-type]
     kafka.ends = {0: 1, 1: 0}
     kafka.reader.feed(Message(0, 0))
     with pytest.raises(ConnectError, match="ValueError: bug"):
         topic.start(timeout=5)
 
 
-def test_a_callback_may_not_wait_for_its_own_topic(kafka: Any) -> None:
+def test_a_callback_must_not_wait_for_its_own_topic(kafka: Any) -> None:
     errors: list[ConnectError] = []
 
     def wait(_record: LogRecord) -> None:
         try:
-            topic.read_to_end(timeout=5)
+            reading.read_to_end(timeout=5)
         except ConnectError as error:
             errors.append(error)
 
-    topic = CompactedTopic(WorkerConfig.of({}), "t", 2, "id", wait, admin=SimpleNamespace())  # type: ignore[arg-type]
+    reading = KafkaBasedLog(WorkerConfig.of({}), "t", 2, "id", wait, admin=SimpleNamespace())  # type: ignore[arg-type]
     kafka.ends = {0: 1, 1: 0}
     kafka.reader.feed(Message(0, 0))
-    topic.start(timeout=5)
-    topic.stop()
-    assert "may not wait" in str(errors)
+    reading.start(timeout=5)
+    reading.stop()
+    assert "must not wait" in str(errors)
 
 
-def test_stopping_closes_the_consumer_and_ends_whoever_waits(kafka: Any, topic: CompactedTopic) -> None:
+def test_stop_closes_the_consumer_and_wakes_waiting_threads(kafka: Any, topic: KafkaBasedLog) -> None:
     topic.start()
     kafka.ends = {0: 9, 1: 0}
     errors: list[ConnectError] = []
@@ -245,7 +248,7 @@ def test_stopping_closes_the_consumer_and_ends_whoever_waits(kafka: Any, topic: 
     topic.stop()
 
 
-def test_a_tail_returns_all_that_has_come_and_raises_when_its_topic_is_lost(kafka: Any) -> None:
+def test_a_tail_returns_available_records_and_raises_when_its_topic_is_lost(kafka: Any) -> None:
     tail = TopicTail(WorkerConfig.of({}), "id", {TopicPartition("t", 0): 5})
     assert kafka.reader.assigned == {0: 5}
     assert tail.poll() == []
@@ -256,7 +259,7 @@ def test_a_tail_returns_all_that_has_come_and_raises_when_its_topic_is_lost(kafk
         tail.poll()
 
 
-def test_a_tail_raises_when_a_partition_is_gone_though_no_record_says_so(kafka: Any) -> None:
+def test_a_tail_raises_when_the_client_reports_a_missing_partition(kafka: Any) -> None:
     tail = TopicTail(WorkerConfig.of({}), "id", {TopicPartition("t", 0): 5})
     kafka.error_cb(KafkaError(KafkaError._UNKNOWN_PARTITION))
     with pytest.raises(InternalTopicError, match="Topic 't'"):

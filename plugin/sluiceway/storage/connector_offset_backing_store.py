@@ -1,4 +1,4 @@
-"""The source offsets of a connector that has an offsets topic of its own, backed up to the worker's topic."""
+"""Stores the source offsets of a connector with its own offsets topic, with backups in the worker's topic."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from collections.abc import Sequence
 
 from sluiceway.api.records import Offset, Partition
 from sluiceway.errors import ConnectError
-from sluiceway.storage.offset_backing_store import KafkaOffsetStore
+from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 
 log = logging.getLogger(__name__)
 
 _Offsets = Sequence[tuple[Partition, "Offset | None"]]
 
 
-class ConnectorOffsetStore:
-    """See ``OffsetStore`` and ``TransactionalOffsets``. Thread-safe. Executor, driver or API server.
+class ConnectorOffsetBackingStore:
+    """Implements ``OffsetBackingStore`` and ``TransactionalOffsets`` on two topics, as Connect does. Runs in any process.
 
-    ``own`` is the truth; ``shared``, the worker's topic, fills in what is not in there, so that a connector may be given a
-    topic of its own, and lose it again, at any time. A backup that fails is logged and no more, but for tombstones: an
-    offset that is gone from ``own`` alone would be found in ``shared`` and come back, so those are written there first.
+    ``own`` is authoritative. ``shared``, the worker's topic, supplies offsets that ``own`` lacks, so that
+    ``offsets.storage.topic`` can be set and removed at any time. A failed backup is only logged, except for tombstones: an
+    offset removed from ``own`` alone would come back from ``shared``, so tombstones are written to ``shared`` first.
+    Thread-safe.
     """
 
-    def __init__(self, own: KafkaOffsetStore, shared: KafkaOffsetStore) -> None:
+    def __init__(self, own: KafkaOffsetBackingStore, shared: KafkaOffsetBackingStore) -> None:
         self._own = own
         self._shared = shared
 
@@ -40,7 +41,7 @@ class ConnectorOffsetStore:
         self._shared.stop()
 
     def get(self, connector: str, partitions: Sequence[Partition]) -> list[Offset | None]:
-        """Return the stored offsets, in the order asked for. Raises DataError for one that cannot be read."""
+        """Return the stored offsets in the order of ``partitions``. Raises DataError for one that cannot be read."""
         found = self._own.get(connector, partitions)
         missing = [index for index, offset in enumerate(found) if offset is None]
         if missing:
@@ -56,23 +57,26 @@ class ConnectorOffsetStore:
         self.committed(connector, offsets)
 
     def for_transaction(self, connector: str, offsets: _Offsets) -> list[tuple[str, bytes, bytes | None]]:
-        """See ``TransactionalOffsets``. Raises KafkaClientError if a tombstone cannot be written to the worker's topic."""
+        """Return the records as ``TransactionalOffsets`` does.
+
+        Raises KafkaClientError if a tombstone cannot be written to the worker's topic.
+        """
         records = self._own.for_transaction(connector, offsets)
         self._forget_backups(connector, offsets)
         return records
 
     def committed(self, connector: str, offsets: _Offsets) -> None:
-        """Back up offsets that are safe in the connector's own topic."""
+        """Back up offsets that are committed in the connector's own topic."""
         backups = [(partition, offset) for partition, offset in offsets if offset is not None]
         if not backups:
             return
         try:
             self._shared.put(connector, backups)
         except ConnectError as error:
-            log.warning("[%s] Offsets were stored, but not in the worker's offsets topic as well: %s", connector, error)
+            log.warning("[%s] Cannot back up stored offsets to the worker's offsets topic: %s", connector, error)
 
     def all(self, connector: str) -> list[tuple[Partition, Offset]]:
-        """Return every stored partition of a connector with its offset; reads to the topics' ends first."""
+        """Read to the topics' ends and return every stored partition of a connector with its offset."""
         own = self._own.all(connector)
         known = {key for _, key, _ in self._own.for_transaction(connector, own)}
         backups = self._shared.all(connector)
@@ -80,6 +84,6 @@ class ConnectorOffsetStore:
         return own + [backup for key, backup in zip(keys, backups, strict=True) if key not in known]
 
     def _forget_backups(self, connector: str, offsets: _Offsets) -> None:
-        gone = [(partition, offset) for partition, offset in offsets if offset is None]
-        if gone:
-            self._shared.put(connector, gone)
+        removed = [(partition, offset) for partition, offset in offsets if offset is None]
+        if removed:
+            self._shared.put(connector, removed)
