@@ -13,9 +13,7 @@ from sluiceway.connectors.file.source import FileStreamSourceConnector, FileStre
 from sluiceway.connectors.file.tail import FileTail
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import ConfigError, ConnectError
-from sluiceway.runtime.source.offset_storage import OffsetStorageReaderImpl
-from sluiceway.testing import MemorySourceContext
-from support.engine import Offsets
+from sluiceway.testing import MemoryOffsets, MemorySourceContext
 
 
 @pytest.fixture
@@ -24,12 +22,10 @@ def file(tmp_path: Path) -> Path:
 
 
 def start(file: Path, position: object = None, **config: str) -> FileStreamSourceTask:
-    offsets = Offsets()
-    if position is not None:
-        offsets.put("c", [({"filename": str(file)}, {"position": position})])
+    offsets = MemoryOffsets([] if position is None else [({"filename": str(file)}, {"position": position})])
     task = FileStreamSourceTask()
     properties = {"file": str(file), "topic": "t", **{key.replace("_", "."): value for key, value in config.items()}}
-    task.initialize(MemorySourceContext(properties, OffsetStorageReaderImpl(offsets, "c")))
+    task.initialize(MemorySourceContext(properties, offsets))
     task.start(properties)
     return task
 
@@ -184,7 +180,7 @@ def test_without_a_file_lines_come_from_standard_input(monkeypatch: pytest.Monke
     with os.fdopen(readable) as stdin, os.fdopen(writable, "w") as out:
         monkeypatch.setattr("sys.stdin", stdin)
         task = FileStreamSourceTask()
-        task.initialize(MemorySourceContext({}, OffsetStorageReaderImpl(Offsets(), "c")))
+        task.initialize(MemorySourceContext())
         task.start({"topic": "t"})
         assert task.poll() is None
         out.write("typed\n")

@@ -19,7 +19,8 @@ P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 def started(file: Path | None, *, reports: bool = False, **config: str) -> VerifiableSinkTask:
     task = VerifiableSinkTask()
     task.initialize(MemorySinkContext(reports=reports))
-    task.start({"name": "n", "id": "1", **({"file": str(file)} if file else {}), **config})
+    options = {key.replace("_", "."): value for key, value in config.items()}
+    task.start({"name": "n", "id": "1", **({"file": str(file)} if file else {}), **options})
     return task
 
 
@@ -100,7 +101,7 @@ def test_offsets_from_the_file_rewind_to_after_the_written_records(tmp_path: Pat
     first = started(tmp_path / "out")
     first.put([record(3), record(2), record(9, partition=1)])
     first.flush({P0: 104, P1: 110})
-    second = started(tmp_path / "out", **{"offsets.from.file": "true"})
+    second = started(tmp_path / "out", offsets_from_file="true")
     second.open([P0, TopicPartition("t", 5)])
     assert context_of(second).rewinds == {P0: 104}
     third = started(tmp_path / "out")

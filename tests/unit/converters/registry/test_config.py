@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 
 import pytest
 
@@ -14,8 +15,8 @@ from sluiceway.errors import ConfigError, ConnectError, MissingToolError
 URL = {"schema.registry.url": "http://a:8081"}
 
 
-def options(is_key: bool = False, **given: str) -> RegistryOptions:
-    return RegistryOptions.of(COMMON.parse({**URL, **given}), is_key=is_key)
+def options(given: Mapping[str, str] | None = None, *, is_key: bool = False) -> RegistryOptions:
+    return RegistryOptions.of(COMMON.parse({**URL, **(given or {})}), is_key=is_key)
 
 
 def test_defaults_are_confluents() -> None:
@@ -32,26 +33,26 @@ def test_defaults_are_confluents() -> None:
 
 
 def test_auto_registration_takes_precedence_over_use_latest_version_and_use_schema_id() -> None:
-    assert not options(**{"use.latest.version": "true", "use.schema.id": "3"}).foreign_schema
-    latest = options(**{"auto.register.schemas": "false", "use.latest.version": "true"})
+    assert not options({"use.latest.version": "true", "use.schema.id": "3"}).foreign_schema
+    latest = options({"auto.register.schemas": "false", "use.latest.version": "true"})
     assert (latest.use_latest, latest.use_id) == (True, None)
-    by_id = options(**{"auto.register.schemas": "false", "use.latest.version": "true", "use.schema.id": "3"})
+    by_id = options({"auto.register.schemas": "false", "use.latest.version": "true", "use.schema.id": "3"})
     assert (by_id.use_latest, by_id.use_id) == (False, 3)
 
 
 @pytest.mark.parametrize("prefix", ["", "io.confluent.kafka.serializers.subject."])
 def test_strategies_have_short_names_and_java_class_names(prefix: str) -> None:
     given = {"key.subject.name.strategy": f"{prefix}RecordNameStrategy", "value.subject.name.strategy": "TopicRecordNameStrategy"}
-    assert options(is_key=True, **given).strategy == "RecordNameStrategy"
-    assert options(is_key=False, **given).strategy == "TopicRecordNameStrategy"
+    assert options(given, is_key=True).strategy == "RecordNameStrategy"
+    assert options(given, is_key=False).strategy == "TopicRecordNameStrategy"
     with pytest.raises(ConfigError, match="Class must be one of"):
-        options(**{"value.subject.name.strategy": "com.example.Mine"})
+        options({"value.subject.name.strategy": "com.example.Mine"})
 
 
 @pytest.mark.parametrize("name", ["basic.auth.user.info", "schema.registry.basic.auth.user.info"])
 def test_credentials_come_from_the_configured_source(name: str) -> None:
     made = options(
-        **{
+        {
             "schema.registry.url": "http://x:old@a:1,http://y:old@b:2",
             "basic.auth.credentials.source": "USER_INFO",
             name: "me:it",
@@ -78,13 +79,13 @@ def test_credentials_come_from_the_configured_source(name: str) -> None:
 )
 def test_invalid_options_are_refused_without_showing_a_secret(given: dict[str, str]) -> None:
     with pytest.raises(ConfigError) as caught:
-        options(**given)
+        options(given)
     assert "secret" not in str(caught.value)
 
 
 def test_tls_proxy_and_token_reach_the_client() -> None:
     made = options(
-        **{
+        {
             "schema.registry.ssl.truststore.location": "/ca.pem",
             "schema.registry.ssl.keystore.location": "/me.pem",
             "schema.registry.ssl.key.password": "pw",
