@@ -23,18 +23,18 @@ _POLL_SECONDS = 0.5
 _DRAIN_SECONDS = 60.0  # longer than tasks may take to stop; afterwards the driver hangs
 
 
-def stop_with_parent(driver: Driver, parent: int | None) -> ParentWatch:
+def stop_with_parent(driver: Driver, parent: int | None, end: Callable[[int], object] = os._exit) -> ParentWatch:
     """Drain when Spark's JVM or the process ``parent`` (the Airflow task that submitted this driver) has ended.
 
     Under spark-submit the JVM is this process's parent. Its tasks end with it, but nothing else would end this process. A driver
-    that has not drained within a minute exits anyway. Pass None as ``parent`` for a driver that outlives its submitter.
+    that has not drained within a minute exits by ``end``. Pass None as ``parent`` for a driver that outlives its submitter.
     """
     jvm = os.getppid()
     ended: dict[str, Callable[[], bool]] = {"Spark's JVM has ended": lambda: os.getppid() != jvm}
     if parent:
         started = _start_time(parent)
         ended[f"the process that submitted this driver ({parent}) has ended"] = lambda: _start_time(parent) != started
-    return ParentWatch(driver, ended)
+    return ParentWatch(driver, ended, end)
 
 
 def stop_with_jvm(driver: Driver, context: SparkContext) -> ParentWatch:

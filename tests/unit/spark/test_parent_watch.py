@@ -45,13 +45,12 @@ def test_a_driver_drains_after_the_process_it_depends_on_has_ended_and_exits_if_
     eventually(lambda: exits == [FAILED], within=5, what="the exit")
 
 
-def test_a_driver_stops_when_its_submitter_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sluiceway.spark.parent_watch.os._exit", lambda _code: None)
-    monkeypatch.setattr(parent_watch, "_DRAIN_SECONDS", 60.0)
-    driver = Driver()
+def test_a_driver_stops_when_its_submitter_is_killed() -> None:
+    driver, exits = Driver(), list[int]()
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as parent:
-        watch = stop_with_parent(driver, parent.pid)  # type: ignore[arg-type]
+        watch = stop_with_parent(driver, parent.pid, end=exits.append)  # type: ignore[arg-type]
         assert not watch
         parent.kill()
         eventually(lambda: driver.reasons, within=5, what="the driver to be stopped")
     assert driver.reasons == [f"the process that submitted this driver ({parent.pid}) has ended"]
+    eventually(lambda: exits == [FAILED], within=5, what="the exit")
