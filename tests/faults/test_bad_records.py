@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sluiceway.connectors.verifiable.checker import check
-from sluiceway.connectors.verifiable.numbering import Seen
+from sluiceway.connectors.verifiable.numbering import NumberedRecord
 from sluiceway.connectors.verifiable.results import from_file
 from support.eventually import eventually
 from support.faults.cluster import Cluster
@@ -100,7 +100,7 @@ def test_nothing_but_bad_records_neither_grows_nor_stalls_another_connector(
         assert memory.same_processes()
     grown = memory.peak - before
     told = cluster.messages(letters)
-    verdict = check((Seen(0, int(each.key or b"-1")) for each in told), sent={0: bad - 1})
+    verdict = check((NumberedRecord(0, int(each.key or b"-1")) for each in told), sent={0: bad - 1})
     made.judge(verdict)
     made.seen += (
         f" in the dead letter topic; grown by {grown / 2**20:.0f} MiB; the source made {5 * RATE / seconds:.0f} records/s"
@@ -151,10 +151,10 @@ def test_bad_records_of_a_source_are_dead_letters_too(place: World, cluster: Clu
     place.batch(place.name)
     written = list(place.seen(topic))
     source_offset = "__sluiceway.errors.source.offset"
-    left_out = [Seen(0, json.loads(each.header(source_offset) or "{}")["seqno"]) for each in cluster.messages(letters)]
+    left_out = [NumberedRecord(0, json.loads(each.header(source_offset) or "{}")["seqno"]) for each in cluster.messages(letters)]
     assert len(left_out) == 20
     assert check(written).reordered == 0
-    verdict = check((Seen(each.task, each.seqno) for each in sorted(written + left_out)), sent={0: 1999})
+    verdict = check((NumberedRecord(each.task, each.seqno) for each in sorted(written + left_out)), sent={0: 1999})
     made.judge(verdict)
     assert verdict.exactly_once, verdict
 
