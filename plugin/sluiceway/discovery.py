@@ -28,7 +28,7 @@ _BUILT_IN = {
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
         "JdbcSink": "sluiceway.connectors.jdbc.sink:JdbcSinkConnector",
         "JdbcSource": "sluiceway.connectors.jdbc.source:JdbcSourceConnector",
-        "MirrorSource": "sluiceway.connectors.mirror.connector:MirrorSourceConnector",
+        "MirrorSource": "sluiceway.connectors.mirror.source:MirrorSourceConnector",
         "VerifiableSource": "sluiceway.connectors.verifiable.source:VerifiableSourceConnector",
         "VerifiableSink": "sluiceway.connectors.verifiable.sink:VerifiableSinkConnector",
         "MockSource": "sluiceway.connectors.mock.source:MockSourceConnector",

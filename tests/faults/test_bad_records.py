@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sluiceway.connectors.verifiable.checker import check
-from sluiceway.connectors.verifiable.numbering import Seen
+from sluiceway.connectors.verifiable.numbering import NumberedRecord
 from sluiceway.connectors.verifiable.results import from_file
 from support.eventually import eventually
 from support.faults.cluster import Cluster
@@ -89,7 +89,9 @@ def test_only_bad_records_neither_use_more_memory_nor_stall_another_connector(
     driver = group.driver(name)
     # By then the consumer's queue has been full once, and two thirds of the records remain.
     third = bad // 3
-    eventually(lambda: cluster.committed(name, topic) >= third, within=120, what=f"dead dlq\n{driver.log_tail(20)}")
+    eventually(
+        lambda: cluster.committed(name, topic) >= third, within=120, what=f"dead letter queue records\n{driver.log_tail(20)}"
+    )
     with Memory(driver) as memory:
         before = memory.start
         other = group.source()
@@ -103,7 +105,7 @@ def test_only_bad_records_neither_use_more_memory_nor_stall_another_connector(
         assert memory.same_processes()
     grown = memory.peak - before
     found = cluster.messages(dlq)
-    verdict = check((Seen(0, int(each.key or b"-1")) for each in found), sent={0: bad - 1})
+    verdict = check((NumberedRecord(0, int(each.key or b"-1")) for each in found), sent={0: bad - 1})
     made.judge(verdict)
     made.seen += (
         f" in the dead letter topic; grown by {grown / 2**20:.0f} MiB; the source made {5 * RATE / seconds:.0f} records/s"
@@ -158,10 +160,10 @@ def test_bad_records_of_a_source_go_to_the_dead_letter_queue(
     group.batch(group.name)
     written = list(group.seen(topic))
     source_offset = "__sluiceway.errors.source.offset"
-    left_out = [Seen(0, json.loads(each.header(source_offset) or "{}")["seqno"]) for each in cluster.messages(dlq)]
+    left_out = [NumberedRecord(0, json.loads(each.header(source_offset) or "{}")["seqno"]) for each in cluster.messages(dlq)]
     assert len(left_out) == 20
     assert check(written).reordered == 0
-    verdict = check((Seen(each.task, each.seqno) for each in sorted(written + left_out)), sent={0: 1999})
+    verdict = check((NumberedRecord(each.task, each.seqno) for each in sorted(written + left_out)), sent={0: 1999})
     made.judge(verdict)
     assert verdict.exactly_once, verdict
 

@@ -125,7 +125,7 @@ def test_a_slow_or_failing_sink_does_not_stall_a_source_of_the_same_process(
         eventually(lambda: written(file) >= 3, within=60, what=f"records of the slow sink\n{process.log_tail(30)}")
         seconds = progress.more(10 * RATE, within=60, driver=process)
         progress.close()
-        eventually(lambda: cluster.end(dlq) == 20_001, within=60, what=f"all dead dlq\n{process.log_tail(30)}")
+        eventually(lambda: cluster.end(dlq) == 20_001, within=60, what=f"all dead letter queue records\n{process.log_tail(30)}")
         some = written(file)
         eventually(lambda: written(file) >= some + 3, within=60, what="more records of the slow sink")
     finally:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from sluiceway.connectors.verifiable.checker import Verdict, check
-from sluiceway.connectors.verifiable.numbering import numbered
+from sluiceway.connectors.verifiable.numbering import task_and_seqno
 from support.eventually import eventually
 from support.faults.guarantee import Guarantee
 from support.faults.kills import at_a_random_point, end_of, kill
@@ -177,7 +177,7 @@ def repeated_since(group: WorkerGroup, topic: str, since_ms: int) -> int:
     known: set[int] = set()
     repeated = 0
     for message in read(group.address, topic):
-        _, number = numbered(message.key, message.value)
+        _, number = task_and_seqno(message.key, message.value)
         repeated += number in known and message.appended > since_ms
         known.add(number)
     return repeated

@@ -281,7 +281,7 @@ def test_tls_trusts_the_certificates_in_the_pem_file_and_no_others(tmp_path: Pat
         with pytest.raises(RetriableError, match="network connection error"):
             converter(AvroConverter, registry).from_connect_data("users", USER, ANN)
         missing = {"schema.registry.ssl.truststore.location": str(tmp_path / "none.pem")}
-        with pytest.raises(ConfigError, match="check the PEM files"):
+        with pytest.raises(ConfigError, match="Check the PEM files"):
             converter(AvroConverter, registry, missing).from_connect_data("users", USER, ANN)
 
 
@@ -325,7 +325,7 @@ def test_bytes_that_do_not_match_their_schema_are_refused_with_topic_and_id(cls:
 
 def test_a_schema_of_another_type_is_refused(registry: Registry) -> None:
     data = converter(JsonSchemaConverter, registry).from_connect_data("t", USER, ANN)
-    with pytest.raises(DataError, match="of type JSON, not AVRO"):
+    with pytest.raises(DataError, match="has type JSON, not AVRO"):
         converter(AvroConverter, registry).to_connect_data("t", data)
 
 

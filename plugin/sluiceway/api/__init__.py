@@ -1,4 +1,4 @@
-"""What an author of connectors, converters and transforms imports; everything else may change."""
+"""The public API for authors of connectors, converters and transforms. Other modules may change at any time."""
 
 from sluiceway.api.connector import (
     Connector,

@@ -1,4 +1,4 @@
-"""What a connector author subclasses on the driver's side: the connector decides how work is split into tasks."""
+"""Base classes of connectors, which split the work into tasks."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class ConnectorTransactionBoundaries(enum.Enum):
 
 
 class ConnectorContext(Protocol):
-    """What a running connector may ask of the runtime. Lives on the driver."""
+    """The runtime's services for a running connector. Lives on the driver."""
 
     def request_task_reconfiguration(self) -> None:
-        """Ask for ``task_configs`` to be called again: the connector's inputs or outputs have changed."""
+        """Request that ``task_configs`` is called again, because the connector's inputs or outputs have changed."""
 
     def raise_error(self, error: BaseException) -> None:
-        """Report an error from a thread of the connector's own; the connector becomes FAILED."""
+        """Report an error from a thread that the connector started. The connector becomes FAILED."""
 
 
 class Connector(abc.ABC):
-    """Splits a job into task configs and watches for changes. Runs on the Spark driver, never on an executor.
+    """Splits the work into task configs and watches for changes. Runs on the Spark driver, never on an executor.
 
-    ``java_class`` and ``java_task_class`` name the Java classes that this connector stands in for, if any: configs that
-    name those find it, and task configs written to the config topic name the task's, so that a real Kafka Connect
-    worker can take over.
+    ``java_class`` and ``java_task_class`` name the Java classes that this connector replaces, if any. A config may use
+    either class name. Task configs in the config topic contain ``java_task_class``, so that a Kafka Connect worker can take
+    over.
     """
 
     task_class: ClassVar[type[Task]]
@@ -47,12 +47,12 @@ class Connector(abc.ABC):
     context: ConnectorContext
 
     def initialize(self, context: ConnectorContext) -> None:
-        """Called once before ``start``."""
+        """Set the context. Called once, before ``start``."""
         self.context = context
 
     @classmethod
     def version(cls) -> str:
-        """The connector's version, shown in REST and in status records."""
+        """Return the connector's version, which the REST API and status records show."""
         from sluiceway import __version__
 
         return __version__
@@ -60,57 +60,57 @@ class Connector(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def config_def(cls) -> ConfigDef:
-        """The connector's own keys."""
+        """Return the definition of the connector's own keys."""
 
     @abc.abstractmethod
     def start(self, config: Mapping[str, str]) -> None:
-        """Take the config and connect where needed. Raise ConnectError to refuse: the connector becomes FAILED."""
+        """Start with this config. If that is impossible, raise ConnectError: the connector becomes FAILED."""
 
     @abc.abstractmethod
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
-        """Return one config for each task, at most ``max_tasks`` of them."""
+        """Return the configs of at most ``max_tasks`` tasks."""
 
-    def stop(self) -> None:  # noqa: B027 (most connectors hold nothing)
-        """Release what ``start`` took."""
+    def stop(self) -> None:  # noqa: B027 (most connectors hold no resources)
+        """Release the resources that ``start`` acquired."""
 
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the connector's own keys without side effects; may reach out to the other system for recommendations."""
+        """Validate the connector's own keys. Must have no side effects; may query the other system for recommended values."""
         return cls.config_def().validate(config)
 
 
 class SourceConnector(Connector):
-    """A connector that reads from another system into Kafka."""
+    """A connector that copies data from another system to Kafka."""
 
     task_class: ClassVar[type[SourceTask]]
 
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport:
-        """Whether offsets fully describe the position, so that records and offsets in one transaction are exactly once."""
+        """Return SUPPORTED if offsets fully describe the position: records and offsets in one transaction are exactly once."""
         return ExactlyOnceSupport.UNSUPPORTED
 
     def can_define_transaction_boundaries(self, config: Mapping[str, str]) -> ConnectorTransactionBoundaries:
-        """Whether tasks with this config say themselves where transactions end (``SourceTaskContext.transaction_context``).
+        """Return SUPPORTED if tasks with this config can end transactions with ``SourceTaskContext.transaction_context``.
 
-        Asked while a config with ``transaction.boundary=connector`` is validated, on an object that was not started.
+        Called to validate a config with ``transaction.boundary=connector``, on a connector that is not started.
         """
         return ConnectorTransactionBoundaries.UNSUPPORTED
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
-        """Check offsets that a user wants to set, None for one to be forgotten, before they are stored.
+        """Validate offsets that a user sets by the REST API, before they are stored; None deletes an offset.
 
-        Return True if they were checked; raise ConnectError to refuse them. Runs where the REST request is served.
+        Return True if the offsets were validated; raise ConnectError to refuse them. Runs in the REST server's process.
         """
         return False
 
 
 class SinkConnector(Connector):
-    """A connector that writes from Kafka to another system."""
+    """A connector that copies data from Kafka to another system."""
 
     task_class: ClassVar[type[SinkTask]]
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """Check offsets that a user wants to set, None for one to be forgotten, before they are stored.
+        """Validate offsets that a user sets by the REST API, before they are stored; None deletes an offset.
 
-        Return True if they were checked; raise ConnectError to refuse them. Runs where the REST request is served.
+        Return True if the offsets were validated; raise ConnectError to refuse them. Runs in the REST server's process.
         """
         return False

@@ -1,4 +1,4 @@
-"""Converters: between Connect's data and the bytes in Kafka. Used on executors."""
+"""Base classes of converters, which convert between Connect's data and bytes in Kafka. Run on executors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sluiceway.data import Schema
 
 
 class SchemaAndValue(NamedTuple):
-    """A value with its schema; ``schema`` None is a schemaless value."""
+    """A value with its schema. Schemaless values have the schema None."""
 
     schema: Schema | None
     value: Any
@@ -22,49 +22,49 @@ NULL = SchemaAndValue(None, None)
 
 
 class HeaderConverter(abc.ABC):
-    """Translates header values. Configured once, then called by one thread."""
+    """Converts header values. Configured once, then called by one thread."""
 
     java_class: str | None = None
 
     @classmethod
     def config_def(cls) -> ConfigDef:
-        """Return the options, for validation and for the documentation."""
+        """Return the definition of the converter's options, for validation and documentation."""
         return ConfigDef()
 
     def configure(self, config: Mapping[str, str]) -> None:  # noqa: B027
-        """Take the converter's own options, prefix removed. Raises ConfigError for a value that cannot be used."""
+        """Set the converter's options, without their prefix. Raises ConfigError for an invalid value."""
 
     @abc.abstractmethod
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
-        """Return the bytes for a header's value. Raises DataError for what cannot be written."""
+        """Return the bytes for a header's value. Raises DataError if it cannot be converted."""
 
     @abc.abstractmethod
     def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue | None:
-        """Return the value in a header's bytes; None is a null without a schema, as ``NULL`` is.
+        """Return the value in a header's bytes. None means a schemaless null, like ``NULL``.
 
-        Raises DataError for bytes that are not of this format.
+        Raises DataError for bytes in another format.
         """
 
     def close(self) -> None:  # noqa: B027
-        """Give back what the converter holds, if anything; called once, after the last use, also after an error."""
+        """Release the converter's resources. Called once, after the last use, also after an error."""
 
 
 class Converter(HeaderConverter):
-    """Translates keys or values, and headers in the same way. Configured once, then called by one thread."""
+    """Converts record keys, values and headers. Configured once, then called by one thread."""
 
     def configure(self, config: Mapping[str, str], *, is_key: bool = False) -> None:
-        """Take the converter's own options, prefix removed (``value.converter.schemas.enable`` is ``schemas.enable``).
+        """Set the converter's options, without their prefix (``value.converter.schemas.enable`` is ``schemas.enable``).
 
-        Raises ConfigError for a value that cannot be used.
+        Raises ConfigError for an invalid value.
         """
 
     @abc.abstractmethod
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        """Return the bytes for a value; None is a null (tombstone). Raises DataError for what cannot be written."""
+        """Return the bytes for a value; None is a tombstone. Raises DataError if the value cannot be converted."""
 
     @abc.abstractmethod
     def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
-        """Return the value in the bytes. Raises DataError for bytes that are not of this format."""
+        """Return the value in the bytes. Raises DataError for bytes in another format."""
 
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
         return self.from_connect_data(topic, schema, value)
@@ -73,15 +73,15 @@ class Converter(HeaderConverter):
         return self.to_connect_data(topic, data)
 
     def encoder(self, topic: str, schema: Schema | None) -> Callable[[Any], bytes | None]:
-        """Return ``from_connect_data`` specialised for one topic and schema: the runtime asks once for each pair.
+        """Return ``from_connect_data`` specialized for a topic and schema. The runtime calls this once for each pair.
 
-        Overridden where knowing the schema saves work for each record; must give the same bytes.
+        Override it if knowing the schema saves work per record. It must return the same bytes.
         """
         return functools.partial(self.from_connect_data, topic, schema)
 
     def decoder(self, topic: str) -> Callable[[bytes | None], tuple[Schema | None, Any]]:
-        """Return ``to_connect_data`` specialised for one topic, answering a pair: the runtime asks once for each topic.
+        """Return ``to_connect_data`` specialized for a topic, returning a pair. The runtime calls this once for each topic.
 
-        Overridden where that saves work for each record; must give the same values.
+        Override it if that saves work per record. It must return the same values.
         """
         return functools.partial(self.to_connect_data, topic)

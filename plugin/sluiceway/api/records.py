@@ -1,4 +1,4 @@
-"""The records that pass between tasks and Kafka."""
+"""The records that tasks exchange with Kafka."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 from sluiceway.data import Headers, Schema, java_text
 
 Partition = Mapping[str, Any]
-"""A source partition: what a source reads from, as a JSON-able mapping, such as ``{"filename": "test.txt"}``."""
+"""A source partition: where a source reads from, as a JSON object such as ``{"filename": "test.txt"}``."""
 
 Offset = Mapping[str, Any]
-"""A source offset: how far it was read, as a JSON-able mapping, such as ``{"position": 8}``."""
+"""A source offset: the position in a source partition, as a JSON object such as ``{"position": 8}``."""
 
 
 class SourceRecord:
-    """What a source task read: where it came from, and what is to be written to Kafka.
+    """A record that a source task read, with its source partition and offset.
 
-    ``kafka_partition`` None lets the producer choose; ``timestamp`` is in milliseconds since the epoch, None for now.
-    Treated as immutable once returned from ``poll``; transforms make new ones with ``new_record``.
+    With ``kafka_partition`` None the producer chooses the partition. ``timestamp`` is in milliseconds since the epoch; None
+    is the time of sending. Treat a record as immutable after ``poll`` returned it: transforms copy it with ``new_record``.
     """
 
     __slots__ = (
@@ -60,14 +60,14 @@ class SourceRecord:
         self.headers = headers
 
     def new_record(self, **changes: Any) -> SourceRecord:
-        """Return a copy in which these attributes differ."""
+        """Return a copy with these attributes changed."""
         record = copy.copy(self)
         for name, value in changes.items():
             setattr(record, name, value)
         return record
 
     def with_data(self, key_schema: Schema | None, key: Any, value_schema: Schema | None, value: Any) -> SourceRecord:
-        """Return a copy with other data: ``new_record`` for what transforms change most, in a fraction of the time."""
+        """Return a copy with another key and value: a faster ``new_record`` for the attributes that transforms change most."""
         record = SourceRecord.__new__(SourceRecord)
         record.source_partition = self.source_partition
         record.source_offset = self.source_offset
@@ -82,7 +82,7 @@ class SourceRecord:
         return record
 
     def replace_data(self, key_schema: Schema | None, key: Any, value_schema: Schema | None, value: Any) -> SourceRecord:
-        """Change the data of this record itself and return it: only for who made the record and has shown it to nobody."""
+        """Change the key and value in place and return the record. Allowed only for the creator of a record not yet shared."""
         self.key_schema = key_schema
         self.key = key
         self.value_schema = value_schema
@@ -96,17 +96,17 @@ class SourceRecord:
         )
 
     def __str__(self) -> str:
-        """As Connect prints it, with the data: for the messages that have a whole record in them."""
-        place = f"sourcePartition={java_text(self.source_partition)}, sourceOffset={java_text(self.source_offset)}"
-        return f"SourceRecord{{{place}}} {_connect_record_text(self)}"
+        """Return Connect's text of the record with its data, for messages that contain the whole record."""
+        source = f"sourcePartition={java_text(self.source_partition)}, sourceOffset={java_text(self.source_offset)}"
+        return f"SourceRecord{{{source}}} {_connect_record_text(self)}"
 
 
 class SinkRecord:
-    """What was read from Kafka for a sink task, converted and transformed.
+    """A record from Kafka for a sink task, converted and transformed.
 
-    ``topic``, ``kafka_partition`` and ``kafka_offset`` may be changed by transforms; the ``original_*`` ones never are
-    and are what offsets are committed by (KIP-793). ``timestamp`` is in milliseconds since the epoch or None;
-    ``timestamp_type`` is 1 for create time, 2 for log append time, 0 for none.
+    Transforms may change ``topic``, ``kafka_partition`` and ``kafka_offset``, but not the ``original_*`` attributes, by which
+    offsets are committed (KIP-793). ``timestamp`` is in milliseconds since the epoch or None. ``timestamp_type`` is 1 for
+    create time, 2 for log append time, 0 for none.
     """
 
     __slots__ = (
@@ -150,14 +150,14 @@ class SinkRecord:
         self.headers = headers
 
     def new_record(self, **changes: Any) -> SinkRecord:
-        """Return a copy in which these attributes differ."""
+        """Return a copy with these attributes changed."""
         record = copy.copy(self)
         for name, value in changes.items():
             setattr(record, name, value)
         return record
 
     def with_data(self, key_schema: Schema | None, key: Any, value_schema: Schema | None, value: Any) -> SinkRecord:
-        """Return a copy with other data: ``new_record`` for what transforms change most, in a fraction of the time."""
+        """Return a copy with another key and value: a faster ``new_record`` for the attributes that transforms change most."""
         record = SinkRecord.__new__(SinkRecord)
         record.topic = self.topic
         record.original_topic = self.original_topic
@@ -175,7 +175,7 @@ class SinkRecord:
         return record
 
     def replace_data(self, key_schema: Schema | None, key: Any, value_schema: Schema | None, value: Any) -> SinkRecord:
-        """Change the data of this record itself and return it: only for who made the record and has shown it to nobody."""
+        """Change the key and value in place and return the record. Allowed only for the creator of a record not yet shared."""
         self.key_schema = key_schema
         self.key = key
         self.value_schema = value_schema
@@ -189,7 +189,7 @@ class SinkRecord:
         )
 
     def __str__(self) -> str:
-        """As Connect prints it, with the data: for the messages that have a whole record in them."""
+        """Return Connect's text of the record with its data, for messages that contain the whole record."""
         kind = ("NoTimestampType", "CreateTime", "LogAppendTime")[self.timestamp_type]
         return (
             f"SinkRecord{{kafkaOffset={self.kafka_offset}, timestampType={kind}, originalTopic={self.original_topic}, "

@@ -1,4 +1,4 @@
-"""What a connector author subclasses on the executors' side: the task moves the records."""
+"""Base classes of tasks, which copy the records, and the runtime's services for them."""
 
 from __future__ import annotations
 
@@ -16,80 +16,82 @@ class TopicPartition(NamedTuple):
 
 
 class OffsetStorageReader(Protocol):
-    """Reads stored source offsets. Used on an executor, mostly in ``SourceTask.start``."""
+    """Reads stored source offsets. Used on executors, usually in ``SourceTask.start``."""
 
     def offset(self, partition: Partition) -> Offset | None:
         """Return the stored offset of a source partition, or None if there is none."""
 
     def offsets(self, partitions: Sequence[Partition]) -> list[Offset | None]:
-        """Return the stored offsets of many partitions at once, in the order asked for."""
+        """Return the stored offsets of several partitions, in the same order."""
 
 
 class TransactionContext(Protocol):
-    """How a source task says where its transactions end, with ``transaction.boundary=connector``. Used on an executor.
+    """Ends the transactions of a source task, with ``transaction.boundary=connector``. Used on executors.
 
-    A transaction begins with the first record after the last one's end. What has not been committed when the task ends is
-    rolled back, records and offsets, and read again by the next one.
+    A transaction starts with the first record after the previous transaction. When the task ends, an open transaction is
+    aborted, and the next task reads its records again.
     """
 
     def commit_transaction(self, record: SourceRecord | None = None) -> None:
-        """Commit once this record has been sent; without one, once all of the next batch that ``poll`` returns have been."""
+        """Commit after this record has been sent; without ``record``, after the next batch that ``poll`` returns."""
 
     def abort_transaction(self, record: SourceRecord | None = None) -> None:
-        """Drop the transaction's records up to and including this one; without one, all of the next batch too.
+        """Abort the transaction after this record; without ``record``, after the next batch that ``poll`` returns.
 
-        Their offsets are stored all the same: what was dropped is not read again.
+        The offsets of aborted records are still stored, so the records are not read again.
         """
 
 
 class SourceTaskContext(Protocol):
-    """What a source task may ask of the runtime."""
+    """The runtime's services for a source task."""
 
     @property
     def offset_storage_reader(self) -> OffsetStorageReader: ...
 
     @property
     def configs(self) -> Mapping[str, str]:
-        """The task's config, references to secrets resolved."""
+        """The task's config, with references to config providers resolved."""
 
     @property
     def transaction_context(self) -> TransactionContext | None:
-        """Where the task says what its transactions are; None unless exactly once with ``transaction.boundary=connector``."""
+        """Ends the task's transactions; None unless exactly-once is enabled with ``transaction.boundary=connector``."""
 
 
 class ErrantRecordReporter(Protocol):
-    """Takes records that a sink task could not write (KIP-610)."""
+    """Reports records that a sink task cannot write (KIP-610)."""
 
     def report(self, record: SinkRecord, error: BaseException) -> Future[None]:
-        """Send a record to where bad records go, by the connector's ``errors.*`` settings.
+        """Report a bad record, which is handled by the connector's ``errors.*`` keys.
 
-        The answer is done once the record is safe there; offsets are not committed before, so nobody has to wait for it.
+        The future completes when the record is stored. The task need not wait for it, because offsets are not committed
+        before.
 
-        While it waits for room in the dead letter queue's buffer, the task may be stopped. It then raises what derives from
-        BaseException but not from Exception: let it pass, and release resources in ``finally``.
+        The call blocks while the buffer of the dead letter queue is full. If the task is stopped meanwhile, it raises an
+        exception that derives from BaseException but not from Exception: do not catch it, and release resources in
+        ``finally``.
         """
 
 
 class SinkTaskContext(Protocol):
-    """What a sink task may ask of the runtime."""
+    """The runtime's services for a sink task."""
 
     @property
     def configs(self) -> Mapping[str, str]:
-        """The task's config, references to secrets resolved."""
+        """The task's config, with references to config providers resolved."""
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        """The topic partitions that this task has now."""
+        """The topic partitions assigned to this task now."""
 
     @property
     def errant_record_reporter(self) -> ErrantRecordReporter | None:
-        """Where to report bad records, or None if the connector has no place for them."""
+        """Reports bad records; None if the connector's ``errors.*`` keys do not allow it."""
 
     def offset(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Read on from these offsets from the next ``put`` on."""
+        """Deliver records from these offsets on, starting with the next ``put``."""
 
     def timeout(self, milliseconds: int) -> None:
-        """Call again after this long at the latest, after a RetriableError or when no records come."""
+        """Call ``put`` again after at most this time, after a RetriableError or if there are no records."""
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Deliver no records of these partitions until ``resume``."""
@@ -97,11 +99,11 @@ class SinkTaskContext(Protocol):
     def resume(self, *partitions: TopicPartition) -> None: ...
 
     def request_commit(self) -> None:
-        """Ask for offsets to be committed soon, ahead of the interval."""
+        """Request an offset commit soon, before the commit interval has passed."""
 
 
 class Task(abc.ABC):
-    """One share of a connector's work. Runs on a Spark executor, in one thread; its methods are never called concurrently."""
+    """A part of a connector's work. Runs on a Spark executor. One thread calls all methods."""
 
     @classmethod
     def version(cls) -> str:
@@ -111,10 +113,10 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def start(self, config: Mapping[str, str]) -> None:
-        """Take the task's config and open what is needed."""
+        """Start with this task config and open the resources needed."""
 
-    def stop(self) -> None:  # noqa: B027 (most tasks hold nothing)
-        """Release what ``start`` took; called once, after the last other call."""
+    def stop(self) -> None:  # noqa: B027 (most tasks hold no resources)
+        """Release the resources that ``start`` acquired. Called once, after all other calls."""
 
 
 class SourceTask(Task):
@@ -123,24 +125,24 @@ class SourceTask(Task):
     context: SourceTaskContext
 
     def initialize(self, context: SourceTaskContext) -> None:
-        """Called once before ``start``."""
+        """Set the context. Called once, before ``start``."""
         self.context = context
 
     @abc.abstractmethod
     def poll(self) -> Sequence[SourceRecord] | None:
-        """Return the next records, or None when there are none now.
+        """Return the next records, or None if no records are available.
 
-        May wait a little for records, at most about a second: while it waits, pause and stop wait too. Called on an
-        executor, never while another call of this task runs.
+        May wait for records, at most about a second, because pausing and stopping the task wait for it. Runs on an executor,
+        never at the same time as another call of this task.
         """
 
     def commit(self) -> None:
-        """Called after offsets were committed: everything polled before is safely in Kafka."""
+        """Called after offsets were committed: all records polled before are stored in Kafka."""
 
     def commit_record(self, record: SourceRecord, partition: int, offset: int) -> None:
-        """Called for each record once Kafka has acknowledged it, or with partition and offset -1 if it was filtered out.
+        """Called for each record when Kafka has acknowledged it, or with partition and offset -1 if it was filtered out.
 
-        Overriding it costs a callback a record.
+        Overriding it costs a callback for every record.
         """
 
 
@@ -150,23 +152,23 @@ class SinkTask(Task):
     context: SinkTaskContext
 
     def initialize(self, context: SinkTaskContext) -> None:
-        """Called once before ``start``."""
+        """Set the context. Called once, before ``start``."""
         self.context = context
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
-        """Called when partitions were assigned, before any of their records."""
+        """Called when partitions are assigned, before any of their records are delivered."""
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
-        """Called when partitions are taken away, after the last commit of their offsets."""
+        """Called when partitions are revoked, after the last commit of their offsets."""
 
     @abc.abstractmethod
     def put(self, records: Sequence[SinkRecord]) -> None:
-        """Take the next records, maybe none. Raise RetriableError to be given the same records again."""
+        """Write the next records, possibly none. Raise RetriableError to get the same records again."""
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Make everything taken durable; the runtime commits ``offsets`` (the next to read) afterwards."""
+        """Make all records durable. The runtime then commits ``offsets``, the next offsets to read."""
 
     def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
-        """Return the offsets that are safe to commit; the default flushes and returns all of them."""
+        """Return the offsets that are safe to commit. The default flushes and returns all of them."""
         self.flush(offsets)
         return offsets

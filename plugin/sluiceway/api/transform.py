@@ -1,7 +1,7 @@
-"""Transforms (Connect's SMTs) and predicates. Used on executors, by one thread each.
+"""Base classes of transforms (Connect's SMTs) and predicates. They run on executors; one thread calls each of them.
 
-A custom one is a small class, found by entry point (groups ``sluiceway.transforms``, ``sluiceway.predicates``) or by its
-dotted name; it is configured once and closed when the task ends.
+A custom transform or predicate is found by an entry point (groups ``sluiceway.transforms``, ``sluiceway.predicates``) or by
+its dotted path. It is configured once and closed when the task ends.
 """
 
 from __future__ import annotations
@@ -19,56 +19,57 @@ R = TypeVar("R", SourceRecord, SinkRecord)
 
 
 class Transform(abc.ABC):
-    """Changes records one by one on their way between a task and Kafka."""
+    """Changes single records between a task and Kafka."""
 
     java_class: ClassVar[str | None] = None
 
     @classmethod
     def config_def(cls) -> ConfigDef:
-        """The transform's own options, named as after ``transforms.<alias>.``."""
+        """Return the definition of the options after the prefix ``transforms.<alias>.``."""
         return ConfigDef()
 
     def configure(self, config: Mapping[str, str]) -> None:  # noqa: B027
-        """Take the options, prefix removed. Raises ConfigError."""
+        """Set the options, without their prefix. Raises ConfigError for an invalid value."""
 
     @abc.abstractmethod
     def apply(self, record: R) -> R | Sequence[R] | None:
-        """Return the record, changed or not; None drops it; a sequence puts several in its place (beyond Connect).
+        """Return the record, a changed copy, None to filter it out, or a sequence of records (not possible in Connect).
 
-        Never changes the record itself: ``record.new_record(...)`` makes a copy with what is to differ.
-        Raises DataError for a record that cannot be transformed.
+        Must not change the record itself: copy it with ``record.new_record(...)``. Raises DataError for a record that cannot
+        be transformed.
         """
 
     def close(self) -> None:  # noqa: B027
-        """Release what ``configure`` took."""
+        """Release the resources that ``configure`` acquired."""
 
 
 class Predicate(abc.ABC):
-    """Says whether a transform applies to a record."""
+    """Decides whether a transform applies to a record."""
 
     java_class: ClassVar[str | None] = None
 
     @classmethod
     def config_def(cls) -> ConfigDef:
-        """The predicate's own options, named as after ``predicates.<alias>.``."""
+        """Return the definition of the options after the prefix ``predicates.<alias>.``."""
         return ConfigDef()
 
     def configure(self, config: Mapping[str, str]) -> None:  # noqa: B027
-        """Take the options, prefix removed. Raises ConfigError."""
+        """Set the options, without their prefix. Raises ConfigError for an invalid value."""
 
     @abc.abstractmethod
-    def test(self, record: ConnectRecord) -> bool: ...
+    def test(self, record: ConnectRecord) -> bool:
+        """Return True if the transform applies to the record."""
 
     def close(self) -> None:  # noqa: B027
-        """Release what ``configure`` took."""
+        """Release the resources that ``configure`` acquired."""
 
 
 class Resolved(NamedTuple):
-    """What a transform does to the keys or values of one schema: the schema afterwards, and the function for each value.
+    """A transform specialized for the keys or values of a schema: the new schema, and the function for each value.
 
-    ``function(value, record)`` gets a value that is not None (and the record, for its topic, offset and the like) and
-    returns the new one. It is None only if ``may_be_null``. The record's own key and value may be those of an earlier stage
-    of the chain, so they are not to be looked at; the value is never changed itself.
+    ``function(value, record)`` returns the new value; it returns None only if ``may_be_null``. ``value`` is not None and must
+    not be changed in place. ``record`` gives access to the topic, offset and so on, but its key and value may be those from
+    before earlier transforms of the chain, so do not use them.
     """
 
     schema: Schema | None
@@ -77,10 +78,10 @@ class Resolved(NamedTuple):
 
 
 class KeyOrValueTransform(Transform):
-    """A transform of either the key or the value alone, resolved once for each schema.
+    """A transform of either the key or the value, specialized once for each schema.
 
-    A subclass says what it does to a schema with ``resolve``; its ``$Key`` and ``$Value`` forms set ``part``. The chain asks
-    once for each schema and keeps the answer, and joins the functions of successive transforms into one.
+    A subclass implements ``resolve``; its ``$Key`` and ``$Value`` variants set ``part``. The chain calls ``resolve`` once for
+    each schema, caches the result, and combines the functions of successive transforms.
     """
 
     part: ClassVar[str]
@@ -88,13 +89,13 @@ class KeyOrValueTransform(Transform):
 
     @abc.abstractmethod
     def resolve(self, schema: Schema | None) -> Resolved:
-        """Return what is done to values of this schema (None: schemaless values). Called only when there is a value.
+        """Return the specialization for values of this schema (None: schemaless). Not called for null values.
 
-        Raises DataError (or what Connect raises) if no value of this schema can be transformed.
+        Raises DataError (or the error that Connect raises) if no value of this schema can be transformed.
         """
 
     def on_null(self, schema: Schema | None) -> tuple[Schema | None, Any]:
-        """Return schema and value for a record whose key or value is None; unchanged unless overridden."""
+        """Return the schema and value for a null key or value. The default changes neither."""
         return schema, None
 
     def apply(self, record: R) -> R | Sequence[R] | None:

@@ -1,1 +1,1 @@
-"""Connectors, one folder each."""
+"""Connectors that are part of Sluiceway, one package each."""

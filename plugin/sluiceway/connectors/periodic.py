@@ -1,4 +1,4 @@
-"""Runs jobs at intervals in a thread of its own. Driver."""
+"""Runs a connector's periodic jobs on a thread of their own. Runs on the driver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to do every ``interval`` seconds (None: never), first at once or only after the first interval."""
+    """A function to call every ``interval`` seconds (None: never), the first time at once or after one interval."""
 
     description: str
     run: Callable[[], object]
@@ -24,7 +24,7 @@ class Job:
 
 
 class Periodic:
-    """Runs jobs one after the other. One that fails is logged and tried again at its next time."""
+    """Runs jobs, one at a time. A failure is logged; the job runs again after its interval."""
 
     def __init__(self, name: str, jobs: Sequence[Job]) -> None:
         self._jobs = [job for job in jobs if job.interval is not None]
@@ -36,7 +36,7 @@ class Periodic:
             self._thread.start()
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Begin no job any more; wait at most so many seconds for one that runs."""
+        """Start no more jobs, and wait at most ``timeout`` seconds for the running one."""
         self._stopping.set()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
@@ -48,14 +48,14 @@ class Periodic:
             job = min(due, key=due.__getitem__)
             if self._stopping.wait(min(max(0.0, due[job] - time.monotonic()), threading.TIMEOUT_MAX)):
                 return
-            self._do(job)
+            self._run_once(job)
             due[job] = time.monotonic() + (job.interval or 0.0)
 
     @staticmethod
-    def _do(job: Job) -> None:
+    def _run_once(job: Job) -> None:
         try:
             job.run()
         except ConnectError as error:
-            log.error("Failed %s, which is tried again in %g s: %s", job.description, job.interval, error)
+            log.error("Failed %s, trying again in %g s: %s", job.description, job.interval, error)
         except Exception:  # the outermost loop of a thread
-            log.exception("Failed %s, which is tried again in %g s", job.description, job.interval)
+            log.exception("Failed %s, trying again in %g s", job.description, job.interval)

@@ -1,1 +1,1 @@
-"""Converters, one module each; Connect's names."""
+"""Connect's converters, by the same names."""

@@ -1,4 +1,4 @@
-"""BooleanConverter: one byte, 0 or 1."""
+"""BooleanConverter: a boolean as one byte, 0 or 1."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from sluiceway.api import Converter, SchemaAndValue
 from sluiceway.config.definition import ConfigDef
-from sluiceway.converters.converter_options import converter_config_def
+from sluiceway.converters.config import converter_config_def
 from sluiceway.data import Schema, Type
 from sluiceway.data.class_names import java_class
 from sluiceway.errors import DataError
@@ -20,7 +20,7 @@ _READ = {
 
 
 class BooleanConverter(Converter):
-    """Writes booleans as a byte and reads optional booleans. Runs on executors."""
+    """Converts booleans to one byte, and back to optional booleans. Runs on executors."""
 
     java_class = "org.apache.kafka.connect.converters.BooleanConverter"
 

@@ -1,4 +1,4 @@
-"""ByteArrayConverter: bytes as they are."""
+"""ByteArrayConverter: bytes without conversion."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 from sluiceway.api import Converter, SchemaAndValue
 from sluiceway.config.definition import ConfigDef
-from sluiceway.converters.converter_options import converter_config_def
+from sluiceway.converters.config import converter_config_def
 from sluiceway.data import OPTIONAL_BYTES_SCHEMA, Schema, Type
 from sluiceway.data.class_names import java_class
 from sluiceway.errors import DataError
 
 
 class ByteArrayConverter(Converter):
-    """Hands bytes through untouched; what is read is optional bytes. Runs on executors."""
+    """Passes bytes through; their schema is optional bytes. Runs on executors."""
 
     java_class = "org.apache.kafka.connect.converters.ByteArrayConverter"
 

@@ -1,4 +1,4 @@
-"""JsonConverter: Connect's data as JSON, by default in an envelope with its schema."""
+"""JsonConverter: Connect's data as JSON, by default in an envelope with the schema."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 from sluiceway.api import NULL, Converter, SchemaAndValue
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
 from sluiceway.config.validators import OneOf
-from sluiceway.converters.converter_options import converter_config_def, parsed_options
-from sluiceway.converters.json_envelope import EnvelopeCache
-from sluiceway.converters.json_parse import MISSING, parse, parse_schemaless
-from sluiceway.converters.json_print import dumps
-from sluiceway.converters.json_read import Read, read_schemaless, reader
-from sluiceway.converters.json_read_fast import Unusual, fast_reader
-from sluiceway.converters.json_schema import schema_from_json, schema_to_json
-from sluiceway.converters.json_write import JsonWriter, dumps_schemaless
-from sluiceway.converters.json_write_fast import fast_writer
+from sluiceway.converters.config import converter_config_def, parsed_options
+from sluiceway.converters.json.envelope import Envelope, EnvelopeCache
+from sluiceway.converters.json.fast_reader import Unusual, fast_reader
+from sluiceway.converters.json.fast_writer import fast_writer
+from sluiceway.converters.json.parser import MISSING, parse, parse_schemaless
+from sluiceway.converters.json.printer import dumps
+from sluiceway.converters.json.reader import Read, read_schemaless, reader
+from sluiceway.converters.json.schema import schema_from_json, schema_to_json
+from sluiceway.converters.json.writer import JsonWriter, dumps_schemaless
 from sluiceway.data import Schema
 from sluiceway.errors import DataError
 
@@ -27,21 +27,21 @@ _CONTENT = "schema.content"
 _DECIMALS = "decimal.format"
 _DEFAULTS = "replace.null.with.default"
 
-_ENVELOPES = 64  # a topic with more schemas than this in turn is read the plain way
+_MAX_ENVELOPES = 64  # more prefixes would cost more to compare than a full parse
 _CLOSING_BRACE = ord("}")
 _NO_SCHEMA = b'{"schema":null,"payload":'
 
 
 class _Reader(NamedTuple):
-    """How payloads of a schema are read: exact nodes, and bytes the quick way (which raises ValueError or Unusual)."""
+    """The readers for payloads of a schema: ``exact`` for nodes; ``fast`` for bytes, which may raise ValueError or Unusual."""
 
     schema: Schema | None
     exact: Read
-    quick: Callable[[bytes], Any]
+    fast: Callable[[bytes], Any]
 
 
 class JsonConverter(Converter):
-    """Writes and reads JSON, ``{"schema":..,"payload":..}`` unless ``schemas.enable`` is false. Runs on executors."""
+    """Converts to and from ``{"schema":..,"payload":..}``, or only the payload if ``schemas.enable=false``. Runs on executors."""
 
     java_class = "org.apache.kafka.connect.json.JsonConverter"
 
@@ -57,7 +57,7 @@ class JsonConverter(Converter):
                 group="Schemas",
                 order_in_group=0,
                 display_name="Enable Schemas",
-                doc="Whether each message holds its schema beside its payload; if not, it is the bare payload.",
+                doc="Whether each message contains its schema beside the payload; false: only the payload.",
             ),
             ConfigKey(
                 name=_CACHE,
@@ -68,7 +68,7 @@ class JsonConverter(Converter):
                 group="Schemas",
                 order_in_group=1,
                 display_name="Schema Cache Size",
-                doc="How many schemas the converter remembers, to spare itself work.",
+                doc="Maximum number of cached schemas.",
             ),
             ConfigKey(
                 name=_CONTENT,
@@ -79,8 +79,8 @@ class JsonConverter(Converter):
                 group="Schemas",
                 order_in_group=2,
                 display_name="Schema Content",
-                doc="A schema, as JSON, that all messages are read with: they then hold the bare payload. Only for "
-                "reading, and only with schemas.enable.",
+                doc="Schema, as JSON, of all messages, which then contain only the payload. Used only for reading, with "
+                "schemas.enable=true.",
             ),
             ConfigKey(
                 name=_DECIMALS,
@@ -92,7 +92,7 @@ class JsonConverter(Converter):
                 order_in_group=0,
                 display_name="Decimal Format",
                 validator=OneOf(("NUMERIC", "BASE64"), ignore_case=True),
-                doc="How decimals are written: BASE64 keeps the scale, NUMERIC is a JSON number. Case is ignored.",
+                doc="Format in which decimals are written: BASE64 keeps the scale, NUMERIC is a JSON number. Case is ignored.",
             ),
             ConfigKey(
                 name=_DEFAULTS,
@@ -103,7 +103,7 @@ class JsonConverter(Converter):
                 group="Serialization",
                 order_in_group=1,
                 display_name="Replace null with default",
-                doc="Whether a null in a field that has a default is replaced by it.",
+                doc="Whether null in a field that has a default value is replaced by the default.",
             ),
         )
 
@@ -111,7 +111,7 @@ class JsonConverter(Converter):
         self.configure({})
 
     def configure(self, config: Mapping[str, str], *, is_key: bool = False) -> None:
-        """Take the options. Raises ConfigError, and DataError for a ``schema.content`` that is no schema."""
+        """Set the options. Raises ConfigError, and DataError for an invalid ``schema.content``."""
         values = parsed_options(self.config_def(), config, is_key=is_key)
         self._enabled = bool(values[_ENABLE])
         self._numeric = str(values[_DECIMALS]).upper() == "NUMERIC"
@@ -175,8 +175,8 @@ class JsonConverter(Converter):
         return self._envelope_decoder() if self._content is None else _bare_decoder(self._content)
 
     def _envelope_decoder(self) -> Callable[[bytes | None], tuple[Schema | None, Any]]:
-        cache = EnvelopeCache(min(self._cache_size, _ENVELOPES))
-        newest = None
+        cache = EnvelopeCache(min(self._cache_size, _MAX_ENVELOPES))
+        newest: Envelope | None = None
 
         def decode(data: bytes | None) -> tuple[Schema | None, Any]:
             nonlocal newest
@@ -188,14 +188,14 @@ class JsonConverter(Converter):
                 prefix, schema, read = newest
                 try:
                     return schema, read(data[len(prefix) : -1])
-                except (ValueError, Unusual):  # not the payload alone, or not as usual: the plain way finds out what it is
+                except (ValueError, Unusual):  # not only a payload, or an unusual one: parse it completely
                     pass
-            return self._decode_plainly(data, cache)
+            return self._decode_document(data, cache)
 
         return decode
 
-    def _decode_plainly(self, data: bytes, cache: EnvelopeCache) -> tuple[Schema | None, Any]:
-        """Take the document apart member by member, and remember its start for the next ones."""
+    def _decode_document(self, data: bytes, cache: EnvelopeCache) -> tuple[Schema | None, Any]:
+        """Parse the complete document, and cache its envelope."""
         document = parse(data)
         if not isinstance(document, dict) or document.keys() != {"schema", "payload"}:
             raise DataError(
@@ -203,26 +203,26 @@ class JsonConverter(Converter):
                 "fields. If you are trying to deserialize plain JSON data, set schemas.enable=false in your converter "
                 "configuration."
             )
-        schema, read, quick = self._reader(document["schema"])
+        schema, read, read_fast = self._reader(document["schema"])
         if cache.find(data) is None:
-            cache.learn(data, schema, quick)
+            cache.add(data, schema, read_fast)
         return schema, read(document["payload"])
 
     def _reader(self, node: Any) -> _Reader:
-        """Return how to read payloads of a schema given as an exact node."""
+        """Return the readers for a schema, given as an exact node."""
         key = json.dumps(node, default=str)
         known = self._readers.get(key)
         if known is None:
-            schema = schema_from_json(node, lambda inner, default: self._plain_reader(inner)(default))
+            schema = schema_from_json(node, lambda inner, default: self._exact_reader(inner)(default))
             if len(self._readers) >= max(self._cache_size, 1):
                 self._readers.clear()
-            known = self._readers[key] = _Reader(schema, self._plain_reader(schema), self._quick_reader(schema))
+            known = self._readers[key] = _Reader(schema, self._exact_reader(schema), self._fast_reader(schema))
         return known
 
-    def _plain_reader(self, schema: Schema | None) -> Read:
+    def _exact_reader(self, schema: Schema | None) -> Read:
         return reader(schema, use_defaults=self._use_defaults)
 
-    def _quick_reader(self, schema: Schema | None) -> Callable[[bytes], Any]:
+    def _fast_reader(self, schema: Schema | None) -> Callable[[bytes], Any]:
         if schema is None:
             return parse_schemaless
         return fast_reader(schema, use_defaults=self._use_defaults)
@@ -238,14 +238,14 @@ def _decode_schemaless(data: bytes | None) -> tuple[Schema | None, Any]:
 
 
 def _bare_decoder(content: _Reader) -> Callable[[bytes | None], tuple[Schema | None, Any]]:
-    """Return the decoder for payloads without an envelope, all of one schema."""
-    schema, read, quick = content
+    """Return the decoder for payloads of one schema without an envelope."""
+    schema, read, read_fast = content
 
     def decode(data: bytes | None) -> tuple[Schema | None, Any]:
         if data is None:
             return NULL
         try:
-            return schema, quick(data)
+            return schema, read_fast(data)
         except (ValueError, Unusual):
             return schema, read(parse(data))
 

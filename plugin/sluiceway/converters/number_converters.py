@@ -1,4 +1,4 @@
-"""The converters of single numbers: big-endian, as wide as their Java types. The schema is not looked at, only the value."""
+"""Converters of numbers to the big-endian bytes of a Java type. Like Java's, they check the value's type, not its schema."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from sluiceway.api import Converter, SchemaAndValue
 from sluiceway.config.definition import ConfigDef
-from sluiceway.converters.converter_options import converter_config_def
+from sluiceway.converters.config import converter_config_def
 from sluiceway.data import Schema, Type
 from sluiceway.data.class_names import java_class
 from sluiceway.data.numbers import Float32, Int16, Int32
@@ -16,13 +16,13 @@ from sluiceway.java.numbers import to_float32
 
 
 class _NumberConverter(Converter):
-    """Writes numbers of one type, nulls as nulls, and reads optional ones. Runs on executors."""
+    """Converts numbers of one type to bytes, and back to optional numbers. Runs on executors."""
 
     name: ClassVar[str]
     kind: ClassVar[Type]
     layout: ClassVar[struct.Struct]
     exact: ClassVar[type]
-    """The Python type of such a number without a schema; with one, see ``_fits``."""
+    """The Python type of the number if the value has no schema; see ``_has_java_type`` for values with a schema."""
 
     _schema: ClassVar[Schema]
 
@@ -36,7 +36,7 @@ class _NumberConverter(Converter):
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         if value is None:
             return None
-        if not self._fits(schema, value):
+        if not self._has_java_type(schema, value):
             raise DataError(f"Failed to serialize to {self.name} (was class {java_class(value)}): ")
         try:
             return self.layout.pack(value)
@@ -50,8 +50,8 @@ class _NumberConverter(Converter):
             raise DataError(f"Failed to deserialize {self.name}: ")
         return SchemaAndValue(self._schema, self.layout.unpack(data)[0])
 
-    def _fits(self, schema: Schema | None, value: Any) -> bool:
-        """Whether this is the type that Java has a value in: a plain ``int`` or ``float`` is as wide as its schema says."""
+    def _has_java_type(self, schema: Schema | None, value: Any) -> bool:
+        """Return True if the value has this converter's Java type. The schema sets the width of ``int`` and ``float``."""
         if type(value) is self.exact and (schema is None or schema.type not in _NUMBERS):
             return True
         if schema is None or type(value) not in (self.exact, _NUMBERS[self.kind]):
@@ -89,7 +89,7 @@ class FloatConverter(_NumberConverter):
     name, kind, layout, exact = "float", Type.FLOAT32, struct.Struct(">f"), Float32
 
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        fits = isinstance(value, float) and self._fits(schema, value)
+        fits = isinstance(value, float) and self._has_java_type(schema, value)
         return super().from_connect_data(topic, schema, type(value)(to_float32(value)) if fits else value)
 
 

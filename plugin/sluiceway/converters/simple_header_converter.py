@@ -1,4 +1,4 @@
-"""SimpleHeaderConverter: header values as text that says their type."""
+"""SimpleHeaderConverter: header values as text, from which it infers their type."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from sluiceway.data.values import convert_to_string, parse_string
 
 
 class SimpleHeaderConverter(HeaderConverter):
-    """Writes header values as text, and reads text as what it looks like: ``1`` a number, ``[1,2]`` a list. Runs on executors.
+    """Converts header values to text, and infers the type from text: ``1`` is a number, ``[1,2]`` a list. Runs on executors.
 
-    A text that looks like nothing is a string.
+    Any other text is a string.
     """
 
     java_class = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
     def from_connect_header(self, topic: str, key: str, schema: Schema | None, value: Any) -> bytes | None:
         text = convert_to_string(schema, value)
-        # Java writes ? for half a surrogate pair.
+        # Java encodes an unpaired surrogate as a question mark.
         return None if text is None else text.encode("utf-8", "replace")
 
     def to_connect_header(self, topic: str, key: str, data: bytes | None) -> SchemaAndValue | None:

@@ -1,4 +1,4 @@
-"""StringConverter: values as plain text."""
+"""StringConverter: values as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from sluiceway.api import Converter, SchemaAndValue
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
-from sluiceway.converters.converter_options import converter_config_def, parsed_options
+from sluiceway.converters.config import converter_config_def, parsed_options
 from sluiceway.data import OPTIONAL_STRING_SCHEMA, Schema, java_text
 from sluiceway.errors import SerializationError
 from sluiceway.java.charsets import UTF_8, charset
@@ -16,9 +16,9 @@ _ENCODING = "converter.encoding"
 
 
 class StringConverter(Converter):
-    """Writes ``String.valueOf`` of any value and reads text, as optional strings. Runs on executors.
+    """Converts any value to the text of Java's ``String.valueOf``, and bytes to optional strings. Runs on executors.
 
-    ``converter.encoding`` (default UTF-8) names the character set of both directions, by a name that Java knows.
+    ``converter.encoding`` (default UTF-8) is the Java name of the character set for both directions.
     """
 
     java_class = "org.apache.kafka.connect.storage.StringConverter"
@@ -33,7 +33,7 @@ class StringConverter(Converter):
                 importance=Importance.HIGH,
                 width=Width.MEDIUM,
                 display_name="Encoding",
-                doc="How text becomes bytes and bytes text: a character set, by Java's name for it.",
+                doc="Character set for both directions, by its Java name.",
             ),
         )
 
@@ -41,7 +41,7 @@ class StringConverter(Converter):
         self._charset = UTF_8
 
     def configure(self, config: Mapping[str, str], *, is_key: bool = False) -> None:
-        """Take the options. Raises ConfigError, and SerializationError for an encoding that does not exist."""
+        """Set the options. Raises ConfigError, and SerializationError for an unknown encoding."""
         name = str(parsed_options(self.config_def(), config, is_key=is_key)[_ENCODING])
         try:
             self._charset = charset(name)

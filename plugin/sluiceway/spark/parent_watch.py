@@ -27,7 +27,7 @@ def stop_with_parent(driver: Driver, parent: int | None, end: Callable[[int], ob
     """Drain when Spark's JVM or the process ``parent`` (the Airflow task that submitted this driver) has ended.
 
     Under spark-submit the JVM is this process's parent. Its tasks end with it, but nothing else would end this process. A driver
-    that has not drained within a minute exits anyway, by ``end``. Pass None as ``parent`` for a driver that outlives its submitter.
+    that has not drained within a minute exits by ``end``. Pass None as ``parent`` for a driver that outlives its submitter.
     """
     jvm = os.getppid()
     ended: dict[str, Callable[[], bool]] = {"Spark's JVM has ended": lambda: os.getppid() != jvm}

@@ -18,8 +18,8 @@ _AIRFLOW_ONLY = {"dags", "operators", "sensors"}  # run in Airflow; in a checkou
 def package_zip(folder: Path | None = None) -> Path:
     """Return the path of a zip of this package, after making it if a source file has changed.
 
-    It holds all modules except operators, sensors and example DAGs, which only Airflow runs. Its name contains a hash of the
-    contents, so that executors never reuse an older zip. ``folder`` defaults to the user's cache folder.
+    It holds all modules and data files except operators, sensors and example DAGs, which only Airflow runs. Its name contains
+    a hash of the contents, so that executors never reuse an older zip. ``folder`` defaults to the user's cache folder.
     """
     root = Path(sluiceway.__file__).parent
     sources = sorted(_sources(root))
@@ -43,8 +43,8 @@ def package_zip(folder: Path | None = None) -> Path:
 
 
 def _sources(root: Path) -> Iterator[Path]:
-    """Yield the package's modules without following links, which could lead into a loop."""
+    """Yield the package's modules and data files without following links, which could lead into a loop."""
     for folder, subfolders, files in os.walk(root, followlinks=False):
         if Path(folder) == root:
             subfolders[:] = [name for name in subfolders if name not in _AIRFLOW_ONLY]
-        yield from (Path(folder, name) for name in files if name.endswith(".py"))
+        yield from (Path(folder, name) for name in files if name.endswith((".py", ".json")))

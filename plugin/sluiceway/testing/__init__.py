@@ -1,7 +1,7 @@
-"""Contracts that an author of connectors, converters and transforms has checked by subclassing, and what unit tests need.
+"""Test contracts and helpers for authors of connectors, converters and transforms.
 
-A contract is a class of pytest tests: a subclass named ``Test...`` says which class it is about, and gives a config and samples.
-Nothing here needs Kafka, Spark or Airflow. docs/writing-connectors.md has examples.
+A contract is a class of pytest tests. A subclass named ``Test...`` sets the class under test and provides a config and samples.
+Nothing here needs Kafka, Spark or Airflow. See docs/how-to/write-connectors.md for examples.
 """
 
 from sluiceway.testing.checks import ContractError

@@ -1,4 +1,4 @@
-"""What all contracts check with: failures that say what to do, and comparisons that see every difference."""
+"""Checks that all contracts use: comparisons, and failures with advice."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from sluiceway.errors import ConfigError
 
 
 class ContractError(AssertionError):
-    """A class does not keep Connect's contract; the text says where, what, and what to do about it."""
+    """A class violates Connect's contract. The message says where, what happened, and what to do."""
 
 
 def breach(where: str, what: str, advice: str, cause: BaseException | None = None) -> NoReturn:
-    """Fail the test: ``where`` the contract is broken, ``what`` happened, and the ``advice``, each in a few words."""
+    """Fail the test. The message says ``where`` the contract is violated, ``what`` happened, and the ``advice``."""
     raise ContractError(f"{where}: {what}. {advice}.") from cause
 
 
 def fingerprint(value: Any) -> Any:
-    """Return what a value is made of, for comparison: types, NaN and signs of zero included, the order of dicts left out.
+    """Return a copy of a value for comparison, which includes types, NaN and the sign of zero, but not the order of dicts.
 
-    Later changes of the value do not reach it, so that two of them tell whether it was changed meanwhile.
+    Comparing two fingerprints shows whether the value was changed in between.
     """
     if isinstance(value, Schema):
         return value
@@ -44,50 +44,50 @@ def fingerprint(value: Any) -> Any:
 
 
 def outcome(call: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the fingerprint of what a call returns, or the type and text of what it raises."""
+    """Return the fingerprint of a call's result, or the type and text of its error."""
     try:
         return fingerprint(call(*arguments))
-    except Exception as error:  # noqa: BLE001 (an outcome like any other)
+    except Exception as error:  # noqa: BLE001 (errors are outcomes, too)
         return "raised", type(error), str(error)
 
 
 @contextmanager
 def only_these_errors(where: str, allowed: tuple[type[Exception], ...], advice: str) -> Iterator[None]:
-    """Let errors of the allowed kinds pass silently, once they are known to pickle; any other one is a breach."""
+    """Suppress errors of the allowed types if they can be pickled. Any other error violates the contract."""
     try:
         yield
     except ContractError:
         raise
     except allowed as error:
         check_pickles(where, error)
-    except Exception as error:  # noqa: BLE001 (that is what is looked for)
+    except Exception as error:  # noqa: BLE001 (any error violates the contract)
         breach(where, f"raised {_shown(error)}", advice, error)
 
 
 @contextmanager
 def no_error(where: str, advice: str) -> Iterator[None]:
-    """Let no error pass."""
+    """Treat any error as a violation of the contract."""
     try:
         yield
     except ContractError:
         raise
-    except Exception as error:  # noqa: BLE001 (that is what is looked for)
+    except Exception as error:  # noqa: BLE001 (any error violates the contract)
         breach(where, f"raised {_shown(error)}", advice, error)
 
 
 def check_pickles(where: str, error: BaseException) -> None:
-    """Check that an error survives the way from an executor to the driver, type and text."""
-    advice = "Hand all arguments of __init__ to super().__init__, and keep nothing in the error that has no pickle"
+    """Check that an error keeps its type and text when it is pickled, as on its way from an executor to the driver."""
+    advice = "Pass all arguments of __init__ to super().__init__, and store only attributes that can be pickled"
     try:
         back = pickle.loads(pickle.dumps(error))  # noqa: S301 (our own bytes)
-    except Exception as problem:  # noqa: BLE001 (whatever it is, it does not pickle)
-        breach(where, f"the {type(error).__name__} that it raises cannot be pickled ({problem})", advice, problem)
+    except Exception as problem:  # noqa: BLE001 (any error means that it cannot be pickled)
+        breach(where, f"raised a {type(error).__name__} that cannot be pickled ({problem})", advice, problem)
     if type(back) is not type(error) or str(back) != str(error):
-        breach(where, f"the error {str(error)!r} comes out of pickle as {_shown(back)}", advice)
+        breach(where, f"raised an error with the text {str(error)!r}, which pickle restores as {_shown(back)}", advice)
 
 
 def check_found_by_name(cls: type) -> None:
-    """Check that another process finds a class by its dotted name, as a config or pickle gives it."""
+    """Check that another process can import a class by its dotted path, as in configs and pickles."""
     path = f"{cls.__module__}.{cls.__qualname__}"
     advice = "Define the class at the top level of a module that is installed or on sys.path"
     try:
@@ -95,15 +95,15 @@ def check_found_by_name(cls: type) -> None:
     except ImportError as error:
         breach(path, f"cannot be imported ({error})", advice, error)
     if found is not cls:
-        breach(path, "another process does not find the class by this name", advice)
+        breach(path, "another process cannot import the class by this path", advice)
 
 
 def check_documented(owner: str, definition: ConfigDef) -> None:
-    """Check that every option says what it is for, and that its default is one of its own valid values."""
+    """Check that every option is documented and that its default is valid."""
     for key in definition:
         where = f"{owner}.config_def(), option {key.name}"
         if not key.doc.strip():
-            breach(where, "has no documentation", "Give its ConfigKey a doc: what it does, and in which unit")
+            breach(where, "has no documentation", "Set doc in its ConfigKey: what it does, and its unit")
         if key.required or key.default is None:
             continue
         try:
@@ -111,23 +111,28 @@ def check_documented(owner: str, definition: ConfigDef) -> None:
             if key.validator is not None:
                 key.validator(key.name, value)
         except ConfigError as error:
-            breach(where, f"its default is refused by its own type or validator ({error})", "Make them agree", error)
+            breach(
+                where,
+                f"has a default that its own type or validator refuses ({error})",
+                "Change the default or the validator",
+                error,
+            )
 
 
 def required_keys(definition: ConfigDef) -> list[ConfigKey]:
-    """Return the options that have no default."""
+    """Return the options without a default."""
     return [key for key in definition if key.required]
 
 
 def secrets_of(definition: ConfigDef, config: Mapping[str, str]) -> dict[str, str]:
-    """Return the PASSWORD options of a config that are long enough to be told from other text."""
+    """Return the PASSWORD options of a config whose values are long enough to find them in other text."""
     names = [key.name for key in definition if key.type is Type.PASSWORD]
     return {name: config[name] for name in names if len(config.get(name, "")) >= 4}
 
 
 @contextmanager
 def logged() -> Iterator[list[str]]:
-    """Collect the text of everything that is logged meanwhile, at every level."""
+    """Collect the text of all log records of the block, at every level."""
     texts: list[str] = []
 
     class Collector(logging.Handler):

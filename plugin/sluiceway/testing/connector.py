@@ -1,4 +1,4 @@
-"""What holds for source and sink connectors alike."""
+"""The contract of source and sink connectors."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _TASKS = (1, 2, 5)
 
 
 class ConnectorContract:
-    """The tests of a connector's driver side: options, validation, task configs, start and stop."""
+    """Tests of a connector: options, validation, task configs, start and stop."""
 
     connector_class: ClassVar[type[Connector]]
 
     @pytest.fixture
     def config(self) -> dict[str, str]:
-        """A valid config of the connector, without the keys that every connector has (name, connector.class, ...)."""
+        """Return a valid config of the connector, without the common keys (name, connector.class and so on)."""
         raise NotImplementedError(
-            "Override the fixture config: a @pytest.fixture that returns a valid config of the connector, ready to be run."
+            "Override the fixture config: a @pytest.fixture that returns a valid config with which the connector can run."
         )
 
     def bad_configs(self, config: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
-        """Give configs that cannot work; by default those in which one required option is missing."""
+        """Yield invalid configs; by default those without one of the required options."""
         for key in required_keys(self.definition()):
             yield {name: value for name, value in config.items() if name != key.name}
 
@@ -49,7 +49,7 @@ class ConnectorContract:
         return self.connector_class.config_def()
 
     def new_context(self, config: Mapping[str, str]) -> Any:
-        """Return a task's context."""
+        """Return a context for a task with this config."""
         raise NotImplementedError
 
     def test_executors_find_the_classes_by_their_names(self) -> None:
@@ -60,7 +60,11 @@ class ConnectorContract:
         for cls in (self.connector_class, self.connector_class.task_class):
             version = cls.version()
             if not (isinstance(version, str) and version):
-                breach(f"{cls.__name__}.version()", f"returned {version!r}", 'Return a text such as "1.0.0": REST shows it')
+                breach(
+                    f"{cls.__name__}.version()",
+                    f"returned {version!r}",
+                    'Return a string such as "1.0.0"',
+                )
 
     def test_every_option_is_documented(self) -> None:
         check_documented(self.connector_class.__name__, self.definition())
@@ -68,15 +72,15 @@ class ConnectorContract:
     def test_a_valid_config_is_found_valid(self, config: dict[str, str]) -> None:
         errors = {name: result.errors for name, result in self._validate(config).items() if result.errors}
         if errors:
-            breach(self._where("validate"), f"finds errors in the sample config: {errors}", "Mend the config or the validation")
+            breach(self._where("validate"), f"reports errors in the sample config: {errors}", "Correct the one or the other")
 
     def test_a_missing_required_option_is_reported(self, config: dict[str, str]) -> None:
         for key in required_keys(self.definition()):
             rest = {name: value for name, value in config.items() if name != key.name}
             result = self._validate(rest).get(key.name)
             if result is None or not result.errors:
-                advice = "Return the results of config_def().validate(config), with your own findings added"
-                breach(self._where("validate"), f"finds nothing wrong where {key.name} is missing, which is required", advice)
+                advice = "Return the results of config_def().validate(config), with your own errors added"
+                breach(self._where("validate"), f"reports no error if {key.name} is missing, which is required", advice)
 
     def test_validation_reports_and_does_not_raise(self, config: dict[str, str]) -> None:
         self._validate({})
@@ -85,17 +89,17 @@ class ConnectorContract:
                 self._validate({**config, key.name: odd})
 
     def test_there_are_one_to_max_tasks_with_configs_of_texts(self, config: dict[str, str]) -> None:
-        for most in _TASKS:
-            connector = self._started(config, most)
+        for max_tasks in _TASKS:
+            connector = self._started(config, max_tasks)
             try:
-                configs = connector.task_configs(most)
-                again = connector.task_configs(most)
+                configs = connector.task_configs(max_tasks)
+                again = connector.task_configs(max_tasks)
             finally:
                 connector.stop()
-            self._check_task_configs(configs, most)
+            self._check_task_configs(configs, max_tasks)
             if [dict(one) for one in again] != [dict(one) for one in configs]:
-                advice = "Answer the same while nothing changed: each difference restarts the tasks"
-                breach(self._where("task_configs"), "gives other configs the second time", advice)
+                advice = "Return the same configs while nothing has changed: each difference restarts the tasks"
+                breach(self._where("task_configs"), "returned other configs at the second call", advice)
 
     def test_the_config_is_left_as_it_was(self, config: dict[str, str]) -> None:
         given = full_config(self.connector_class, config)
@@ -111,16 +115,16 @@ class ConnectorContract:
             connector.stop()
         given.pop("changed.by.the.runtime", None)
         if given != before or shared:
-            breach(self._where("start"), "changed or passed on the mapping that it was given", "Keep a copy: dict(config)")
+            breach(self._where("start"), "changed or returned the mapping that it was given", "Keep a copy: dict(config)")
 
     def test_stopping_twice_is_harmless(self, config: dict[str, str]) -> None:
         connector = self._started(config)
-        with no_error(self._where("stop"), "Let stop() do nothing the second time"):
+        with no_error(self._where("stop"), "Let stop() do nothing at the second call"):
             connector.stop()
             connector.stop()
 
     def test_stopping_after_a_failed_start_is_harmless(self, config: dict[str, str]) -> None:
-        advice = "Let stop() release only what start() got to take: it is called after a start that failed, too"
+        advice = "Let stop() release only what start() has acquired: it is also called after a failed start"
         for bad in [{}, *self.bad_configs(config)]:
             connector, task = self._new(), self._new_task(bad)
             with suppress(Exception):
@@ -155,7 +159,7 @@ class ConnectorContract:
                 try:
                     one.start(given)
                     texts += [f"repr(): {one!r}", f"str(): {one}"]
-                except Exception as error:  # noqa: BLE001 (its text counts as well)
+                except Exception as error:  # noqa: BLE001 (its text must not contain a secret either)
                     texts.append(f"{type(error).__name__}: {error}")
                 finally:
                     one.stop()
@@ -163,31 +167,35 @@ class ConnectorContract:
             for text in texts:
                 if secret in text:
                     shown = text.replace(secret, "<the secret>")
-                    breach(self.connector_class.__name__, f"shows the secret {name}: {shown}", "Name the option, not its value")
+                    breach(
+                        self.connector_class.__name__,
+                        f"shows the secret {name}: {shown}",
+                        "Show only its name",
+                    )
 
     def _others(self, secrets: Mapping[str, str]) -> list[str]:
         return [key.name for key in self.definition() if key.name not in secrets]
 
-    def _check_task_configs(self, configs: Sequence[Mapping[str, str]], most: int) -> None:
-        where = f"{self.connector_class.__name__}.task_configs({most})"
-        if not 1 <= len(configs) <= most:
-            breach(where, f"returned {len(configs)} configs", f"Return 1 to {most}: fewer where there is less to do")
+    def _check_task_configs(self, configs: Sequence[Mapping[str, str]], max_tasks: int) -> None:
+        where = f"{self.connector_class.__name__}.task_configs({max_tasks})"
+        if not 1 <= len(configs) <= max_tasks:
+            breach(where, f"returned {len(configs)} configs", f"Return 1 to {max_tasks} configs, fewer if there is less work")
         for config in configs:
             wrong = [name for name, value in config.items() if not (isinstance(name, str) and isinstance(value, str))]
             if wrong:
-                breach(where, f"has keys or values that are no texts: {wrong}", "They are stored in Kafka: use str")
+                breach(where, f"returned keys or values that are not strings: {wrong}", "Use str, because Kafka stores them")
             try:
                 back = json.loads(json.dumps(dict(config))), pickle.loads(pickle.dumps(dict(config)))  # noqa: S301 (our own)
             except (TypeError, ValueError, AttributeError, pickle.PicklingError) as error:
-                breach(where, f"cannot be stored ({error})", "Return plain dicts of str", error)
+                breach(where, f"returned a config that cannot be stored ({error})", "Return plain dicts of str", error)
             if back != (config, config):
-                breach(where, "comes back otherwise from JSON or pickle", "Return plain dicts of str")
+                breach(where, "returned a config that JSON or pickle changes", "Return plain dicts of str")
 
     def _validate(self, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        advice = "Put what you find into the result's errors: REST shows them all to the user"
+        advice = "Add errors to the results instead: the REST API shows all of them to the user"
         with no_error(self._where("validate"), advice):
             return self.connector_class.validate(config)
-        raise AssertionError  # not reached; for the type checker
+        raise AssertionError  # unreachable; for the type checker
 
     def _new(self) -> Connector:
         connector = self.connector_class()
@@ -195,13 +203,14 @@ class ConnectorContract:
         return connector
 
     def _new_task(self, config: Mapping[str, str]) -> Task:
-        task: Any = self.connector_class.task_class()
-        task.initialize(self.new_context(config))
+        task = self.connector_class.task_class()
+        initialize: Any = task.initialize  # type: ignore[attr-defined]  # both kinds of task have it, with their own context
+        initialize(self.new_context(config))
         return task
 
     def _started(self, config: Mapping[str, str], tasks_max: int = 1) -> Connector:
         connector = self._new()
-        with no_error(self._where("start"), "Give the contract a config that the connector can start with"):
+        with no_error(self._where("start"), "Let the fixture config return a config with which the connector can start"):
             connector.start(full_config(self.connector_class, config, tasks_max))
         return connector
 

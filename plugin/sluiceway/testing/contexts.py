@@ -1,4 +1,4 @@
-"""What connectors and tasks see of the runtime, in memory, for unit tests."""
+"""Contexts of connectors and tasks in memory, for unit tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sluiceway.testing.offsets import MemoryOffsets
 
 
 class MemoryConnectorContext:
-    """See ``ConnectorContext``; keeps what the connector asked for."""
+    """A ``ConnectorContext`` that records the connector's calls."""
 
     def __init__(self) -> None:
         self.reconfigurations = 0
@@ -24,7 +24,7 @@ class MemoryConnectorContext:
 
 
 class MemorySourceContext:
-    """See ``SourceTaskContext``."""
+    """A ``SourceTaskContext`` with offsets in memory."""
 
     def __init__(self, configs: Mapping[str, str] | None = None, offsets: MemoryOffsets | None = None) -> None:
         self.configs: Mapping[str, str] = dict(configs or {})
@@ -33,7 +33,7 @@ class MemorySourceContext:
 
 
 class MemoryReporter:
-    """See ``ErrantRecordReporter``; keeps the records with their errors."""
+    """An ``ErrantRecordReporter`` that keeps the records with their errors."""
 
     def __init__(self) -> None:
         self.reported: list[tuple[SinkRecord, BaseException]] = []
@@ -46,10 +46,10 @@ class MemoryReporter:
 
 
 class MemorySinkContext:
-    """See ``SinkTaskContext``; keeps what the task asked for.
+    """A ``SinkTaskContext`` that records the task's calls.
 
-    ``rewinds`` are the offsets to read on from, ``timeouts`` the milliseconds asked for, ``paused`` the partitions that are
-    paused now, ``reported`` the bad records. ``assignment`` is the test's to change, beside ``open`` and ``close``.
+    ``rewinds`` has the offsets set by ``offset``, ``timeouts`` the requested milliseconds, ``paused`` the partitions that are
+    paused now, ``reported`` the bad records. The test sets ``assignment`` when it calls ``open`` and ``close``.
     """
 
     def __init__(

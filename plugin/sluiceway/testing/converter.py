@@ -19,9 +19,9 @@ _STRUCT = Schema.struct({"id": INT64_SCHEMA, "name": STRING_SCHEMA})
 
 
 class ConverterContract(OptionsContract):
-    """Subclass as ``Test...``, give ``converter_class``, ``options`` (as after ``value.converter.``) and ``samples``.
+    """Subclass as ``Test...``; set ``converter_class`` and ``options`` (without ``value.converter.``), override ``samples``.
 
-    ``expected`` is overridden where the format does not keep everything, such as the schema.
+    Override ``expected`` if the format does not keep everything, for example the schema.
     """
 
     converter_class: ClassVar[type[Converter]]
@@ -29,11 +29,11 @@ class ConverterContract(OptionsContract):
     allowed_errors: ClassVar[tuple[type[Exception], ...]] = (ConnectError,)
 
     def samples(self) -> Sequence[SchemaAndValue]:
-        """Return schemas with values that the converter writes and reads, new at each call."""
-        raise NotImplementedError("Override samples(): return some SchemaAndValue that the converter can write.")
+        """Return values with schemas that the converter can write and read; new objects at each call."""
+        raise NotImplementedError("Override samples(): return SchemaAndValue objects that the converter can write.")
 
     def expected(self, sample: SchemaAndValue) -> SchemaAndValue:
-        """Return what a sample is read back as."""
+        """Return the value that reading a written sample must return."""
         return sample
 
     def subject(self) -> type[Converter]:
@@ -51,8 +51,12 @@ class ConverterContract(OptionsContract):
             back = self.configured().to_connect_data(_TOPIC, data)
             expected = self.expected(sample)
             if fingerprint(tuple(back)) != fingerprint(tuple(expected)):
-                advice = "Keep schema and value, or say in expected() what the format does not keep"
-                breach(self._where("to_connect_data"), f"reads {tuple(expected)!r} back as {tuple(back)!r} from {data!r}", advice)
+                advice = "Keep schema and value, or override expected() if the format does not keep them"
+                breach(
+                    self._where("to_connect_data"),
+                    f"returned {tuple(back)!r} instead of {tuple(expected)!r} for {data!r}",
+                    advice,
+                )
 
     def test_what_is_written_is_bytes(self) -> None:
         for sample, data in self._written():
@@ -63,7 +67,7 @@ class ConverterContract(OptionsContract):
 
     def test_null_stays_null(self) -> None:
         converter = self.configured()
-        advice = "Take None: it is a tombstone's value; write None (or bytes that are read back as None) and read None"
+        advice = "Accept None, the value of a tombstone: write None, or bytes that are read as None"
         with no_error(self._where("to_connect_data"), advice):
             read = converter.to_connect_data(_TOPIC, None)
         with no_error(self._where("from_connect_data"), advice):
@@ -71,7 +75,7 @@ class ConverterContract(OptionsContract):
             back = converter.to_connect_data(_TOPIC, data)
         for found in (read, back):
             if found.value is not None:
-                breach(self._where("to_connect_data"), f"reads a null as {found.value!r}", advice)
+                breach(self._where("to_connect_data"), f"returned {found.value!r} for a null", advice)
 
     def test_the_encoder_writes_the_same_bytes(self) -> None:
         converter = self.configured()
@@ -79,10 +83,10 @@ class ConverterContract(OptionsContract):
         for topic in (_TOPIC, "another"):
             for schema, value in [*self.samples(), *self.samples()]:
                 encode = encoders.setdefault((topic, schema), converter.encoder(topic, schema))
-                plain, quick = outcome(self.configured().from_connect_data, topic, schema, value), outcome(encode, value)
-                if plain != quick:
-                    advice = "Let it do what from_connect_data does, only quicker"
-                    breach(self._where("encoder"), f"gives {quick} for {value!r} with {schema}, not {plain}", advice)
+                plain, fast = outcome(self.configured().from_connect_data, topic, schema, value), outcome(encode, value)
+                if plain != fast:
+                    advice = "Return a function that does the same as from_connect_data"
+                    breach(self._where("encoder"), f"returned {fast} for {value!r} with {schema}, not {plain}", advice)
 
     def test_the_decoder_reads_the_same_values(self) -> None:
         converter = self.configured()
@@ -90,15 +94,15 @@ class ConverterContract(OptionsContract):
             decode = converter.decoder(topic)
             for data in [None, *self._readable(), *self._unreadable(), *self._readable()]:
                 plain = outcome(lambda data=data, topic=topic: tuple(self.configured().to_connect_data(topic, data)))
-                quick = outcome(lambda data=data, decode=decode: tuple(decode(data)))
-                if plain != quick:
-                    advice = "Let it do what to_connect_data does, only quicker"
-                    breach(self._where("decoder"), f"gives {quick} for {data!r}, not {plain}", advice)
+                fast = outcome(lambda data=data, decode=decode: tuple(decode(data)))
+                if plain != fast:
+                    advice = "Return a function that does the same as to_connect_data"
+                    breach(self._where("decoder"), f"returned {fast} for {data!r}, not {plain}", advice)
 
     def test_bytes_of_another_format_raise_an_error_of_connects(self) -> None:
         converter = self.configured()
         for data in self._unreadable():
-            advice = f"Raise DataError for bytes that are not of this format (here: {data!r})"
+            advice = f"Raise DataError for bytes in another format (here: {data!r})"
             with only_these_errors(self._where("to_connect_data"), self.allowed_errors, advice):
                 converter.to_connect_data(_TOPIC, data)
 
@@ -120,12 +124,12 @@ class ConverterContract(OptionsContract):
             before = fingerprint(value)
             outcome(converter.from_connect_data, _TOPIC, schema, value)
             if fingerprint(value) != before:
-                breach(self._where("from_connect_data"), f"changed the value {value!r}", "Copy what is to differ")
+                breach(self._where("from_connect_data"), f"changed the value {value!r}", "Copy it before you change it")
 
     def _written(self) -> Iterator[tuple[SchemaAndValue, bytes | None]]:
         converter = self.configured()
         for sample in self.samples():
-            advice = f"Write the sample {tuple(sample)!r}, or leave it out of samples()"
+            advice = f"Support the sample {tuple(sample)!r}, or remove it from samples()"
             with no_error(self._where("from_connect_data"), advice):
                 data = converter.from_connect_data(_TOPIC, *sample)
             yield sample, data
@@ -134,12 +138,12 @@ class ConverterContract(OptionsContract):
         return [data for _, data in self._written() if data is not None]
 
     def _unreadable(self) -> list[bytes]:
-        """Return garbage, and what is readable cut short or with a byte changed; the same at each call."""
+        """Return garbage, and readable bytes truncated or with a changed byte; the same at each call."""
         chance = random.Random(4)  # noqa: S311 (test data)
-        spoilt = [chance.randbytes(length) for length in (1, 3, 4, 8, 64)]
+        corrupt = [chance.randbytes(length) for length in (1, 3, 4, 8, 64)]
         for data in self._readable():
-            spoilt += [data[:-1], data[: len(data) // 2], data + b"\x00"]
+            corrupt += [data[:-1], data[: len(data) // 2], data + b"\x00"]
             for _ in range(3):
-                spot = chance.randrange(len(data) or 1)
-                spoilt.append(data[:spot] + bytes([chance.randrange(256)]) + data[spot + 1 :])
-        return [*_GARBAGE, *spoilt]
+                index = chance.randrange(len(data) or 1)
+                corrupt.append(data[:index] + bytes([chance.randrange(256)]) + data[index + 1 :])
+        return [*_GARBAGE, *corrupt]

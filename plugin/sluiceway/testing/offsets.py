@@ -1,4 +1,4 @@
-"""Source offsets in memory."""
+"""Stored source offsets in memory, for unit tests."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from sluiceway.api import Offset, Partition, SourceRecord
 
 
 class MemoryOffsets:
-    """The stored offsets of one source connector; what tasks read from (``OffsetStorageReader``).
+    """The stored offsets of one source connector, which tasks read (an ``OffsetStorageReader``).
 
-    They pass through JSON, as they do in Kafka: a tuple comes back as a list, and what has no JSON is refused with TypeError.
+    Offsets are converted to JSON, like in Kafka: a tuple is read back as a list, and a value without a JSON form raises
+    TypeError.
     """
 
     def __init__(self, stored: Iterable[tuple[Partition, Offset]] = ()) -> None:
@@ -21,7 +22,7 @@ class MemoryOffsets:
             self.store(partition, offset)
 
     def store(self, partition: Partition, offset: Offset | None) -> None:
-        """Store a partition's offset; None removes it."""
+        """Store the offset of a source partition; None deletes it."""
         key = json.dumps(partition, sort_keys=True)
         if offset is None:
             self._stored.pop(key, None)
@@ -29,7 +30,7 @@ class MemoryOffsets:
             self._stored[key] = json.dumps(offset)
 
     def store_all(self, records: Iterable[SourceRecord]) -> None:
-        """Store the offsets of records, in their order, as if Kafka had acknowledged them."""
+        """Store the offsets of records, in order, as if Kafka had acknowledged the records."""
         for record in records:
             if record.source_partition is not None:
                 self.store(record.source_partition, record.source_offset)
@@ -40,11 +41,11 @@ class MemoryOffsets:
         return None if found is None else json.loads(found)
 
     def offsets(self, partitions: Sequence[Partition]) -> list[Offset | None]:
-        """Return the stored offsets of many partitions at once, in the order asked for."""
+        """Return the stored offsets of several partitions, in the same order."""
         return [self.offset(partition) for partition in partitions]
 
     def all(self) -> list[tuple[dict[str, Any], Mapping[str, Any]]]:
-        """Return every partition with its offset."""
+        """Return all source partitions with their offsets."""
         return [(json.loads(key), json.loads(value)) for key, value in self._stored.items()]
 
     def __len__(self) -> int:

@@ -12,21 +12,23 @@ from sluiceway.testing.samples import all_records
 
 
 class PredicateContract(ClosedContract):
-    """Subclass as ``Test...``, and give ``predicate_class`` and ``options`` (as after ``predicates.<alias>.``).
+    """Subclass as ``Test...``; set ``predicate_class`` and ``options`` (without ``predicates.<alias>.``).
 
-    ``matching`` and ``others`` may return records that the predicate must be true for, and those that it must be false for.
+    Override ``matching`` to return records for which the predicate must be true, and ``others`` for the opposite.
     """
 
     predicate_class: ClassVar[type[Predicate]]
 
     def matching(self) -> Sequence[ConnectRecord]:
+        """Return records for which the predicate must be true."""
         return []
 
     def others(self) -> Sequence[ConnectRecord]:
+        """Return records for which the predicate must be false."""
         return []
 
     def records(self) -> Sequence[ConnectRecord]:
-        """Return records to test, new at each call."""
+        """Return records to test; new objects at each call."""
         return [*all_records(), *self.matching(), *self.others()]
 
     def subject(self) -> type[Predicate]:
@@ -36,25 +38,33 @@ class PredicateContract(ClosedContract):
         predicate = self.configured()
         nothing = {"key": None, "key_schema": None, "value": None, "value_schema": None}
         for record in [one for any_ in self.records() for one in (any_, any_.new_record(**nothing))]:
-            advice = f"Answer True or False for records of every shape, such as {record!r} with a {type(record.value).__name__}"
+            advice = f"Return True or False for any record, such as {record!r} with a {type(record.value).__name__}"
             with no_error(self._where("test"), advice):
                 answer = predicate.test(record)
             if not isinstance(answer, bool):
-                breach(self._where("test"), f"answered {answer!r} for {record!r}", "Return a bool")
+                breach(self._where("test"), f"returned {answer!r} for {record!r}", "Return a bool")
 
     def test_the_answer_is_as_the_author_says(self) -> None:
         predicate = self.configured()
         for expected, records in ((True, self.matching()), (False, self.others())):
             for record in records:
                 if predicate.test(record) is not expected:
-                    breach(self._where("test"), f"is not {expected} for {record!r}", "Mend it, or matching() and others()")
+                    breach(
+                        self._where("test"),
+                        f"is not {expected} for {record!r}",
+                        "Correct it, or matching() and others()",
+                    )
 
     def test_the_answer_stays_the_same(self) -> None:
         used = self.configured()
         for record in self.records():
             first, again = outcome(used.test, record), outcome(used.test, record)
             if first != again or first != outcome(self.configured().test, record):
-                breach(self._where("test"), f"answers {record!r} differently the second time", "Keep no state between records")
+                breach(
+                    self._where("test"),
+                    f"returned another result for {record!r} at the second call",
+                    "Keep no state between records",
+                )
 
     def test_the_record_is_left_as_it_was(self) -> None:
         predicate = self.configured()
@@ -62,4 +72,4 @@ class PredicateContract(ClosedContract):
             before = fingerprint(record)
             outcome(predicate.test, record)
             if fingerprint(record) != before:
-                breach(self._where("test"), f"changed the record {record!r}", "Only look at it")
+                breach(self._where("test"), f"changed the record {record!r}", "Do not change the record")

@@ -29,21 +29,21 @@ T = TypeVar("T")
 
 _RETRIES = 10
 _PAUSE_SECONDS = 0.01
-_NO_HANG = "A task's calls must return: pause, stop and commits wait for them"
-_POLL_ADVICE = "Wait for records for at most about a second, then return None: pause and stop wait meanwhile"
+_NO_HANG = "Let all calls of a task return: pause, stop and commits wait for them"
+_POLL_ADVICE = "Wait at most about a second for records, then return None: pause and stop wait for it"
 
 
 def full_config(connector_class: type, config: Mapping[str, str], tasks_max: int = 1) -> dict[str, str]:
-    """Return a connector's config with the keys that every connector has."""
+    """Return a connector's config with the common keys added."""
     path = f"{connector_class.__module__}.{connector_class.__qualname__}"
     return {"name": "under-test", "connector.class": path, "tasks.max": str(tasks_max), **config}
 
 
 class RunningSource:
-    """A source connector and its tasks, started; a context manager that stops them.
+    """A started source connector with its tasks; a context manager that stops them.
 
-    Each task's calls are made in a thread of its own. Errors are the connector's and the tasks' own; a call that hangs is a
-    ContractError after ``seconds``. ``check`` is given everything that ``poll`` returns.
+    Each task has a thread of its own for all calls. Errors of the connector and the tasks are raised unchanged. A call that
+    hangs raises ContractError after ``seconds``. ``check`` is called with each result of ``poll``.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class RunningSource:
         self.tasks: list[SourceTask] = []
         self._threads: list[TaskThread] = []
         self._seconds = seconds
-        self._polled: dict[int, tuple[SourceRecord, int]] = {}  # by identity: which task a record is from
+        self._polled: dict[int, tuple[SourceRecord, int]] = {}  # the task of each record, by the record's identity
         config = full_config(connector_class, config, tasks_max)
         self.connector = connector_class()
         self.connector.initialize(MemoryConnectorContext())
@@ -81,29 +81,29 @@ class RunningSource:
         thread.call(task.start, config, seconds=self._seconds, advice=_NO_HANG)
 
     def poll(self) -> list[SourceRecord]:
-        """Poll each task once and return what came."""
+        """Poll each task once and return the records."""
         records: list[SourceRecord] = []
         for number, (thread, task) in enumerate(zip(self._threads, self.tasks, strict=True)):
-            came = thread.call(task.poll, seconds=self._seconds, advice=_POLL_ADVICE)
-            self._check(came)
-            came = came or ()
-            self._polled.update((id(record), (record, number)) for record in came)
-            records += came
+            polled = thread.call(task.poll, seconds=self._seconds, advice=_POLL_ADVICE)
+            self._check(polled)
+            polled = polled or ()
+            self._polled.update((id(record), (record, number)) for record in polled)
+            records += polled
         return records
 
     def read(self, count: int, seconds: float) -> list[SourceRecord]:
-        """Poll until there are ``count`` records or so many seconds have passed, and return what came, maybe more or less."""
+        """Poll until there are ``count`` records or ``seconds`` have passed. May return more or fewer records."""
         until = time.monotonic() + seconds
         records = self.poll()
         while len(records) < count and time.monotonic() < until:
-            came = self.poll()
-            records += came
-            if not came:
+            polled = self.poll()
+            records += polled
+            if not polled:
                 time.sleep(_PAUSE_SECONDS)
         return records
 
     def acknowledge(self, records: Sequence[SourceRecord]) -> None:
-        """Tell the tasks that Kafka has these records, and store their offsets."""
+        """Notify the tasks that Kafka has acknowledged these records, and store the offsets."""
         for position, record in enumerate(records):
             owner = self._polled[id(record)][1]
             self.call(self.tasks[owner].commit_record, record, 0, position, task=owner)
@@ -112,7 +112,7 @@ class RunningSource:
             self.call(task.commit, task=number)
 
     def call(self, function: Callable[..., T], *arguments: object, task: int = 0) -> T:
-        """Call a task's method in the thread of the task of that number."""
+        """Call a method on the thread of the task with this number."""
         return self._threads[task].call(function, *arguments, seconds=self._seconds, advice=_NO_HANG)
 
     def stop_tasks(self) -> None:
@@ -124,7 +124,7 @@ class RunningSource:
         return self
 
     def __exit__(self, _type: object = None, error: BaseException | None = None, _trace: object = None) -> None:
-        with suppress(Exception) if error is not None else nullcontext():  # what went wrong first is what to tell
+        with suppress(Exception) if error is not None else nullcontext():  # report the first error
             try:
                 self.stop_tasks()
             finally:
@@ -142,28 +142,28 @@ def run_source(
     tasks_max: int = 1,
     seconds: float = 10.0,
 ) -> list[SourceRecord]:
-    """Start a source, read the first ``records`` records (None: until no task has any at the moment), commit, and stop.
+    """Start a source, read the first ``records`` records (None: until no records are available), commit, and stop.
 
-    ``offsets`` are what it starts from, and hold afterwards what was committed: run twice with the same ones to see a restart.
-    Raises AssertionError if fewer records come within ``seconds``, and whatever the connector raises.
+    The source starts from ``offsets`` and commits to them: run it twice with the same object to test a restart. Raises
+    AssertionError if there are fewer records within ``seconds``, and any error of the connector.
     """
     with RunningSource(connector_class, config, offsets=offsets, tasks_max=tasks_max) as source:
         if records is None:
             found: list[SourceRecord] = []
-            while came := source.poll():
-                found += came
+            while polled := source.poll():
+                found += polled
         else:
             found = source.read(records, seconds)[:records]
             if len(found) < records:
-                advice = "Look into the config's source, or wait for longer (seconds=...)"
-                breach(connector_class.__name__, f"gave {len(found)} of {records} records within {seconds:g} s", advice)
+                advice = "Check that the source has these records, or wait longer with seconds=..."
+                breach(connector_class.__name__, f"returned {len(found)} of {records} records within {seconds:g} s", advice)
         source.acknowledge(found)
     return found
 
 
 @dataclass(slots=True)
 class SinkRun:
-    """What a sink did with its records: offsets that it let be committed, and bad records that it reported."""
+    """The result of ``run_sink``: the committed offsets, and the bad records that the sink reported."""
 
     committed: dict[TopicPartition, int] = field(default_factory=dict)
     reported: list[tuple[SinkRecord, BaseException]] = field(default_factory=list)
@@ -177,10 +177,10 @@ def run_sink(
     tasks_max: int = 1,
     reports: bool = True,
 ) -> SinkRun:
-    """Start a sink, put the records, commit, and stop. A put that raises RetriableError is tried again, ten times, at once.
+    """Start a sink, put the records, commit, and stop. A put that raises RetriableError is retried ten times.
 
-    Partitions are dealt out to the tasks in turn. ``reports`` False: there is no place for bad records. Raises whatever
-    the connector raises.
+    Partitions are assigned to the tasks round-robin. With ``reports=False`` there is no errant record reporter. Raises any
+    error of the connector.
     """
     config = full_config(connector_class, config, tasks_max)
     connector = connector_class()
@@ -202,7 +202,7 @@ def run_sink(
 
 
 def next_offsets(records: Sequence[SinkRecord]) -> dict[TopicPartition, int]:
-    """Return the offsets to read next after these records, by the partitions they came from."""
+    """Return the next offsets to read after these records, by original topic partition."""
     offsets: dict[TopicPartition, int] = {}
     for record in records:
         partition = TopicPartition(record.original_topic, record.original_kafka_partition)
@@ -211,7 +211,7 @@ def next_offsets(records: Sequence[SinkRecord]) -> dict[TopicPartition, int]:
 
 
 def put(task: SinkTask, records: Sequence[SinkRecord]) -> None:
-    """Put records, again if the task asks for it."""
+    """Put records, and retry if the task raises RetriableError."""
     for _ in range(_RETRIES):
         try:
             return task.put(records)
@@ -234,7 +234,7 @@ def _run_task(task: SinkTask, context: MemorySinkContext, records: Sequence[Sink
 
 
 def run_transform(transform_class: type[Transform], options: Mapping[str, str], *records: R) -> list[R]:
-    """Configure a transform, apply it to records, close it, and return what comes out: none for a record that it drops."""
+    """Configure a transform, apply it to records, close it, and return the resulting records."""
     transform = transform_class()
     transform.configure(options)
     try:
@@ -244,7 +244,7 @@ def run_transform(transform_class: type[Transform], options: Mapping[str, str], 
 
 
 def as_list(result: R | Sequence[R] | None) -> list[R]:
-    """Return what a transform's ``apply`` returned as a list of records."""
+    """Return the result of a transform's ``apply`` as a list of records."""
     if result is None:
         return []
     return [result] if isinstance(result, (SourceRecord, SinkRecord)) else list(result)

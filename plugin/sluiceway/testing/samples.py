@@ -1,4 +1,4 @@
-"""Records of every shape, for transforms and predicates to be tried on."""
+"""Sample records of many types, for the contracts of transforms and predicates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _map(number: int) -> dict[str, object]:
 
 
 def source_records() -> list[SourceRecord]:
-    """Return source records, new at each call: structs, maps, texts, numbers, bytes and nulls, with and without a schema."""
+    """Return new source records: structs, maps, strings, numbers, bytes and nulls, with and without a schema."""
     partition = {"table": "people"}
 
     def record(position: int, value: object, schema: Schema | None, **more: object) -> SourceRecord:
@@ -54,14 +54,14 @@ def source_records() -> list[SourceRecord]:
         record(9, ["a", None], Schema.array(OPTIONAL_STRING_SCHEMA)),
         record(10, {"a": 1}, Schema.map(STRING_SCHEMA, INT64_SCHEMA)),
         record(11, dt.datetime(2024, 2, 29, tzinfo=dt.timezone.utc), None),
-        record(12, Instant(2**53), None),  # a moment beyond Python's years
+        record(12, Instant(2**53), None),  # outside the range of datetime
         record(13, None, None, key="tombstone"),
         record(14, None, OPTIONAL_STRING_SCHEMA, key=None, key_schema=OPTIONAL_STRING_SCHEMA),
     ]
 
 
 def sink_records() -> list[SinkRecord]:
-    """Return the same as sink records; the last one was routed to another topic by a transform before."""
+    """Return the same samples as sink records. The last one was routed to another topic by a transform."""
     records = [
         SinkRecord(one.topic, 0, position, one.value, one.value_schema, one.key, one.key_schema, one.timestamp, 1, one.headers)
         for position, one in enumerate(source_records())

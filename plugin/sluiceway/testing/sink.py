@@ -15,7 +15,7 @@ from sluiceway.testing.contexts import MemoryConnectorContext, MemorySinkContext
 from sluiceway.testing.running import full_config, next_offsets, put
 from sluiceway.testing.threads import TaskThread
 
-_NO_HANG = "Raise RetriableError where the other system is away for long: the same records come again"
+_NO_HANG = "Raise RetriableError if the other system is unavailable: the same records are delivered again"
 _STRUCT = Schema.struct({"id": INT64_SCHEMA})
 _ODD = [
     (1, INT64_SCHEMA),
@@ -30,9 +30,9 @@ _ODD = [
 
 
 class SinkConnectorContract(ConnectorContract):
-    """Subclass as ``Test...``, and give ``connector_class`` and the fixture ``config``; override ``records`` if need be.
+    """Subclass as ``Test...``; set ``connector_class`` and the fixture ``config``; override ``records`` if necessary.
 
-    ``check_written`` is where the author looks into the other system. ``call_within`` is how long a call may take, in seconds.
+    Override ``check_written`` to check the data in the other system. ``call_within`` is the timeout of calls in seconds.
     """
 
     connector_class: ClassVar[type[SinkConnector]]
@@ -40,7 +40,7 @@ class SinkConnectorContract(ConnectorContract):
     topic: ClassVar[str] = "contract"
 
     def records(self) -> Sequence[SinkRecord]:
-        """Return records that the sink takes, new at each call, of two partitions at least; by default texts."""
+        """Return records of at least two partitions that the sink can write; new objects at each call. Default: strings."""
         return [
             SinkRecord(self.topic, partition, offset, f"{partition}/{offset}", STRING_SCHEMA, f"key {offset}", STRING_SCHEMA)
             for offset in range(3)
@@ -48,9 +48,9 @@ class SinkConnectorContract(ConnectorContract):
         ]
 
     def check_written(self, config: Mapping[str, str], records: Sequence[SinkRecord]) -> None:
-        """Assert that the other system has these records; called whenever the sink has let their offsets be committed.
+        """Assert that the other system has these records. Called whenever the sink has returned their offsets for a commit.
 
-        Overridden by the author; records that were put twice may be there once or twice, as the connector promises.
+        Records that were put twice may exist once or twice, depending on the connector's guarantees.
         """
 
     def new_context(self, config: Mapping[str, str]) -> MemorySinkContext:
@@ -63,7 +63,7 @@ class SinkConnectorContract(ConnectorContract):
             self._check_committed(config, records, sink.pre_commit(next_offsets(records)))
 
     def test_an_empty_put_is_taken(self, config: dict[str, str]) -> None:
-        advice = "Return at once from put([]): it is called when there are no records, before the first ones as well"
+        advice = "Return at once from put([]), which is called if there are no records, also before the first ones"
         with self._running(config) as sink, no_error(self._task("put"), advice):
             sink.put([])
             sink.put(self.records())
@@ -72,21 +72,21 @@ class SinkConnectorContract(ConnectorContract):
     def test_a_commit_without_new_records_is_taken(self, config: dict[str, str]) -> None:
         with self._running(config) as sink:
             for offsets in ({}, dict.fromkeys(sink.partitions, 0)):
-                with no_error(self._task("pre_commit"), "Take offsets of partitions of which there were no records"):
+                with no_error(self._task("pre_commit"), "Accept offsets of partitions without records"):
                     answer = sink.pre_commit(offsets)
                 self._check_offsets(offsets, answer)
 
     def test_null_values_are_taken_or_refused(self, config: dict[str, str]) -> None:
-        """A tombstone is written, deletes something, is skipped, or is refused with an error of Connect's."""
+        """A tombstone is written, deletes data, is skipped, or is refused with an error of Connect."""
         first = self.records()[0]
         nothing = {"value": None, "value_schema": None}
         for record in (first.new_record(**nothing), first.new_record(**nothing, key=None, key_schema=None)):
-            self._put_only(config, record, "Handle a null value (a tombstone), or refuse it with DataError")
+            self._put_only(config, record, "Handle a null value (a tombstone), or raise DataError")
 
     def test_records_that_cannot_be_written_raise_an_error_of_connects(self, config: dict[str, str]) -> None:
         for value, schema in _ODD:
             record = self.records()[0].new_record(value=value, value_schema=schema)
-            advice = f"Write, report or skip a {type(value).__name__}, or refuse it with DataError (or RetriableError)"
+            advice = f"Write, report or skip a {type(value).__name__}, or raise DataError (or RetriableError)"
             self._put_only(config, record, advice)
 
     def test_records_are_left_as_they_were(self, config: dict[str, str]) -> None:
@@ -97,21 +97,21 @@ class SinkConnectorContract(ConnectorContract):
             sink.put(given)
             sink.pre_commit(next_offsets(records))
         if [fingerprint(record) for record in records] != before or given != list(records):
-            breach(self._task("put"), "changed the records or the list it was given", "Copy them: they may come again")
+            breach(self._task("put"), "changed the records or the list that it was given", "Copy them: they may come again")
 
     def test_redelivered_records_are_taken(self, config: dict[str, str]) -> None:
-        """After a crash before the commit, a new task gets the same records once more."""
+        """After a crash before the commit, a new task gets the same records again."""
         records = self.records()
         with self._running(config) as sink:
             sink.put(records)
         with self._running(config) as sink:
-            with no_error(self._task("put"), "Take records again that were written before: delivery is at least once"):
+            with no_error(self._task("put"), "Accept records that were written before: delivery is at least once"):
                 sink.put(self.records())
             self._check_committed(config, records, sink.pre_commit(next_offsets(records)))
 
     def test_partitions_are_taken_away_and_given_back(self, config: dict[str, str]) -> None:
         records = self.records()
-        advice = "Keep what belongs to a partition between open() and close(); the others' stays"
+        advice = "Keep the state of a partition from open() to close(), and that of other partitions after it"
         with self._running(config) as sink:
             kept, moved = sink.partitions[0], sink.partitions[1:]
             sink.put(records)
@@ -127,7 +127,7 @@ class SinkConnectorContract(ConnectorContract):
     def test_stopping_a_task_twice_is_harmless(self, config: dict[str, str]) -> None:
         with self._running(config) as sink:
             sink.put(self.records())
-            with no_error(self._task("stop"), "Let stop() do nothing the second time"):
+            with no_error(self._task("stop"), "Let stop() do nothing at the second call"):
                 sink.stop()
                 sink.stop()
 
@@ -137,12 +137,12 @@ class SinkConnectorContract(ConnectorContract):
         some: list[dict[TopicPartition, int | None]] = [{}, dict.fromkeys(partitions, 1), dict.fromkeys(partitions)]
         for offsets in some:
             before = dict(offsets)
-            with only_these_errors(where, (ConnectError,), "Refuse offsets with ConnectError, and say what is wrong with them"):
+            with only_these_errors(where, (ConnectError,), "Refuse offsets with a ConnectError that says what is wrong"):
                 answer = self.connector_class().alter_offsets(dict(config), offsets)
                 if not isinstance(answer, bool):
                     breach(where, f"returned {answer!r}", "Return True if you checked the offsets, else False")
             if offsets != before:
-                breach(where, "changed the offsets it was given", "Only check them")
+                breach(where, "changed the offsets that it was given", "Do not change them")
 
     def _put_only(self, config: dict[str, str], record: SinkRecord, advice: str) -> None:
         with self._running(config) as sink, only_these_errors(self._task("put"), (ConnectError,), advice):
@@ -164,7 +164,7 @@ class SinkConnectorContract(ConnectorContract):
                 sink.start()
                 yield sink
             except BaseException:
-                with suppress(Exception):  # what went wrong first is what to tell
+                with suppress(Exception):  # report the first error
                     sink.end()
                 raise
             sink.end()
@@ -181,20 +181,24 @@ class SinkConnectorContract(ConnectorContract):
     def _check_offsets(self, asked: Mapping[TopicPartition, int], answer: object) -> None:
         where = self._task("pre_commit")
         if not isinstance(answer, Mapping):
-            breach(where, f"returned {answer!r}", "Return the offsets that are safe to commit; an empty dict for none")
+            breach(where, f"returned {answer!r}", "Return the offsets that are safe to commit, or an empty dict")
         for partition, offset in answer.items():
             if partition not in asked:
-                breach(where, f"returned an offset of {partition}, which it was not asked for", "Return some of what it is given")
+                breach(
+                    where,
+                    f"returned an offset of {partition}, which was not passed to it",
+                    "Return only offsets of the given partitions",
+                )
             if type(offset) is not int or not 0 <= offset <= asked[partition]:
-                advice = "Return the next offset to read: at most the one it was given, which is behind the last record put"
-                breach(where, f"returned {offset!r} for {partition}, where {asked[partition]} was asked for", advice)
+                advice = "Return the next offset to read, at most the given one, which is after the last record put"
+                breach(where, f"returned {offset!r} for {partition}, where {asked[partition]} was given", advice)
 
     def _task(self, method: str) -> str:
         return f"{self.connector_class.task_class.__name__}.{method}()"
 
 
 class _RunningTask:
-    """A sink task whose calls are all made in one thread; records and offsets of closed partitions are kept from it."""
+    """A started sink task. One thread makes all its calls."""
 
     def __init__(self, task: SinkTask, config: Mapping[str, str], partitions: list[TopicPartition], seconds: float) -> None:
         self.partitions = partitions
@@ -225,7 +229,7 @@ class _RunningTask:
         self._call(self._task.stop)
 
     def end(self) -> None:
-        """Stop, as the runtime does at the end."""
+        """Close the assigned partitions and stop the task, like the runtime does."""
         try:
             if self._context.assignment:
                 self.close(sorted(self._context.assignment))

@@ -23,11 +23,11 @@ _IDLE_POLLS = 3
 
 
 class SourceConnectorContract(ConnectorContract):
-    """Subclass as ``Test...``, give ``connector_class``, ``record_count`` and the fixture ``config``.
+    """Subclass as ``Test...``; set ``connector_class``, ``record_count`` and the fixture ``config``.
 
-    The config's source holds ``record_count`` records when a test starts, or that many come within ``records_within`` seconds.
-    ``poll_within`` is how long a poll may take, in seconds. ``resumable`` False is for sources without a place to go on from,
-    ``may_repeat`` True for those whose offsets are coarser than records. ``identity`` tells records apart.
+    The source must have ``record_count`` records when a test starts, or return them within ``records_within`` seconds.
+    ``poll_within`` is the timeout of ``poll`` in seconds. Set ``resumable = False`` for sources that cannot resume after a
+    restart, and ``may_repeat = True`` if several records have the same offset.
     """
 
     connector_class: ClassVar[type[SourceConnector]]
@@ -39,7 +39,7 @@ class SourceConnectorContract(ConnectorContract):
     may_repeat: ClassVar[bool] = False
 
     def identity(self, record: SourceRecord) -> object:
-        """Return what is the same when a record is read again; override it where more than the place may differ."""
+        """Return a value that is equal if a record is read again. Override it if other attributes may differ then."""
         return fingerprint((record.source_partition, record.source_offset, record.topic, record.key, record.value))
 
     def new_context(self, config: Mapping[str, str]) -> MemorySourceContext:
@@ -64,13 +64,13 @@ class SourceConnectorContract(ConnectorContract):
             source.poll()
         for record, was in zip(records, before, strict=False):
             if fingerprint(record) != was:
-                advice = "Make a new dict for each offset and a new value for each record"
-                breach(self._task("poll"), f"changes a record after it was returned, {record!r}", advice)
+                advice = "Create a new dict for each offset and a new value for each record"
+                breach(self._task("poll"), f"changed a record after it was returned, {record!r}", advice)
 
     def test_committing_what_was_polled_is_taken(self, config: dict[str, str]) -> None:
         with self._running(config) as source:
             records = self._all(source)
-            with no_error(self._task("commit"), "Take every record in commit_record, filtered ones (-1, -1) too"):
+            with no_error(self._task("commit"), "Accept every record in commit_record, also filtered ones (-1, -1)"):
                 source.acknowledge(records)
                 source.call(source.tasks[0].commit_record, records[0], -1, -1)
 
@@ -90,11 +90,11 @@ class SourceConnectorContract(ConnectorContract):
     def test_stopping_a_task_twice_is_harmless_and_ends_poll(self, config: dict[str, str]) -> None:
         with self._running(config) as source:
             source.read(1, self.records_within)
-            with no_error(self._task("stop"), "Let stop() do nothing the second time"):
+            with no_error(self._task("stop"), "Let stop() do nothing at the second call"):
                 source.stop_tasks()
                 source.stop_tasks()
             try:
-                source.poll()  # it may raise what it likes, but must not hang
+                source.poll()  # any error is allowed, but it must not hang
             except ConnectError:
                 pass
             except Exception as error:
@@ -148,43 +148,43 @@ class SourceConnectorContract(ConnectorContract):
     def _all(self, source: RunningSource) -> list[SourceRecord]:
         records = source.read(self.record_count, self.records_within)
         if len(records) < self.record_count:
-            what = f"gave {len(records)} of {self.record_count} records within {self.records_within:g} s"
-            breach(self._task("poll"), what, "Set record_count to what the sample config's source holds, or mend poll()")
+            what = f"returned {len(records)} of {self.record_count} records within {self.records_within:g} s"
+            breach(self._task("poll"), what, "Set record_count to the number of records in the source, or correct poll()")
         return records
 
     def _compare(self, records: list[SourceRecord], stored: int, again: list[SourceRecord]) -> None:
-        """Compare what came after a restart behind the first ``stored`` records; the order counts within a partition only."""
-        place = f"after a restart behind record {stored} of {len(records)}, offset {records[stored - 1].source_offset}"
+        """Compare the records read after a restart with those after the first ``stored`` ones, in any order."""
+        position = f"after a restart at record {stored} of {len(records)}, offset {records[stored - 1].source_offset}"
         done = [self.identity(record) for record in records[:stored]]
         found = [self.identity(record) for record in again]
         repeated = [record for record, name in zip(again, found, strict=True) if name in done]
         if repeated and not self.may_repeat:
-            advice = "Let a record's offset say where to read on, behind this record, and start there"
-            breach(self._task("poll"), f"repeats {repeated[0].source_offset} {place}", advice)
+            advice = "Set each record's offset to the position after the record, and resume there"
+            breach(self._task("poll"), f"repeated {repeated[0].source_offset} {position}", advice)
         lost = [record for record in records[stored:] if self.identity(record) not in found]
         if lost and not (self.may_repeat and repeated):
-            advice = "Let a record's offset say where to read on, not how far the task has looked ahead"
-            breach(self._task("poll"), f"loses {lost[0].source_offset} {place}", advice)
+            advice = "Set each record's offset to the position after the record, not after records that were read ahead"
+            breach(self._task("poll"), f"lost {lost[0].source_offset} {position}", advice)
 
     def _check_record(self, record: SourceRecord) -> None:
         where = self._task("poll")
         if not (isinstance(record.topic, str) and record.topic):
-            breach(where, f"gave a record with the topic {record.topic!r}", "Give each record the name of a topic")
-        for name, place in (("source_partition", record.source_partition), ("source_offset", record.source_offset)):
-            if place is None and not self.resumable:
+            breach(where, f"returned a record with the topic {record.topic!r}", "Set the topic of each record")
+        for name, found in (("source_partition", record.source_partition), ("source_offset", record.source_offset)):
+            if found is None and not self.resumable:
                 continue
-            self._check_place(where, name, place)
+            self._check_stored(where, name, found)
         self._check_rest(where, record)
 
     @staticmethod
-    def _check_place(where: str, name: str, place: Offset | None) -> None:
-        advice = "Use a dict of text to text, whole numbers, finite floats, booleans and None: it is stored as JSON"
-        if not isinstance(place, Mapping):
-            breach(where, f"gave a record with the {name} {place!r}", advice)
-        for key, value in place.items():
+    def _check_stored(where: str, name: str, found: Offset | None) -> None:
+        advice = "Use a dict from str to str, int, finite float, bool and None: it is stored as JSON"
+        if not isinstance(found, Mapping):
+            breach(where, f"returned a record with the {name} {found!r}", advice)
+        for key, value in found.items():
             stored = isinstance(value, (str, int, bool, type(None))) or (isinstance(value, float) and math.isfinite(value))
             if not (isinstance(key, str) and stored):
-                breach(where, f"gave a record whose {name} has {key!r}: {value!r}", advice)
+                breach(where, f"returned a record whose {name} has {key!r}: {value!r}", advice)
 
     @staticmethod
     def _check_rest(where: str, record: SourceRecord) -> None:
@@ -195,8 +195,8 @@ class SourceConnectorContract(ConnectorContract):
         }
         for name, holds in rules.items():
             if not holds(getattr(record, name)):
-                advice = "Partitions and timestamps (milliseconds) are ints from 0 or None, headers a tuple of Header"
-                breach(where, f"gave a record with the {name} {getattr(record, name)!r}", advice)
+                advice = "Partitions and timestamps (ms) must be None or an int of at least 0, headers a tuple of Header"
+                breach(where, f"returned a record with the {name} {getattr(record, name)!r}", advice)
 
     def _task(self, method: str) -> str:
         return f"{self.connector_class.task_class.__name__}.{method}()"

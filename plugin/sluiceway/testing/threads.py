@@ -1,4 +1,4 @@
-"""Calls a task as the runtime does: in one thread of its own."""
+"""Calls a task like the runtime does: on one thread of its own."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _Job = tuple["Future[object]", Callable[[], object]]
 
 
 class TaskThread:
-    """One thread that makes all calls of one task, since a task may hold what belongs to a thread (a SQLite connection).
+    """The thread for all calls of a task, because a task may have thread-bound resources such as a SQLite connection.
 
-    A call that does not return in time is a breach; the thread is left behind and does not keep the process alive.
+    A call that does not return in time violates the contract. Its daemon thread does not keep the process alive.
     """
 
     def __init__(self) -> None:
@@ -26,19 +26,19 @@ class TaskThread:
         threading.Thread(target=self._run, name="task under test", daemon=True).start()
 
     def call(self, function: Callable[..., T], *arguments: object, seconds: float, advice: str) -> T:
-        """Return what the function returns, or raise what it raises, within so many seconds."""
+        """Return the function's result or raise its error; raise ContractError if it does not return within ``seconds``."""
         job: Future[object] = Future()
         self._jobs.put((job, lambda: function(*arguments)))
         try:
             return job.result(seconds)  # type: ignore[return-value]
         except NotInTime as error:
-            if job.done():  # the function's own error, which is a timeout, too
+            if job.done():  # the function itself raised a TimeoutError
                 raise
             where = getattr(function, "__qualname__", str(function))
             breach(f"{where}()", f"did not return within {seconds:g} s", advice, error)
 
     def end(self) -> None:
-        """Let the thread end once the calls made before have returned."""
+        """End the thread after the calls made before."""
         self._jobs.put(None)
 
     def _run(self) -> None:

@@ -20,10 +20,10 @@ _KEPT = {
 
 
 class TransformContract(ClosedContract):
-    """Subclass as ``Test...``, and give ``transform_class`` and ``options`` (as after ``transforms.<alias>.``).
+    """Subclass as ``Test...``; set ``transform_class`` and ``options`` (without ``transforms.<alias>.``).
 
-    ``records`` may be overridden where the samples of every shape do not reach what the transform does; ``allowed_errors``
-    is what ``apply`` may raise for a record that it cannot take; ``stateful`` True is for a transform that remembers records.
+    Override ``records`` if the sample records do not exercise the transform. ``allowed_errors`` are the errors that ``apply``
+    may raise for invalid records. Set ``stateful = True`` for a transform that keeps state between records.
     """
 
     transform_class: ClassVar[type[Transform]]
@@ -31,7 +31,7 @@ class TransformContract(ClosedContract):
     stateful: ClassVar[bool] = False
 
     def records(self) -> Sequence[ConnectRecord]:
-        """Return records to transform, new at each call."""
+        """Return records to transform; new objects at each call."""
         return all_records()
 
     def subject(self) -> type[Transform]:
@@ -55,7 +55,7 @@ class TransformContract(ClosedContract):
             before = fingerprint(record)
             outcome(transform.apply, record)
             if fingerprint(record) != before:
-                advice = "Copy what is to differ, as in record.new_record(value={**record.value, ...})"
+                advice = "Copy the record with changes: record.new_record(value={**record.value, ...})"
                 breach(self._where("apply"), f"changed the record that it was given, {record!r}", advice)
 
     def test_a_record_keeps_where_it_came_from(self) -> None:
@@ -64,7 +64,7 @@ class TransformContract(ClosedContract):
             for after in self._apply(transform, record):
                 for name in _KEPT[type(record)]:
                     if getattr(after, name) != getattr(record, name):
-                        advice = "Make the new record with record.new_record(...): offsets are committed by these attributes"
+                        advice = "Create the record with record.new_record(...): offsets are committed by these attributes"
                         breach(self._where("apply"), f"lost {name} of {record!r}: {getattr(after, name)!r}", advice)
 
     def test_the_same_record_gives_the_same_result(self) -> None:
@@ -74,11 +74,11 @@ class TransformContract(ClosedContract):
         for record in self.records():
             first, again = outcome(used.apply, record), outcome(used.apply, record)
             if first != again or first != outcome(self.configured().apply, record):
-                advice = "Keep no state between records, or set stateful = True if remembering them is the purpose"
-                breach(self._where("apply"), f"gives {record!r} another result the second time", advice)
+                advice = "Keep no state between records, or set stateful = True if that is intended"
+                breach(self._where("apply"), f"returned another result for {record!r} at the second call", advice)
 
     def test_resolved_once_for_a_schema_it_does_the_same(self) -> None:
-        """For a KeyOrValueTransform: the function that the chain keeps for each schema does what ``apply`` does."""
+        """For a KeyOrValueTransform: the function that the chain caches for each schema must do the same as ``apply``."""
         transform = self.configured()
         if not isinstance(transform, KeyOrValueTransform):
             return
@@ -94,14 +94,14 @@ class TransformContract(ClosedContract):
             alone = outcome(self._part, self.configured(), record)
             together = outcome(lambda resolved=resolved, value=value, record=record: _use(resolved, value, record))
             if alone != together:
-                advice = "Let resolve() depend on the schema alone, and its function on the value and record alone"
+                advice = "Let resolve() depend only on the schema, and its function only on the value and record"
                 breach(self._where("resolve"), f"does not do what apply() does to {record!r}: {together} is not {alone}", advice)
             if together[0] is tuple and together[1][1] == (type(None), None) and not resolved.may_be_null:
                 advice = "Return Resolved(schema, function, may_be_null=True)"
-                breach(self._where("resolve"), f"makes a null of {record!r} though it says that it never does", advice)
+                breach(self._where("resolve"), f"returned null for {record!r} without may_be_null=True", advice)
 
     def test_a_chain_does_what_it_does_alone(self) -> None:
-        """The form that the runtime uses, for a batch, gives what applying the transform to each record gives."""
+        """The runtime's chain for batches must return the same records as ``apply`` for each record."""
         cls = self.transform_class
         chain: TransformationChain[Any] = chain_of(
             {
@@ -114,40 +114,41 @@ class TransformContract(ClosedContract):
         for kind in (SourceRecord, SinkRecord):
             batch = [record for record in records if isinstance(record, kind)]
             together = chain(batch, lambda _record, _error: None).records
-            alone = [after for record in batch for after in _plainly(chain, record)]
+            alone = [after for record in batch for after in _apply_each(chain, record)]
             if fingerprint(list(together)) != fingerprint(alone) and not self.stateful:
-                advice = "Let a record's result depend on the record alone, and let resolve() agree with apply()"
-                breach(self._where("apply"), f"does otherwise in a chain: {together} is not {alone}", advice)
+                advice = "Let the result depend only on the record, and let resolve() agree with apply()"
+                breach(self._where("apply"), f"returned another result in a chain: {together} is not {alone}", advice)
         chain.close()
 
     def _part(self, transform: KeyOrValueTransform, record: Any) -> tuple[object, object]:
         after = transform.apply(record)
         if not isinstance(after, type(record)):
-            breach(self._where("apply"), f"returned {after!r}", "A KeyOrValueTransform returns one record for each")
+            breach(self._where("apply"), f"returned {after!r}", "Return exactly one record from a KeyOrValueTransform")
         return (after.key_schema, after.key) if transform.part == "key" else (after.value_schema, after.value)
 
     def _apply(self, transform: Transform, record: Any) -> list[Any]:
-        """Return the resulting records once they are known to be records; none for an error that is allowed."""
+        """Apply the transform, check the types of the results, and return them; none for an allowed error."""
         where = self._where("apply")
         advice = f"Raise DataError for a record that cannot be transformed (this one: {record!r})"
+        after: list[Any] = []
         with only_these_errors(where, self.allowed_errors, advice):
             result: Any = transform.apply(record)
             if result is not None and not isinstance(result, (SourceRecord, SinkRecord, Sequence)):
                 breach(
                     where, f"returned a {type(result).__name__}", "Return the record, None to drop it, or a sequence of records"
                 )
-            after: list[Any] = as_list(result)
+            after = as_list(result)
             for one in after:
+                headers = getattr(one, "headers", None)
                 if type(one) is not type(record):
-                    advice = "Make new records with record.new_record(...)"
-                    breach(where, f"made a {type(one).__name__} of a {type(record).__name__}", advice)
-                if not isinstance(one.headers, tuple):
-                    breach(where, f"set headers to a {type(one.headers).__name__}", "Headers are a tuple of Header")
-            return after
-        return []
+                    advice = "Create new records with record.new_record(...)"
+                    breach(where, f"returned a {type(one).__name__} for a {type(record).__name__}", advice)
+                if not isinstance(headers, tuple):
+                    breach(where, f"set headers to a {type(headers).__name__}", "Use a tuple of Header")
+        return after
 
 
-def _plainly(chain: TransformationChain[Any], record: ConnectRecord) -> list[Any]:
+def _apply_each(chain: TransformationChain[Any], record: ConnectRecord) -> list[Any]:
     try:
         return chain.apply_one_by_one(record)
     except TransformationError:

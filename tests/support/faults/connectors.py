@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from sluiceway.api import SinkConnector, SinkRecord, SinkTask, SourceConnector, SourceRecord, SourceTask, TopicPartition
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
-from sluiceway.connectors.verifiable.numbering import numbered
+from sluiceway.connectors.verifiable.numbering import task_and_seqno
 from sluiceway.connectors.verifiable.source import VerifiableSourceConnector, VerifiableSourceTask
 from sluiceway.data import Headers
 from sluiceway.errors import RetriableError
@@ -42,7 +42,7 @@ class TcpSinkTask(SinkTask):
         self._port = int(config[_PORT])
 
     def put(self, records: Sequence[SinkRecord]) -> None:
-        rows = [[*numbered(each.key, each.value), each.original_topic, each.original_kafka_partition] for each in records]
+        rows = [[*task_and_seqno(each.key, each.value), each.original_topic, each.original_kafka_partition] for each in records]
         if not rows:
             return
         try:

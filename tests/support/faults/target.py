@@ -8,7 +8,7 @@ import socket
 import threading
 from types import TracebackType
 
-from sluiceway.connectors.verifiable.numbering import Seen
+from sluiceway.connectors.verifiable.numbering import NumberedRecord
 from sluiceway.stack.ports import free_port
 
 _HOST = "127.0.0.1"
@@ -23,7 +23,7 @@ class Target:
 
     def __init__(self) -> None:
         self.port = free_port()
-        self.rows: list[Seen] = []
+        self.rows: list[NumberedRecord] = []
         self._lock = threading.Lock()  # so that every accepted batch is acknowledged before the target becomes unavailable
         self._connections: set[socket.socket] = set()
         self._away = True
@@ -69,7 +69,7 @@ class Target:
             for line in lines:
                 if not line.endswith(b"\n"):
                     return
-                batch = [Seen(task, seqno, (topic, partition)) for task, seqno, topic, partition in json.loads(line)]
+                batch = [NumberedRecord(task, seqno, (topic, partition)) for task, seqno, topic, partition in json.loads(line)]
                 with self._lock:
                     if self._away:
                         return

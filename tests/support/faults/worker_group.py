@@ -18,7 +18,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.connectors.verifiable.checker import Verdict, check
-from sluiceway.connectors.verifiable.numbering import Seen, TopicRecord, from_topic, numbered
+from sluiceway.connectors.verifiable.numbering import NumberedRecord, TopicRecord, from_topic, task_and_seqno
 from sluiceway.herder import Herder
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
@@ -53,7 +53,7 @@ class Progress:
     ``number_of`` extracts a record's number, by default a verifiable source's.
     """
 
-    def __init__(self, address: str, topic: str, number_of: NumberOf = lambda key, value: numbered(key, value)[1]) -> None:
+    def __init__(self, address: str, topic: str, number_of: NumberOf = lambda key, value: task_and_seqno(key, value)[1]) -> None:
         self.highest = -1
         self._number_of = number_of
         self._stopping = threading.Event()
@@ -183,7 +183,7 @@ class WorkerGroup:
         """Check the topic's committed records without the stored offset."""
         return check(self.seen(topic))
 
-    def seen(self, topic: str, isolation: str = "read_committed") -> Iterator[Seen]:
+    def seen(self, topic: str, isolation: str = "read_committed") -> Iterator[NumberedRecord]:
         messages = read(self.address, topic, isolation)
         return from_topic(TopicRecord(topic, 0, message.key, message.value) for message in messages)
 

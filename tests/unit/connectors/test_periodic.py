@@ -10,7 +10,7 @@ from sluiceway.errors import ConnectError
 
 
 class Counted:
-    """A job's function that tells when it has run so often; raises ``error`` each time if given."""
+    """A job's function that sets ``enough`` after ``until`` runs, and raises ``error`` if given."""
 
     def __init__(self, until: int, error: Exception | None = None) -> None:
         self.runs = 0
@@ -25,18 +25,18 @@ class Counted:
             raise self._error
 
 
-def test_jobs_run_again_and_again_also_after_errors(caplog: pytest.LogCaptureFixture) -> None:
+def test_jobs_run_repeatedly_also_after_errors(caplog: pytest.LogCaptureFixture) -> None:
     good, bad, worse = Counted(3), Counted(3, ConnectError("the cluster is away")), Counted(3, KeyError("x"))
     jobs = Periodic("test", [Job("a", good, 0.01), Job("to fail", bad, 0.01), Job("to break", worse, 0.01)])
     with caplog.at_level(logging.ERROR):
         jobs.start()
         assert all(each.enough.wait(10) for each in (good, bad, worse))
         jobs.stop()
-    assert "Failed to fail, which is tried again in 0.01 s: the cluster is away" in caplog.messages
-    assert "Failed to break, which is tried again in 0.01 s" in caplog.messages
+    assert "Failed to fail, trying again in 0.01 s: the cluster is away" in caplog.messages
+    assert "Failed to break, trying again in 0.01 s" in caplog.messages
 
 
-def test_a_job_may_begin_at_once_or_after_its_interval() -> None:
+def test_a_job_starts_at_once_or_after_its_interval() -> None:
     soon, later, never = Counted(1), Counted(1), Counted(1)
     jobs = Periodic(
         "test", [Job("never", never, None, at_once=True), Job("later", later, 3600), Job("soon", soon, 3600, at_once=True)]

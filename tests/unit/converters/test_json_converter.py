@@ -44,7 +44,7 @@ def bare() -> JsonConverter:
     return converter(schemas_enable="false")
 
 
-def test_a_string_is_written_exactly_as_connect_writes_it() -> None:
+def test_a_string_has_connects_bytes() -> None:
     expected = b'{"schema":{"type":"string","optional":false},"payload":"foo"}'
     assert converter().from_connect_data("t", STRING_SCHEMA, "foo") == expected
     assert bare().from_connect_data("t", STRING_SCHEMA, "foo") == b'"foo"'
@@ -89,7 +89,7 @@ def test_values_of_every_type_are_written_and_read_back(schema: Schema, value: A
 
 
 @pytest.mark.parametrize(("text", "printed"), [("\x1f\x0b", rb'"\u001F\u000B"'), ("\\u001f", rb'"\\u001f"'), ("\n", rb'"\n"')])
-def test_control_characters_are_escaped_in_capitals_and_nothing_else_is(text: str, printed: bytes) -> None:
+def test_only_control_characters_are_escaped_in_uppercase(text: str, printed: bytes) -> None:
     assert bare().from_connect_data("t", STRING_SCHEMA, text) == printed
     assert bare().from_connect_data("t", None, {"a": text}) == b'{"a":' + printed + b"}"
 
@@ -104,12 +104,12 @@ def test_control_characters_are_escaped_in_capitals_and_nothing_else_is(text: st
         ([1.0, True], b"[1.0,true]"),
     ],
 )
-def test_values_without_a_schema_lose_nothing(value: Any, printed: bytes) -> None:
+def test_schemaless_values_are_read_back(value: Any, printed: bytes) -> None:
     assert bare().from_connect_data("t", None, value) == printed
     assert converter().from_connect_data("t", None, value) == b'{"schema":null,"payload":' + printed + b"}"
 
 
-def test_a_null_without_a_schema_is_a_tombstone_both_ways() -> None:
+def test_a_schemaless_null_is_a_tombstone() -> None:
     for each in (converter(), bare()):
         assert each.from_connect_data("t", None, None) is None
         assert each.to_connect_data("t", None) == NULL
@@ -132,13 +132,13 @@ def test_a_null_without_a_schema_is_a_tombstone_both_ways() -> None:
         (PERSON, Struct(Schema.struct({"name": STRING_SCHEMA}), {"name": "x"}), "Mismatching schema."),
     ],
 )
-def test_a_value_that_does_not_fit_is_refused(schema: Schema | None, value: Any, text: str) -> None:
+def test_a_value_of_another_type_is_refused(schema: Schema | None, value: Any, text: str) -> None:
     for each in (converter(), bare()):
         with pytest.raises(DataError, match=text):
             each.from_connect_data("t", schema, value)
 
 
-def test_nulls_become_defaults_unless_told_otherwise() -> None:
+def test_nulls_become_defaults_unless_disabled() -> None:
     schema = Schema(Type.INT32, default=7)
     assert bare().encoder("t", schema)(None) == b"7"
     optional = Schema(Type.INT32, default=7, optional=True)
@@ -172,7 +172,7 @@ def test_decimals_can_be_numbers_of_any_scale(value: str, printed: bytes) -> Non
         (None, Int32(5), b"5"),
     ],
 )
-def test_floats_are_printed_as_java_prints_them(schema: Schema | None, value: float, printed: bytes) -> None:
+def test_floats_have_javas_digits(schema: Schema | None, value: float, printed: bytes) -> None:
     assert bare().from_connect_data("t", schema, value) == printed
 
 
@@ -192,7 +192,7 @@ def test_floats_are_printed_as_java_prints_them(schema: Schema | None, value: fl
         b'{"schema":{"type":"string","optional":false},"payload":}',
     ],
 )
-def test_what_is_no_envelope_is_refused_also_after_good_ones(data: bytes) -> None:
+def test_other_documents_are_refused_also_after_valid_envelopes(data: bytes) -> None:
     decode = converter().decoder("t")
     with pytest.raises(DataError):
         decode(data)
@@ -214,21 +214,21 @@ def test_what_is_no_envelope_is_refused_also_after_good_ones(data: bytes) -> Non
         (STRING_ENVELOPE + b"5}", None),
     ],
 )
-def test_odd_documents_read_the_same_before_and_after_their_start_is_known(data: bytes, value: Any) -> None:
+def test_unusual_documents_are_read_the_same_with_and_without_a_cached_prefix(data: bytes, value: Any) -> None:
     decode = converter().decoder("t")
     before = decode(data)
     decode(STRING_ENVELOPE + b'"x"}')
     assert before == decode(data) == (STRING_SCHEMA, value)
 
 
-def test_a_payload_member_inside_the_schema_is_not_taken_for_the_payload() -> None:
+def test_a_payload_member_inside_the_schema_is_not_the_payload() -> None:
     schema = Schema(Type.STRING, parameters={"a": "x", "payload": "y"})
     writer, reader = converter(), converter()
     for text in ("one", "two"):
         assert reader.to_connect_data("t", writer.from_connect_data("t", schema, text)) == (schema, text)
 
 
-def test_many_schemas_in_one_topic_are_told_apart() -> None:
+def test_many_schemas_in_one_topic_are_distinguished() -> None:
     schemas = [Schema.struct({f"f{number}": INT32_SCHEMA}) for number in range(40)]
     writer, decode = converter(), converter().decoder("t")
     for _ in range(3):
@@ -247,7 +247,7 @@ def test_integers_beyond_a_long_wrap_around(number: int, read: int) -> None:
         assert decode(b'{"schema":null,"payload":{"n":%d}}' % number) == (None, {"n": read})
 
 
-def test_long_runs_of_digits_in_text_and_fractions_are_read_right() -> None:
+def test_many_digits_in_strings_and_fractions_are_read_correctly() -> None:
     assert bare().to_connect_data("t", b'{"a":"12345678901234567890","b":0.1234567890123456789}') == (
         None,
         {"a": "12345678901234567890", "b": 0.1234567890123456789},
@@ -255,24 +255,24 @@ def test_long_runs_of_digits_in_text_and_fractions_are_read_right() -> None:
 
 
 @pytest.mark.parametrize("blank", [b"", b"  \n"])
-def test_without_schemas_nothing_at_all_is_null(blank: bytes) -> None:
+def test_without_schemas_a_blank_document_is_null(blank: bytes) -> None:
     assert bare().to_connect_data("t", blank) == NULL
 
 
 @pytest.mark.parametrize("bad", [b"NaN", b"[1,]", b".5", b"{'a':1}", b"\xff"])
-def test_what_is_not_json_is_refused(bad: bytes) -> None:
+def test_invalid_json_is_refused(bad: bytes) -> None:
     with pytest.raises(DataError, match="serialization error"):
         bare().to_connect_data("t", bad)
 
 
-def test_unknown_settings_values_are_refused_with_kafkas_text() -> None:
+def test_invalid_option_values_are_refused_with_kafkas_message() -> None:
     with pytest.raises(ConfigError, match=r"Invalid value x for configuration decimal\.format: String must be one of"):
         converter(decimal_format="x")
     with pytest.raises(ConfigError, match=r"Invalid value x for configuration schemas\.cache\.size: Not a number of type INT"):
         converter(schemas_cache_size="x")
 
 
-def test_texts_that_orjson_cannot_print_are_printed_as_connect_prints_them() -> None:
+def test_strings_that_orjson_refuses_have_connects_bytes() -> None:
     assert bare().from_connect_data("t", STRING_SCHEMA, "a\ud800\x1f") == b'"a\\uD800\\u001F"'
     assert bare().from_connect_data("t", None, {"\ud800": [1.5, b"a"]}) == b'{"\\uD800":[1.5,"YQ=="]}'
     assert bare().from_connect_data("t", STRING_SCHEMA, "é😀") == '"é\\uD83D\\uDE00"'.encode()
@@ -282,7 +282,7 @@ def test_texts_that_orjson_cannot_print_are_printed_as_connect_prints_them() -> 
     assert bare().from_connect_data("t", None, nested) == b"[" * 300 + b"1" + b"]" * 300
 
 
-def test_what_is_nested_too_deeply_is_refused_and_nothing_worse() -> None:
+def test_values_nested_too_deeply_are_refused() -> None:
     nested: Any = 2**64
     for _ in range(100_000):
         nested = [nested]
@@ -312,7 +312,7 @@ def test_a_struct_with_a_default_can_be_written_only_without_its_schema() -> Non
         converter().from_connect_data("t", schema, value)
 
 
-def test_messages_can_be_read_with_the_schema_of_the_config() -> None:
+def test_messages_can_be_read_with_schema_content() -> None:
     one = converter(schema_content='{"type":"struct","fields":[{"field":"a","type":"int64"}]}')
     schema = Schema.struct({"a": INT64_SCHEMA})
     assert one.to_connect_data("t", b'{"a":5,"b":6}') == (schema, Struct(schema, {"a": 5}))
@@ -325,27 +325,27 @@ def test_messages_can_be_read_with_the_schema_of_the_config() -> None:
         assert converter(schema_content=none).to_connect_data("t", STRING_ENVELOPE + b'"x"}') == (STRING_SCHEMA, "x")
 
 
-def test_a_schema_in_the_config_that_is_none_is_refused_at_once() -> None:
+def test_an_invalid_schema_content_is_refused_by_configure() -> None:
     with pytest.raises(DataError, match=r"^Failed to parse schema in converter config due to serialization error: $"):
         converter(schema_content="not json")
     with pytest.raises(DataError, match=r"^Unknown schema type: nope$"):
         converter(schema_content='{"type":"nope"}')
 
 
-def test_headers_are_converted_as_values_are() -> None:
+def test_headers_are_converted_like_values() -> None:
     data = converter().from_connect_header("t", "h", INT32_SCHEMA, 1)
     assert data == b'{"schema":{"type":"int32","optional":false},"payload":1}'
     assert converter().to_connect_header("t", "h", data) == (INT32_SCHEMA, 1)
 
 
-def test_a_null_key_of_a_map_is_written_as_a_text() -> None:
+def test_a_null_key_of_a_map_is_written_as_a_string() -> None:
     schema = Schema.map(OPTIONAL_STRING_SCHEMA, INT32_SCHEMA)
     assert bare().from_connect_data("t", schema, {None: 1, "a": 2}) == b'{"null":1,"a":2}'
     with pytest.raises(DataError, match="required and has no default"):
         bare().from_connect_data("t", Schema.map(STRING_SCHEMA, INT32_SCHEMA), {None: 1})
 
 
-def test_more_schemas_than_the_cache_holds_do_no_harm() -> None:
+def test_more_schemas_than_the_cache_size_are_converted() -> None:
     one = converter(schemas_cache_size="2")
     for _ in range(2):
         for size in range(5):

@@ -1,4 +1,4 @@
-"""Reading what does not fit: as leniently as Connect, or refused with its texts."""
+"""JSON of another type than the schema: accepted like in Connect, or refused with its messages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_as(schema: Schema, payload: str) -> Any:
     return first[1]
 
 
-def test_scalars_are_read_as_leniently_as_connect_reads_them() -> None:
+def test_wrong_scalars_are_accepted_like_in_connect() -> None:
     def read(type_: str, payload: str) -> Any:
         document = f'{{"schema":{{"type":"{type_}","optional":false}},"payload":{payload}}}'
         return converter().to_connect_data("t", document.encode())[1]
@@ -53,7 +53,7 @@ def test_scalars_are_read_as_leniently_as_connect_reads_them() -> None:
     assert (read("string", "5"), read("double", '"NaN"')) == (None, 0.0)
 
 
-def test_decimals_are_read_from_numbers_with_the_digits_they_have() -> None:
+def test_decimals_read_from_numbers_keep_their_digits() -> None:
     for written in ("1.10", "5", "1e2", "12345678901234567890.123"):
         assert repr(read_as(decimal_schema(0), written)) == repr(Decimal(written))
 
@@ -93,7 +93,7 @@ PAIRS = Schema.map(INT32_SCHEMA, STRING_SCHEMA)
         (Schema.map(ARRAY, INT32_SCHEMA), '[[["a"],1]]', {("a",): 1}),
     ],
 )
-def test_payloads_that_do_not_fit_are_read_as_connect_reads_them(schema: Schema, payload: str, value: Any) -> None:
+def test_payloads_of_another_type_are_read_like_in_connect(schema: Schema, payload: str, value: Any) -> None:
     read = read_as(schema, payload)
     assert repr(read) == repr(value)
 
@@ -130,7 +130,7 @@ def test_payloads_that_do_not_fit_are_read_as_connect_reads_them(schema: Schema,
         (timestamp_schema(), "1.0", "Invalid type for Timestamp, underlying representation should be integral but was NUMBER"),
     ],
 )
-def test_payloads_that_cannot_be_read_are_refused_with_connects_texts(schema: Schema, payload: str, text: str) -> None:
+def test_invalid_payloads_are_refused_with_connects_messages(schema: Schema, payload: str, text: str) -> None:
     envelope = json.loads(converter().from_connect_data("t", schema.replace(optional=True), None) or b"")
     envelope["schema"]["optional"] = False
     decode = converter().decoder("t")
@@ -157,7 +157,7 @@ def test_payloads_that_cannot_be_read_are_refused_with_connects_texts(schema: Sc
         ('{"type":"array","items":{"type":"string"},"default":[5]}', SchemaBuilderError, "Invalid default value"),
     ],
 )
-def test_schemas_that_are_none_are_refused_with_connects_texts(schema: str, kind: type[DataError], text: str) -> None:
+def test_invalid_schemas_are_refused_with_connects_messages(schema: str, kind: type[DataError], text: str) -> None:
     with pytest.raises(DataError) as raised:
         converter().to_connect_data("t", b'{"schema":%b,"payload":null}' % schema.encode())
     assert (type(raised.value), str(raised.value)) == (kind, text)

@@ -1,4 +1,4 @@
-"""Properties of JsonConverter: what is written is read back, and the specialised ways give what the plain ones give."""
+"""Properties of JsonConverter: values are read back, and the fast functions agree with the exact ones."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sluiceway.converters.json.fast_reader import Unusual, fast_reader
+from sluiceway.converters.json.fast_writer import fast_writer
+from sluiceway.converters.json.parser import parse
+from sluiceway.converters.json.printer import dumps
+from sluiceway.converters.json.reader import reader
+from sluiceway.converters.json.writer import JsonWriter
 from sluiceway.converters.json_converter import JsonConverter
-from sluiceway.converters.json_parse import parse
-from sluiceway.converters.json_print import dumps
-from sluiceway.converters.json_read import reader
-from sluiceway.converters.json_read_fast import Unusual, fast_reader
-from sluiceway.converters.json_write import JsonWriter
-from sluiceway.converters.json_write_fast import fast_writer
 from sluiceway.data import Schema, Struct, date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.data.instant import Instant
 from sluiceway.errors import ConnectError
@@ -42,7 +42,7 @@ def converter(config: dict[str, str]) -> JsonConverter:
 
 
 def outcome(function: Any, *arguments: Any) -> Any:
-    """What a function returns, with its types, or what it raises."""
+    """Return the repr and value of a result, or the type and text of an error."""
     try:
         found = function(*arguments)
     except ConnectError as error:
@@ -52,7 +52,7 @@ def outcome(function: Any, *arguments: Any) -> Any:
 
 @few
 @given(given_data, options)
-def test_what_is_written_with_its_schema_is_read_back(data: tuple[Schema, Any], config: dict[str, str]) -> None:
+def test_a_value_written_with_its_schema_is_read_back(data: tuple[Schema, Any], config: dict[str, str]) -> None:
     schema, value = data
     writer, read = converter(config), converter(config).decoder("t")
     written = writer.from_connect_data("t", schema, value)
@@ -63,7 +63,7 @@ def test_what_is_written_with_its_schema_is_read_back(data: tuple[Schema, Any], 
 
 @few
 @given(given_data)
-def test_a_bare_payload_is_read_back_with_the_schema_of_the_config(data: tuple[Schema, Any]) -> None:
+def test_a_payload_is_read_back_with_schema_content(data: tuple[Schema, Any]) -> None:
     schema, value = data
     envelope = json.loads(converter({}).from_connect_data("t", schema, value) or b"")
     written = converter({"schemas.enable": "false"}).from_connect_data("t", schema, value)
@@ -106,25 +106,23 @@ json_nodes = st.recursive(
 
 @st.composite
 def odd_payloads(draw: Any) -> tuple[Schema, bytes]:
-    """A schema, and JSON that was written for it but for one node somewhere in it, which may be anything."""
+    """Return a schema, and JSON written with it in which one node was replaced."""
     schema, value = draw(given_data)
     node = json.loads(dumps(JsonWriter().writer(schema)(value)))
-    return schema, json.dumps(_spoilt(draw, node)).encode()
+    return schema, json.dumps(_with_replaced_node(draw, node)).encode()
 
 
-def _spoilt(draw: Any, node: Any) -> Any:
+def _with_replaced_node(draw: Any, node: Any) -> Any:
     if not node or not isinstance(node, (dict, list)) or draw(st.booleans()):
         return draw(json_nodes)
-    place = draw(st.sampled_from(list(node) if isinstance(node, dict) else range(len(node))))
-    node[place] = _spoilt(draw, node[place])
+    key = draw(st.sampled_from(list(node) if isinstance(node, dict) else range(len(node))))
+    node[key] = _with_replaced_node(draw, node[key])
     return node
 
 
 @few
 @given(odd_payloads(), st.booleans())
-def test_the_specialised_reader_gives_what_the_plain_one_gives_or_leaves_it_to_it(
-    data: tuple[Schema, bytes], use_defaults: bool
-) -> None:
+def test_the_fast_reader_agrees_with_the_exact_one_or_raises_unusual(data: tuple[Schema, bytes], use_defaults: bool) -> None:
     schema, payload = data
     try:
         quick = outcome(fast_reader(schema, use_defaults=use_defaults), payload)
@@ -135,7 +133,7 @@ def test_the_specialised_reader_gives_what_the_plain_one_gives_or_leaves_it_to_i
 
 @few
 @given(given_data, st.booleans())
-def test_the_specialised_reader_reads_what_was_written(data: tuple[Schema, Any], use_defaults: bool) -> None:
+def test_the_fast_reader_reads_what_was_written(data: tuple[Schema, Any], use_defaults: bool) -> None:
     schema, value = data
     payload = dumps(JsonWriter(use_defaults=use_defaults).writer(schema)(value))
     assert outcome(fast_reader(schema, use_defaults=use_defaults), payload) == (repr(value), value)
@@ -143,7 +141,7 @@ def test_the_specialised_reader_reads_what_was_written(data: tuple[Schema, Any],
 
 @few
 @given(given_data, given_data, st.booleans(), st.booleans())
-def test_the_specialised_writer_gives_what_the_plain_one_gives(
+def test_the_fast_writer_agrees_with_the_exact_one(
     data: tuple[Schema, Any], other: tuple[Schema, Any], numeric: bool, use_defaults: bool
 ) -> None:
     schema, value = data
@@ -191,7 +189,7 @@ MOMENTS = [
     [(decimal_schema(scale, optional=True), [*map(Decimal, DECIMALS), None, 5, 0.5]) for scale in (2, 0, -2, 400)]
     + [(make(optional=True), MOMENTS) for make in (date_schema, time_schema, timestamp_schema)],
 )
-def test_logical_values_are_written_alike_by_both_ways(config: dict[str, str], schema: Schema, values: list[Any]) -> None:
+def test_both_writers_agree_on_logical_values(config: dict[str, str], schema: Schema, values: list[Any]) -> None:
     writer = converter(config)._writer
     plain, quick = writer.writer(schema), fast_writer(writer, schema)
     for value in values:

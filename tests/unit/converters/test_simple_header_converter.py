@@ -44,12 +44,12 @@ def test_values_are_written_as_text(schema: Schema | None, value: Any, data: byt
         (b"2024-02-29", date_schema(), dt.date(2024, 2, 29)),
     ],
 )
-def test_text_is_read_as_what_it_looks_like(data: bytes | None, schema: Schema | None, value: Any) -> None:
+def test_the_type_of_text_is_inferred(data: bytes | None, schema: Schema | None, value: Any) -> None:
     assert CONVERTER.to_connect_header("t", "k", data) == SchemaAndValue(schema, value)
 
 
 @pytest.mark.parametrize("data", [b"null", b" null", b"\tnull\n"])
-def test_the_word_null_is_no_value_at_all(data: bytes) -> None:
+def test_the_text_null_is_null(data: bytes) -> None:
     assert CONVERTER.to_connect_header("t", "k", data) is None
 
 
@@ -58,12 +58,12 @@ def test_a_null_header_is_null() -> None:
 
 
 @given(st.binary(max_size=40) | st.text(alphabet='[]{}":,\\ 0123456789-.eTZntrufals', max_size=25).map(str.encode))
-def test_no_header_stops_a_record(data: bytes) -> None:
+def test_any_header_bytes_can_be_read(data: bytes) -> None:
     schema, value = CONVERTER.to_connect_header("t", "k", data) or NULL
     CONVERTER.from_connect_header("t", "k", schema, value)
 
 
-def test_a_header_nested_too_deeply_is_left_as_bytes_or_text() -> None:
+def test_a_header_nested_too_deeply_stays_bytes_or_text() -> None:
     schema, value = CONVERTER.to_connect_header("t", "k", b"[" * 100_000) or NULL
     assert value in (b"[" * 100_000, "[" * 100_000)
     assert schema is not None

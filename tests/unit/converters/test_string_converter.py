@@ -34,7 +34,7 @@ def converter(**config: str) -> StringConverter:
         ([1, None], b"[1, null]"),
     ],
 )
-def test_values_are_written_as_text_by_both_ways(value: Any, data: bytes | None) -> None:
+def test_values_are_written_as_text_by_both_methods(value: Any, data: bytes | None) -> None:
     assert converter().from_connect_data("t", None, value) == data
     assert converter().encoder("t", STRING_SCHEMA)(value) == data
 
@@ -47,13 +47,13 @@ def test_floats_of_32_bits_are_written_with_the_digits_that_they_need() -> None:
 
 
 @pytest.mark.parametrize("data", [b"foo", b"", b"\xc3\xbc", b"bad\xff", b"\xe2\x82", b"\xf4\x90\x80\x80"])
-def test_text_is_read_as_an_optional_string_by_both_ways(data: bytes) -> None:
+def test_text_is_read_as_an_optional_string_by_both_methods(data: bytes) -> None:
     expected = (OPTIONAL_STRING_SCHEMA, data.decode("utf-8", "replace"))
     assert converter().to_connect_data("t", data) == expected
     assert converter().decoder("t")(data) == expected
 
 
-def test_half_a_surrogate_pair_in_utf_8_is_one_mark_as_in_java() -> None:
+def test_an_unpaired_surrogate_in_utf_8_is_one_replacement_character_like_in_java() -> None:
     assert converter().to_connect_data("t", b"a\xed\xa0\x80b").value == "a\ufffdb"
 
 
@@ -82,13 +82,13 @@ def test_the_character_set_can_be_chosen_by_javas_names(name: str, data: bytes) 
     assert made.decoder("t")(data)[1] == ("?" if data == b"?" else "ü")
 
 
-def test_utf_16_is_read_by_its_mark_and_without_one_big_end_first() -> None:
+def test_utf_16_is_read_by_its_byte_order_mark_or_as_big_endian() -> None:
     decode = converter(converter_encoding="UTF-16").decoder("t")
     assert [decode(data)[1] for data in (b"\xff\xfea\0", b"\xfe\xff\0a", b"\0a", b"")] == ["a", "a", "a", ""]
     assert converter(converter_encoding="UTF-16").encoder("t", None)("") == b""
 
 
 @pytest.mark.parametrize("name", ["nope", "base64", "idna", "utf-7", "utf-8-sig", "UTF_8", "utf 8", "x!", "", "unicode_escape"])
-def test_what_java_has_no_character_set_of_is_refused(name: str) -> None:
+def test_character_sets_unknown_to_java_are_refused(name: str) -> None:
     with pytest.raises(SerializationError, match=f"^Unsupported encoding {name}$"):
         converter(converter_encoding=name)

@@ -16,24 +16,24 @@ from sluiceway.spark.py_files import package_zip
 PACKAGE = Path(sluiceway.__file__).parent
 
 
-def modules(archive: Path) -> set[str]:
+def files_in(archive: Path) -> set[str]:
     with zipfile.ZipFile(archive) as opened:
         return set(opened.namelist())
 
 
-def test_the_zip_holds_every_module_but_those_that_only_airflow_runs(tmp_path: Path) -> None:
+def test_the_zip_holds_every_module_and_data_file_but_those_that_only_airflow_uses(tmp_path: Path) -> None:
     expected: set[str] = set()
     for folder, _, files in os.walk(PACKAGE, followlinks=True):
         inside = Path(folder).relative_to(PACKAGE)
         if inside.parts[:1] not in (("operators",), ("sensors",), ("dags",)):
-            expected.update(str("sluiceway" / inside / name) for name in files if name.endswith(".py"))
-    assert "sluiceway/runtime/sink/worker_sink_task.py" in expected
-    assert modules(package_zip(tmp_path)) == expected
+            expected.update(str("sluiceway" / inside / name) for name in files if name.endswith((".py", ".json")))
+    assert {"sluiceway/runtime/sink/worker_sink_task.py", "sluiceway/connectors/mirror/keys.json"} <= expected
+    assert files_in(package_zip(tmp_path)) == expected
 
 
 def test_an_executor_that_has_only_the_zip_can_import_what_a_task_needs(tmp_path: Path) -> None:
     code = (
-        "import sluiceway.worker.executor, sluiceway.worker.kafka_task_services\n"
+        "import sluiceway.worker.executor, sluiceway.worker.kafka_task_services, sluiceway.connectors.mirror.source\n"
         "import sluiceway.runtime.sink.worker_sink_task, sluiceway.runtime.source.worker_source_task\n"
         "print(sluiceway.__file__)"
     )
@@ -52,7 +52,7 @@ def test_links_are_not_followed_so_a_loop_of_links_ends(tmp_path: Path, monkeypa
     (root / "operators").symlink_to(outside)
     (root / "worker" / "up").symlink_to(root)
     monkeypatch.setattr(sluiceway, "__file__", str(root / "__init__.py"))
-    assert modules(package_zip(tmp_path / "cache")) == {"sluiceway/__init__.py", "sluiceway/worker/__init__.py"}
+    assert files_in(package_zip(tmp_path / "cache")) == {"sluiceway/__init__.py", "sluiceway/worker/__init__.py"}
 
 
 def test_the_zip_is_made_again_only_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

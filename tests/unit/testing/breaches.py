@@ -1,4 +1,4 @@
-"""Runs a contract outside pytest, to see which of its tests fail."""
+"""Runs a contract without pytest and returns its failing tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our own connectors, converters, transforms and predicates keep the contracts that the kit checks."""
+"""The built-in connectors, converters, transforms and predicates fulfill the contracts of sluiceway.testing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from sluiceway.testing import (
 from sluiceway.testing.samples import source_records
 
 _JAVAS = (ConnectError, ValueError, TypeError, IndexError)
-"""What Connect's own raise: its errors, and Java's."""
+"""The errors of Connect's own classes: Connect's and Java's."""
 
 
 class TestFileStreamSource(SourceConnectorContract):
@@ -94,7 +94,7 @@ for _alias, _class in _TRANSFORMS.items():
         globals()[f"Test{_alias}"] = type(f"Test{_alias}", (TransformContract,), _contract)
 
 
-def test_every_transform_of_kafka_connect_is_there() -> None:
+def test_every_transform_of_kafka_connect_is_built_in() -> None:
     assert {_family(alias) for alias in _TRANSFORMS} >= set(_OPTIONS)
 
 
@@ -177,7 +177,7 @@ class TestByteArrayConverter(_OurConverter):
 
 
 class _OptionalScalar(_OurConverter):
-    """Reads an optional value, whatever the schema that it was written with."""
+    """Expects optional values, whatever the schema with which they were written."""
 
     sample: SchemaAndValue
 

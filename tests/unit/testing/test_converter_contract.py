@@ -1,4 +1,4 @@
-"""The contract of a converter holds for a good one, and each of its rules is broken by one that breaks it."""
+"""A valid converter fulfills the contract, and each test of the contract detects a violation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .breaches import breaches
 
 
 class GoodConverter(Converter):
-    """Lists of texts, separated by a byte 0, after a byte 1."""
+    """Lists of strings: a byte 1, then the strings separated by a byte 0."""
 
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
         if value is None:
@@ -89,17 +89,17 @@ class Sorting(GoodConverter):
         return super().from_connect_data(topic, schema, value)
 
 
-def test_a_good_converter_keeps_the_contract() -> None:
+def test_a_valid_converter_fulfills_the_contract() -> None:
     assert breaches(Contract, converter_class=GoodConverter) == {}
 
 
 BROKEN = [
-    (Losing, "test_samples_are_read_back", "back as"),
+    (Losing, "test_samples_are_read_back", "instead of"),
     (Mutable, "test_what_is_written_is_bytes", "bytearray"),
     (NoNull, "test_null_stays_null", "raised TypeError"),
-    (NullIsEmpty, "test_null_stays_null", "reads a null as ['']"),
+    (NullIsEmpty, "test_null_stays_null", "returned [''] for a null"),
     (OtherEncoder, "test_the_encoder_writes_the_same_bytes", "b'\\x01contract'"),
-    (OtherDecoder, "test_the_decoder_reads_the_same_values", "gives (<class 'tuple'>"),
+    (OtherDecoder, "test_the_decoder_reads_the_same_values", "returned (<class 'tuple'>"),
     (Trusting, "test_bytes_of_another_format_raise_an_error_of_connects", "UnicodeDecodeError"),
     (Unchecked, "test_values_that_cannot_be_written_raise_an_error_of_connects", "raised TypeError"),
     (Sorting, "test_the_value_is_left_as_it_was", "changed the value"),
@@ -107,16 +107,16 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("converter", "rule", "text"), BROKEN, ids=[f"{one[0].__name__}-{one[2]}" for one in BROKEN])
-def test_a_converter_that_breaks_a_rule_is_caught_by_it(converter: type[Converter], rule: str, text: str) -> None:
+def test_a_violation_is_detected(converter: type[Converter], rule: str, text: str) -> None:
     failed = breaches(Contract, only=rule, converter_class=converter)
     assert text in failed.get(rule, "nothing"), failed
 
 
-def test_every_rule_of_converters_alone_has_one_that_breaks_it() -> None:
+def test_every_converter_test_is_covered_by_a_violation() -> None:
     rules = {name for name in vars(ConverterContract) if name.startswith("test_")}
     assert rules == {rule for _, rule, _ in BROKEN}
 
 
-def test_a_contract_without_samples_says_so() -> None:
+def test_missing_samples_are_reported() -> None:
     failed = breaches(ConverterContract, only="test_samples", converter_class=GoodConverter)
     assert "Override samples()" in failed["test_samples_are_read_back"]

@@ -1,4 +1,4 @@
-"""Connectors run without Kafka and Spark, for unit tests."""
+"""Connectors run without Kafka and Spark."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_source_runs_until_it_has_the_records_asked_for_and_goes_on_behind_them(file: Path) -> None:
+def test_a_source_runs_until_it_has_the_records_and_resumes_after_them(file: Path) -> None:
     config, offsets = {"file": str(file), "topic": "t"}, MemoryOffsets()
     assert [record.value for record in run_source(FileStreamSourceConnector, config, records=2, offsets=offsets)] == [
         "one",
@@ -32,13 +32,13 @@ def test_a_source_runs_until_it_has_the_records_asked_for_and_goes_on_behind_the
     assert [record.value for record in run_source(FileStreamSourceConnector, config, offsets=offsets)] == ["three"]
 
 
-def test_a_source_with_too_few_records_is_an_assertion_error(file: Path) -> None:
+def test_too_few_records_are_an_assertion_error(file: Path) -> None:
     config = {"file": str(file), "topic": "t"}
-    with pytest.raises(ContractError, match=r"FileStreamSourceConnector: gave 3 of 4 records within 0.1 s"):
+    with pytest.raises(ContractError, match=r"FileStreamSourceConnector: returned 3 of 4 records within 0.1 s"):
         run_source(FileStreamSourceConnector, config, records=4, seconds=0.1)
 
 
-def test_a_sink_takes_records_and_says_what_is_committed(tmp_path: Path) -> None:
+def test_run_sink_returns_the_committed_offsets(tmp_path: Path) -> None:
     records = [SinkRecord("t", partition, 7, f"v{partition}", STRING_SCHEMA) for partition in range(3)]
     run = run_sink(FileStreamSinkConnector, {"file": str(tmp_path / "out.txt")}, records, tasks_max=2)
     assert (tmp_path / "out.txt").read_text().splitlines() == ["v0", "v2", "v1"]
@@ -56,7 +56,7 @@ def test_offsets_pass_through_json_and_partitions_compare_by_content() -> None:
     assert len(offsets) == 0
 
 
-def test_a_sink_context_keeps_what_the_task_asks_for() -> None:
+def test_a_sink_context_records_the_tasks_calls() -> None:
     here, there = TopicPartition("t", 0), TopicPartition("t", 1)
     context = MemorySinkContext({"a": "b"}, [here, there])
     context.offset({here: 5})

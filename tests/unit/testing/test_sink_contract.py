@@ -1,4 +1,4 @@
-"""The contract of a sink connector holds for a good one, and each of its rules is broken by one that breaks it."""
+"""A valid sink connector fulfills the contract, and each test of the contract detects a violation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONFIG = {"table": "people"}
 
 
 class GoodTask(SinkTask):
-    """Keeps texts by partition, and writes them to its table at a flush."""
+    """Keeps strings by partition and writes them to its table at each flush."""
 
     table: ClassVar[set[str]] = set()
     _buffer: Mapping[TopicPartition, list[str]] | None = None
@@ -47,7 +47,7 @@ class GoodTask(SinkTask):
 
 
 class GoodConnector(SinkConnector):
-    """Writes texts."""
+    """Writes strings."""
 
     task_class: ClassVar[type[SinkTask]] = GoodTask
 
@@ -150,7 +150,7 @@ class HangingTask(GoodTask):
 
 
 class RetryingTask(GoodTask):
-    """Asks for the first put to be tried again."""
+    """Raises RetriableError at the first put."""
 
     tried = False
 
@@ -194,7 +194,7 @@ def found(connector: type[SinkConnector], **settings: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("connector", [GoodConnector, with_task(RetryingTask)])
-def test_a_good_sink_keeps_the_contract(connector: type[SinkConnector]) -> None:
+def test_a_valid_sink_fulfills_the_contract(connector: type[SinkConnector]) -> None:
     assert found(connector) == {}
 
 
@@ -202,8 +202,8 @@ COMMIT = "test_records_are_taken_and_their_offsets_committed"
 BROKEN = [
     (with_task(NotWritingTask), COMMIT, "are not in the table"),
     (with_task(NothingCommittedTask), COMMIT, "returned None"),
-    (with_task(TooFarTask), COMMIT, "where 3 was asked for"),
-    (with_task(OthersOffsetsTask), COMMIT, "which it was not asked for"),
+    (with_task(TooFarTask), COMMIT, "where 3 was given"),
+    (with_task(OthersOffsetsTask), COMMIT, "which was not passed to it"),
     (with_task(HangingTask), COMMIT, "did not return within 0.2 s"),
     (with_task(NeedsRecordsTask), "test_an_empty_put_is_taken", "raised IndexError"),
     (with_task(NeedsOffsetsTask), "test_a_commit_without_new_records_is_taken", "raised ValueError"),
@@ -221,11 +221,11 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("connector", "rule", "text"), BROKEN, ids=[f"{one[0].__name__}-{one[2]}" for one in BROKEN])
-def test_a_sink_that_breaks_a_rule_is_caught_by_it(connector: type[SinkConnector], rule: str, text: str) -> None:
+def test_a_violation_is_detected(connector: type[SinkConnector], rule: str, text: str) -> None:
     failed = found(connector, only=rule, call_within=0.2)
     assert text in failed.get(rule, "nothing"), failed
 
 
-def test_every_rule_of_sinks_alone_has_a_sink_that_breaks_it() -> None:
+def test_every_sink_test_is_covered_by_a_violation() -> None:
     rules = {name for name in vars(SinkConnectorContract) if name.startswith("test_")}
     assert rules == {rule for _, rule, _ in BROKEN}

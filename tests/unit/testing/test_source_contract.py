@@ -1,4 +1,4 @@
-"""The contract of a source connector holds for a good one, and each of its rules is broken by one that breaks it."""
+"""A valid source connector fulfills the contract, and each test of the contract detects a violation."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ class RaisingCommitTask(GoodTask):
 
 
 class LosingTask(GoodTask):
-    """Its offsets say how far it has looked, not how far the record is."""
+    """Sets offsets to the position after the records read ahead."""
 
     def record(self, number: int) -> SourceRecord:
         return super().record(number).new_record(source_offset={"number": self.next - 1, "record": number})
@@ -305,23 +305,23 @@ def found(connector: type[SourceConnector], **attributes: Any) -> dict[str, str]
     return breaches(SourceConnectorContract, CONFIG, connector_class=connector, **settings)
 
 
-def test_a_good_source_keeps_the_contract() -> None:
+def test_a_valid_source_fulfills_the_contract() -> None:
     assert found(GoodConnector) == {}
 
 
 BROKEN = [
     (UndocumentedConnector, "test_every_option_is_documented", "option more: has no documentation"),
-    (BadDefaultConnector, "test_every_option_is_documented", "its default is refused"),
+    (BadDefaultConnector, "test_every_option_is_documented", "default that its own type or validator refuses"),
     (VersionlessConnector, "test_the_version_is_a_text", "returned None"),
     (PickyConnector, "test_a_valid_config_is_found_valid", "I do not like it"),
-    (CarelessConnector, "test_a_missing_required_option_is_reported", "nothing wrong where topic is missing"),
+    (CarelessConnector, "test_a_missing_required_option_is_reported", "no error if topic is missing"),
     (RaisingValidationConnector, "test_validation_reports_and_does_not_raise", "raised ConfigError"),
     (IdleConnector, "test_there_are_one_to_max_tasks_with_configs_of_texts", "returned 0 configs"),
     (GreedyConnector, "test_there_are_one_to_max_tasks_with_configs_of_texts", "returned 3 configs"),
-    (NumberConfigConnector, "test_there_are_one_to_max_tasks_with_configs_of_texts", "no texts"),
-    (MoodyConnector, "test_there_are_one_to_max_tasks_with_configs_of_texts", "other configs the second time"),
+    (NumberConfigConnector, "test_there_are_one_to_max_tasks_with_configs_of_texts", "not strings"),
+    (MoodyConnector, "test_there_are_one_to_max_tasks_with_configs_of_texts", "other configs at the second call"),
     (ChangingConfigConnector, "test_the_config_is_left_as_it_was", "changed"),
-    (SharingConfigConnector, "test_the_config_is_left_as_it_was", "passed on"),
+    (SharingConfigConnector, "test_the_config_is_left_as_it_was", "changed or returned the mapping"),
     (StopsOnceConnector, "test_stopping_twice_is_harmless", "Stopped already"),
     (StopNeedsStartConnector, "test_stopping_after_a_failed_start_is_harmless", "AttributeError"),
     (with_task(StopNeedsStartTask), "test_stopping_after_a_failed_start_is_harmless", "AttributeError"),
@@ -339,44 +339,44 @@ BROKEN = [
     (with_task(ListHeadersTask), "test_records_have_a_topic_and_a_place_that_can_be_stored", "headers []"),
     (with_task(DictsTask), "test_records_have_a_topic_and_a_place_that_can_be_stored", "returned [{'value': 1}]"),
     (with_task(HangingTask), "test_an_idle_poll_returns_soon", "did not return within 0.2 s"),
-    (with_task(SharedOffsetTask), "test_polled_records_are_not_changed_later", "changes a record after"),
+    (with_task(SharedOffsetTask), "test_polled_records_are_not_changed_later", "changed a record after"),
     (with_task(RaisingCommitTask), "test_committing_what_was_polled_is_taken", "No such offset"),
-    (with_task(LosingTask), "test_a_restart_neither_loses_nor_repeats_records", "loses"),
-    (with_task(ForgetfulTask), "test_a_restart_neither_loses_nor_repeats_records", "repeats"),
+    (with_task(LosingTask), "test_a_restart_neither_loses_nor_repeats_records", "lost"),
+    (with_task(ForgetfulTask), "test_a_restart_neither_loses_nor_repeats_records", "repeated"),
     (with_task(StopsOnceTask), "test_stopping_a_task_twice_is_harmless_and_ends_poll", "Stopped already"),
 ]
 
 
 @pytest.mark.parametrize(("connector", "rule", "text"), BROKEN, ids=[f"{one[0].__name__}-{one[2]}" for one in BROKEN])
-def test_a_source_that_breaks_a_rule_is_caught_by_it(connector: type[SourceConnector], rule: str, text: str) -> None:
+def test_a_violation_is_detected(connector: type[SourceConnector], rule: str, text: str) -> None:
     failed = found(connector, only=rule, poll_within=0.2)
     assert text in failed.get(rule, "nothing"), failed
 
 
-def test_every_rule_has_a_source_that_breaks_it() -> None:
+def test_every_test_of_the_contract_is_covered_by_a_violation() -> None:
     rules = {name for name in dir(SourceConnectorContract) if name.startswith("test_")}
     assert rules - {rule for _, rule, _ in BROKEN} == {"test_executors_find_the_classes_by_their_names"}
 
 
-def test_a_class_that_executors_cannot_find_is_caught() -> None:
+def test_a_class_that_executors_cannot_import_is_detected() -> None:
     class Hidden(GoodConnector):
         """Defined in a function."""
 
-    assert "does not find the class" in found(Hidden)["test_executors_find_the_classes_by_their_names"]
+    assert "cannot import the class" in found(Hidden)["test_executors_find_the_classes_by_their_names"]
 
 
-def test_exactly_once_cannot_be_promised_by_a_source_that_may_repeat() -> None:
+def test_a_source_that_may_repeat_must_not_support_exactly_once() -> None:
     assert list(found(SupportedConnector, may_repeat=True)) == ["test_exactly_once_support_is_said"]
 
 
-def test_a_source_that_may_repeat_is_allowed_to_and_one_without_places_is_not_restarted() -> None:
+def test_a_source_may_be_declared_to_repeat_or_not_to_resume() -> None:
     forgetful = with_task(ForgetfulTask)
     assert found(forgetful, may_repeat=True) == {}
     assert found(forgetful, resumable=False) == {}
 
 
-def test_a_source_with_fewer_records_than_announced_is_told_so() -> None:
+def test_fewer_records_than_record_count_are_reported() -> None:
     assert (
-        "gave 4 of 5 records within 0.1 s"
+        "returned 4 of 5 records within 0.1 s"
         in found(GoodConnector, record_count=5, records_within=0.1)["test_an_idle_poll_returns_soon"]
     )

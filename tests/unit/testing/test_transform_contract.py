@@ -1,4 +1,4 @@
-"""The contracts of transforms and predicates hold for good ones, and each of their rules is broken by one that breaks it."""
+"""Valid transforms and predicates fulfill the contracts, and each test of the contracts detects a violation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .breaches import breaches
 
 
 class GoodTransform(Transform):
-    """Sets a field of maps, drops tombstones, doubles texts, and refuses everything else."""
+    """Sets a field of maps, drops tombstones, doubles strings, and refuses other values."""
 
     @classmethod
     def config_def(cls) -> ConfigDef:
@@ -38,7 +38,7 @@ class GoodTransform(Transform):
 
 
 class GoodText(KeyOrValueTransform):
-    """Makes a text of values, resolved once for each schema."""
+    """Converts values to strings, specialized once for each schema."""
 
     part = "value"
 
@@ -172,7 +172,7 @@ def found(transform: type[Transform], **settings: Any) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("transform", [GoodTransform, GoodText])
-def test_a_good_transform_keeps_the_contract(transform: type[Transform]) -> None:
+def test_a_valid_transform_fulfills_the_contract(transform: type[Transform]) -> None:
     assert found(transform) == {}
 
 
@@ -189,53 +189,53 @@ BROKEN = [
     (CloseNeedsConfigure, "test_closing_after_a_refused_configuration_is_harmless", "AttributeError"),
     (Naive, APPLY, "raised TypeError"),
     (Wrong, APPLY, "returned a Struct"),
-    (Mixed, APPLY, "made a SinkRecord of a SourceRecord"),
+    (Mixed, APPLY, "returned a SinkRecord for a SourceRecord"),
     (ListHeaders, APPLY, "headers to a list"),
     (NoNulls, "test_keys_and_values_may_be_null", "raised TypeError"),
     (Changing, "test_apply_leaves_the_record_as_it_was", "changed the record"),
     (Displacing, "test_a_record_keeps_where_it_came_from", "lost source_offset"),
     (Rebuilding, "test_a_record_keeps_where_it_came_from", "lost original_topic"),
-    (Counting, "test_the_same_record_gives_the_same_result", "another result the second time"),
+    (Counting, "test_the_same_record_gives_the_same_result", "returned another result"),
     (TwoFaced, RESOLVED, "does not do what apply() does"),
     (Remembering, RESOLVED, "does not do what apply() does"),
     (Nulling, RESOLVED, "may_be_null=True"),
-    (Remembering, "test_a_chain_does_what_it_does_alone", "does otherwise in a chain"),
+    (Remembering, "test_a_chain_does_what_it_does_alone", "another result in a chain"),
 ]
 
 
 @pytest.mark.parametrize(("transform", "rule", "text"), BROKEN, ids=[f"{one[0].__name__}-{one[2]}" for one in BROKEN])
-def test_a_transform_that_breaks_a_rule_is_caught_by_it(transform: type[Transform], rule: str, text: str) -> None:
+def test_a_violation_by_a_transform_is_detected(transform: type[Transform], rule: str, text: str) -> None:
     failed = found(transform, only=rule)
     assert text in failed.get(rule, "nothing"), failed
 
 
-def test_every_rule_has_a_transform_that_breaks_it() -> None:
+def test_every_test_of_the_contract_is_covered_by_a_violation() -> None:
     rules = {name for name in dir(TransformContract) if name.startswith("test_")}
     assert rules - {rule for _, rule, _ in BROKEN} == {"test_another_process_finds_the_class_by_its_name"}
 
 
-def test_a_class_that_another_process_cannot_find_is_caught() -> None:
+def test_a_class_that_other_processes_cannot_import_is_detected() -> None:
     class Hidden(GoodTransform):
         """Defined in a function."""
 
-    assert "does not find the class" in found(Hidden)["test_another_process_finds_the_class_by_its_name"]
+    assert "cannot import the class" in found(Hidden)["test_another_process_finds_the_class_by_its_name"]
 
 
-def test_a_stateful_transform_may_say_so() -> None:
+def test_a_transform_may_be_declared_stateful() -> None:
     assert found(Counting, stateful=True) == {}
 
 
-def test_errors_beyond_connects_may_be_allowed() -> None:
+def test_other_errors_may_be_allowed() -> None:
     assert found(Naive, allowed_errors=(TypeError,)) == {}
 
 
-def test_run_transform_gives_what_comes_out() -> None:
+def test_run_transform_returns_the_resulting_records() -> None:
     records = [SourceRecord(None, None, "t", value) for value in ({"a": 1}, None, "twice")]
     assert [record.value for record in run_transform(GoodTransform, OPTIONS, *records)] == [{"a": 1, "f": 1}, "twice", "twice"]
 
 
 class GoodPredicate(Predicate):
-    """True for records with a text."""
+    """True for records with a string."""
 
     def test(self, record: ConnectRecord) -> bool:
         return isinstance(record.value, str)
@@ -273,25 +273,25 @@ class Texts(PredicateContract):
         return [SourceRecord(None, None, "t", None)]
 
 
-def test_a_good_predicate_keeps_the_contract() -> None:
+def test_a_valid_predicate_fulfills_the_contract() -> None:
     assert breaches(Texts, predicate_class=GoodPredicate) == {}
 
 
 BROKEN_PREDICATES = [
     (Shaky, "test_the_answer_is_true_or_false_for_every_record", "raised AttributeError"),
-    (Vague, "test_the_answer_is_true_or_false_for_every_record", "answered Struct"),
+    (Vague, "test_the_answer_is_true_or_false_for_every_record", "returned Struct"),
     (Scribbling, "test_the_answer_is_as_the_author_says", "is not False"),
-    (Fickle, "test_the_answer_stays_the_same", "differently the second time"),
+    (Fickle, "test_the_answer_stays_the_same", "another result"),
     (Scribbling, "test_the_record_is_left_as_it_was", "changed the record"),
 ]
 
 
 @pytest.mark.parametrize(("predicate", "rule", "text"), BROKEN_PREDICATES)
-def test_a_predicate_that_breaks_a_rule_is_caught_by_it(predicate: type[Predicate], rule: str, text: str) -> None:
+def test_a_violation_by_a_predicate_is_detected(predicate: type[Predicate], rule: str, text: str) -> None:
     failed = breaches(Texts, only=rule, predicate_class=predicate)
     assert text in failed.get(rule, "nothing"), failed
 
 
-def test_every_rule_of_predicates_alone_has_one_that_breaks_it() -> None:
+def test_every_predicate_test_is_covered_by_a_violation() -> None:
     rules = {name for name in vars(PredicateContract) if name.startswith("test_")}
     assert rules == {rule for _, rule, _ in BROKEN_PREDICATES}

@@ -1,1 +1,1 @@
-"""FileStreamSource and FileStreamSink: lines of a file."""
+"""FileStreamSource and FileStreamSink: read and write lines of a file."""

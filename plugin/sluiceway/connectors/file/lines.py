@@ -1,13 +1,13 @@
-"""Cuts a stream of bytes into lines as Java's file source does: ``\\n``, ``\\r\\n`` and a lone ``\\r`` end a line. Pure."""
+"""Splits a stream of bytes into lines at ``\\n``, ``\\r\\n`` and ``\\r``, as Kafka's file source does. No I/O."""
 
 from __future__ import annotations
 
 
-class LineCutter:
-    """Takes chunks of bytes and gives complete lines with the position behind each.
+class LineSplitter:
+    """Splits chunks of bytes into complete lines.
 
-    ``position`` is the count of bytes in lines that were given out. A last line without its end is held back, and so is a
-    ``\\r`` at the end of what is there: a ``\\n`` may follow.
+    ``position`` is the position in bytes after the last line returned. An incomplete last line is held back. So is a line
+    that ends with ``\\r`` at the end of a chunk, since ``\\n`` may follow.
     """
 
     def __init__(self, position: int = 0) -> None:
@@ -16,28 +16,28 @@ class LineCutter:
 
     @property
     def held(self) -> int:
-        """How many bytes are held back."""
+        """The number of bytes held back."""
         return sum(map(len, self._rest))
 
     def feed(self, chunk: bytes) -> list[tuple[str, int]]:
-        """Return the lines that ``chunk`` completes, without their ends, each with the position behind it."""
+        """Return the lines that ``chunk`` completes, without line ends, each with the position in bytes after it."""
         end = _last_end(chunk)
-        if self._rest and self._rest[-1].endswith(b"\r"):  # whatever comes now, that line is over
+        if self._rest and self._rest[-1].endswith(b"\r"):  # the next byte decides only whether the line end has two bytes
             end = max(end, 0)
         if end < 0:
             self._rest.append(chunk)
             return []
-        # Joined only once a line is complete, so that a huge line costs no more than its length.
+        # Joining only when a line is complete keeps the cost of a very long line linear.
         complete = b"".join((*self._rest, chunk[:end]))
         self._rest = [chunk[end:]] if end < len(chunk) else []
-        return self._cut(complete)
+        return self._split(complete)
 
     def finish(self) -> list[str]:
-        """Return what is held back as a last line, if there is any: nothing more will come."""
+        """Return the bytes held back, if any, as the last line. No more chunks may follow."""
         rest, self._rest = b"".join(self._rest), []
         return [_text(rest)] if rest else []
 
-    def _cut(self, complete: bytes) -> list[tuple[str, int]]:
+    def _split(self, complete: bytes) -> list[tuple[str, int]]:
         position = self.position
         self.position += len(complete)
         if b"\r" not in complete and complete.isascii():
@@ -52,6 +52,6 @@ def _text(raw: bytes) -> str:
 
 
 def _last_end(chunk: bytes) -> int:
-    """Return the index behind the last line end for certain (a ``\\r`` as the last byte is not), or -1."""
+    """Return the index after the last complete line end, or -1. A ``\\r`` as the last byte may be incomplete."""
     newline = chunk.rfind(b"\n")
     return max(newline, chunk.rfind(b"\r", 0, len(chunk) - 1)) + 1 or -1

@@ -1,4 +1,4 @@
-"""FileStreamSink: each record's value becomes a line of a file."""
+"""FileStreamSinkConnector and its task: append the value of each record as a line to a file."""
 
 from __future__ import annotations
 
@@ -10,33 +10,20 @@ from pathlib import Path
 from typing import IO
 
 from sluiceway.api import SinkConnector, SinkRecord, SinkTask, TopicPartition
-from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
+from sluiceway.config.definition import ConfigDef
+from sluiceway.connectors.file import config as keys
 from sluiceway.data import java_text
 from sluiceway.errors import ConnectError
 
-FILE = "file"
-
-CONFIG = ConfigDef(
-    [
-        ConfigKey(
-            name=FILE,
-            type=Type.STRING,
-            default=None,
-            importance=Importance.HIGH,
-            doc="Path of the file to append to; without one, records go to standard output.",
-        ),
-    ]
-)
-
 
 class FileStreamSinkTask(SinkTask):
-    """Appends lines; they are in the file when ``put`` returns, and on the disk after ``flush``."""
+    """Appends lines. They are in the file when ``put`` returns and on the disk when ``flush`` returns."""
 
     _path: Path | None = None
     _file: IO[bytes] | None = None
 
     def start(self, config: Mapping[str, str]) -> None:
-        file = CONFIG.parse(config)[FILE]
+        file = keys.SINK.parse(config)[keys.FILE]
         if file is None:
             self._file = sys.stdout.buffer
         else:
@@ -47,22 +34,24 @@ class FileStreamSinkTask(SinkTask):
         if not records:
             return
         values = [record.value for record in records]
-        values.append("")  # a line end behind the last one, too
+        values.append("")  # so that the last line ends with a line feed, too
         try:
             text = "\n".join(values)
-        except TypeError:  # not all are texts
+        except TypeError:  # not all values are strings
             text = "\n".join(map(java_text, values))
-        file = self._current_file()
+        self._file = file = self._reopened()
         file.write(text.encode("utf-8", "replace"))
         file.flush()
 
-    def _current_file(self) -> IO[bytes]:
-        """Return the open file; one that was removed or replaced meanwhile is opened anew, so that lines are not lost."""
-        assert self._file is not None  # noqa: S101 (start opened it)
-        if self._path is not None and not _is_at(self._file, self._path):
+    def _reopened(self) -> IO[bytes]:
+        """Return the file, opened again if it was deleted or replaced: lines written to a deleted file would be lost."""
+        if self._path is None:
+            return sys.stdout.buffer
+        if self._file is not None and _is_same_file(self._file, self._path):
+            return self._file
+        if self._file is not None:
             self._file.close()
-            self._file = _append_to(self._path)
-        return self._file
+        return _append_to(self._path)
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
         if self._file is None:
@@ -80,7 +69,7 @@ class FileStreamSinkTask(SinkTask):
 
 
 class FileStreamSinkConnector(SinkConnector):
-    """Appends the records of its topics to one file (or standard output)."""
+    """Appends the records of its topics to one file (or to standard output)."""
 
     task_class = FileStreamSinkTask
     java_class = "org.apache.kafka.connect.file.FileStreamSinkConnector"
@@ -88,17 +77,17 @@ class FileStreamSinkConnector(SinkConnector):
 
     @classmethod
     def config_def(cls) -> ConfigDef:
-        return CONFIG
+        return keys.SINK
 
     def start(self, config: Mapping[str, str]) -> None:
-        CONFIG.parse(config)
+        keys.SINK.parse(config)
         self._config = dict(config)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
         return [self._config] * max_tasks
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        return True  # lines that were written are not taken back
+        return True  # any offset is valid, since writing does not depend on it
 
 
 def _append_to(path: Path) -> IO[bytes]:
@@ -108,11 +97,10 @@ def _append_to(path: Path) -> IO[bytes]:
         raise ConnectError(f"Couldn't find or create file '{path}' for FileStreamSinkTask: {error.strerror}") from error
 
 
-def _is_at(file: IO[bytes], path: Path) -> bool:
-    """Whether ``path`` still names the open file."""
+def _is_same_file(file: IO[bytes], path: Path) -> bool:
+    """Return True if ``path`` still names the open file."""
     try:
-        there = path.stat()
+        current = path.stat()
     except FileNotFoundError:
         return False
-    here = os.fstat(file.fileno())
-    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+    return os.path.samestat(current, os.fstat(file.fileno()))

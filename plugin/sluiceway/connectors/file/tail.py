@@ -1,4 +1,4 @@
-"""Follows a growing file through truncation and replacement."""
+"""Reads lines from a growing file, which may be truncated or replaced, or from a stream."""
 
 from __future__ import annotations
 
@@ -9,21 +9,31 @@ import time
 from pathlib import Path
 from typing import IO, Protocol
 
-from sluiceway.connectors.file.lines import LineCutter
+from sluiceway.connectors.file.lines import LineSplitter
 
 log = logging.getLogger(__name__)
 
-_CHUNK = 1 << 17  # the lines of a chunk stay in the processor's cache until they are produced
+_CHUNK = 1 << 17  # small enough that a chunk's lines stay in the processor's cache until they are sent
 _WARNING_SECONDS = 1.0
 
 
 class Tail(Protocol):
-    """Gives the lines of a file or stream as they come."""
+    """Reads the lines of a file or stream as they are appended."""
 
     def read(self) -> list[tuple[str, int | None]]:
-        """Return the next lines, each with the position behind it; an empty list where nothing new is there now."""
+        """Return the next lines, each with the position in bytes after it (None for streams); empty if there is no new line."""
 
     def close(self) -> None: ...
+
+
+class EmptyTail:
+    """Has no lines."""
+
+    def read(self) -> list[tuple[str, int | None]]:
+        return []
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 class StreamTail:
@@ -31,91 +41,89 @@ class StreamTail:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._cutter = LineCutter()
+        self._splitter = LineSplitter()
 
     def read(self) -> list[tuple[str, int | None]]:
         readable, _, _ = select.select([self._descriptor], [], [], 0)
         chunk = os.read(self._descriptor, _CHUNK) if readable else b""
-        return [(line, None) for line, _ in self._cutter.feed(chunk)] if chunk else []
+        return [(line, None) for line, _ in self._splitter.feed(chunk)] if chunk else []
 
     def close(self) -> None:
-        """The stream is not ours to close."""
+        """Leave the stream open: the process owns it."""
 
 
 class FileTail:
-    """Reads complete lines from a file at a path, from a position on, and goes on as the file grows.
+    """Reads complete lines from a file, starting at a position in bytes, and continues as the file grows.
 
-    A file shorter than the position was truncated and is read again from its start. A file that was replaced (another
-    inode) is read to its end, and then its successor from the start. A missing file is waited for.
+    A file shorter than the position was truncated and is read again from the start. A replaced file (another inode at the
+    path) is read to its end, then the new file from its start. A missing file has no lines until it is created.
     """
 
     def __init__(self, path: Path, position: int = 0) -> None:
         self._path = path
-        self._cutter = LineCutter(position)
+        self._splitter = LineSplitter(position)
         self._file: IO[bytes] | None = None
         self._warned = 0.0
 
     def read(self) -> list[tuple[str, int | None]]:
-        """Return the next lines, each with the position behind it; an empty list where nothing new is there now."""
-        if self._file is None and not self._open():
+        file = self._file or self._open()
+        if file is None:
             return []
-        while chunk := self._chunk():
-            if lines := self._cutter.feed(chunk):
+        while chunk := self._chunk(file):
+            if lines := self._splitter.feed(chunk):
                 return list(lines)
-        return self._look_for_change()
+        return self._at_end(file)
 
     def close(self) -> None:
-        """Close the file; the position stays behind the last line given out."""
+        """Close the file. The position stays after the last line returned."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
-    def _chunk(self) -> bytes:
-        return b"" if self._file is None else self._file.read(_CHUNK)
+    def _chunk(self, file: IO[bytes]) -> bytes:
+        return file.read(_CHUNK)
 
-    def _open(self) -> bool:
+    def _open(self) -> IO[bytes] | None:
         try:
             file = self._path.open("rb", buffering=0)
         except FileNotFoundError:
             self._warn("Couldn't find file %s for FileStreamSourceTask, sleeping to wait for it to be created")
-            return False
+            return None
         except IsADirectoryError:
-            self._warn("%s is a directory, not a file; waiting for a file to take its place")
-            return False
+            self._warn("%s is a directory, not a file; waiting for a file to replace it")
+            return None
         self._file = file
-        if os.fstat(file.fileno()).st_size < self._cutter.position:
-            self._restart("is shorter than the stored position")
+        if os.fstat(file.fileno()).st_size < self._splitter.position:
+            self._restart(file, "is shorter than the stored position")
         else:
-            file.seek(self._cutter.position)
-        return True
+            file.seek(self._splitter.position)
+        return file
 
-    def _look_for_change(self) -> list[tuple[str, int | None]]:
-        """At the end of what is there: has the file become another one?"""
-        assert self._file is not None  # noqa: S101 (read opened it)
-        here = os.fstat(self._file.fileno())
-        if here.st_size < self._cutter.position + self._cutter.held:
-            self._restart("was truncated below position")
+    def _at_end(self, file: IO[bytes]) -> list[tuple[str, int | None]]:
+        """Check at the end of the file whether it was truncated or replaced, and return the lines available then."""
+        status = os.fstat(file.fileno())
+        if status.st_size < self._splitter.position + self._splitter.held:
+            self._restart(file, "was truncated below position")
             return self.read()
         try:
-            there = self._path.stat()
+            replaced = not os.path.samestat(self._path.stat(), status)
         except FileNotFoundError:
-            return []  # removed; a successor may come
-        if (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino):
+            return []  # deleted; a new file may be created
+        if not replaced:
             return []
-        if chunk := self._chunk():  # written between the last read and the replacement
-            return list(self._cutter.feed(chunk))
+        if chunk := self._chunk(file):  # written between the last read and the replacement
+            return list(self._splitter.feed(chunk))
         log.info("File %s was replaced by another one; reading the new one from its start", self._path)
-        last = self._cutter.finish()
+        last = self._splitter.finish()
         self.close()
-        self._cutter = LineCutter()
-        # Position 0 goes with an unfinished last line: what follows it is the new file's start.
+        self._splitter = LineSplitter()
+        # An incomplete last line gets position 0, since reading resumes after it at the start of the new file.
         return [(line, 0) for line in last] or self.read()
 
-    def _restart(self, why: str) -> None:
-        assert self._file is not None  # noqa: S101 (the caller has it open)
-        log.warning("File %s %s %d; reading it again from its start", self._path, why, self._cutter.position)
-        self._file.seek(0)
-        self._cutter = LineCutter()
+    def _restart(self, file: IO[bytes], reason: str) -> None:
+        log.warning("File %s %s %d; reading it again from its start", self._path, reason, self._splitter.position)
+        file.seek(0)
+        self._splitter = LineSplitter()
 
     def _warn(self, message: str) -> None:
         now = time.monotonic()

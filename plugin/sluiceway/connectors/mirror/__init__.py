@@ -1,1 +1,1 @@
-"""MirrorSource: copies topics of another Kafka cluster, as MirrorMaker 2's MirrorSourceConnector does."""
+"""MirrorMaker 2's MirrorSourceConnector: copies topics of another Kafka cluster."""

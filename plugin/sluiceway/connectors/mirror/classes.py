@@ -1,4 +1,4 @@
-"""The classes that a mirror's config may name: ours that stand in for Kafka's, Kafka's by name alone, and any in Python."""
+"""Resolves the classes that a MirrorSourceConnector's config names: policies and filters, Kafka's client classes, plugins."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from sluiceway.errors import ConfigError, NotFoundError
 
 T = TypeVar("T", ReplicationPolicy, TopicFilter, ConfigPropertyFilter)
 
-_OURS: dict[str, type] = {
+_IMPLEMENTED: dict[str, type] = {
     cls.java_class: cls
     for cls in (DefaultReplicationPolicy, IdentityReplicationPolicy, DefaultTopicFilter, DefaultConfigPropertyFilter)
 }
 
 _COMMON = "org.apache.kafka.common.security."
 _OAUTH = f"{_COMMON}oauthbearer."
-# Java classes that configs of Kafka's clients name. Known, so that such a config is found valid; nothing here runs them.
-_KAFKAS = {
+# Classes that are valid in configs of Java clients. Validation accepts them; nothing here runs them.
+_JAVA_CLIENT_CLASSES = {
     "org.apache.kafka.clients.admin.ForwardingAdmin",
     f"{_COMMON}authenticator.DefaultLogin",
     f"{_COMMON}authenticator.AbstractLogin$DefaultLoginCallbackHandler",
@@ -58,13 +58,13 @@ _GROUPS = (
 
 
 def known_class(name: str) -> PluginClass:
-    """Return what a config names: a class of Kafka's that is known here, a plugin, or a Python class by its dotted path.
+    """Return the class that a config names: a known Java class, a plugin, or a Python class by its dotted path.
 
-    Raises ConfigError for any other.
+    Raises ConfigError if there is no such class.
     """
-    if name in _OURS:
-        return PluginClass(name, _OURS[name])
-    if name in _KAFKAS:
+    if name in _IMPLEMENTED:
+        return PluginClass(name, _IMPLEMENTED[name])
+    if name in _JAVA_CLIENT_CLASSES:
         return PluginClass(name, None)
     found = next(filter(None, (plugin_named(group, name) for group in _GROUPS)), None)
     if found is None:
@@ -78,11 +78,14 @@ def known_class(name: str) -> PluginClass:
 
 
 def configured(base: type[T], key: str, value: object, config: Mapping[str, str]) -> T:
-    """Return a configured object of the class that a config's key names; raises ConfigError if it is none of this kind."""
+    """Return a configured object of the class in ``value``, the value of a config key.
+
+    Raises ConfigError if the class is not a subclass of ``base`` that can run here.
+    """
     cls = value.cls if isinstance(value, PluginClass) else None
     if cls is None or not issubclass(cls, base):
         name = value.name if isinstance(value, PluginClass) else value
-        raise ConfigError(key, name, f"This is no {base.__name__} that runs here. Name one of Kafka's, or a Python class.")
+        raise ConfigError(key, name, f"not a {base.__name__} that can run in Python. Use the default, or a Python subclass.")
     made: T = cls()
     made.configure(config)
     return made

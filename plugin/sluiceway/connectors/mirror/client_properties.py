@@ -1,12 +1,10 @@
-"""The settings of a mirror's Kafka clients, taken from its config as MirrorMaker 2 takes them. Pure."""
+"""Derives the properties of MirrorSourceConnector's Kafka clients from its config, as MirrorMaker 2 does. No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sluiceway.connectors.mirror.oauth_keys import OAUTH
-from sluiceway.connectors.mirror.sasl_keys import SASL
-from sluiceway.connectors.mirror.ssl_keys import SSL
+from sluiceway.connectors.mirror.keys import CLIENT_SECURITY
 from sluiceway.errors import ConfigError
 
 SOURCE = "source"
@@ -17,36 +15,36 @@ CONSUMER = "consumer"
 PRODUCER = "producer"
 
 _BOOTSTRAP = "bootstrap.servers"
-_ALL_CLIENTS = {_BOOTSTRAP, "security.protocol", *(key.name for keys in (SSL, SASL, OAUTH) for key in keys)}
+_ALL_CLIENTS = {_BOOTSTRAP, "security.protocol", *(key.name for key in CLIENT_SECURITY)}
 
 
 def client_properties(config: Mapping[str, str], cluster: str, client: str) -> dict[str, str]:
-    """Return the properties of a client (``admin``, ``consumer``, ``producer``) of one of the clusters, ``source`` or ``target``.
+    """Return the properties of a client (``admin``, ``consumer``, ``producer``) of a cluster (``source``, ``target``).
 
-    Where it is and how to log in stand behind ``source.cluster.``; whatever else behind ``consumer.`` for both clusters, or
-    behind ``source.consumer.``, which wins. Raises ConfigError if the config does not say where the cluster is.
+    Bootstrap servers and security settings have the prefix ``source.cluster.``. Other properties have the prefix ``consumer.``
+    for both clusters or ``source.consumer.``, which takes precedence. Raises ConfigError if there are no bootstrap servers.
     """
-    shared = _behind(f"{cluster}.cluster.", config)
+    shared = _with_prefix(f"{cluster}.cluster.", config)
     properties = {
         **{name: value for name, value in shared.items() if name in _ALL_CLIENTS},
-        **_behind(f"{client}.", config),
-        **_behind(f"{cluster}.{client}.", config),
+        **_with_prefix(f"{client}.", config),
+        **_with_prefix(f"{cluster}.{client}.", config),
     }
     if not properties.get(_BOOTSTRAP):
         raise ConfigError(
-            f'Missing required configuration "{cluster}.cluster.{_BOOTSTRAP}", which says where the {cluster} cluster is: '
-            "its brokers as host:port, separated by commas."
+            f'Missing required configuration "{cluster}.cluster.{_BOOTSTRAP}". '
+            f"Set it to brokers of the {cluster} cluster as host:port, separated by commas."
         )
     return properties
 
 
 def reads_committed(config: Mapping[str, str]) -> bool:
-    """Whether the source's consumer leaves out what is in aborted and open transactions."""
-    found = {**_behind(f"{CONSUMER}.", config), **_behind(f"{SOURCE}.{CONSUMER}.", config)}
+    """Return True if the source's consumer has ``isolation.level=read_committed``."""
+    found = {**_with_prefix(f"{CONSUMER}.", config), **_with_prefix(f"{SOURCE}.{CONSUMER}.", config)}
     return found.get("isolation.level") == "read_committed"
 
 
-def _behind(prefix: str, config: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties behind a prefix, but for Connect's own overrides (``producer.override.``)."""
+def _with_prefix(prefix: str, config: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties with a prefix, without Connect's own overrides (``producer.override.``)."""
     found = {key[len(prefix) :]: value for key, value in config.items() if key.startswith(prefix)}
     return {name: value for name, value in found.items() if not name.startswith("override.")}

@@ -1,4 +1,4 @@
-"""A mirror's config: its definition, what validation adds to it, and its values for connector and tasks."""
+"""Validates and parses the config of MirrorSourceConnector and its tasks."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sluiceway.config.definition import ConfigValue, ValidatedValue
-from sluiceway.connectors.mirror import client_keys as keys
+from sluiceway.connectors.mirror import keys
 from sluiceway.connectors.mirror.classes import configured
 from sluiceway.connectors.mirror.client_properties import SOURCE, client_properties, reads_committed
-from sluiceway.connectors.mirror.common_keys import COMMON
 from sluiceway.connectors.mirror.filters import ConfigPropertyFilter, TopicFilter, TopicSelection
-from sluiceway.connectors.mirror.oauth_keys import OAUTH
 from sluiceway.connectors.mirror.policy import ReplicationPolicy
-from sluiceway.connectors.mirror.sasl_keys import SASL
-from sluiceway.connectors.mirror.ssl_keys import SSL
 
-CONFIG = COMMON + keys.BOTH + SSL + SASL + OAUTH + keys.REPLICATION
-"""Connect's own keys are among them, as they are in MirrorMaker 2's: a mirror never shows the worker's defaults."""
+CONFIG = keys.COMMON + keys.MIRROR_CONNECTOR + keys.CLIENT_SECURITY + keys.MIRROR_SOURCE
+"""Includes Connect's own keys, as MirrorMaker 2 does: validation does not show the worker's defaults for them."""
 
 _EXACTLY_ONCE = "exactly.once.support"
 _NOT_EXACTLY_ONCE = (
@@ -29,7 +25,7 @@ _NO_OFFSET_SYNCS = "MirrorSourceConnector can't setup offset-syncs feature while
 
 
 def validate(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-    """Return what is wrong with each key, and with keys that do not go together."""
+    """Validate each key, and keys that depend on each other."""
     found = CONFIG.validate(config)
     if config.get(_EXACTLY_ONCE) == "required" and not reads_committed(config):
         found[_EXACTLY_ONCE] = ValidatedValue(_EXACTLY_ONCE, errors=[_NOT_EXACTLY_ONCE])
@@ -42,18 +38,18 @@ def validate(config: Mapping[str, str]) -> dict[str, ValidatedValue]:
 
 @dataclass(frozen=True, slots=True)
 class OffsetSyncsConfig:
-    """Where offset syncs are written, and how often: at the latest every ``most_lag`` records."""
+    """Where offset syncs are written, and after how many records of a partition at most (``max_lag``)."""
 
     topic: str
     cluster: str
     replication_factor: int
-    most_lag: int
+    max_lag: int
 
 
 class MirrorConfig:
-    """The values of a connector's or a task's config. Times in seconds, an interval None for never.
+    """The typed config of a connector or task. Times are in seconds; the interval None means never.
 
-    Raises ConfigError for a value that cannot be used.
+    Raises ConfigError for an invalid value.
     """
 
     def __init__(self, config: Mapping[str, str]) -> None:
@@ -82,13 +78,13 @@ class MirrorConfig:
 
     @property
     def settings(self) -> ConfigPropertyFilter:
-        """The settings of topics to copy."""
+        """The filter of topic settings to copy."""
         key = keys.CONFIG_PROPERTY_FILTER_CLASS
         return configured(ConfigPropertyFilter, key, self.values[key], self.properties)  # type: ignore[type-abstract]
 
     @property
     def offset_syncs(self) -> OffsetSyncsConfig | None:
-        """Where offset syncs are written, None if they are not."""
+        """Where offset syncs are written; None if they are disabled."""
         values = self.values
         if values[keys.EMIT_OFFSET_SYNCS_ENABLED] is not True:
             return None
@@ -102,11 +98,11 @@ class MirrorConfig:
         )
 
     def remote(self, topic: str) -> str:
-        """Return what a topic of the source is called on the target."""
+        """Return the name on the target of a topic of the source."""
         return self.policy.format_remote_topic(self.source, topic)
 
     def client(self, cluster: str, client: str, role: str) -> dict[str, str]:
-        """Return the properties of a client in a role, which is part of its client id. See ``client_properties``."""
+        """Return ``client_properties`` with a ``client.id`` that contains the client's role."""
         number = self.properties.get("task.index")
         label = f"{self.source}->{self.target}|{self.name}" + (f"-{number}" if number else "")
         return {**client_properties(self.properties, cluster, client), "client.id": f"{label}|{role}"}

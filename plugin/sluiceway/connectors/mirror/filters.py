@@ -1,4 +1,4 @@
-"""Which topics are copied, and which of their settings. Pure."""
+"""Selects the topics to copy and the topic settings to copy. No I/O."""
 
 from __future__ import annotations
 
@@ -39,61 +39,61 @@ _PROPERTIES = ConfigDef(
 
 
 class TopicFilter(abc.ABC):
-    """Selects topics by their names; ``topic.filter.class`` names it. Configured once with the connector's whole config."""
+    """Selects topics by name: MirrorMaker 2's TopicFilter, set by ``topic.filter.class``. Configured once, before use."""
 
     java_class: ClassVar[str | None] = None
 
     def configure(self, config: Mapping[str, str]) -> None:  # noqa: B027 (a filter may need nothing)
-        """Take the connector's config."""
+        """Take the whole config of the connector."""
 
     @abc.abstractmethod
     def should_replicate_topic(self, topic: str) -> bool:
-        """Whether the source's topic of this name is to be copied."""
+        """Return True if the source's topic must be copied."""
 
 
 class ConfigPropertyFilter(abc.ABC):
-    """Selects the settings of topics; ``config.property.filter.class`` names it. Configured as a ``TopicFilter`` is."""
+    """Selects topic settings by name: MirrorMaker 2's ConfigPropertyFilter, set by ``config.property.filter.class``."""
 
     java_class: ClassVar[str | None] = None
 
     def configure(self, config: Mapping[str, str]) -> None:  # noqa: B027 (a filter may need nothing)
-        """Take the connector's config."""
+        """Take the whole config of the connector."""
 
     @abc.abstractmethod
     def should_replicate_config_property(self, name: str) -> bool:
-        """Whether a remote topic is to have its source's setting of this name."""
+        """Return True if remote topics must get their source topic's setting of this name."""
 
     def should_replicate_source_default(self, name: str) -> bool:
-        """Whether that holds for a value too that is the source cluster's default, not set for the topic."""
+        """Return True if the setting is also copied when it is the source cluster's default, not set on the topic."""
         return False
 
 
 class DefaultTopicFilter(TopicFilter):
-    """Takes what ``topics`` matches and ``topics.exclude`` does not: names or regular expressions for whole names."""
+    """Selects topics that match ``topics`` and not ``topics.exclude``: names, or regular expressions for whole names."""
 
     java_class = "org.apache.kafka.connect.mirror.DefaultTopicFilter"
 
-    _wanted: Names
-    _excluded: Names
+    _wanted: NamePatterns
+    _excluded: NamePatterns
 
     def configure(self, config: Mapping[str, str]) -> None:
-        self._wanted, self._excluded = (Names(key.name, key.parse(config)) for key in _TOPICS)
+        self._wanted, self._excluded = (NamePatterns(key.name, key.parse(config)) for key in _TOPICS)
 
     def should_replicate_topic(self, topic: str) -> bool:
         return topic in self._wanted and topic not in self._excluded
 
 
 class DefaultConfigPropertyFilter(ConfigPropertyFilter):
-    """Takes what ``config.properties.exclude`` does not match, and with ``use.defaults.from=source`` defaults as well."""
+    """Selects settings that ``config.properties.exclude`` does not match; ``use.defaults.from=source`` adds defaults."""
 
     java_class = "org.apache.kafka.connect.mirror.DefaultConfigPropertyFilter"
 
-    _excluded: Names
+    _excluded: NamePatterns
     _defaults = False
 
     def configure(self, config: Mapping[str, str]) -> None:
         values = _PROPERTIES.parse(config)
-        self._excluded = Names("config.properties.exclude", values["config.properties.exclude"])
+        self._excluded = NamePatterns("config.properties.exclude", values["config.properties.exclude"])
         self._defaults = values["use.defaults.from"] == "source"
 
     def should_replicate_config_property(self, name: str) -> bool:
@@ -103,8 +103,8 @@ class DefaultConfigPropertyFilter(ConfigPropertyFilter):
         return self._defaults
 
 
-class Names:
-    """The names that a list of regular expressions matches, each as a whole. Raises ConfigError for one that is none."""
+class NamePatterns:
+    """The names that fully match one of several regular expressions. Raises ConfigError for an invalid expression."""
 
     def __init__(self, key: str, patterns: object) -> None:
         self._patterns = [_compiled(key, pattern) for pattern in patterns] if isinstance(patterns, list) else []
@@ -114,7 +114,7 @@ class Names:
 
 
 class TopicSelection:
-    """The topics that a mirror copies: what its filter takes, without what is internal or came from the target itself."""
+    """The topics to copy: those that the filter selects, except internal topics and topics copied from the target."""
 
     def __init__(self, policy: ReplicationPolicy, topic_filter: TopicFilter, target: str, *, heartbeats: bool) -> None:
         self._policy = policy
@@ -127,7 +127,7 @@ class TopicSelection:
         return wanted and not self._policy.is_internal_topic(topic) and not self._came_from_target(topic)
 
     def _came_from_target(self, topic: str) -> bool:
-        """Whether a topic was copied from the target, maybe by way of other clusters: it would go round in circles."""
+        """Return True if a topic was copied from the target, directly or over other clusters: copying it back would loop."""
         policy = self._policy
         while (alias := policy.topic_source(topic)) is not None:
             if alias == self._target:

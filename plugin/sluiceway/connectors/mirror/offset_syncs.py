@@ -1,4 +1,4 @@
-"""Offset syncs: which offset of the target a record of the source has, for moving consumers from one to the other. Pure."""
+"""Decides when to write offset syncs, which translate consumer offsets from the source to the target. No I/O."""
 
 from __future__ import annotations
 
@@ -9,62 +9,62 @@ from sluiceway.api import TopicPartition
 
 
 class OffsetSync(NamedTuple):
-    """The record of a source's partition that was copied: its offset there, and its copy's."""
+    """The offsets of a copied record in the source (``upstream``) and in the target (``downstream``)."""
 
-    place: TopicPartition
+    topic_partition: TopicPartition
     upstream: int
     downstream: int
 
     def encoded(self) -> tuple[bytes, bytes]:
-        """Return the key and value of the sync's record, as MirrorMaker 2 writes and reads them."""
-        topic = self.place.topic.encode()
-        key = struct.pack(f">h{len(topic)}si", len(topic), topic, self.place.partition)
+        """Return the key and value of the record in MirrorMaker 2's format."""
+        topic = self.topic_partition.topic.encode()
+        key = struct.pack(f">h{len(topic)}si", len(topic), topic, self.topic_partition.partition)
         return key, struct.pack(">qq", self.upstream, self.downstream)
 
 
 class OffsetSyncs:
-    """Decides which of the records copied are worth a sync. For one thread.
+    """Selects the copied records that get an offset sync. Not thread-safe.
 
-    At once: a partition's first record, one behind a gap, one whose copy is ``most_lag`` records or more behind the last
-    sync's, and one whose copy has a smaller offset than the copy before (the topic was made anew). The others wait for
-    ``take_all``; only the newest of each partition is kept.
+    A sync is due at once for a partition's first record, for a record after a gap, for a copy that is ``max_lag`` or more
+    records after the last synced one, and for a copy whose offset is smaller than the previous one (the target topic was
+    deleted and created again). Otherwise only the newest sync of each partition is kept, until ``take_all``.
     """
 
-    def __init__(self, most_lag: int) -> None:
-        self._most_lag = most_lag
+    def __init__(self, max_lag: int) -> None:
+        self._max_lag = max_lag
         self._last: dict[TopicPartition, OffsetSync] = {}
         self._synced: dict[TopicPartition, int] = {}
         self._due: dict[TopicPartition, OffsetSync] = {}
         self._waiting: dict[TopicPartition, OffsetSync] = {}
 
-    def copied(self, place: TopicPartition, upstream: int, downstream: int) -> None:
-        """Take note that a record was copied; a partition's records come in order."""
-        sync = OffsetSync(place, upstream, downstream)
+    def copied(self, topic_partition: TopicPartition, upstream: int, downstream: int) -> None:
+        """Record that a record was copied. The records of a partition must come in order."""
+        sync = OffsetSync(topic_partition, upstream, downstream)
         if self._is_due(sync):
-            self._synced[place] = downstream
-            self._waiting.pop(place, None)
-            self._due[place] = sync
+            self._synced[topic_partition] = downstream
+            self._waiting.pop(topic_partition, None)
+            self._due[topic_partition] = sync
         else:
-            self._waiting[place] = sync
-        self._last[place] = sync
+            self._waiting[topic_partition] = sync
+        self._last[topic_partition] = sync
 
     def take_due(self) -> list[OffsetSync]:
-        """Return the syncs that are to be written now."""
+        """Return the syncs that must be written now."""
         if not self._due:
             return []
         due, self._due = self._due, {}
         return list(due.values())
 
     def take_all(self) -> list[OffsetSync]:
-        """Return all syncs that have not been written, with ``most_lag`` 0 or less only those that are due."""
-        if self._most_lag > 0:
+        """Return all syncs that were not taken yet; with ``max_lag`` 0 or less, only those that are due."""
+        if self._max_lag > 0:
             self._due |= self._waiting
             self._waiting.clear()
         return self.take_due()
 
     def _is_due(self, sync: OffsetSync) -> bool:
-        last = self._last.get(sync.place)
+        last = self._last.get(sync.topic_partition)
         if last is None or sync.upstream != last.upstream + 1 or sync.downstream < last.downstream:
             return True
-        # A consumer is sent to the record behind a sync's, so that one is not behind yet.
-        return sync.downstream - (self._synced[sync.place] + 1) >= self._most_lag
+        # Translation sends a consumer to the record after a sync's, so that record has no lag.
+        return sync.downstream - (self._synced[sync.topic_partition] + 1) >= self._max_lag

@@ -1,4 +1,4 @@
-"""How topics are called on the cluster they are copied to. Pure."""
+"""Names remote topics: MirrorMaker 2's replication policies. No I/O."""
 
 from __future__ import annotations
 
@@ -14,52 +14,52 @@ _ALIAS = "source.cluster.alias"
 
 
 class ReplicationPolicy(abc.ABC):
-    """Names remote topics, and reads from a topic's name where it came from; ``replication.policy.class`` names it.
+    """Names remote topics and derives their source from the name: Kafka's interface, set by ``replication.policy.class``.
 
-    ``configure`` is called once with the connector's whole config, before anything else.
+    ``configure`` is called once with the connector's whole config, before any other method.
     """
 
     java_class: ClassVar[str | None] = None
 
     def configure(self, config: Mapping[str, str]) -> None:  # noqa: B027 (most policies need nothing)
-        """Take the connector's config."""
+        """Take the whole config of the connector."""
 
     @abc.abstractmethod
     def format_remote_topic(self, alias: str, topic: str) -> str:
-        """Return what a topic of the cluster with this alias is called where it is copied to."""
+        """Return the name of the remote topic for a topic of the cluster with this alias."""
 
     @abc.abstractmethod
     def topic_source(self, topic: str) -> str | None:
-        """Return the alias of the cluster that a topic was copied from, None for one that was not copied."""
+        """Return the alias of the cluster that a topic was copied from; None if it is not a remote topic."""
 
     @abc.abstractmethod
     def upstream_topic(self, topic: str) -> str | None:
-        """Return what a topic is called on the cluster it was copied from, None for one that was not copied."""
+        """Return the name of a topic on the cluster it was copied from; None if it is not a remote topic."""
 
     def original_topic(self, topic: str) -> str:
-        """Return what a topic is called where its records were first written."""
+        """Return the name of a topic on the cluster where its records were first written."""
         upstream = self.upstream_topic(topic)
         return topic if upstream is None or upstream == topic else self.original_topic(upstream)
 
     def offset_syncs_topic(self, alias: str) -> str:
-        """Return the name of the topic that says which offsets of two clusters belong together."""
+        """Return the name of the topic for offset syncs."""
         return f"mm2-offset-syncs.{alias}.internal"
 
     def is_heartbeats_topic(self, topic: str) -> bool:
-        """Whether a topic holds MirrorMaker's signs of life, copied or not."""
+        """Return True if a topic is MirrorMaker's heartbeats topic or a copy of it."""
         return self.original_topic(topic) == HEARTBEATS_TOPIC
 
     def is_mirror_topic(self, topic: str) -> bool:
-        """Whether MirrorMaker keeps notes of its own in a topic."""
+        """Return True for MirrorMaker's own topics (Kafka's ``isMM2InternalTopic``)."""
         return (topic.startswith("mm2") and topic.endswith(".internal")) or topic.endswith(".checkpoints.internal")
 
     def is_internal_topic(self, topic: str) -> bool:
-        """Whether a topic is Kafka's or MirrorMaker's own; such ones are never copied."""
+        """Return True for internal topics of Kafka and MirrorMaker, which are never copied."""
         return topic.startswith(("__", ".")) or self.is_mirror_topic(topic)
 
 
 class DefaultReplicationPolicy(ReplicationPolicy):
-    """Puts the source's alias before the name: ``us-west.orders``."""
+    """Prefixes the name with the source's alias: ``us-west.orders``."""
 
     java_class = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
 
@@ -76,7 +76,7 @@ class DefaultReplicationPolicy(ReplicationPolicy):
 
     def topic_source(self, topic: str) -> str | None:
         if not self._separator:
-            return topic[0] if len(topic) > 1 else None  # what Java makes of it: every letter is a part
+            return topic[0] if len(topic) > 1 else None  # Java's split by an empty separator gives single characters
         alias, _, rest = topic.partition(self._separator)
         return alias if rest.replace(self._separator, "") else None
 
@@ -94,7 +94,7 @@ class DefaultReplicationPolicy(ReplicationPolicy):
 
 
 class IdentityReplicationPolicy(DefaultReplicationPolicy):
-    """Keeps the names, but for heartbeats. Copying in circles cannot be seen then: mirror one way only."""
+    """Keeps the names except heartbeats. Loops cannot be detected then, so replicate in one direction only."""
 
     java_class = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 

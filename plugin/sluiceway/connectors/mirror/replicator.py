@@ -1,4 +1,4 @@
-"""Keeps the target's topics like the source's: finds topics, makes their remote ones, and copies settings and ACLs. Driver."""
+"""Creates remote topics and copies topic settings and ACLs to them. Runs on the driver."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 
 from sluiceway.api import TopicPartition
-from sluiceway.connectors.mirror import client_keys as keys
+from sluiceway.connectors.mirror import keys
 from sluiceway.connectors.mirror.client_properties import ADMIN, SOURCE, TARGET
 from sluiceway.connectors.mirror.config import MirrorConfig
 from sluiceway.connectors.mirror.remote_topics import setting_changes, settings_for_new, topic_changes
@@ -19,7 +19,7 @@ _COMPACTED = {"cleanup.policy": "compact"}
 
 
 class Replicator:
-    """Every method asks both clusters and raises KafkaClientError if one does not answer. For one thread at a time."""
+    """Admin operations on both clusters. Methods raise KafkaClientError if a cluster does not answer. Not thread-safe."""
 
     def __init__(self, config: MirrorConfig) -> None:
         self._config = config
@@ -30,7 +30,7 @@ class Replicator:
         self._copied: frozenset[str] = frozenset()
 
     def create_offset_syncs_topic(self) -> None:
-        """Create the topic of offset syncs, if they are to be written; where that fails, say so and go on without."""
+        """Create the topic for offset syncs if they are enabled; a failure is logged, since copying works without it."""
         if (syncs := self._config.offset_syncs) is None:
             return
         cluster = self._source if syncs.cluster == SOURCE else self._target
@@ -38,8 +38,8 @@ class Replicator:
             cluster.create(syncs.topic, 1, syncs.replication_factor, _COMPACTED)
         except KafkaClientError as error:
             log.error(
-                "Offset syncs will be missing: %s Set %s (%d) to at most the number of the %s cluster's brokers, create the "
-                "topic with cleanup.policy=compact, or set %s=false.",
+                "Cannot create the topic for offset syncs: %s Set %s (%d) to at most the number of brokers of the %s cluster, "
+                "create the topic with cleanup.policy=compact, or set %s=false.",
                 error,
                 keys.OFFSET_SYNCS_TOPIC_REPLICATION_FACTOR,
                 syncs.replication_factor,
@@ -48,9 +48,9 @@ class Replicator:
             )
 
     def refresh(self, *, tolerant: bool = False) -> frozenset[TopicPartition]:
-        """Find the source's partitions to copy, make what is missing on the target, and return those that can be copied.
+        """Create missing remote topics and partitions, and return the source's partitions that can be copied.
 
-        ``tolerant`` leaves out topics that cannot be made, with a line in the log; otherwise they raise ConnectError.
+        If a remote topic cannot be created, log an error and leave it out (``tolerant``), or raise ConnectError.
         """
         source = {topic: count for topic, count in self._source.topics().items() if topic in self._topics}
         remote = {topic: self._config.remote(topic) for topic in source}
@@ -66,34 +66,34 @@ class Replicator:
                 else:
                     self._target.extend(topic, partitions)
             except KafkaClientError as error:
-                wrong = self._explained(topic, error)
+                explained = self._with_advice(topic, error)
                 if not tolerant:
-                    raise wrong from error
-                log.error("Not copying %s: %s", origin[topic], wrong)
+                    raise explained from error
+                log.error("Topic %s is not copied: %s", origin[topic], explained)
                 failed.add(origin[topic])
         self._copied = frozenset(source) - failed
         return frozenset(TopicPartition(topic, number) for topic in self._copied for number in range(source[topic]))
 
     def sync_settings(self) -> None:
-        """Give each remote topic the settings of its source's."""
+        """Copy the settings of the source topics to their remote topics."""
         remote = {topic: self._config.remote(topic) for topic in self._copied}
         here, there = self._source.settings(remote.keys()), self._target.settings(list(remote.values()))
         for topic, name in remote.items():
             if changes := setting_changes(here.get(topic, ()), there.get(name, ()), self._names):
                 self._target.change_settings(name, changes)
-                log.info("Topic %s was given the settings of %s: %s", name, topic, ", ".join((*changes.values, *changes.reset)))
+                log.info("Topic %s: copied settings of topic %s: %s", name, topic, ", ".join((*changes.values, *changes.reset)))
 
     def sync_acls(self) -> None:
-        """Let those read a remote topic who may read its source's; nobody may write to it who may not already."""
+        """Copy ACLs to the remote topics, except permissions to write: only MirrorMaker writes to remote topics."""
         found = self._source.topic_acls()
         if found is None:
-            log.debug("The source cluster has no ACLs, or they may not be read")
+            log.debug("The source cluster has no authorizer, or denies this client to describe ACLs")
             return
         wanted = {acl for each in found if each.topic in self._copied and (acl := self._remote_acl(each)) is not None}
         missing = wanted.difference(self._target.topic_acls() or ())
         if missing:
             self._target.add_topic_acls(missing)
-            log.info("Added %d ACLs to the topics %s", len(missing), ", ".join(sorted({acl.topic for acl in missing})))
+            log.info("Added %d ACLs to topics %s", len(missing), ", ".join(sorted({acl.topic for acl in missing})))
 
     def _remote_acl(self, acl: TopicAcl) -> TopicAcl | None:
         operation = acl.operation
@@ -103,13 +103,13 @@ class Replicator:
             operation = "READ" if operation == "ALL" else operation
         return replace(acl, topic=self._config.remote(acl.topic), operation=operation)
 
-    def _explained(self, topic: str, error: KafkaClientError) -> ConnectError:
+    def _with_advice(self, topic: str, error: KafkaClientError) -> ConnectError:
         if error.code == "INVALID_REPLICATION_FACTOR":
             return ConnectError(
-                f"{error} Set '{keys.REPLICATION_FACTOR}' ({self._config.replication_factor}) to at most the number of the "
-                "target cluster's brokers, or to -1 for its default."
+                f"{error} Set '{keys.REPLICATION_FACTOR}' ({self._config.replication_factor}) to at most the number of brokers "
+                "of the target cluster, or to -1 for its default."
             )
-        return ConnectError(f"{error} Without topic '{topic}' there is nowhere to copy to; create it by hand or allow it.")
+        return ConnectError(f"{error} Create topic '{topic}' on the target cluster, or allow this client to create it.")
 
     def _cluster(self, cluster: str, role: str) -> Cluster:
         return Cluster(self._config.client(cluster, ADMIN, role), self._config.admin_timeout)

@@ -1,4 +1,4 @@
-"""Partitions and offsets of the source as tasks are given them and as Connect stores them. Pure."""
+"""Converts the source's topic partitions to and from task configs and stored offsets. No I/O."""
 
 from __future__ import annotations
 
@@ -19,66 +19,69 @@ OFFSET = "offset"
 _INT = range(-(2**31), 2**31)
 
 
-def dealt_out(places: Collection[TopicPartition], tasks: int) -> list[list[TopicPartition]]:
-    """Return the partitions of each task, dealt out in turn; no task is left without any."""
-    ordered = sorted(places)
-    return [ordered[number::tasks] for number in range(min(tasks, len(ordered)))]
+def assign_round_robin(partitions: Collection[TopicPartition], max_tasks: int) -> list[list[TopicPartition]]:
+    """Return the partitions of each task, round-robin, for at most ``max_tasks`` tasks. No task is without partitions."""
+    ordered = sorted(partitions)
+    return [ordered[task::max_tasks] for task in range(min(max_tasks, len(ordered)))]
 
 
-def assignment_text(places: Sequence[TopicPartition]) -> str:
-    """Return partitions as a task's config holds them: ``orders-0,orders-1``."""
-    return ",".join(f"{topic}-{partition}" for topic, partition in places)
+def assignment_text(partitions: Sequence[TopicPartition]) -> str:
+    """Return ``task.assigned.partitions`` for a task's config, such as ``orders-0,orders-1``."""
+    return ",".join(f"{topic}-{partition}" for topic, partition in partitions)
 
 
-def assigned(text: str) -> list[TopicPartition]:
-    """Read what ``assignment_text`` wrote; raises ConfigError."""
-    return [_place(each) for each in text.split(",") if each]
+def parse_assignment(text: str) -> list[TopicPartition]:
+    """Parse the text that ``assignment_text`` returns; raises ConfigError."""
+    return [_parse_topic_partition(each) for each in text.split(",") if each]
 
 
-def source_partition(alias: str, place: TopicPartition) -> dict[str, str | int]:
-    """Return a partition of the source as its offset is stored."""
-    return {CLUSTER: alias, PARTITION: place.partition, TOPIC: place.topic}
+def source_partition(alias: str, topic_partition: TopicPartition) -> dict[str, str | int]:
+    """Return the source partition (the key of stored offsets) of a topic partition."""
+    return {CLUSTER: alias, PARTITION: topic_partition.partition, TOPIC: topic_partition.topic}
 
 
-def position_after(offset: Offset | None) -> int | None:
-    """Return where to read on after a stored offset, which is that of the last record copied; None: nothing is stored."""
+def next_position(offset: Offset | None) -> int | None:
+    """Return the position to read from, given the stored offset of the last copied record; None if none is stored.
+
+    Raises ConnectError for a stored offset that is not an integer.
+    """
     stored = None if offset is None else offset.get(OFFSET)
     if stored is None:
         return None
-    if not _whole(stored):
+    if not _is_integer(stored):
         raise ConnectError(
-            f"The stored offset {offset!r} is none of a mirror's, which are whole numbers. "
-            "Set it right by PATCH /connectors/<name>/offsets, or DELETE it to read from the start."
+            f"The stored offset {offset!r} is not an integer. "
+            "Correct it with PATCH /connectors/<name>/offsets, or DELETE it to read from the start."
         )
     return stored + 1 if stored >= 0 else None
 
 
 def check_offset(partition: Partition, offset: Offset | None) -> None:
-    """Check an offset that a user wants to set, in Connect's words. Any may be forgotten. Raises ConnectError."""
+    """Check an offset that a user sets by REST; None deletes it. Raises ConnectError with Connect's messages."""
     if offset is None:
         return
     if partition is None:
         raise ConnectError("Source partitions may not be null")
-    here = f"Source partition {java_text(partition)}"
+    where = f"Source partition {java_text(partition)}"
     for key in (CLUSTER, TOPIC):
-        _require(partition, key, here)
+        _require(partition, key, where)
         if not isinstance(partition[key], str):
-            raise _invalid(partition[key], key, here, "must be a string")
-    _check_number(partition, PARTITION, here, _INT)
+            raise _invalid(partition[key], key, where, "must be a string")
+    _check_number(partition, PARTITION, where, _INT)
     _check_number(offset, OFFSET, f"Source offset {java_text(offset)} for source partition {java_text(partition)}", None)
 
 
-def _place(text: str) -> TopicPartition:
+def _parse_topic_partition(text: str) -> TopicPartition:
     topic, dash, number = text.rpartition("-")
     if not (dash and topic and number.isdecimal()):
-        raise ConfigError(ASSIGNED_PARTITIONS, text, "A partition is a topic, a dash and a number")
+        raise ConfigError(ASSIGNED_PARTITIONS, text, "must be a list of <topic>-<partition>, separated by commas")
     return TopicPartition(topic, int(number))
 
 
-def _check_number(found: Partition | Offset, key: str, where: str, fitting: range | None) -> None:
+def _check_number(found: Partition | Offset, key: str, where: str, valid: range | None) -> None:
     _require(found, key, where)
     value = found[key]
-    if not _whole(value) or (fitting is not None and value not in fitting):
+    if not _is_integer(value) or (valid is not None and value not in valid):
         raise _invalid(value, key, where, "must be an integer")
     if value < 0:
         raise _invalid(value, key, where, "cannot be negative")
@@ -93,5 +96,5 @@ def _invalid(value: object, key: str, where: str, why: str) -> ConnectError:
     return ConnectError(f"{where} has an invalid value {java_text(value)} for the '{key}' key, which {why}")
 
 
-def _whole(value: object) -> bool:
+def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)

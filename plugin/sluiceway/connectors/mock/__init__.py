@@ -1,1 +1,1 @@
-"""MockSource and MockSink: fail, hang, slow down or send bad records when their config says so."""
+"""MockSource and MockSink: fail, hang, slow down or send bad records as configured, for tests of failures."""

@@ -1,4 +1,4 @@
-"""The keys of the mock connectors: Kafka's ``mock_mode`` and ``delay_ms``, the verifiable connectors', and ours."""
+"""Declares the keys of MockSource and MockSink: Kafka's, those of the verifiable connectors, and ours."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOCK = ConfigDef(
             default="",
             importance=Importance.MEDIUM,
             validator=OneOf(("", CONNECTOR_FAILURE, TASK_FAILURE)),
-            doc="What fails once, delay_ms after its start: the connector or its tasks.",
+            doc="Whether the connector or its tasks fail once, delay_ms after the start.",
         ),
         ConfigKey(
             name=DELAY_MS,
@@ -45,7 +45,7 @@ _MOCK = ConfigDef(
             default="",
             importance=Importance.MEDIUM,
             validator=OneOf(("", CONNECTOR_START, CONNECTOR_STOP, START, STOP, POLL, PUT, COMMIT)),
-            doc="The call that fails: of the connector, of its tasks, or none.",
+            doc="Call of the connector or its tasks that fails; empty: none.",
         ),
         ConfigKey(
             name=FAILURE_KIND,
@@ -53,7 +53,7 @@ _MOCK = ConfigDef(
             default=ERROR,
             importance=Importance.MEDIUM,
             validator=OneOf((ERROR, RETRIABLE, HANG)),
-            doc="How it fails: with a ConnectError, with a RetriableError, or by not returning.",
+            doc="Kind of failure: ConnectError, RetriableError, or a call that does not return.",
         ),
         ConfigKey(
             name=FAILURE_AFTER,
@@ -61,7 +61,7 @@ _MOCK = ConfigDef(
             default=0,
             validator=Range(0),
             importance=Importance.LOW,
-            doc="Records that a task moves since its start before it fails: a source exactly so many, a sink at most.",
+            doc="Number of records before a task fails: exact for a source, a maximum for a sink.",
         ),
         ConfigKey(
             name=FAILURE_TIMES,
@@ -69,7 +69,7 @@ _MOCK = ConfigDef(
             default=-1,
             validator=Range(-1),
             importance=Importance.LOW,
-            doc="How many calls fail before they succeed again; -1 is all of them.",
+            doc="Number of calls that fail before calls succeed again; -1: all calls.",
         ),
         ConfigKey(
             name=FAILURE_TASK,
@@ -77,7 +77,7 @@ _MOCK = ConfigDef(
             default=-1,
             validator=Range(-1),
             importance=Importance.LOW,
-            doc="The number of the task that fails; -1 is each of them.",
+            doc="Number of the task that fails; -1: all tasks.",
         ),
         ConfigKey(
             name=FAILURE_HANG_MS,
@@ -85,7 +85,7 @@ _MOCK = ConfigDef(
             default=-1,
             validator=Range(-1),
             importance=Importance.LOW,
-            doc="Milliseconds after which a call that hangs returns; -1 is never.",
+            doc="Milliseconds after which a hanging call returns; -1: never.",
         ),
         ConfigKey(
             name=BAD_RECORDS_SHARE,
@@ -93,18 +93,18 @@ _MOCK = ConfigDef(
             default=0.0,
             validator=Range(0, 1),
             importance=Importance.LOW,
-            doc="Share of bad records, spread evenly: a source gives values that no converter can write, a sink refuses records.",
+            doc="Share of bad records, spread evenly: a source sends values that cannot be converted, a sink rejects records.",
         ),
     ]
 )
 
-# Kafka's mock source has no topic, and then nothing to send.
+# Optional, because configs of Kafka's MockSource have no topic and send no records.
 _TOPIC = ConfigKey(
     name=verifiable.TOPIC,
     type=Type.STRING,
     default="",
     importance=Importance.HIGH,
-    doc="The topic to publish numbered records to; without one the source has no records.",
+    doc="Topic for the numbered records; if not set, the source sends no records.",
 )
 _THROUGHPUT = ConfigKey(
     name=verifiable.THROUGHPUT,
@@ -112,7 +112,7 @@ _THROUGHPUT = ConfigKey(
     default=-1.0,
     validator=Range(-1),
     importance=Importance.MEDIUM,
-    doc="Records per second that put takes; -1 is as many as possible.",
+    doc="Maximum records per second of put; -1: no limit.",
 )
 
 SOURCE = ConfigDef([_TOPIC, *(key for key in verifiable.SOURCE if key.name != verifiable.TOPIC)]) + _MOCK

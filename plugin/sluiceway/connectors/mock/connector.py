@@ -1,4 +1,4 @@
-"""What the mock connectors have in common on the driver's side."""
+"""The base class of MockSourceConnector and MockSinkConnector. Runs on the driver."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sluiceway.errors import ConnectError
 
 
 class MockConnector(Connector):
-    """Fails where its config says so; runs as many tasks as ``tasks.max`` says (Kafka's runs one)."""
+    """Fails as configured. Runs ``tasks.max`` tasks, where Kafka's mock connectors run one."""
 
     _timer: threading.Timer | None = None
 

@@ -1,4 +1,4 @@
-"""Failures on order: which call fails, how, when and how often. Deterministic."""
+"""Injects the configured failures of tasks and connectors, deterministically."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sluiceway.errors import ConnectError, RetriableError
 
 
 class Failures:
-    """The failures of one task or connector (``task`` None), counted since it was made."""
+    """The failures of one task or, with ``task`` None, of the connector; counted since this object was created."""
 
     def __init__(self, values: Mapping[str, ConfigValue], task: int | None, clock: Callable[[], float] = time.monotonic) -> None:
         concerned = task is None or whole(values, keys.FAILURE_TASK) in (-1, task)
@@ -28,15 +28,15 @@ class Failures:
 
     @classmethod
     def of_task(cls, values: Mapping[str, ConfigValue]) -> Failures:
-        """Return the failures of the task that these are the config values of."""
+        """Return the failures of the task with these config values."""
         return cls(values, whole(values, ID))
 
     def room(self, where: str, records: int) -> int | None:
-        """Return how many more records may go before ``where`` fails, None if it will not."""
+        """Return how many more records the task may move before ``where`` fails; None if it does not fail."""
         return max(0, self._after - records) if self._where == where and self._left else None
 
     def at(self, where: str, records: int = 0, more: int = 0) -> None:
-        """Fail if ``where`` is to fail after so many records, or before all of ``more``: raise ConnectError, or hang."""
+        """Raise ConnectError or hang if ``where`` must fail after ``records`` records, or before ``more`` further ones."""
         if self._end is not None and where in (keys.POLL, keys.PUT) and self._clock() >= self._end:
             raise ConnectError(f"Mock task failure, as {keys.MOCK_MODE}={keys.TASK_FAILURE} asks for.")
         room = self.room(where, records)
@@ -53,5 +53,5 @@ class Failures:
 
 
 def is_bad(number: int, share: float) -> bool:
-    """Say whether the record with this number is one of the bad ones; they are spread evenly."""
+    """Return True if the record with this number is a bad one. Bad records are spread evenly."""
     return int((number + 1) * share) > int(number * share)

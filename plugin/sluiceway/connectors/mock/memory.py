@@ -1,4 +1,4 @@
-"""How much memory a task's process takes, told in its log."""
+"""Logs the memory of a task's process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STATM = Path("/proc/self/statm")
 
 
 def resident_bytes() -> int:
-    """Return the memory that this process takes now; where the system does not tell, the most that it ever took."""
+    """Return the resident memory of this process in bytes; the peak on systems without /proc."""
     try:
         return int(_STATM.read_text().split()[1]) * resource.getpagesize()
     except OSError:
@@ -22,5 +22,5 @@ def resident_bytes() -> int:
 
 
 def log_memory(task: int, records: int) -> None:
-    """Log a line with the records that a task has moved and the memory of its process, in bytes."""
+    """Log the number of records that a task has moved and the resident memory of its process in bytes."""
     log.info("Mock task %d: records=%d resident=%d", task, records, resident_bytes())

@@ -1,4 +1,4 @@
-"""MockSink: takes records slowly, refuses some, and fails where its config says so."""
+"""MockSinkConnector and its task: take records slowly, reject some, and fail as configured."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sluiceway.errors import DataError
 
 
 class MockSinkTask(VerifiableSinkTask):
-    """Takes any records; with ``file``, verifiable ones, whose numbers it writes there. Says its memory in the log at each flush.
+    """Takes any records; with ``file``, records of a verifiable source, and writes results. Logs its memory at each flush.
 
-    A slow ``put`` returns when its last record would have been written: a batch of 500 at 1 a second takes 500 s.
+    With ``throughput``, ``put`` blocks for the time of its whole batch: 500 records at 1 per second take 500 s.
     """
 
     def start(self, config: Mapping[str, str]) -> None:
@@ -34,7 +34,7 @@ class MockSinkTask(VerifiableSinkTask):
 
     def put(self, records: Sequence[SinkRecord]) -> None:
         self._failures.at(keys.PUT, self._taken, len(records))
-        good = [record for record in records if not self._refused(record)]
+        good = [record for record in records if not self._is_rejected(record)]
         if self._to_file:
             super().put(good)
         if self._rate > 0:
@@ -51,8 +51,8 @@ class MockSinkTask(VerifiableSinkTask):
         super().stop()
         self._failures.at(keys.STOP, self._taken)
 
-    def _refused(self, record: SinkRecord) -> bool:
-        """Report a record that is one of the bad ones. Raises DataError where the connector has no place for those."""
+    def _is_rejected(self, record: SinkRecord) -> bool:
+        """Report a bad record and return True. Raises DataError if there is no errant record reporter."""
         if not self._bad_share or not is_bad(record.original_kafka_offset, self._bad_share):
             return False
         place = f"{record.original_topic}-{record.original_kafka_partition}@{record.original_kafka_offset}"
@@ -65,7 +65,7 @@ class MockSinkTask(VerifiableSinkTask):
 
 
 class MockSinkConnector(MockConnector, SinkConnector):
-    """Takes the records of its topics until something is to fail."""
+    """Takes the records of its topics and fails as configured."""
 
     task_class = MockSinkTask
     java_class = "org.apache.kafka.connect.tools.MockSinkConnector"

@@ -1,4 +1,4 @@
-"""MockSource: the verifiable source's records, with failures and bad records."""
+"""MockSourceConnector and its task: produce the records of the verifiable source, with failures and bad records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Unconvertible:
 
 
 class MockSourceTask(VerifiableSourceTask):
-    """Fails in start, poll, commit or stop; says its memory in the log at each commit."""
+    """Fails in start, poll, commit or stop as configured. Logs its memory at each commit."""
 
     def start(self, config: Mapping[str, str]) -> None:
         values = source_values(config, keys.SOURCE)
@@ -44,7 +44,7 @@ class MockSourceTask(VerifiableSourceTask):
             return None
         room = self._failures.room(keys.POLL, self._polled)
         records = self.next_records(self.batch_size if not room else min(room, self.batch_size))
-        self._polled += len(records)  # repeats of aborted transactions, too
+        self._polled += len(records)  # includes the repeated records of aborted transactions
         return records
 
     def value(self, seqno: int, time_ms: int) -> tuple[Schema | None, Any]:
@@ -61,7 +61,7 @@ class MockSourceTask(VerifiableSourceTask):
 
 
 class MockSourceConnector(MockConnector, SourceConnector):
-    """Sends numbered records until something is to fail; none without a topic."""
+    """Sends numbered records and fails as configured. Sends no records without a topic."""
 
     task_class = MockSourceTask
     java_class = "org.apache.kafka.connect.tools.MockSourceConnector"

@@ -1,1 +1,1 @@
-"""VerifiableSource and VerifiableSink: numbered records and where they arrived, so that loss and repetition can be counted."""
+"""VerifiableSource and VerifiableSink: send numbered records and check that each arrives once and in order."""

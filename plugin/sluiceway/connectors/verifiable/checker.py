@@ -1,27 +1,28 @@
-"""Says what was lost, repeated or reordered on the way, from the numbers of the records that arrived. Pure."""
+"""Finds lost, duplicated and reordered records among the numbered records that arrived. No I/O."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sluiceway.connectors.verifiable.numbering import Seen
+from sluiceway.connectors.verifiable.numbering import NumberedRecord
 from sluiceway.errors import DataError
 
 _CHUNK_BITS = 16
 _CHUNK = 1 << _CHUNK_BITS
 _GAPS_KEPT = 10
 
-Place = tuple[str, int] | None
+_TopicPartition = tuple[str, int] | None
 
 
 @dataclass(frozen=True, slots=True)
 class TaskVerdict:
-    """What became of one task's records.
+    """The counts for the records of one task.
 
-    ``total`` records arrived, numbered up to ``last`` (None: none). ``lost`` are the numbers between ``first`` and the end
-    that never did; ``gaps`` are the first few runs of them, both ends included. ``duplicated`` counts further arrivals of a
-    number, ``largest_repeat`` the most of those in a row. ``reordered`` are first arrivals behind a higher number.
+    ``total`` records arrived, with sequence numbers up to ``last`` (None: no record arrived). ``lost`` counts the numbers
+    from ``first`` on that did not arrive; ``gaps`` has the first few ranges of them, both ends included. ``duplicated``
+    counts repeated arrivals of a number, ``largest_repeat`` the most of them in a row. ``reordered`` counts first arrivals
+    after a higher number.
     """
 
     task: int
@@ -46,7 +47,7 @@ class TaskVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of all tasks' records; the counts are sums, ``largest_repeat`` is the largest. ``str()`` tells it."""
+    """The counts for all tasks: sums, and the maximum of ``largest_repeat``. ``str()`` is a report with a line per task."""
 
     tasks: tuple[TaskVerdict, ...]
 
@@ -72,7 +73,7 @@ class Verdict:
 
     @property
     def exactly_once(self) -> bool:
-        """Whether something arrived, and nothing is lost, duplicated or reordered."""
+        """True if records arrived and none is lost, duplicated or reordered."""
         return self.total > 0 and not (self.lost or self.duplicated or self.reordered)
 
     def __str__(self) -> str:
@@ -84,12 +85,14 @@ class Verdict:
         return "\n".join(lines)
 
 
-def check(records: Iterable[tuple[int, int] | Seen], *, sent: Mapping[int, int] | None = None, first: int = 0) -> Verdict:
-    """Judge records given as (task, sequence number) or ``Seen``, in the order in which they arrived.
+def check(
+    records: Iterable[tuple[int, int] | NumberedRecord], *, sent: Mapping[int, int] | None = None, first: int = 0
+) -> Verdict:
+    """Check records, given as (task, sequence number) or ``NumberedRecord``, in the order in which they arrived.
 
-    ``sent`` is the last number that each task is known to have sent (its stored offset, say): what is missing up to there is
-    lost, too, and a task of which nothing arrived is judged. ``first`` is the number that all begin with. Order is judged
-    within each ``Seen.place``, since nothing promises it between partitions. Takes about one byte of memory a record.
+    ``sent`` has the last number that each task sent, for example its stored offset: missing numbers up to it are lost, also
+    those of a task of which no record arrived. All tasks start with the number ``first``. Order is checked only within a
+    ``NumberedRecord.topic_partition``, since Kafka keeps no order between partitions. Needs about one byte per record.
 
     Raises DataError for a number below ``first``.
     """
@@ -107,7 +110,7 @@ def check(records: Iterable[tuple[int, int] | Seen], *, sent: Mapping[int, int] 
 
 @dataclass(slots=True)
 class _Tally:
-    """What was seen of one task. The numbers are marked in chunks, so that one that is far off costs one chunk only."""
+    """The numbers that arrived from one task, as bitmap chunks: an outlier allocates a single chunk."""
 
     first: int
     total: int = 0
@@ -116,29 +119,29 @@ class _Tally:
     largest_repeat: int = 0
     reordered: int = 0
     chunks: dict[int, bytearray] = field(default_factory=dict)
-    highest: dict[Place, int] = field(default_factory=dict)
-    repeats: dict[Place, int] = field(default_factory=dict)
+    highest: dict[_TopicPartition, int] = field(default_factory=dict)
+    repeats: dict[_TopicPartition, int] = field(default_factory=dict)
 
-    def add(self, seqno: int, place: Place) -> None:
+    def add(self, seqno: int, topic_partition: _TopicPartition) -> None:
         if seqno < self.first:
-            raise DataError(f"A record is numbered {seqno}, but the first number is {self.first}.")
+            raise DataError(f"A record has sequence number {seqno}, which is below the first number, {self.first}.")
         self.total += 1
         chunk = self.chunks.get(seqno >> _CHUNK_BITS)
         if chunk is None:
             chunk = self.chunks[seqno >> _CHUNK_BITS] = bytearray(_CHUNK)
         index = seqno & (_CHUNK - 1)
         if chunk[index]:
-            self.repeats[place] = run = self.repeats.get(place, 0) + 1
+            self.repeats[topic_partition] = run = self.repeats.get(topic_partition, 0) + 1
             self.largest_repeat = max(self.largest_repeat, run)
             return
         chunk[index] = 1
         self.distinct += 1
-        self.repeats[place] = 0
+        self.repeats[topic_partition] = 0
         self.last = max(self.last, seqno)
-        if seqno < self.highest.get(place, -1):
+        if seqno < self.highest.get(topic_partition, -1):
             self.reordered += 1
         else:
-            self.highest[place] = seqno
+            self.highest[topic_partition] = seqno
 
     def verdict(self, task: int, sent: int) -> TaskVerdict:
         end = max(self.last, sent)
@@ -156,7 +159,7 @@ class _Tally:
         )
 
     def _gaps(self, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the first few runs of numbers up to ``end`` that were not seen."""
+        """Yield the first few ranges of numbers up to ``end`` that did not arrive."""
         at = self.first
         for _ in range(_GAPS_KEPT):
             start = self._next(at, marked=False)
@@ -166,7 +169,7 @@ class _Tally:
             yield start, at - 1
 
     def _next(self, at: int, *, marked: bool) -> int:
-        """Return the first number from ``at`` on that was seen (or was not); behind ``last`` if there is none."""
+        """Return the first number from ``at`` on that arrived (``marked``) or did not; after ``last`` if there is none."""
         while at <= self.last:
             chunk = self.chunks.get(at >> _CHUNK_BITS)
             base = at & ~(_CHUNK - 1)

@@ -1,4 +1,4 @@
-"""The keys of the verifiable connectors: Kafka's own and ours."""
+"""Declares the keys of VerifiableSource and VerifiableSink: Kafka's and ours."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ID = ConfigKey(
     default=0,
     validator=Range(0),
     importance=Importance.LOW,
-    doc="The task's number; set by the connector in each task's config.",
+    doc="Number of the task; the connector sets it in task configs.",
 )
 
 SOURCE = ConfigDef(
@@ -42,7 +42,7 @@ SOURCE = ConfigDef(
             type=Type.STRING,
             validator=NonEmptyString(),
             importance=Importance.HIGH,
-            doc="The topic to publish the numbered records to.",
+            doc="Topic for the numbered records.",
         ),
         ConfigKey(
             name=THROUGHPUT,
@@ -50,22 +50,22 @@ SOURCE = ConfigDef(
             default=-1,
             validator=Range(-1),
             importance=Importance.HIGH,
-            doc="Records per second that each task makes; -1 is as many as possible, 0 none at all.",
+            doc="Records per second of each task; -1: no limit, 0: no records.",
         ),
         ConfigKey(
             name=COMPLETE_RECORD_DATA,
             type=Type.BOOLEAN,
             default=False,
             importance=Importance.MEDIUM,
-            doc="Whether the value holds the connector's name, task, topic, time and sequence number; "
-            "else it is the sequence number alone.",
+            doc="Whether the value contains the connector's name, task, topic, time and sequence number; "
+            "false: only the sequence number.",
         ),
         ConfigKey(
             name=RECORD_SCHEMA,
             type=Type.BOOLEAN,
             default=True,
             importance=Importance.LOW,
-            doc="Whether keys and values have a schema; else they are plain numbers and maps.",
+            doc="Whether keys and values have a schema; false: schemaless numbers and maps.",
         ),
         ConfigKey(
             name=RECORD_SIZE,
@@ -73,7 +73,7 @@ SOURCE = ConfigDef(
             default=0,
             validator=Range(0),
             importance=Importance.LOW,
-            doc="Characters of filling in each value, in a further field payload; needs complete.record.data.",
+            doc="Number of characters in an additional field payload; requires complete.record.data.",
         ),
         ConfigKey(
             name=RECORD_KEY,
@@ -81,8 +81,8 @@ SOURCE = ConfigDef(
             default=KEY_TASK,
             importance=Importance.LOW,
             validator=OneOf((KEY_TASK, KEY_SEQNO, KEY_NONE)),
-            doc="What the record's key is: the task's number, the sequence number, or nothing. Values other than task "
-            "need complete.record.data, or nothing tells whose number it is.",
+            doc="Key of records: the task's number, the sequence number, or none. seqno and none require "
+            "complete.record.data, so that the record still contains the task.",
         ),
         ConfigKey(
             name=BATCH_SIZE,
@@ -90,7 +90,7 @@ SOURCE = ConfigDef(
             default=500,
             validator=Range(1),
             importance=Importance.LOW,
-            doc="The most records that a task gives at each poll.",
+            doc="Maximum number of records that a poll returns.",
         ),
         ConfigKey(
             name=PARTITIONS,
@@ -98,7 +98,7 @@ SOURCE = ConfigDef(
             default=0,
             validator=Range(0),
             importance=Importance.LOW,
-            doc="Write to that many partitions of the topic in turn; 0 leaves the choice to the producer.",
+            doc="Number of partitions to write to in turn; 0: the producer chooses.",
         ),
         ConfigKey(
             name=RECORDS_MAX,
@@ -106,7 +106,7 @@ SOURCE = ConfigDef(
             default=-1,
             validator=Range(-1),
             importance=Importance.LOW,
-            doc="The sequence number at which each task stops making records; -1 is never.",
+            doc="Sequence number at which each task stops; -1: never.",
         ),
         ConfigKey(
             name=TRANSACTION_RECORDS,
@@ -114,7 +114,7 @@ SOURCE = ConfigDef(
             default=100,
             validator=Range(1),
             importance=Importance.LOW,
-            doc="With transaction.boundary=connector: the records of each transaction.",
+            doc="With transaction.boundary=connector: number of records in a transaction.",
         ),
         ConfigKey(
             name=TRANSACTION_ABORT_EVERY,
@@ -122,8 +122,8 @@ SOURCE = ConfigDef(
             default=0,
             validator=Range(0),
             importance=Importance.LOW,
-            doc="With transaction.boundary=connector: after each so many transactions the last records are sent again in "
-            "one that is aborted; 0 is never.",
+            doc="With transaction.boundary=connector: number of transactions after which the last records are sent again in "
+            "a transaction that is aborted; 0: never.",
         ),
         _ID,
     ]
@@ -136,14 +136,14 @@ SINK = ConfigDef(
             type=Type.STRING,
             default=None,
             importance=Importance.HIGH,
-            doc="File to which each flush appends a JSON line for each record; standard output if not given.",
+            doc="File to which each flush appends a JSON line per record; if not set, standard output.",
         ),
         ConfigKey(
             name=OFFSETS_FROM_FILE,
             type=Type.BOOLEAN,
             default=False,
             importance=Importance.LOW,
-            doc="Whether tasks read on behind what is in the file, whatever the committed offsets say: exactly once.",
+            doc="Whether tasks resume after the last record in the file instead of the committed offsets, for exactly-once.",
         ),
         _ID,
     ]
@@ -151,7 +151,7 @@ SINK = ConfigDef(
 
 
 def source_values(config: Mapping[str, str], definition: ConfigDef = SOURCE) -> dict[str, ConfigValue]:
-    """Return a source's typed config. Raises ConfigError, also for keys that do not go together."""
+    """Return the typed config of a source. Raises ConfigError, also for keys that exclude each other."""
     values = definition.parse(config)
     if not values[COMPLETE_RECORD_DATA]:
         if values[RECORD_SIZE]:
@@ -162,7 +162,7 @@ def source_values(config: Mapping[str, str], definition: ConfigDef = SOURCE) -> 
 
 
 def sink_values(config: Mapping[str, str], definition: ConfigDef = SINK) -> dict[str, ConfigValue]:
-    """Return a sink's typed config. Raises ConfigError, also for keys that do not go together."""
+    """Return the typed config of a sink. Raises ConfigError, also for keys that exclude each other."""
     values = definition.parse(config)
     if values[OFFSETS_FROM_FILE] and not values[FILE]:
         raise ConfigError(OFFSETS_FROM_FILE, values[OFFSETS_FROM_FILE], f"needs {FILE}")
@@ -170,7 +170,7 @@ def sink_values(config: Mapping[str, str], definition: ConfigDef = SINK) -> dict
 
 
 def whole(values: Mapping[str, ConfigValue], key: str) -> int:
-    """Return the value of a key that is defined as a whole number."""
+    """Return the value of a key whose type is an integer type."""
     value = values[key]
     assert isinstance(value, int)  # noqa: S101 (the definition says so)
     return value

@@ -1,4 +1,4 @@
-"""Which task made a record, and which of its records it is: read from what a sink gets, or from the bytes in a topic. Pure."""
+"""Reads task and sequence number from records of the verifiable source, in a sink or in a topic. No I/O."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from sluiceway.errors import DataError
 _ENVELOPE = {"schema", "payload"}
 
 
-class Seen(NamedTuple):
-    """A record that arrived: the task that made it, its sequence number, and the place within which order is kept."""
+class NumberedRecord(NamedTuple):
+    """A record that arrived: the source task, the sequence number, and the topic partition, within which order is kept."""
 
     task: int
     seqno: int
-    place: tuple[str, int] | None = None
+    topic_partition: tuple[str, int] | None = None
 
 
 class TopicRecord(NamedTuple):
-    """A record in a topic, as its bytes."""
+    """The bytes of a record in a topic."""
 
     topic: str
     partition: int
@@ -29,10 +29,10 @@ class TopicRecord(NamedTuple):
     value: bytes | None
 
 
-def numbered(key: Any, value: Any) -> tuple[int, int]:
-    """Return task and sequence number of a record's key and value: complete, the number alone, or either as JSON text.
+def task_and_seqno(key: Any, value: Any) -> tuple[int, int]:
+    """Return the source task and the sequence number in a record's key and value, which may be JSON text.
 
-    Raises DataError for what a verifiable source did not make.
+    Raises DataError for a record that a verifiable source did not make.
     """
     body = _parsed(value)
     if isinstance(body, Mapping):
@@ -44,14 +44,14 @@ def numbered(key: Any, value: Any) -> tuple[int, int]:
     raise DataError("Not a record of a verifiable source: it has no task and sequence number. Is another writer on this topic?")
 
 
-def from_topic(records: Iterable[TopicRecord]) -> Iterator[Seen]:
-    """Return what verifiable sources wrote to a topic; the records' order is that of reading it.
+def from_topic(records: Iterable[TopicRecord]) -> Iterator[NumberedRecord]:
+    """Yield the numbers in records of a topic, in the same order.
 
-    Takes what JsonConverter, with and without schemas, and StringConverter (of numbers) write. Raises DataError otherwise.
+    Reads records written by JsonConverter, with and without schemas, and StringConverter. Raises DataError for others.
     """
     for record in records:
         try:
-            yield Seen(*numbered(record.key, record.value), (record.topic, record.partition))
+            yield NumberedRecord(*task_and_seqno(record.key, record.value), (record.topic, record.partition))
         except DataError as error:
             raise DataError(f"{record.topic}-{record.partition}: {error}") from error
 

@@ -1,4 +1,4 @@
-"""The sink's results: one JSON line for each record that arrived, in a file that several tasks may share."""
+"""Reads and writes the result file of the verifiable sink: a JSON line for each record, shared by several tasks."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from typing import Any
 import orjson
 
 from sluiceway.api import TopicPartition
-from sluiceway.connectors.verifiable.numbering import Seen
+from sluiceway.connectors.verifiable.numbering import NumberedRecord
 from sluiceway.errors import ConnectError
 
 
 class ResultFile:
-    """Appends lines, all of a call or none. Several processes on one machine may append to the same file."""
+    """Appends the results of a call all together or not at all. Processes on one machine may append to the same file."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, making it if needed. Raises ConnectError where that cannot be done."""
+        """Open the file, or create it. Raises ConnectError if that fails."""
         self._path = path
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise ConnectError(
-                f"Couldn't open the result file '{path}': {error.strerror}. Make its folder, or name another file."
+                f"Couldn't open the result file '{path}': {error.strerror}. Create its folder, or name another file."
             ) from error
 
     def append(self, results: Iterable[Mapping[str, Any]]) -> None:
-        """Append a line for each result; they are on the disk when this returns. Raises ConnectError; then none of them is."""
+        """Append a line for each result, on the disk when this returns. Raises ConnectError, and then appends no line."""
         lines = b"".join(orjson.dumps(result) + b"\n" for result in results)
         if not lines:
             return
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
         try:
             size = os.fstat(self._descriptor).st_size
-            # A writer that was killed may have left half a line.
+            # A killed process may have left an incomplete line.
             torn = size > 0 and os.pread(self._descriptor, 1, size - 1) != b"\n"
             try:
                 self._write(b"\n" + lines if torn else lines)
@@ -57,7 +57,7 @@ class ResultFile:
 
 
 def results_in(path: Path) -> Iterator[dict[str, Any]]:
-    """Return the results in a file, in order; half a line that a killed writer left is none. No file is no results."""
+    """Yield the results in a file, in order, without incomplete lines. A missing file has no results."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -70,16 +70,16 @@ def results_in(path: Path) -> Iterator[dict[str, Any]]:
                 yield result
 
 
-def from_file(path: Path) -> Iterator[Seen]:
-    """Return what a verifiable sink wrote to its file, for ``check``."""
+def from_file(path: Path) -> Iterator[NumberedRecord]:
+    """Yield the records in a verifiable sink's result file, for ``check``."""
     for result in results_in(path):
-        yield Seen(result["task"], result["seqno"], (result["topic"], result["partition"]))
+        yield NumberedRecord(result["task"], result["seqno"], (result["topic"], result["partition"]))
 
 
 def next_offsets(path: Path) -> dict[TopicPartition, int]:
-    """Return the offset behind the last record of each partition in a file."""
+    """Return the offset after the last record of each partition in a result file."""
     ends: dict[TopicPartition, int] = {}
     for result in results_in(path):
-        place = TopicPartition(result["topic"], result["partition"])
-        ends[place] = max(ends.get(place, 0), result["offset"] + 1)
+        partition = TopicPartition(result["topic"], result["partition"])
+        ends[partition] = max(ends.get(partition, 0), result["offset"] + 1)
     return ends

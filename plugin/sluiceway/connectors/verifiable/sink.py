@@ -1,4 +1,4 @@
-"""VerifiableSink: writes down which numbered records arrived."""
+"""VerifiableSinkConnector and its task: write a result for each numbered record that arrives."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sluiceway.api import SinkConnector, SinkRecord, SinkTask, TopicPartition
 from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.connectors.verifiable import config as keys
 from sluiceway.connectors.verifiable.config import whole
-from sluiceway.connectors.verifiable.numbering import numbered
+from sluiceway.connectors.verifiable.numbering import task_and_seqno
 from sluiceway.connectors.verifiable.results import ResultFile, next_offsets
 from sluiceway.errors import DataError
 
 
 class VerifiableSinkTask(SinkTask):
-    """Keeps a result for each record until ``flush``, which writes it: what the file holds is what was made durable.
+    """Keeps a result for each record in memory until ``flush`` writes it, so the file contains only flushed records.
 
-    Without a file each result goes to standard output when it arrives, and again, as ``"flushed": true``, at the flush.
+    Without a file, results go to standard output, as Kafka's do: on arrival, and with ``"flushed": true`` at the flush.
     """
 
     _file: ResultFile | None = None
@@ -31,7 +31,7 @@ class VerifiableSinkTask(SinkTask):
         self.configure(config, keys.sink_values(config))
 
     def configure(self, config: Mapping[str, str], values: Mapping[str, ConfigValue]) -> None:
-        """Take the typed config and open the file."""
+        """Set up the task with its typed config, and open the file."""
         self._name = config.get(keys.NAME, "")
         self.id = whole(values, keys.ID)
         self._path = None if values[keys.FILE] is None else Path(str(values[keys.FILE]))
@@ -43,11 +43,11 @@ class VerifiableSinkTask(SinkTask):
     def open(self, partitions: Collection[TopicPartition]) -> None:
         if self._offsets_from_file and self._path is not None:
             written = next_offsets(self._path)
-            self.context.offset({place: written[place] for place in partitions if place in written})
+            self.context.offset({partition: written[partition] for partition in partitions if partition in written})
 
     def put(self, records: Sequence[SinkRecord]) -> None:
         now = time.time_ns() // 1_000_000
-        # All are read before any is kept: a batch that fails is given again as a whole.
+        # Parse all records before keeping any, because Connect delivers a failed batch again.
         results = [result for record in records if (result := self._result(record, now)) is not None]
         for result in results:
             self._unflushed.setdefault(TopicPartition(result["topic"], result["partition"]), []).append(result)
@@ -55,9 +55,9 @@ class VerifiableSinkTask(SinkTask):
             _print(results)
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Write the results of these partitions. Raises ConnectError; the records then have to be given again."""
+        """Write the results of these partitions. Raises ConnectError; the records must then be delivered again."""
         now = time.time_ns() // 1_000_000
-        results = [result for place in offsets for result in self._unflushed.pop(TopicPartition(*place), ())]
+        results = [result for partition in offsets for result in self._unflushed.pop(TopicPartition(*partition), ())]
         for result in results:
             result.update(time_ms=now, flushed=True)
         if self._file is None:
@@ -66,8 +66,8 @@ class VerifiableSinkTask(SinkTask):
             self._file.append(results)
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
-        for place in partitions:  # what is not flushed by now, the partition's next owner gets again
-            self._unflushed.pop(place, None)
+        for partition in partitions:  # unflushed records are delivered again to the next owner of the partition
+            self._unflushed.pop(partition, None)
 
     def stop(self) -> None:
         if self._file is not None:
@@ -76,10 +76,10 @@ class VerifiableSinkTask(SinkTask):
 
     def _result(self, record: SinkRecord, now: int) -> dict[str, Any] | None:
         try:
-            task, seqno = numbered(record.key, record.value)
+            task, seqno = task_and_seqno(record.key, record.value)
         except DataError as error:
-            place = f"{record.original_topic}-{record.original_kafka_partition}@{record.original_kafka_offset}"
-            refused = DataError(f"{place}: {error}")
+            position = f"{record.original_topic}-{record.original_kafka_partition}@{record.original_kafka_offset}"
+            refused = DataError(f"{position}: {error}")
             reporter = self.context.errant_record_reporter
             if reporter is None:
                 raise refused from error
@@ -98,7 +98,7 @@ class VerifiableSinkTask(SinkTask):
 
 
 class VerifiableSinkConnector(SinkConnector):
-    """Runs as many tasks as ``tasks.max`` says; they share one file."""
+    """Runs ``tasks.max`` tasks, which share one file."""
 
     task_class = VerifiableSinkTask
     java_class = "org.apache.kafka.connect.tools.VerifiableSinkConnector"

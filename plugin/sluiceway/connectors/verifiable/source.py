@@ -1,4 +1,4 @@
-"""VerifiableSource: makes numbered records, and goes on behind the number that is stored."""
+"""VerifiableSourceConnector and its task: produce numbered records, resuming after the stored number."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sluiceway.api import ConnectorTransactionBoundaries, ExactlyOnceSupport, SourceConnector, SourceRecord, SourceTask
+from sluiceway.api import (
+    ConnectorTransactionBoundaries,
+    ExactlyOnceSupport,
+    SourceConnector,
+    SourceRecord,
+    SourceTask,
+    TransactionContext,
+)
 from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.connectors.verifiable import config as keys
 from sluiceway.connectors.verifiable.config import whole
-from sluiceway.connectors.verifiable.pace import Pace
-from sluiceway.connectors.verifiable.transactions import Transactions
+from sluiceway.connectors.verifiable.throughput_throttler import ThroughputThrottler
 from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA, STRING_SCHEMA, Schema, Struct
 from sluiceway.errors import ConnectError
 
@@ -30,17 +36,48 @@ _COMPLETE_FIELDS = {
 COMPLETE_SCHEMA = Schema.struct(_COMPLETE_FIELDS)
 FILLED_SCHEMA = Schema.struct({**_COMPLETE_FIELDS, "payload": STRING_SCHEMA})
 
-_LONGEST_WAIT = 0.5  # seconds, so that orders are heard soon
+_MAX_WAIT_SECONDS = 0.5  # pause and stop take effect only after a poll has returned
+
+
+class Transactions:
+    """Ends the task's transactions, with ``transaction.boundary=connector``: commits every ``size`` records.
+
+    After every ``abort_every`` transactions (0: never) it sends the last records again and aborts that transaction. A
+    consumer of committed records therefore gets each number once, and leaked aborted records show up as duplicates.
+    Boundaries depend on the records' numbers only, so they are the same after a restart.
+    """
+
+    def __init__(self, context: TransactionContext, size: int, abort_every: int) -> None:
+        self._context = context
+        self._size = size
+        self._abort_every = abort_every
+
+    def room(self, seqno: int) -> int:
+        """Return the number of records from ``seqno`` on that fit in the open transaction."""
+        return self._size - seqno % self._size
+
+    def end(self, records: Sequence[SourceRecord], following: int) -> list[SourceRecord]:
+        """Return the records to send; end the transaction if ``following``, the next number, starts a new one."""
+        if not records or following % self._size:
+            return list(records)
+        last = records[-1]
+        self._context.commit_transaction(last)
+        if not self._abort_every or (following // self._size) % self._abort_every:
+            return list(records)
+        # With the last offset, because Connect also stores the offsets of aborted records.
+        repeated = [record.new_record(source_offset=last.source_offset) for record in records]
+        self._context.abort_transaction(repeated[-1])
+        return [*records, *repeated]
 
 
 class VerifiableSourceTask(SourceTask):
-    """Counts up. The offset ``{"seqno": n}`` of the partition ``{"id": task}`` is the last number that was sent."""
+    """Counts up. The offset ``{"seqno": n}`` of the source partition ``{"id": task}`` is the last number sent."""
 
     def start(self, config: Mapping[str, str]) -> None:
         self.configure(config, keys.source_values(config))
 
     def configure(self, config: Mapping[str, str], values: Mapping[str, ConfigValue]) -> None:
-        """Take the typed config and the stored offset."""
+        """Set up the task with its typed config and the stored offset."""
         self._name = config.get(keys.NAME, "")
         self.id = whole(values, keys.ID)
         self._topic = str(values[keys.TOPIC])
@@ -54,7 +91,7 @@ class VerifiableSourceTask(SourceTask):
         self._payload = "".join(random.Random(self.id).choices(string.ascii_letters, k=size))  # noqa: S311 (filling)
         self._partition = {ID_FIELD: self.id}
         self.seqno = self._stored_seqno() + 1
-        self._pace = Pace(whole(values, keys.THROUGHPUT))
+        self._throttler = ThroughputThrottler(whole(values, keys.THROUGHPUT))
         self._transactions: Transactions | None = None
         if (context := self.context.transaction_context) is not None:
             size, abort_every = whole(values, keys.TRANSACTION_RECORDS), whole(values, keys.TRANSACTION_ABORT_EVERY)
@@ -63,18 +100,18 @@ class VerifiableSourceTask(SourceTask):
     def poll(self) -> Sequence[SourceRecord] | None:
         return self.next_records(self.batch_size)
 
-    def next_records(self, most: int) -> list[SourceRecord]:
-        """Return the next records at the pace that is set, waiting a little for them; none once ``records.max`` is reached."""
-        most = most if self._end < 0 else min(most, self._end - self.seqno)
-        if most <= 0:
+    def next_records(self, limit: int) -> list[SourceRecord]:
+        """Return at most ``limit`` records at the configured throughput, after a short wait; none after ``records.max``."""
+        limit = limit if self._end < 0 else min(limit, self._end - self.seqno)
+        if limit <= 0:
             return []
         if self._transactions is not None:
-            most = min(most, self._transactions.room(self.seqno))
-        if (seconds := self._pace.wait_seconds(most)) > 0:
-            time.sleep(min(seconds, _LONGEST_WAIT))
+            limit = min(limit, self._transactions.room(self.seqno))
+        if (seconds := self._throttler.wait_seconds(limit)) > 0:
+            time.sleep(min(seconds, _MAX_WAIT_SECONDS))
         now = time.time_ns() // 1_000_000
         first = self.seqno
-        self.seqno += self._pace.take(most)
+        self.seqno += self._throttler.take(limit)
         records = [self._record(seqno, now) for seqno in range(first, self.seqno)]
         return records if self._transactions is None else self._transactions.end(records, self.seqno)
 
@@ -110,21 +147,21 @@ class VerifiableSourceTask(SourceTask):
         return (schema if self._with_schema else None), key
 
     def _stored_seqno(self) -> int:
-        """Return the last number that was sent, -1 if none was."""
+        """Return the last number sent, -1 if no record was sent."""
         offset = self.context.offset_storage_reader.offset(self._partition)
         seqno = None if offset is None else offset.get(SEQNO_FIELD)
         if seqno is None:
             return -1
         if type(seqno) is not int or seqno < 0:
             raise ConnectError(
-                f"The stored offset of {self._partition} has the seqno {seqno!r}, not a count of records. "
-                "Set it right by PATCH /connectors/<name>/offsets, or DELETE it to start from 0."
+                f"The stored offset of {self._partition} has the seqno {seqno!r}, not a number of records. "
+                "Correct it with PATCH /connectors/<name>/offsets, or DELETE it to start from 0."
             )
         return seqno
 
 
 class VerifiableSourceConnector(SourceConnector):
-    """Runs as many tasks as ``tasks.max`` says, each with numbers of its own."""
+    """Runs ``tasks.max`` tasks, each with its own sequence numbers."""
 
     task_class = VerifiableSourceTask
     java_class = "org.apache.kafka.connect.tools.VerifiableSourceConnector"

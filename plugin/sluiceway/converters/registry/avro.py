@@ -1,4 +1,4 @@
-"""AvroConverter: Connect's data as Avro, its schemas in a Schema Registry."""
+"""AvroConverter: Connect's data as Avro, with schemas in a Schema Registry."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sluiceway.converters.registry.avro_connect import AvroTypes, ToConnect
 from sluiceway.converters.registry.avro_read import Reader, read_anything
 from sluiceway.converters.registry.avro_schema import ANYTHING, AvroOptions, to_avro
 from sluiceway.converters.registry.avro_write import writer
-from sluiceway.converters.registry.base import Reading, RegistryConverter, Writing
+from sluiceway.converters.registry.base import Deserialization, RegistryConverter, Serialization
 from sluiceway.converters.registry.client import WriterSchema
-from sluiceway.converters.registry.options import COMMON, flag
+from sluiceway.converters.registry.config import COMMON, flag
 from sluiceway.data import Schema
 
 _ENHANCED = "enhanced.avro.schema.support"
@@ -25,10 +25,10 @@ _OPTIONAL_KEYS = "allow.optional.map.keys"
 
 
 class AvroConverter(RegistryConverter):
-    """Writes and reads Avro in the Schema Registry's wire format. Runs on executors.
+    """Converts to and from Avro in the Schema Registry's wire format. Runs on executors.
 
-    Schemas are mapped as by Confluent's converter of the same name (see ``avro_schema`` and ``avro_connect``). Schemaless
-    values are written as its record ``Anything``.
+    Schemas are mapped like Confluent's AvroConverter does (see ``avro_schema`` and ``avro_connect``). Schemaless values are
+    written as Confluent's record ``Anything``.
     """
 
     java_class = "io.confluent.connect.avro.AvroConverter"
@@ -38,12 +38,12 @@ class AvroConverter(RegistryConverter):
     def config_def(cls) -> ConfigDef:
         return COMMON.define(
             flag(_ENHANCED, False, "Whether enums stay enums, and fields of unions have the full name of their record."),
-            flag(_META_DATA, True, "Whether what only Connect knows of a schema is kept in the Avro schema."),
-            flag(_SCRUB, False, "Whether characters in names that Avro refuses are replaced."),
+            flag(_META_DATA, True, "Whether the Avro schema contains Connect's metadata, such as name and version."),
+            flag(_SCRUB, False, "Whether characters that are invalid in Avro names are replaced."),
             flag(_OPTIONAL_KEYS, False, "Whether a map with optional string keys is written as an Avro map."),
         )
 
-    def _take_options(self, values: Mapping[str, ConfigValue]) -> None:
+    def _set_options(self, values: Mapping[str, ConfigValue]) -> None:
         self._avro = AvroOptions(
             enhanced=bool(values[_ENHANCED]),
             meta_data=bool(values[_META_DATA]),
@@ -51,7 +51,7 @@ class AvroConverter(RegistryConverter):
             optional_map_keys=bool(values[_OPTIONAL_KEYS]),
         )
 
-    def _writing(self, schema: Schema | None) -> Writing:
+    def _serialization(self, schema: Schema | None) -> Serialization:
         import fastavro
 
         node = to_avro(schema, self._avro)
@@ -68,9 +68,9 @@ class AvroConverter(RegistryConverter):
             return bytes(datum)
 
         is_bytes = node == "bytes" or (isinstance(node, dict) and node["type"] == "bytes")
-        return Writing(_name(node), writer(schema, self._avro), bare_bytes if is_bytes else payload, serdes.avro(text))
+        return Serialization(_name(node), writer(schema, self._avro), bare_bytes if is_bytes else payload, serdes.avro(text))
 
-    def _reading(self, topic: str, schema: WriterSchema) -> Reading:
+    def _deserialization(self, topic: str, schema: WriterSchema) -> Deserialization:
         import fastavro
 
         types = AvroTypes()
@@ -84,21 +84,21 @@ class AvroConverter(RegistryConverter):
         read: Any = fastavro.schemaless_reader
         resolved = types.resolve(node)
         if resolved.name == ANYTHING:
-            return Reading(None, lambda data: read_anything(read(io.BytesIO(data), parsed)))
+            return Deserialization(None, lambda data: read_anything(read(io.BytesIO(data), parsed)))
         connect = ToConnect(types, self._avro).schema(node, version=schema.version)
         reader = Reader(types, self._avro)
         convert = reader.reader(node, connect)
         if resolved.kind == "bytes":
-            return Reading(connect, convert or bytes)
+            return Deserialization(connect, convert or bytes)
         tagged = reader.tagged
         if convert is None:
-            return Reading(connect, lambda data: read(io.BytesIO(data), parsed))
+            return Deserialization(connect, lambda data: read(io.BytesIO(data), parsed))
         if tagged:
             options = {"return_named_type": True, "return_named_type_override": True}
-            return Reading(connect, lambda data: convert(read(io.BytesIO(data), parsed, None, **options)))
-        return Reading(connect, lambda data: convert(read(io.BytesIO(data), parsed)))
+            return Deserialization(connect, lambda data: convert(read(io.BytesIO(data), parsed, None, **options)))
+        return Deserialization(connect, lambda data: convert(read(io.BytesIO(data), parsed)))
 
-    def _null_problem(self, schema: Schema) -> str:
+    def _null_error(self, schema: Schema) -> str:
         return f"Found null value for non-optional schema {schema}"
 
     def _record_name(self, schema_text: str) -> str | None:
@@ -106,7 +106,7 @@ class AvroConverter(RegistryConverter):
 
 
 def without_logical_types(node: Any) -> Any:
-    """Return a schema by which fastavro reads and writes plain values: dates and decimals are converted here, exactly."""
+    """Return the schema without logical types: this package converts them itself, exactly, instead of fastavro."""
     if isinstance(node, list):
         return [without_logical_types(part) for part in node]
     if isinstance(node, dict):
@@ -115,7 +115,7 @@ def without_logical_types(node: Any) -> Any:
 
 
 def _name(node: Any) -> str | None:
-    """Return the full name of a record's, enum's or fixed type's schema; None for the others."""
+    """Return the full name of a record, enum or fixed type; None for other types."""
     if not isinstance(node, dict) or "name" not in node:
         return None
     name, namespace = str(node["name"]), node.get("namespace")

@@ -1,8 +1,8 @@
-"""Avro schemas as Connect schemas, as Confluent's AvroConverter reads them. Pure.
+"""Converts Avro schemas to Connect schemas, like Confluent's AvroConverter. No I/O.
 
-Enums become strings (their symbols are kept in parameters), unions other than ``null`` and one more become structs named
-``io.confluent.connect.avro.Union`` with one field for each branch. A schema that contains itself cannot be held by Connect's
-immutable schemas here and is refused.
+Enums become strings, with their symbols in parameters. Unions other than ``null`` and one type become structs named
+``io.confluent.connect.avro.Union`` with a field for each branch. Recursive schemas are refused, because Connect schemas are
+immutable here.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NO_DEFAULT = object()
 
 
 class Resolved(NamedTuple):
-    """An Avro type with its names resolved: ``node`` always an object, ``name`` its full name if it has one."""
+    """An Avro type with resolved names: ``node`` is always an object, ``name`` the full name of a named type."""
 
     kind: str
     node: Mapping[str, Any]
@@ -61,13 +61,13 @@ class Resolved(NamedTuple):
 
 
 class AvroTypes:
-    """The named types of one schema and of the schemas that it refers to."""
+    """The named types of a schema and of its referenced schemas."""
 
     def __init__(self) -> None:
         self._named: dict[str, Resolved] = {}
 
     def add(self, node: Any, namespace: str = "") -> None:
-        """Learn all named types in a schema; the order of schemas that refer to each other does not matter."""
+        """Add all named types in a schema. Schemas that reference each other may be added in any order."""
         if isinstance(node, list):
             for branch in node:
                 self.add(branch, namespace)
@@ -85,7 +85,7 @@ class AvroTypes:
                 self.add(kind, namespace)
 
     def resolve(self, node: Any, namespace: str = "") -> Resolved:
-        """Return what a schema is, names followed; raises DataError for a name that nothing defines."""
+        """Return the type of a schema, with names resolved. Raises DataError for an undefined name."""
         if isinstance(node, list):
             return Resolved("union", {"branches": node}, None, namespace)
         if isinstance(node, str):
@@ -93,7 +93,9 @@ class AvroTypes:
                 return Resolved(node, {}, None, namespace)
             found = self._named.get(node if "." in node or not namespace else f"{namespace}.{node}") or self._named.get(node)
             if found is None:
-                raise DataError(f"The Avro schema refers to {node}, which it does not define; add a reference to its schema.")
+                raise DataError(
+                    f"The Avro schema uses the type {node} without defining it. Add a schema reference to it in the registry."
+                )
             return found
         kind = node.get("type")
         if isinstance(kind, (dict, list)):
@@ -112,14 +114,14 @@ def _full_name(node: Mapping[str, Any], namespace: str) -> str:
 
 
 def only_branch(types: AvroTypes, resolved: Resolved) -> Any:
-    """Return the one branch beside null of a union of two, which makes it optional; None for any other union."""
+    """Return the branch of a union of null and one type, which makes the type optional; None for any other union."""
     branches = resolved.node["branches"]
     others = [branch for branch in branches if types.resolve(branch, resolved.namespace).kind != "null"]
     return others[0] if len(branches) == 2 and len(others) == 1 else None
 
 
 def branch_name(types: AvroTypes, branch: Any, namespace: str, options: AvroOptions) -> str:
-    """Return the name of the field for a union's branch."""
+    """Return the name of the struct field for a branch of a union."""
     resolved = types.resolve(branch, namespace)
     if resolved.kind in ("record", "enum") and resolved.name is not None:
         return resolved.name if options.enhanced else resolved.name.rpartition(".")[2]
@@ -127,14 +129,14 @@ def branch_name(types: AvroTypes, branch: Any, namespace: str, options: AvroOpti
 
 
 def is_map_entry(items: Resolved) -> bool:
-    """Whether an array of these records stands for a map."""
+    """Return True if an array of these records represents a map."""
     return items.kind == "record" and (
         items.name == f"{NAMESPACE}.{MAP_ENTRY}" or items.node.get("connect.internal.type") == MAP_ENTRY
     )
 
 
 def entry_schemas(items: Resolved) -> tuple[Any, Any]:
-    """Return the schemas of a map entry's key and value."""
+    """Return the schemas of the key and value of a map entry."""
     fields = {field["name"]: field["type"] for field in items.node["fields"]}
     if fields.keys() != {KEY, VALUE}:
         raise DataError("Found map encoded as array of key-value pairs, but array elements do not match the expected format.")
@@ -142,7 +144,7 @@ def entry_schemas(items: Resolved) -> tuple[Any, Any]:
 
 
 class ToConnect:
-    """Turns the types of one Avro schema into Connect schemas."""
+    """Converts the types of one Avro schema to Connect schemas."""
 
     def __init__(self, types: AvroTypes, options: AvroOptions) -> None:
         self._types = types
@@ -152,7 +154,7 @@ class ToConnect:
     def schema(
         self, node: Any, namespace: str = "", *, optional: bool = False, default: Any = _NO_DEFAULT, version: int | None = None
     ) -> Schema:
-        """Return the Connect schema; ``default`` is the Avro field's, ``version`` the registry's."""
+        """Return the Connect schema; ``default`` is the default of the Avro field, ``version`` the version in the registry."""
         resolved = self._types.resolve(node, namespace)
         if resolved.kind == "union":
             branch = only_branch(self._types, resolved)
@@ -241,7 +243,7 @@ class ToConnect:
     def _record(self, resolved: Resolved) -> Schema:
         name = str(resolved.name)
         if name in self._open:
-            raise DataError(f"The Avro record {name} contains itself; such schemas are not supported.")
+            raise DataError(f"The Avro record {name} contains itself; recursive schemas are not supported.")
         self._open.append(name)
         parameters = {}
         if self._options.meta_data:
@@ -268,7 +270,7 @@ class ToConnect:
         return Schema(Type.STRING, parameters=parameters)
 
     def _default(self, schema: Schema, node: Any, namespace: str, value: Any) -> Any:
-        """Return a default in JSON as the schema's value."""
+        """Return a JSON default as a value of the schema."""
         if value is None:
             return None
         resolved = self._types.resolve(node, namespace)
@@ -277,7 +279,7 @@ class ToConnect:
             value = str(value).encode("iso-8859-1")
         elif kind == "array" and schema.type is Type.MAP:
             keys, values = entry_schemas(items := self._types.resolve(resolved.node["items"], inner))
-            assert schema.key_schema is not None and schema.value_schema is not None  # noqa: S101, PT018 (it is a map)
+            assert schema.key_schema is not None and schema.value_schema is not None  # noqa: S101, PT018 (``schema`` made it a map)
             return {
                 self._default(schema.key_schema, keys, items.namespace, key): self._default(
                     schema.value_schema, values, items.namespace, item
@@ -307,7 +309,7 @@ class ToConnect:
         branch = only_branch(self._types, resolved)
         if branch is not None:
             return self._default(schema, branch, resolved.namespace, value)
-        first = resolved.node["branches"][0]  # a default is of the first branch
+        first = resolved.node["branches"][0]  # Avro: the default of a union has the type of its first branch
         field = schema.field(branch_name(self._types, first, resolved.namespace, self._options))
         if field is None:
             return None

@@ -1,4 +1,4 @@
-"""What fastavro reads as Connect values, resolved once for each schema. Pure."""
+"""Converts fastavro's data to Connect values, with functions made once for each schema. No I/O."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _INT_RANGE = range(-(2**31), 2**31)
 
 
 class Reader:
-    """Makes the functions from fastavro's data to Connect's values for the types of one schema.
+    """Creates functions that convert fastavro's data to Connect values, for the types of one schema.
 
-    ``tagged`` says afterwards whether fastavro must name the branch of a union (``return_named_type``).
+    ``tagged`` becomes True if fastavro must return the branch of unions (``return_named_type``).
     """
 
     def __init__(self, types: AvroTypes, options: AvroOptions) -> None:
@@ -38,7 +38,7 @@ class Reader:
         self.tagged = False
 
     def reader(self, node: Any, schema: Schema, namespace: str = "") -> Convert | None:
-        """Return the conversion of values of an Avro type; None where nothing changes."""
+        """Return the conversion of values of an Avro type; None if no conversion is needed."""
         resolved = self._types.resolve(node, namespace)
         if resolved.kind == "union":
             return self._union(resolved, schema)
@@ -146,10 +146,10 @@ _KINDS: Mapping[type, tuple[str, ...]] = {
 
 
 def _kind_of(value: Any, branches: Mapping[str, Any]) -> str:
-    """Return the branch of a union for a value of a type without a name.
+    """Return the branch of a union for a value of an unnamed type.
 
-    Of ``int`` and ``long`` in one union it is the narrower that holds the value, of ``float`` and ``double`` the latter:
-    fastavro does not tell which it read.
+    fastavro does not return which branch it read. If a union has both ``int`` and ``long``, use ``int`` for values that fit;
+    if it has both ``float`` and ``double``, use ``double``.
     """
     if type(value) is int:
         kinds: tuple[str, ...] = ("int", "long") if value in _INT_RANGE else ("long",)

@@ -1,9 +1,9 @@
-"""Connect schemas as Avro schemas, with the names and ``connect.*`` properties of Confluent's AvroConverter. Pure.
+"""Converts Connect schemas to Avro schemas, with the names and ``connect.*`` properties of Confluent's AvroConverter. No I/O.
 
-What Avro has no word for goes into properties: ``connect.doc``, ``connect.version``, ``connect.parameters``,
-``connect.default``, ``connect.name`` and ``connect.type`` (int8, int16). An optional schema is a union with null. A map whose
-keys are not required strings is an array of ``MapEntry`` records. A struct without a name is ``ConnectDefault``; two of these
-that differ cannot stand in one schema, so that nested structs should be named.
+Attributes that Avro does not have become properties: ``connect.doc``, ``connect.version``, ``connect.parameters``,
+``connect.default``, ``connect.name`` and ``connect.type`` (int8, int16). An optional schema becomes a union with null. A map
+with keys other than required strings becomes an array of ``MapEntry`` records. A struct without a name becomes
+``ConnectDefault``. Two different structs of that name are invalid in one schema, so name nested structs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PRECISION = "connect.decimal.precision"
 DEFAULT_PRECISION = 64
 
 Avro = str | dict[str, Any] | list[Any]
-"""An Avro schema as JSON has it."""
+"""An Avro schema as JSON."""
 
 _PRIMITIVES = {
     Type.INT8: "int",
@@ -81,12 +81,12 @@ ANYTHING_SCHEMA: Avro = {
         },
     ],
 }
-"""What schemaless values are written with: a record in which the field of the value's type is set."""
+"""The schema of schemaless values: a record in which only the field of the value's type is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class AvroOptions:
-    """How schemas are mapped: the converter's options of the same meaning."""
+    """The converter's options for mapping schemas."""
 
     enhanced: bool = False
     meta_data: bool = True
@@ -94,11 +94,11 @@ class AvroOptions:
     optional_map_keys: bool = False
 
     def plain(self, name: str) -> str:
-        """Return a field's name as Avro gets it."""
+        """Return the Avro name of a field."""
         return scrub(name, underscore_may_start=True) if self.scrub else name
 
     def full(self, name: str) -> tuple[str | None, str]:
-        """Return a schema's namespace and name as Avro gets them."""
+        """Return the Avro namespace and name of a schema."""
         namespace, last = split_name(name)
         if namespace is not None:
             namespace = ".".join(self.plain(part) for part in namespace.split("."))
@@ -106,24 +106,24 @@ class AvroOptions:
 
 
 def has_string_keys(schema: Schema, options: AvroOptions) -> bool:
-    """Whether a map schema is an Avro map; else it is an array of entries."""
+    """Return True if a map schema becomes an Avro map, False if it becomes an array of entries."""
     keys = schema.key_schema
     return keys is not None and keys.type is Type.STRING and (options.optional_map_keys or not keys.optional)
 
 
 def to_avro(schema: Schema | None, options: AvroOptions) -> Avro:
-    """Return the Avro schema, a named type written out where it comes first; raises DataError for two types of one name."""
+    """Return the Avro schema. Raises DataError for two different types with the same name."""
     return ANYTHING_SCHEMA if schema is None else _fold(_expand(schema, options), {}, "")
 
 
 def full_name(node: dict[str, Any]) -> str:
-    """Return the full name of a named type that carries its own namespace."""
+    """Return the full name of a named type that has its own namespace."""
     namespace = node.get("namespace")
     return f"{namespace}.{node['name']}" if namespace else str(node["name"])
 
 
 def _expand(schema: Schema, options: AvroOptions, *, member: bool = False) -> Any:
-    """Return the schema with every named type written out wherever it stands; ``member`` leaves a union's null to the union."""
+    """Return the schema with a full definition at each use of a named type. A union's ``member`` gets no null of its own."""
     if schema.name == UNION and schema.type is Type.STRUCT:
         branches = [_expand(field.schema, options, member=True) for field in schema.fields]
         return _optional(*branches) if schema.optional else branches
@@ -155,7 +155,7 @@ def _base(schema: Schema, options: AvroOptions) -> dict[str, Any]:
 
 def _inner(schema: Schema | None, options: AvroOptions) -> Any:
     if schema is None:
-        raise DataError("An array or map schema has no schema for its items; Avro needs one.")
+        raise DataError("An array or map schema has no schema for its items, which Avro requires.")
     return _expand(schema, options)
 
 
@@ -184,7 +184,7 @@ def _field(name: str, schema: Schema, doc: str | None, options: AvroOptions) -> 
 
 def _map(schema: Schema, options: AvroOptions) -> dict[str, Any]:
     if schema.key_schema is None or schema.value_schema is None:
-        raise DataError("A map schema needs schemas for its keys and its values.")
+        raise DataError("A map schema must have schemas for its keys and values.")
     if has_string_keys(schema, options):
         return {"type": "map", "values": _expand(schema.value_schema, options)}
     namespace, name = options.full(schema.name) if schema.name else (NAMESPACE, MAP_ENTRY)
@@ -250,7 +250,7 @@ def _precision(schema: Schema) -> int:
 
 
 def default_to_json(schema: Schema, value: Any, options: AvroOptions) -> Any:
-    """Return a default as Avro's JSON has it: bytes as ISO 8859-1 text, logical types as their numbers."""
+    """Return a default as Avro's JSON: bytes as ISO 8859-1 text, logical types as numbers."""
     if value is None:
         return None
     if schema.name in FROM_LOGICAL:
@@ -273,7 +273,7 @@ def default_to_json(schema: Schema, value: Any, options: AvroOptions) -> Any:
 
 
 def _fold(node: Any, known: dict[str, Any], namespace: str) -> Any:
-    """Write named types out where they come first, by their name later, and namespaces only where they change."""
+    """Replace later definitions of a named type by its name, and remove namespaces that do not change."""
     if isinstance(node, list):
         return [_fold(branch, known, namespace) for branch in node]
     if not isinstance(node, dict):

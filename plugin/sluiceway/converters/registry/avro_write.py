@@ -1,4 +1,4 @@
-"""Connect values as what fastavro writes, resolved once for each schema. Pure."""
+"""Converts Connect values to fastavro's data, with functions made once for each schema. No I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Convert = Callable[[Any], Any]
 
 
 def writer(schema: Schema | None, options: AvroOptions) -> Convert:
-    """Return the function from values of a schema to what fastavro takes; None is a schema's own business."""
+    """Return the function from values of a schema, other than None, to fastavro's data."""
     if schema is None:
         return anything
     return _converter(schema, options) or _same
@@ -26,7 +26,7 @@ def _same(value: Any) -> Any:
 
 
 def _converter(schema: Schema, options: AvroOptions) -> Convert | None:
-    """Return the conversion of values that are not None; None where nothing changes."""
+    """Return the conversion of values other than None; None if no conversion is needed."""
     if schema.name in FROM_LOGICAL:
         convert = FROM_LOGICAL[schema.name]
         return lambda value: convert(schema, value)
@@ -40,10 +40,10 @@ def _converter(schema: Schema, options: AvroOptions) -> Convert | None:
 
 
 def _item(schema: Schema, options: AvroOptions) -> Convert | None:
-    """As ``_converter`` for items that may be None."""
+    """Like ``_converter``, for items that may be None."""
     convert, default, optional = _converter(schema, options), schema.default, schema.optional
     if convert is None and default is None and (optional or schema.type is not Type.BOOLEAN):
-        return None  # fastavro itself refuses a null that the schema does not allow, except that it writes it as false
+        return None  # fastavro refuses invalid nulls, except for booleans, which it writes as false
 
     def item(value: Any) -> Any:
         if value is None:
@@ -63,7 +63,7 @@ def _array(items: Schema, options: AvroOptions) -> Convert | None:
 
 
 def _map(schema: Schema, options: AvroOptions) -> Convert | None:
-    assert schema.key_schema is not None and schema.value_schema is not None  # noqa: S101, PT018 (it is a map)
+    assert schema.key_schema is not None and schema.value_schema is not None  # noqa: S101, PT018 (checked by to_avro)
     keys, values = _item(schema.key_schema, options) or _same, _item(schema.value_schema, options) or _same
     if not has_string_keys(schema, options):
         return lambda pairs: [{KEY: keys(key), VALUE: values(value)} for key, value in pairs.items()]
@@ -95,7 +95,7 @@ def _struct(schema: Schema, options: AvroOptions) -> Convert:
 
 
 def values_of(schema: Schema, value: Any) -> list[Any]:
-    """Return a struct's values in its schema's order; raises DataError for anything else."""
+    """Return a struct's values in field order. Raises DataError for other values and other schemas."""
     if type(value) is not Struct:
         raise DataError(f"Invalid type for STRUCT: {type(value).__name__}")
     if value.schema is not schema and value.schema != schema:
@@ -114,13 +114,13 @@ def _union(schema: Schema, options: AvroOptions) -> Convert:
                 return tag, item if convert is None else convert(item)
         if schema.optional:
             return None
-        raise DataError("A union's struct needs one field that is not null.")
+        raise DataError("The struct of a union must have a field that is not null.")
 
     return write
 
 
 def _branch_tag(schema: Schema, options: AvroOptions) -> str:
-    """Return the name by which fastavro is told the branch of a union."""
+    """Return fastavro's name for the branch of a union."""
     required = schema.replace(optional=False, default=None)
     node = to_avro(required, options)
     if isinstance(node, dict):
@@ -129,7 +129,7 @@ def _branch_tag(schema: Schema, options: AvroOptions) -> str:
 
 
 def anything(value: Any) -> dict[str, Any]:
-    """Return a schemaless value as the record ``Anything``: the field of its type is set, none for null."""
+    """Return a schemaless value as a record ``Anything``, which has only the field of its type, and no field for null."""
     if value is None:
         return {}
     kind = type(value)
@@ -140,7 +140,7 @@ def anything(value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping) and not isinstance(value, Struct):
         return {"map": [{KEY: anything(key), VALUE: anything(item)} for key, item in value.items()]}
     raise DataError(
-        f"Unknown type for schemaless data: {kind.__name__}; give the record a schema or turn the value into a text or number."
+        f"Unknown type for schemaless data: {kind.__name__}. Add a schema, or convert the value to a string or number."
     )
 
 

@@ -1,4 +1,4 @@
-"""What the three Schema Registry converters have in common: caches, the frame before each record, errors."""
+"""The base class of the Schema Registry converters: caches, wire format and errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from sluiceway.api import NULL, Converter, SchemaAndValue
 from sluiceway.config.definition import ConfigValue
 from sluiceway.converters.registry.client import RegistryClient, Serialize, WriterSchema
-from sluiceway.converters.registry.options import RegistryOptions
+from sluiceway.converters.registry.config import RegistryOptions
 from sluiceway.converters.registry.serdes import MakeSerializer, packages
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, DataError
@@ -17,11 +17,11 @@ from sluiceway.errors import ConnectError, DataError
 Decode = Callable[[bytes | None], tuple[Schema | None, Any]]
 
 _MAGIC = b"\x00"
-_FRAME = 5
+_PREFIX_SIZE = 5
 
 
-class Writing(NamedTuple):
-    """How values of one schema become a format's bytes: ``payload(native(value))``, or by confluent-kafka's serializer."""
+class Serialization(NamedTuple):
+    """Serializes values of a schema: with ``payload(native(value))``, or with confluent-kafka's serializer."""
 
     record_name: str | None
     native: Callable[[Any], Any]
@@ -29,32 +29,32 @@ class Writing(NamedTuple):
     make_serializer: MakeSerializer
 
 
-class Reading(NamedTuple):
-    """How the bytes after the frame become a value. ``schema`` None: the value is schemaless, or ``read`` gives a pair."""
+class Deserialization(NamedTuple):
+    """Deserializes the bytes after the prefix. ``schema`` is None for schemaless values, or if ``read`` returns a pair."""
 
     schema: Schema | None
     read: Callable[[bytes], Any]
-    gives_pair: bool = False
+    returns_pair: bool = False
 
 
 class RegistryConverter(Converter):
-    """Writes a zero byte, the schema's id in four bytes, and the record. Runs on executors.
+    """Converts to and from a zero byte, four bytes with the schema id, and the record. Runs on executors.
 
-    The first record of a topic and schema goes through confluent-kafka's serializer, which registers the schema or looks it
-    up. If our own encoder gives the same bytes after the frame, later records take it and keep the frame; with a schema from
-    the registry (``use.latest.version``, ``use.schema.id``) all of them go through the serializer. Null is null, both ways.
+    confluent-kafka's serializer writes the first record of each topic and schema, and registers or looks up the schema. If
+    this package's encoder returns the same bytes after the prefix, it writes the later records with the same prefix. With a
+    schema from the registry (``use.latest.version``, ``use.schema.id``), the serializer writes all records. Null stays null.
     """
 
     schema_type: ClassVar[str]
     schema_format: ClassVar[str | None] = None
-    """In which form the registry is asked for schemas."""
+    """The ``format`` parameter of requests for schemas."""
 
     def __init__(self) -> None:
         self._configured: RegistryOptions | None = None
         self._is_key = False
-        self._forget()
+        self._reset()
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._connection: RegistryClient | None = None
         self._encoders: dict[tuple[str, Schema | None], Callable[[Any], bytes | None]] = {}
         self._decoders: dict[str, Decode] = {}
@@ -63,32 +63,32 @@ class RegistryConverter(Converter):
         values = self.config_def().parse(config)
         self._configured = RegistryOptions.of(values, is_key=is_key)
         self._is_key = is_key
-        self._forget()
-        self._take_options(values)
+        self._reset()
+        self._set_options(values)
 
     @abc.abstractmethod
-    def _take_options(self, values: Mapping[str, ConfigValue]) -> None:
-        """Keep the format's own options."""
+    def _set_options(self, values: Mapping[str, ConfigValue]) -> None:
+        """Set the format's own options."""
 
     @abc.abstractmethod
-    def _writing(self, schema: Schema | None) -> Writing:
-        """Return how values of a schema are written; raises DataError for a schema that the format cannot hold."""
+    def _serialization(self, schema: Schema | None) -> Serialization:
+        """Return the serialization of values of a schema. Raises DataError if the format does not support the schema."""
 
     @abc.abstractmethod
-    def _reading(self, topic: str, schema: WriterSchema) -> Reading:
-        """Return how records of a registered schema are read."""
+    def _deserialization(self, topic: str, schema: WriterSchema) -> Deserialization:
+        """Return the deserialization of records of a registered schema."""
 
     @abc.abstractmethod
     def _record_name(self, schema_text: str) -> str | None:
-        """Return the name in a registered schema that subjects are named after."""
+        """Return the record name in a registered schema, from which subject names are derived."""
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
-        self._forget()
+        self._reset()
 
-    def _null_problem(self, schema: Schema) -> str:
-        """Return why null cannot be written for a schema that is not optional; empty if it can."""
+    def _null_error(self, schema: Schema) -> str:
+        """Return the error message for null values of a required schema; empty if null is allowed."""
         return ""
 
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
@@ -110,28 +110,28 @@ class RegistryConverter(Converter):
         return encode
 
     def decoder(self, topic: str) -> Decode:
-        readings: dict[bytes, Reading] = {}
+        deserializations: dict[bytes, Deserialization] = {}
         limit = self._options.cache_size
 
         def decode(data: bytes | None) -> tuple[Schema | None, Any]:
             if data is None:
                 return NULL
-            frame = data[:_FRAME]
-            reading = readings.get(frame)
-            if reading is None:
-                if len(readings) >= limit:
-                    readings.clear()
-                reading = readings[frame] = self._open(topic, frame)
+            prefix = data[:_PREFIX_SIZE]
+            deserialization = deserializations.get(prefix)
+            if deserialization is None:
+                if len(deserializations) >= limit:
+                    deserializations.clear()
+                deserialization = deserializations[prefix] = self._open(topic, prefix)
             try:
-                value = reading.read(data[_FRAME:])
+                value = deserialization.read(data[_PREFIX_SIZE:])
             except ConnectError as error:
                 if isinstance(error, DataError):
-                    raise DataError(f"{self._deserializing(topic, frame)}: {error}") from error
+                    raise DataError(f"{self._deserializing(topic, prefix)}: {error}") from error
                 raise
             except Exception as error:
-                what = self._deserializing(topic, frame)
-                raise DataError(f"{what}: the bytes do not fit it ({type(error).__name__}: {error}).") from error
-            return value if reading.gives_pair else (reading.schema, value)
+                message = self._deserializing(topic, prefix)
+                raise DataError(f"{message}: the bytes do not match the schema ({type(error).__name__}: {error}).") from error
+            return value if deserialization.returns_pair else (deserialization.schema, value)
 
         return decode
 
@@ -150,23 +150,23 @@ class RegistryConverter(Converter):
 
     def _new_encoder(self, topic: str, schema: Schema | None) -> Callable[[Any], bytes | None]:
         with packages():
-            writing = self._writing(schema)
-        native, payload = writing.native, writing.payload
-        keeps_frame = not self._options.foreign_schema
-        problem = "" if schema is None or schema.optional else self._null_problem(schema)
-        frame = b""
+            serialization = self._serialization(schema)
+        native, payload = serialization.native, serialization.payload
+        keeps_prefix = not self._options.foreign_schema
+        problem = "" if schema is None or schema.optional else self._null_error(schema)
+        prefix = b""
         serialize: Serialize | None = None
 
         def encode(value: Any) -> bytes | None:
-            nonlocal frame, serialize
+            nonlocal prefix, serialize
             if value is None:
                 if problem:
                     raise DataError(f"{self._registry.serializing(topic)}: {problem}")
                 return None
             try:
                 datum = native(value)
-                if frame:
-                    return frame + payload(datum)
+                if prefix:
+                    return prefix + payload(datum)
             except DataError as error:
                 raise DataError(f"{self._registry.serializing(topic)}: {error}") from error
             except ConnectError:
@@ -175,29 +175,29 @@ class RegistryConverter(Converter):
                 raise DataError(f"{self._registry.serializing(topic)}: {type(error).__name__}: {error}") from error
             if serialize is None:
                 with packages():
-                    serialize = self._registry.serializer(topic, writing.record_name, writing.make_serializer)
+                    serialize = self._registry.serializer(topic, serialization.record_name, serialization.make_serializer)
             data = serialize(datum)
-            if keeps_frame:
-                frame = _frame_of(data, payload(datum))
+            if keeps_prefix:
+                prefix = _prefix_of(data, payload(datum))
             return data
 
         return encode
 
-    def _deserializing(self, topic: str, frame: bytes) -> str:
-        return self._registry.deserializing(topic, int.from_bytes(frame[1:], "big"))
+    def _deserializing(self, topic: str, prefix: bytes) -> str:
+        return self._registry.deserializing(topic, int.from_bytes(prefix[1:], "big"))
 
-    def _open(self, topic: str, frame: bytes) -> Reading:
-        if len(frame) < _FRAME or frame[:1] != _MAGIC:
+    def _open(self, topic: str, prefix: bytes) -> Deserialization:
+        if len(prefix) < _PREFIX_SIZE or prefix[:1] != _MAGIC:
             raise DataError(
-                f"{self._registry.deserializing(topic, None)}: Unknown magic byte! The record does not start with a Schema "
-                "Registry's frame; use the converter that it was written with."
+                f"{self._registry.deserializing(topic, None)}: Unknown magic byte! The record is not in the Schema Registry's "
+                "wire format. Use the converter with which it was written."
             )
-        schema_id = int.from_bytes(frame[1:], "big")
+        schema_id = int.from_bytes(prefix[1:], "big")
         schema = self._registry.writer_schema(topic, schema_id, self._record_name, self.schema_format)
-        with packages(), self._registry.errors(self._deserializing(topic, frame), topic):
-            return self._reading(topic, schema)
+        with packages(), self._registry.errors(self._deserializing(topic, prefix), topic):
+            return self._deserialization(topic, schema)
 
 
-def _frame_of(data: bytes, payload: bytes) -> bytes:
-    """Return what stands before our payload in the serializer's bytes; empty if it wrote something else."""
+def _prefix_of(data: bytes, payload: bytes) -> bytes:
+    """Return the bytes before our payload in the serializer's bytes; empty if the serializer wrote another payload."""
     return data[: len(data) - len(payload)] if data.endswith(payload) and len(data) > len(payload) else b""

@@ -1,4 +1,4 @@
-"""The Schema Registry as the converters use it: subjects, schemas by id, and the registry's errors as ours."""
+"""Gets and registers schemas in a Schema Registry, and maps its errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from sluiceway.converters.registry import serdes
-from sluiceway.converters.registry.options import RECORD_NAME, TOPIC_NAME, RegistryOptions
+from sluiceway.converters.registry.config import RECORD_NAME, TOPIC_NAME, RegistryOptions
 from sluiceway.errors import ConfigError, DataError, RetriableError
 
 Serialize = Callable[[Any], bytes]
@@ -18,7 +18,7 @@ _NOT_FOUND = 404
 
 
 class WriterSchema(NamedTuple):
-    """A schema that the registry returned: its text, its type, and the referenced schemas, each after those it needs."""
+    """A schema from the registry with its referenced schemas, each after the schemas that it references itself."""
 
     text: str
     type: str
@@ -27,7 +27,7 @@ class WriterSchema(NamedTuple):
 
 
 class RegistryClient:
-    """One converter's connection to the registry. Answers are cached by id and by (subject, schema) in the client."""
+    """A converter's connection to the registry. confluent-kafka's client caches schemas by id and by subject."""
 
     def __init__(self, options: RegistryOptions, schema_type: str, *, is_key: bool) -> None:
         self._options = options
@@ -36,10 +36,10 @@ class RegistryClient:
         self._field = "key" if is_key else "value"
         try:
             self._client = serdes.registry_client(options.client)
-        except (ValueError, TypeError, OSError) as error:  # the text may hold the URL and so a password
+        except (ValueError, TypeError, OSError) as error:  # the message may contain the URL and so a password
             raise ConfigError(
-                f"The Schema Registry's options cannot be used ({type(error).__name__}); check the PEM files, "
-                "that the key's password fits, and that the URL holds no user beside basic.auth.user.info."
+                f"The options of the Schema Registry client are invalid ({type(error).__name__}). Check the PEM files, the key's "
+                "password, and that the URL contains no user if basic.auth.user.info is set."
             ) from None
         self._registry_error = serdes.registry_error()
         self._serialization_error = serdes.serialization_error()
@@ -50,27 +50,27 @@ class RegistryClient:
         self._client.close()
 
     def serializing(self, topic: str) -> str:
-        """Return the start of the message for a value that cannot be written."""
+        """Return the start of error messages for values that cannot be serialized."""
         return f"Failed to serialize {self._label} data from topic {topic}"
 
     def deserializing(self, topic: str, schema_id: int | None) -> str:
-        """Return the start of the message for bytes that cannot be read."""
+        """Return the start of error messages for bytes that cannot be deserialized."""
         schema = "" if schema_id is None else f" with schema {schema_id}"
         return f"Failed to deserialize data for topic {topic} to {self._label}{schema}"
 
     def subject(self, topic: str, record_name: str | None) -> str:
-        """Return the subject of a schema by the configured strategy; raises DataError where that needs a name."""
+        """Return the subject of a schema by the configured strategy. Raises DataError if the strategy requires a record name."""
         if self._options.strategy == TOPIC_NAME:
             return f"{topic}-{self._field}"
         if not record_name:
             raise DataError(
-                f"{self._options.strategy} names the subject after the record, but the {self._field} schema of topic {topic} "
-                "has no name. Name it (transform SetSchemaMetadata) or use TopicNameStrategy."
+                f"{self._options.strategy} requires a record name, but the {self._field} schema of topic {topic} has no name. "
+                "Set one with the transform SetSchemaMetadata, or use TopicNameStrategy."
             )
         return record_name if self._options.strategy == RECORD_NAME else f"{topic}-{record_name}"
 
     def serializer(self, topic: str, record_name: str | None, make: serdes.MakeSerializer) -> Serialize:
-        """Return confluent-kafka's serializer for one topic and schema; it registers or looks up at the first record."""
+        """Return confluent-kafka's serializer for a topic and schema. It registers or looks up the schema at the first record."""
         subject = self.subject(topic, record_name)
         options = {
             "auto.register.schemas": self._options.auto_register,
@@ -91,18 +91,18 @@ class RegistryClient:
         return serialize
 
     def writer_schema(self, topic: str, schema_id: int, name_of: Callable[[str], str | None], form: str | None) -> WriterSchema:
-        """Return the schema of an id with its version in the record's subject (None if it is not registered there)."""
+        """Return the schema with this id, and its version in the record's subject (None if it is not registered there)."""
         with self.errors(self.deserializing(topic, schema_id), topic):
             schema = self._client.get_schema(schema_id, None, form)
             if schema.rule_set is not None and (schema.rule_set.domain_rules or schema.rule_set.encoding_rules):
                 raise DataError(
-                    f"Schema {schema_id} of topic {topic} has rules, such as encryption, which are not supported; "
-                    "read the topic as bytes, or remove the rules."
+                    f"Schema {schema_id} of topic {topic} has rules, such as encryption, which are not supported. "
+                    "Remove the rules, or use ByteArrayConverter."
                 )
             kind = schema.schema_type or "AVRO"
             if kind != self._type:
                 raise DataError(
-                    f"Schema {schema_id} of topic {topic} is of type {kind}, not {self._type}; use the converter of that type."
+                    f"Schema {schema_id} of topic {topic} has type {kind}, not {self._type}. Use the converter for that type."
                 )
             references = dict(self._references(schema, form))
             version = self._version(topic, schema, name_of)
@@ -124,30 +124,33 @@ class RegistryClient:
             return None
         except self._registry_error as error:
             if getattr(error, "http_status_code", None) == _NOT_FOUND:
-                return None  # a copied or renamed topic; Confluent's converters fail here
+                return None  # a copied or renamed topic, for which Confluent's converters fail
             raise
 
     @contextlib.contextmanager
-    def errors(self, what: str, topic: str) -> Iterator[None]:
-        """Turn the libraries' errors into ours: RetriableError for a registry out of reach or busy, ConfigError for one that
-        refuses (as Confluent's do), DataError for anything else that has to do with the record."""
+    def errors(self, message: str, topic: str) -> Iterator[None]:
+        """Map errors of the client libraries to Connect's.
+
+        Raises RetriableError if the registry is unreachable or overloaded, ConfigError if it refuses the request, like
+        Confluent's converters, and DataError for other errors of the record.
+        """
         try:
             yield
         except self._registry_error as error:
             status, code = getattr(error, "http_status_code", 0), getattr(error, "error_code", 0) or 0
             if status in _BUSY or status >= 500:
-                raise RetriableError(f"{what}: the Schema Registry answered {error}. It is tried again.") from error
+                raise RetriableError(f"{message}: the Schema Registry returned {error}. The request is retried.") from error
             if code // 100 == 4:
                 raise ConfigError(f"Failed to access {self._label} data from topic {topic} : {error}") from error
-            raise DataError(f"{what}: the Schema Registry answered {error}.") from error
+            raise DataError(f"{message}: the Schema Registry returned {error}.") from error
         except DataError as error:
-            if str(error).startswith(what):
+            if str(error).startswith(message):
                 raise
-            raise DataError(f"{what}: {error}") from error
+            raise DataError(f"{message}: {error}") from error
         except self._transport_errors as error:
             raise RetriableError(
-                f"{what}: network connection error: {type(error).__name__}. Check schema.registry.url and that the Schema "
-                "Registry runs; it is tried again."
+                f"{message}: network connection error: {type(error).__name__}. The request is retried. Check schema.registry.url "
+                "and that the Schema Registry runs."
             ) from error
         except (self._serialization_error, ValueError, TypeError, KeyError, LookupError, ArithmeticError) as error:
-            raise DataError(f"{what}: {error or type(error).__name__}") from error
+            raise DataError(f"{message}: {error or type(error).__name__}") from error

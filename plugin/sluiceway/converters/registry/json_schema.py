@@ -1,4 +1,4 @@
-"""JsonSchemaConverter: Connect's data as JSON, its JSON Schemas in a Schema Registry."""
+"""JsonSchemaConverter: Connect's data as JSON, with JSON Schemas in a Schema Registry."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import orjson
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import OneOf
 from sluiceway.converters.registry import serdes
-from sluiceway.converters.registry.base import Reading, RegistryConverter, Writing
+from sluiceway.converters.registry.base import Deserialization, RegistryConverter, Serialization
 from sluiceway.converters.registry.client import WriterSchema
+from sluiceway.converters.registry.config import COMMON, flag
 from sluiceway.converters.registry.json_schema_read import ToConnect, holds_decimals, reader
 from sluiceway.converters.registry.json_schema_write import JsonOptions, to_json_schema, writer
-from sluiceway.converters.registry.options import COMMON, flag
 from sluiceway.data import Schema
 from sluiceway.errors import DataError
 
@@ -27,10 +27,10 @@ _VALIDATE = "json.fail.invalid.schema"
 
 
 class JsonSchemaConverter(RegistryConverter):
-    """Writes and reads JSON in the Schema Registry's wire format. Runs on executors.
+    """Converts to and from JSON in the Schema Registry's wire format. Runs on executors.
 
-    Schemas are mapped as by Confluent's converter of the same name (see ``json_schema_write`` and ``json_schema_read``).
-    Values without a schema cannot be written, since the registry needs one.
+    Schemas are mapped like Confluent's JsonSchemaConverter does (see ``json_schema_write`` and ``json_schema_read``).
+    Schemaless values cannot be written, because the registry requires a schema.
     """
 
     java_class = "io.confluent.connect.json.JsonSchemaConverter"
@@ -45,14 +45,14 @@ class JsonSchemaConverter(RegistryConverter):
                 default="BASE64",
                 importance=Importance.LOW,
                 validator=OneOf(("BASE64", "NUMERIC"), ignore_case=True),
-                doc="How decimals are written: BASE64 keeps every digit, NUMERIC is a JSON number.",
+                doc="Format in which decimals are written: BASE64 keeps all digits, NUMERIC is a JSON number.",
             ),
             flag(_ADDITIONAL, True, "Whether object schemas allow other properties than their own."),
             flag(_NON_REQUIRED, False, "Whether properties that are not required become optional fields."),
-            flag(_VALIDATE, False, "Whether each record is validated against its JSON Schema as it is written or read."),
+            flag(_VALIDATE, False, "Whether records are validated against their JSON Schema when they are written and read."),
         )
 
-    def _take_options(self, values: Mapping[str, ConfigValue]) -> None:
+    def _set_options(self, values: Mapping[str, ConfigValue]) -> None:
         self._validate = bool(values[_VALIDATE])
         self._json = JsonOptions(
             numeric_decimals=str(values[_DECIMALS]).upper() == "NUMERIC",
@@ -60,25 +60,23 @@ class JsonSchemaConverter(RegistryConverter):
             optional_unless_required=bool(values[_NON_REQUIRED]),
         )
 
-    def _writing(self, schema: Schema | None) -> Writing:
+    def _serialization(self, schema: Schema | None) -> Serialization:
         if schema is None:
-            raise DataError(
-                "JsonSchemaConverter cannot write values without a schema; use JsonConverter with schemas.enable=false."
-            )
+            raise DataError("JsonSchemaConverter cannot write schemaless values. Use JsonConverter with schemas.enable=false.")
         node = to_json_schema(schema, self._json)
         text = _dumps(node).decode()
         make = serdes.json(text, _dumps, validate=self._validate)
         payload = _payload_of(text) if self._validate else _dumps
-        return Writing(node.get("title"), writer(schema, self._json), payload, make)
+        return Serialization(node.get("title"), writer(schema, self._json), payload, make)
 
-    def _reading(self, topic: str, schema: WriterSchema) -> Reading:
+    def _deserialization(self, topic: str, schema: WriterSchema) -> Deserialization:
         references = {name: json.loads(text) for name, text in schema.references}
         document = json.loads(schema.text, parse_float=Decimal)
         connect = ToConnect(document, references, self._json).schema(version=schema.version)
         convert = reader(connect)
         loads = _loads_decimals if holds_decimals(connect) else orjson.loads
         if not self._validate:
-            return Reading(connect, lambda data: convert(loads(data)))
+            return Deserialization(connect, lambda data: convert(loads(data)))
         check = _checker(json.loads(schema.text), references)
 
         def read(data: bytes) -> Any:
@@ -86,9 +84,9 @@ class JsonSchemaConverter(RegistryConverter):
             check(value)
             return convert(value)
 
-        return Reading(connect, read)
+        return Deserialization(connect, read)
 
-    def _null_problem(self, schema: Schema) -> str:
+    def _null_error(self, schema: Schema) -> str:
         if schema.default is not None:
             return ""
         return "Conversion error: null value for field that is required and has no default value"
@@ -113,7 +111,7 @@ def _loads_decimals(data: bytes) -> Any:
 
 
 def _checker(document: Any, references: Mapping[str, Any]) -> Any:
-    """Return a function that raises DataError for a value that the JSON Schema does not allow."""
+    """Return a function that raises DataError for a value that does not match the JSON Schema."""
     from jsonschema import ValidationError
     from jsonschema.validators import validator_for
     from referencing import Registry, Resource
@@ -126,13 +124,13 @@ def _checker(document: Any, references: Mapping[str, Any]) -> Any:
         try:
             validator.validate(value)
         except ValidationError as error:
-            raise DataError(f"The record does not fit its JSON Schema at {error.json_path}: {error.validator}.") from None
+            raise DataError(f"The record does not match its JSON Schema at {error.json_path}: {error.validator}.") from None
 
     return check
 
 
 def _payload_of(text: str) -> Any:
-    """As ``_dumps``, after a check against the schema: later records are validated like the first."""
+    """Return ``_dumps`` with validation, because the serializer validates only the first record."""
     check = _checker(json.loads(text), {})
 
     def payload(value: Any) -> bytes:

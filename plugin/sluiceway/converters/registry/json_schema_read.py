@@ -1,8 +1,8 @@
-"""JSON Schemas as Connect schemas, and JSON as values, as Confluent's JsonSchemaConverter reads them. Pure.
+"""Converts JSON Schemas to Connect schemas, and JSON to values, like Confluent's JsonSchemaConverter. No I/O.
 
-Understood are the types, ``enum``, ``const``, ``oneOf`` and ``anyOf`` (null and one more: optional; else a struct
-``io.confluent.connect.json.OneOf``), ``allOf`` of a type and its restrictions, ``$ref`` into the schema itself and to
-registered references, and lists of types. A schema that contains itself is refused.
+Supported are types, lists of types, ``enum``, ``const``, ``oneOf`` and ``anyOf``, ``allOf`` of a type and its restrictions,
+and ``$ref`` into the schema itself and into registered references. ``oneOf`` null and one type makes the type optional; any
+other ``oneOf`` becomes a struct ``io.confluent.connect.json.OneOf``. Recursive schemas are refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NULL = {"type": "null"}
 
 
 class ToConnect:
-    """Turns one JSON Schema document into a Connect schema."""
+    """Converts a JSON Schema document to a Connect schema."""
 
     def __init__(self, document: Any, references: Mapping[str, Any], options: JsonOptions) -> None:
         self._document = document
@@ -44,10 +44,10 @@ class ToConnect:
         self._open: list[str] = []
 
     def schema(self, node: Any = None, *, version: int | None = None, optional: bool = False) -> Schema:
-        """Return the Connect schema of a part of the document (None: all of it)."""
+        """Return the Connect schema of a part of the document (None: the whole document)."""
         node = self._document if node is None else node
         if not isinstance(node, Mapping):
-            raise DataError(f"Unsupported schema type: {node!r} says nothing of the values.")
+            raise DataError(f"Unsupported schema type: {node!r} does not define a type.")
         if "$ref" in node:
             return self._referred(str(node["$ref"]), version, optional)
         node = _combined(node)
@@ -63,18 +63,18 @@ class ToConnect:
 
     def _referred(self, reference: str, version: int | None, optional: bool) -> Schema:
         if reference in self._open:
-            raise DataError(f"The JSON Schema contains itself by $ref {reference}; such schemas are not supported.")
+            raise DataError(f"The JSON Schema contains itself by $ref {reference}; recursive schemas are not supported.")
         self._open.append(reference)
         base, _, pointer = reference.partition("#")
         node, document = self._document, self._document
         if base:
             if base not in self._references:
-                raise DataError(f"The JSON Schema refers to {base}, which is not among its references.")
+                raise DataError(f"The JSON Schema uses {base}, which is not among its references in the registry.")
             document = node = self._references[base]
         for part in pointer.split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
             if not isinstance(node, Mapping) or name not in node:
-                raise DataError(f"The JSON Schema's $ref {reference} leads nowhere.")
+                raise DataError(f"The JSON Schema's $ref {reference} does not exist.")
             node = node[name]
         outer, self._document = self._document, document
         try:
@@ -110,13 +110,13 @@ class ToConnect:
             values = self.schema(node.get("additionalProperties", True))
             return self._build(node, Type.MAP, version, optional, key_schema=STRING_SCHEMA, value_schema=values)
         required = node.get("required", ())
-        places = [
-            (part.get("connect.index", place) if isinstance(part, Mapping) else place, name, part)
-            for place, (name, part) in enumerate(node.get("properties", {}).items())
+        indexed = [
+            (part.get("connect.index", index) if isinstance(part, Mapping) else index, name, part)
+            for index, (name, part) in enumerate(node.get("properties", {}).items())
         ]
         fields = [
             (name, self.schema(part, optional=self._options.optional_unless_required and name not in required))
-            for _place, name, part in sorted(places, key=lambda place: place[0])
+            for _, name, part in sorted(indexed, key=lambda each: each[0])
         ]
         return self._build(node, Type.STRUCT, version, optional, fields=fields)
 
@@ -143,7 +143,7 @@ class ToConnect:
 
 
 def _combined(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a list of types as ``anyOf`` and ``allOf`` of restrictions as the one type that they restrict."""
+    """Return a list of types as ``anyOf``, and ``allOf`` with restrictions merged into their type."""
     if isinstance(node.get("type"), list):
         rest = {key: part for key, part in node.items() if key != "type"}
         return {"anyOf": [_NULL if kind == "null" else {**rest, "type": kind} for kind in node["type"]]}
@@ -166,7 +166,7 @@ def _type_of(value: Any) -> Type:
 
 
 def reader(schema: Schema) -> Convert:
-    """Return the function from JSON to values of a schema. It raises DataError for a null that the schema does not allow."""
+    """Return the function from JSON to values of a schema. The function raises DataError for an invalid null."""
     convert, default, optional = _converter(schema), schema.default, schema.optional
 
     def read(value: Any) -> Any:
@@ -200,7 +200,7 @@ def _converter(schema: Schema) -> Convert:
 
 
 def _number(value: Any) -> Any:
-    """A number; anything else counts as 0, as Jackson has it."""
+    """Return a number unchanged and 0 for anything else, like Jackson."""
     return value if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) else 0
 
 
@@ -303,6 +303,6 @@ def _is_instance(schema: Schema, value: Any) -> bool:
 
 
 def holds_decimals(schema: Schema) -> bool:
-    """Whether a schema has a Decimal anywhere, whose digits a float would lose."""
+    """Return True if the schema contains a Decimal, which must not be parsed as a float."""
     inner = [*(field.schema for field in schema.fields), schema.key_schema, schema.value_schema]
     return schema.name == DECIMAL or any(part is not None and holds_decimals(part) for part in inner)

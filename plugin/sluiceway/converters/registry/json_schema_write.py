@@ -1,8 +1,8 @@
-"""Connect schemas as JSON Schema, and values as JSON, as Confluent's JsonSchemaConverter writes them. Pure.
+"""Converts Connect schemas to JSON Schemas, and values to JSON, like Confluent's JsonSchemaConverter. No I/O.
 
-Connect's types go into ``connect.type``, a field's place into ``connect.index``, name and doc into ``title`` and
-``description``; an optional schema is ``oneOf`` null and the schema. Maps with other keys than required strings are arrays of
-objects with ``key`` and ``value``.
+``connect.type`` has Connect's type, ``connect.index`` the index of a field, ``title`` and ``description`` the name and doc. An
+optional schema becomes ``oneOf`` null and the schema. A map with keys other than required strings becomes an array of objects
+with ``key`` and ``value``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DATES = (DATE, TIME, TIMESTAMP)
 
 @dataclass(frozen=True, slots=True)
 class JsonOptions:
-    """How schemas and values are mapped: the converter's options of the same meaning."""
+    """The converter's options for mapping schemas and values."""
 
     numeric_decimals: bool = False
     additional_properties: bool = True
@@ -50,23 +50,23 @@ class JsonOptions:
 
 
 def has_string_keys(schema: Schema) -> bool:
-    """Whether a map schema is a JSON object; else it is an array of entries."""
+    """Return True if a map schema becomes a JSON object, False if it becomes an array of entries."""
     keys = schema.key_schema
     return keys is not None and keys.type is Type.STRING and not keys.optional
 
 
 def to_json_schema(schema: Schema, options: JsonOptions, index: int | None = None, *, member: bool = False) -> dict[str, Any]:
-    """Return the JSON Schema; ``index`` is the place in a struct, ``member`` leaves the null of a ``oneOf`` to it."""
-    place = {} if index is None else {"connect.index": index}
+    """Return the JSON Schema. ``index`` is the index of a struct field; a ``member`` of a ``oneOf`` gets no null of its own."""
+    position = {} if index is None else {"connect.index": index}
     if schema.type is Type.STRUCT and schema.name == ONE_OF:
         null = [{"type": "null"}] if schema.optional else []
         return {
             "oneOf": null + [to_json_schema(field.schema, options, field.index, member=True) for field in schema.fields]
-        } | place
+        } | position
     node = _base(schema, options) | _annotations(schema, options)
     if schema.optional and not member:
-        return {"oneOf": [{"type": "null"}, node]} | place
-    return node | place
+        return {"oneOf": [{"type": "null"}, node]} | position
+    return node | position
 
 
 def _base(schema: Schema, options: JsonOptions) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _base(schema: Schema, options: JsonOptions) -> dict[str, Any]:
 
 def _container(schema: Schema, options: JsonOptions) -> dict[str, Any]:
     if schema.value_schema is None:
-        raise DataError("An array or map schema has no schema for its items; JSON Schema needs one.")
+        raise DataError("An array or map schema has no schema for its items, which JSON Schema requires.")
     if schema.type is Type.ARRAY:
         return {"type": "array", "items": to_json_schema(schema.value_schema, options)}
     if has_string_keys(schema):
@@ -119,7 +119,7 @@ def _annotations(schema: Schema, options: JsonOptions) -> dict[str, Any]:
 
 
 def writer(schema: Schema | None, options: JsonOptions) -> Convert:
-    """Return the function from values of a schema to what ``dumps`` takes. Numeric decimals stay ``Decimal``."""
+    """Return the function from values of a schema to printable values. Numeric decimals stay ``Decimal``."""
     if schema is None:
         return schemaless
     convert, default, optional = _converter(schema, options), schema.default, schema.optional
@@ -143,7 +143,7 @@ def _same(value: Any) -> Any:
 
 
 def _converter(schema: Schema, options: JsonOptions) -> Convert | None:
-    """Return the conversion of values that are not None; None where nothing changes."""
+    """Return the conversion of values other than None; None if no conversion is needed."""
     if schema.name == DECIMAL and options.numeric_decimals:
         return None
     if schema.name in FROM_LOGICAL:
@@ -168,7 +168,7 @@ def _base64(value: Any) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no NaN; as text it is what Java writes."""
+    """Return a finite float unchanged, and NaN and infinities as strings, like Jackson."""
     if math.isfinite(value):
         return float(value)
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
@@ -205,7 +205,7 @@ def _map(schema: Schema, options: JsonOptions) -> Convert:
 
 
 def schemaless(value: Any) -> Any:
-    """Return a value that has no schema as JSON has it."""
+    """Return a schemaless value as a printable value."""
     if isinstance(value, float):
         return _finite(value)
     if isinstance(value, (bytes, bytearray, memoryview)):

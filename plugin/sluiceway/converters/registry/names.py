@@ -1,4 +1,4 @@
-"""Names of Connect's schemas as Avro's and Protobuf's names."""
+"""Converts names of Connect schemas to valid Avro and Protobuf names."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ _INVALID = re.compile(r"[^A-Za-z0-9_]")
 
 
 def split_name(full_name: str) -> tuple[str | None, str]:
-    """Return the namespace (None without a dot) and the last part of a dotted name."""
+    """Return the namespace (None if there is no dot) and the last part of a dotted name."""
     namespace, dot, name = full_name.rpartition(".")
     return (namespace if dot else None), name
 
 
 def scrub(name: str, *, underscore_may_start: bool) -> str:
-    """Return a name in which what Avro or Protobuf refuses is replaced, as ``scrub.invalid.names`` asks for.
+    """Return a valid name, for ``scrub.invalid.names``.
 
-    It is URL-encoded, gets an ``x`` in front where it does not start with a letter, and ``_`` for whatever is left over.
+    URL-encode the name, prefix it with ``x`` unless its first character is valid, and replace other invalid characters by
+    ``_``.
     """
     encoded = quote_plus(name, safe="*").replace("~", "%7E")
     first = encoded[:1]

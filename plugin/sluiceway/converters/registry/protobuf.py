@@ -1,4 +1,4 @@
-"""ProtobufConverter: Connect's data as Protobuf, its schemas in a Schema Registry."""
+"""ProtobufConverter: Connect's data as Protobuf, with schemas in a Schema Registry."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.converters.registry import serdes
-from sluiceway.converters.registry.base import Reading, RegistryConverter, Writing
+from sluiceway.converters.registry.base import Deserialization, RegistryConverter, Serialization
 from sluiceway.converters.registry.client import WriterSchema
-from sluiceway.converters.registry.options import COMMON, flag
+from sluiceway.converters.registry.config import COMMON, flag
 from sluiceway.converters.registry.protobuf_connect import to_connect
 from sluiceway.converters.registry.protobuf_schema import FILE, WRAPPERS, ProtobufOptions, known_files, to_file
 from sluiceway.converters.registry.protobuf_values import reader, writer
@@ -26,10 +26,10 @@ _PRIMITIVES = "wrapper.for.raw.primitives"
 
 
 class ProtobufConverter(RegistryConverter):
-    """Writes and reads Protobuf in the Schema Registry's wire format. Runs on executors.
+    """Converts to and from Protobuf in the Schema Registry's wire format. Runs on executors.
 
-    Schemas are mapped as by Confluent's converter of the same name (see ``protobuf_schema`` and ``protobuf_connect``): structs
-    are messages, a primitive by itself is one of Google's wrapper messages.
+    Schemas are mapped like Confluent's ProtobufConverter does (see ``protobuf_schema`` and ``protobuf_connect``): structs
+    become messages, and a primitive outside a struct becomes one of Google's wrapper messages.
     """
 
     java_class = "io.confluent.connect.protobuf.ProtobufConverter"
@@ -39,15 +39,15 @@ class ProtobufConverter(RegistryConverter):
     @classmethod
     def config_def(cls) -> ConfigDef:
         return COMMON.define(
-            flag(_ENHANCED, False, "Whether schemas are named with their package."),
-            flag(_SCRUB, False, "Whether characters in names that Protobuf refuses are replaced."),
+            flag(_ENHANCED, False, "Whether schema names include the package."),
+            flag(_SCRUB, False, "Whether characters that are invalid in Protobuf names are replaced."),
             flag(_WRAPPERS, False, "Whether optional primitives are wrapper messages."),
             flag(_OPTIONALS, False, "Whether optional primitives are optional fields."),
-            flag(_INDEX, True, "Whether the field for a oneof has the oneof's number in its name."),
-            flag(_PRIMITIVES, True, "Whether a primitive that is no struct's field is a wrapper message."),
+            flag(_INDEX, True, "Whether the name of the field for a oneof includes the index of the oneof."),
+            flag(_PRIMITIVES, True, "Whether a primitive outside a struct is a wrapper message."),
         )
 
-    def _take_options(self, values: Mapping[str, ConfigValue]) -> None:
+    def _set_options(self, values: Mapping[str, ConfigValue]) -> None:
         self._proto = ProtobufOptions(
             full_names=bool(values[_ENHANCED]),
             scrub=bool(values[_SCRUB]),
@@ -57,25 +57,27 @@ class ProtobufConverter(RegistryConverter):
             wrap_primitives=bool(values[_PRIMITIVES]),
         )
 
-    def _writing(self, schema: Schema | None) -> Writing:
+    def _serialization(self, schema: Schema | None) -> Serialization:
         from google.protobuf import wrappers_pb2
         from google.protobuf.message_factory import GetMessageClass
 
         if schema is None:
-            raise DataError("ProtobufConverter cannot write values without a schema; give the records one.")
+            raise DataError("ProtobufConverter cannot write schemaless values. Add a schema to the records.")
         message: Any
         if schema.type in WRAPPERS and schema.name is None and self._proto.wrap_primitives:
             message = getattr(wrappers_pb2, WRAPPERS[schema.type])
-            native = _wrapping(message)
+            native = _wrapper_maker(message)
         else:
             file, name = to_file(schema, self._proto)
             message = GetMessageClass(_pool({FILE: file.SerializeToString()}).FindMessageTypeByName(name))
-            native = _filling(message, schema, self._proto)
+            native = _message_maker(message, schema, self._proto)
 
-        return Writing(message.DESCRIPTOR.full_name, native, message.SerializeToString, serdes.protobuf(message))
+        return Serialization(message.DESCRIPTOR.full_name, native, message.SerializeToString, serdes.protobuf(message))
 
-    def _reading(self, topic: str, schema: WriterSchema) -> Reading:
-        pool = _pool({name: _named(name, text) for name, text in schema.references} | {FILE: _named(FILE, schema.text)})
+    def _deserialization(self, topic: str, schema: WriterSchema) -> Deserialization:
+        pool = _pool(
+            {name: _file_descriptor(name, text) for name, text in schema.references} | {FILE: _file_descriptor(FILE, schema.text)}
+        )
         file = pool.FindFileByName(FILE)
         readers: dict[bytes, tuple[Schema, Any, Any]] = {}
 
@@ -87,7 +89,7 @@ class ProtobufConverter(RegistryConverter):
             connect, message, convert = known
             return connect, convert(message.FromString(data[start:]))
 
-        return Reading(None, read, gives_pair=True)
+        return Deserialization(None, read, returns_pair=True)
 
     def _message(self, file: Any, path: list[int], version: int | None) -> tuple[Schema, Any, Any]:
         from google.protobuf.message_factory import GetMessageClass
@@ -96,7 +98,7 @@ class ProtobufConverter(RegistryConverter):
         inside = list(file.message_types_by_name.values())
         for index in path:
             if not 0 <= index < len(inside):
-                raise DataError(f"The record names message {path} of its schema, which has no such message.")
+                raise DataError(f"The record has message index {path}, which its schema does not have.")
             descriptor = inside[index]
             inside = list(descriptor.nested_types)
         connect = to_connect(descriptor, self._proto, version)
@@ -111,17 +113,17 @@ class ProtobufConverter(RegistryConverter):
         return f"{file.package}.{file.message_type[0].name}".lstrip(".")
 
 
-def _wrapping(message: Any) -> Any:
+def _wrapper_maker(message: Any) -> Any:
     return lambda value: message(value=value)
 
 
-def _filling(message: Any, schema: Schema, options: ProtobufOptions) -> Any:
+def _message_maker(message: Any, schema: Schema, options: ProtobufOptions) -> Any:
     write = writer(schema, options)
     return lambda value: message(**write(value))
 
 
-def _named(name: str, text: str) -> bytes:
-    """Return a serialized file descriptor in base64, which is how the registry hands it out, under a name."""
+def _file_descriptor(name: str, text: str) -> bytes:
+    """Return the registry's base64 file descriptor as bytes, with its file name set to ``name``."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
     file = FileDescriptorProto.FromString(base64.standard_b64decode(text))
@@ -131,7 +133,7 @@ def _named(name: str, text: str) -> bytes:
 
 
 def _pool(files: Mapping[str, bytes]) -> Any:
-    """Return a pool of these files and of those among the well-known ones that they import."""
+    """Return a descriptor pool with these files and the well-known files that they import."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.descriptor_pool import DescriptorPool
 
@@ -144,7 +146,7 @@ def _pool(files: Mapping[str, bytes]) -> Any:
             return
         added.add(name)
         if name not in available:
-            raise DataError(f"The Protobuf schema imports {name}, which is not among its references.")
+            raise DataError(f"The Protobuf schema imports {name}, which is not among its references in the registry.")
         for dependency in FileDescriptorProto.FromString(available[name]).dependency:
             add(dependency)
         pool.AddSerializedFile(available[name])
@@ -155,12 +157,12 @@ def _pool(files: Mapping[str, bytes]) -> Any:
 
 
 def _indexes(data: bytes) -> tuple[list[int], int]:
-    """Return which message of its file a record is, as numbers from the outermost inwards, and where the message starts."""
+    """Return the message indexes of a record, from the outermost message inwards, and the position of the message."""
     count, start = _varint(data, 0)
     if count == 0:
         return [0], start
     if count < 0:
-        raise DataError("The record names a negative number of Protobuf messages.")
+        raise DataError("The record has a negative number of message indexes.")
     path = []
     for _ in range(count):
         index, start = _varint(data, start)
@@ -176,4 +178,4 @@ def _varint(data: bytes, start: int) -> tuple[int, int]:
         if byte < 0x80:
             return (number >> 1) ^ -(number & 1), position + 1
         shift += 7
-    raise DataError("The record ends before its Protobuf message begins.")
+    raise DataError("The record ends within its message indexes.")

@@ -1,4 +1,4 @@
-"""Protobuf messages as Connect schemas, as Confluent's ProtobufConverter reads them."""
+"""Converts Protobuf messages to Connect schemas, like Confluent's ProtobufConverter."""
 
 from __future__ import annotations
 
@@ -54,25 +54,25 @@ _LOGICAL_NAMES = {type_name: name for name, (type_name, _file) in LOGICAL.items(
 
 
 def is_map(message: Any) -> bool:
-    """Whether a message is the entry of a map: a real one, or one that is built like it."""
+    """Return True if a message is the entry of a Protobuf map, or has the same name and fields as one."""
     fields = [part.name for part in message.fields]
     return bool(message.GetOptions().map_entry) or (message.name.endswith("Entry") and fields == [KEY, VALUE])
 
 
 def is_repeated(part: Any) -> bool:
-    """Whether a field is repeated; protobuf 7 has a word of its own for it."""
+    """Return True if a field is repeated. protobuf 7 replaced ``label`` by ``is_repeated``."""
     repeated = getattr(part, "is_repeated", None)
     return bool(repeated if repeated is not None else part.label == part.LABEL_REPEATED)
 
 
 def real_oneof(part: Any) -> Any:
-    """Return the oneof that holds a field; None also for the one that stands for proto3's ``optional``."""
+    """Return the oneof that contains a field; None also for the synthetic oneof of a proto3 ``optional``."""
     oneof = part.containing_oneof
     return None if oneof is None or _is_synthetic(oneof) else oneof
 
 
 def is_proto3_optional(part: Any) -> bool:
-    """Whether a field is marked ``optional`` in proto3."""
+    """Return True if a proto3 field is ``optional``."""
     return part.containing_oneof is not None and _is_synthetic(part.containing_oneof)
 
 
@@ -81,12 +81,12 @@ def _is_synthetic(oneof: Any) -> bool:
 
 
 def union_name(oneof: Any, options: ProtobufOptions) -> str:
-    """Return the name of a struct's field for a oneof."""
+    """Return the name of the struct field for a oneof."""
     return f"{oneof.name}_{oneof.index}" if options.index_unions else str(oneof.name)
 
 
 def to_connect(message: Any, options: ProtobufOptions, version: int | None = None) -> Schema:
-    """Return the Connect schema of a message's descriptor; oneofs come first, then the other fields in their order."""
+    """Return the Connect schema of a message descriptor. Oneofs come first, then the other fields in their order."""
     if options.wrap_primitives and message.full_name in WRAPPED:
         return Schema(WRAPPED[message.full_name], version=version)
     return _message(message, options, (), version=version)
@@ -94,7 +94,7 @@ def to_connect(message: Any, options: ProtobufOptions, version: int | None = Non
 
 def _message(message: Any, options: ProtobufOptions, within: tuple[str, ...], **attributes: Any) -> Schema:
     if message.full_name in within:
-        raise DataError(f"The Protobuf message {message.full_name} contains itself; such schemas are not supported.")
+        raise DataError(f"The Protobuf message {message.full_name} contains itself; recursive schemas are not supported.")
     within = (*within, message.full_name)
     fields: list[tuple[str, Schema]] = []
     for oneof in message.oneofs:
@@ -180,7 +180,7 @@ def _number(text: str | None) -> int | None:
 
 
 def _meta(part: Any) -> dict[str, str]:
-    """Return the parameters in a field's option ``confluent.field_meta``, which another pool's descriptor holds unread."""
+    """Return the parameters in the field option ``confluent.field_meta``, which descriptors of other pools do not parse."""
     from google.protobuf.descriptor_pb2 import FieldOptions
 
     options = FieldOptions.FromString(part.GetOptions().SerializeToString())

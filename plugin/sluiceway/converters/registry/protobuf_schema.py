@@ -1,11 +1,11 @@
-"""Connect schemas as Protobuf messages, as Confluent's ProtobufConverter builds them.
+"""Converts Connect schemas to Protobuf messages, like Confluent's ProtobufConverter.
 
-Each struct is a proto3 message, nested ones inside the message that holds them. int8 and int16 are int32 with a field
-option, Decimal is ``confluent.type.Decimal``, Date and Time are ``google.type.Date`` and ``TimeOfDay``, Timestamp is
-``google.protobuf.Timestamp``. A map is a repeated entry message, a struct named ``io.confluent.connect.protobuf.Union.*`` a
-oneof. Optional primitives are plain fields unless ``wrapper.for.nullables`` or ``optional.for.nullables`` is set: a null then
-comes back as 0 or empty text, as with Confluent's. Lists of lists or of maps, recursive messages and proto2 groups are not
-supported, nor are defaults and documentation, which proto3 cannot hold.
+A struct becomes a proto3 message; a nested struct becomes a nested message. int8 and int16 become int32 with a field option,
+Decimal ``confluent.type.Decimal``, Date and Time ``google.type.Date`` and ``TimeOfDay``, Timestamp
+``google.protobuf.Timestamp``. A map becomes a repeated entry message, and a struct named
+``io.confluent.connect.protobuf.Union.*`` a oneof. Without ``wrapper.for.nullables`` and ``optional.for.nullables``, optional
+primitives become plain fields, so null is read back as 0 or an empty string, like with Confluent's converter. Not supported are
+lists of lists or maps, recursive messages, proto2 groups, defaults and documentation.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _ENTRY = "Entry"
 
 @dataclass(frozen=True, slots=True)
 class ProtobufOptions:
-    """How schemas are mapped: the converter's options of the same meaning."""
+    """The converter's options for mapping schemas."""
 
     full_names: bool = False
     scrub: bool = False
@@ -77,12 +77,12 @@ class ProtobufOptions:
     wrap_primitives: bool = True
 
     def plain(self, name: str) -> str:
-        """Return a name as Protobuf gets it."""
+        """Return the Protobuf name of a schema or field."""
         return scrub(name, underscore_may_start=False) if self.scrub else name
 
 
 def known_files() -> dict[str, bytes]:
-    """Return the serialized descriptors of the files that schemas may import without a reference, by name."""
+    """Return the serialized descriptors of the files that schemas may import without a schema reference, by name."""
     return dict(_known_files())
 
 
@@ -154,20 +154,20 @@ def _plain_field(name: str, number: int, kind: str) -> Any:
 
 
 def is_oneof(schema: Schema) -> bool:
-    """Whether a struct stands for a oneof of the message that holds it."""
+    """Return True if a struct represents a oneof of its message."""
     return schema.type is Type.STRUCT and (schema.name or "").startswith(UNION_PREFIX)
 
 
 def to_file(schema: Schema, options: ProtobufOptions) -> tuple[Any, str]:
     """Return the file descriptor (a ``FileDescriptorProto``) for a struct schema and the full name of its message."""
     if schema.type is not Type.STRUCT:
-        raise DataError(f"Unsupported root schema of type {schema.type.name}; ProtobufConverter writes structs.")
-    return _File(options).build(schema)
+        raise DataError(f"Unsupported root schema of type {schema.type.name}. ProtobufConverter writes structs only.")
+    return _FileBuilder(options).build(schema)
 
 
 @dataclass(slots=True)
-class _File:
-    """One file while it is built."""
+class _FileBuilder:
+    """Builds the descriptor of one file."""
 
     options: ProtobufOptions
     imports: dict[str, None] = field(default_factory=dict)
@@ -200,11 +200,11 @@ class _File:
 
         message = DescriptorProto(name=name)
         path = f"{path}.{name}"
-        numbers = _Numbers(schema)
+        numbers = _FieldNumbers(schema)
         for part in schema.fields:
             if is_oneof(part.schema):
                 if message.oneof_decl and any(one.name == self._oneof_name(part.schema) for one in message.oneof_decl):
-                    raise DataError(f"Message {name} has two unions named {self._oneof_name(part.schema)}; rename one of them.")
+                    raise DataError(f"Message {name} has two unions named {self._oneof_name(part.schema)}. Rename one of them.")
                 message.oneof_decl.add(name=self._oneof_name(part.schema))
                 for member in part.schema.fields:
                     added = self._field(message, path, self.options.plain(member.name), member.schema, numbers.of(member.schema))
@@ -219,7 +219,7 @@ class _File:
 
     @staticmethod
     def _mark_optionals(message: Any) -> None:
-        """Give each proto3 optional the oneof of its own that the format wants, after all real ones."""
+        """Add the synthetic oneof that proto3 requires for each optional field, after all other oneofs."""
         for part in message.field:
             if part.proto3_optional:
                 part.oneof_index = len(message.oneof_decl)
@@ -233,7 +233,7 @@ class _File:
             part.label = Field.LABEL_REPEATED
         if schema.type is Type.ARRAY:
             if schema.value_schema is None or schema.value_schema.type in (Type.ARRAY, Type.MAP):
-                raise DataError(f"Field {name}: Array cannot be nested in Protobuf; put the inner one into a struct.")
+                raise DataError(f"Field {name}: Array cannot be nested in Protobuf. Put the inner array into a struct.")
             schema = schema.value_schema
         if schema.name in LOGICAL:
             self._refer(part, *LOGICAL[schema.name])
@@ -265,14 +265,14 @@ class _File:
 
     def _struct(self, message: Any, path: str, part: Any, schema: Schema) -> None:
         name = self._short(schema)
-        if name == part.name:  # a message and a field of one message cannot share a name
+        if name == part.name:  # a nested message and a field must not have the same name
             name += "Message"
         self._nest(message, path, part, name, self._message(name, schema, path))
 
     def _nest(self, message: Any, path: str, part: Any, name: str, nested: Any) -> None:
         known = [inner for inner in message.nested_type if inner.name == name]
         if known and known[0] != nested:
-            raise DataError(f"Two different schemas are named {name} in one struct; give them different names.")
+            raise DataError(f"A struct contains two different schemas named {name}. Give them different names.")
         if not known:
             message.nested_type.append(nested)
         part.type = part.TYPE_MESSAGE
@@ -282,7 +282,7 @@ class _File:
         from google.protobuf.descriptor_pb2 import DescriptorProto
 
         if schema.key_schema is None or schema.value_schema is None:
-            raise DataError("A map schema needs schemas for its keys and its values.")
+            raise DataError("A map schema must have schemas for its keys and values.")
         name = entry_name(self._short(schema))
         entry = DescriptorProto(name=name)
         for number, (key, inner) in enumerate(((KEY, schema.key_schema), (VALUE, schema.value_schema)), start=1):
@@ -297,11 +297,11 @@ class _File:
         name = split_name(schema.parameters[ENUM])[1]
         enum = EnumDescriptorProto(name=name)
         values = [(key[len(ENUM_PREFIX) :], int(tag)) for key, tag in schema.parameters.items() if key.startswith(ENUM_PREFIX)]
-        for symbol, number in sorted(values, key=lambda pair: pair[1] != 0):  # proto3 wants zero first
+        for symbol, number in sorted(values, key=lambda pair: pair[1] != 0):  # proto3 requires zero as the first value
             enum.value.add(name=symbol, number=number)
         known = [inner for inner in message.enum_type if inner.name == name]
         if known and known[0] != enum:
-            raise DataError(f"Two different enums are named {name} in one struct; give them different names.")
+            raise DataError(f"A struct contains two different enums named {name}. Give them different names.")
         if not known:
             message.enum_type.append(enum)
         part.type = part.TYPE_ENUM
@@ -320,8 +320,8 @@ class _File:
             self.imports[_META_FILE] = None
 
 
-class _Numbers:
-    """Field numbers: those that schemas bring along in a parameter, the next free one for the others."""
+class _FieldNumbers:
+    """Assigns field numbers: the number in a schema's parameter, or the next free number."""
 
     def __init__(self, schema: Schema) -> None:
         inner = [part.schema.fields if is_oneof(part.schema) else (part,) for part in schema.fields]
@@ -338,10 +338,10 @@ class _Numbers:
 
 
 def entry_name(name: str) -> str:
-    """Return the name of a map's entry message: ``my_map`` is ``MyMapEntry``."""
+    """Return the name of the entry message of a map: ``MyMapEntry`` for ``my_map``."""
     return ("".join(part.capitalize() for part in name.split("_")) if "_" in name else name) + _ENTRY
 
 
 def map_name(entry: str) -> str:
-    """Return the name of a map from that of its entry message: ``MyMapEntry`` is ``my_map``."""
+    """Return the name of a map, given the name of its entry message: ``my_map`` for ``MyMapEntry``."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", entry.removesuffix(_ENTRY)).lower()

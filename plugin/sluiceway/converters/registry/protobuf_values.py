@@ -1,4 +1,4 @@
-"""Values to and from Protobuf messages, resolved once for each schema. Pure."""
+"""Converts values to and from Protobuf messages, with functions made once for each schema. No I/O."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NANOS = 1_000_000
 
 
 def writer(schema: Schema, options: ProtobufOptions) -> Convert:
-    """Return the function from a struct to the arguments of its message; fields without a value are left out."""
+    """Return the function from a struct to the keyword arguments of its message, without fields that are null."""
     fields: list[tuple[int, str, Any, Convert | None]] = []
     for part in schema.fields:
         if is_oneof(part.schema):
@@ -61,7 +61,7 @@ def _oneof(schema: Schema, options: ProtobufOptions) -> Convert:
     def convert(value: Any) -> dict[str, Any]:
         arguments = write(value)
         for name, item in arguments.items():
-            return {name: item}  # the first that is set, as in Connect
+            return {name: item}  # the first field that is set, like in Confluent's converter
         raise DataError("Cannot find non-null field")
 
     return convert
@@ -97,12 +97,12 @@ def _decimal(_schema: Schema, value: Any) -> dict[str, Any]:
     if not isinstance(value, Decimal) or not value.is_finite():
         raise DataError(f"Invalid type for Decimal, expected Decimal but was {type(value).__name__}")
     scale = -int(value.as_tuple().exponent)
-    own = Schema(Type.BYTES, name=DECIMAL, parameters={SCALE: str(scale)})  # the message carries the value's scale
+    own = Schema(Type.BYTES, name=DECIMAL, parameters={SCALE: str(scale)})  # the message contains the scale of the value
     return {"value": FROM_LOGICAL[DECIMAL](own, value), "precision": len(value.as_tuple().digits), "scale": scale}
 
 
 def _date(schema: Schema, value: Any) -> dict[str, int]:
-    FROM_LOGICAL[DATE](schema, value)  # refuses what is not a date
+    FROM_LOGICAL[DATE](schema, value)  # raises DataError if it is not a date
     return {"year": value.year, "month": value.month, "day": value.day}
 
 
@@ -130,7 +130,7 @@ _TO_MESSAGE: dict[str, Callable[[Schema, Any], dict[str, Any]]] = {
 
 
 def reader(message: Any, schema: Schema, options: ProtobufOptions) -> Convert:
-    """Return the function from messages of a descriptor to structs of its Connect schema."""
+    """Return the function from messages to structs of their Connect schema."""
     if options.wrap_primitives and message.full_name in WRAPPED:
         return _unwrapped(schema)
     oneofs = [(oneof, union_name(oneof, options)) for oneof in message.oneofs if any(map(real_oneof, oneof.fields))]
@@ -145,8 +145,10 @@ def reader(message: Any, schema: Schema, options: ProtobufOptions) -> Convert:
         if real_oneof(part) is None:
             field = schema.field(part.name)
             assert field is not None  # noqa: S101 (made from the same message)
-            asks = not is_repeated(part) and (part.message_type is not None or (options.optionals and is_proto3_optional(part)))
-            fields.append((field.index, part.name, asks, _field_reader(part, field.schema, options)))
+            presence = not is_repeated(part) and (
+                part.message_type is not None or (options.optionals and is_proto3_optional(part))
+            )
+            fields.append((field.index, part.name, presence, _field_reader(part, field.schema, options)))
     size = len(schema.fields)
 
     def read(value: Any) -> Struct:
@@ -156,8 +158,8 @@ def reader(message: Any, schema: Schema, options: ProtobufOptions) -> Convert:
             if chosen is not None:
                 item, convert = getattr(value, chosen), reads[chosen]
                 values[index] = Struct(union_schema, {chosen: item if convert is None else convert(item)})
-        for index, name, asks, convert in fields:
-            if not asks or value.HasField(name):
+        for index, name, presence, convert in fields:
+            if not presence or value.HasField(name):
                 item = getattr(value, name)
                 values[index] = item if convert is None else convert(item)
         return Struct.of(schema, values)
@@ -192,10 +194,10 @@ def _map_reader(part: Any, schema: Schema, options: ProtobufOptions) -> Convert:
     key, value = part.message_type.fields
     keys = _field_reader(key, schema.key_schema, options) or _same
     values = _field_reader(value, schema.value_schema, options) or _same
-    if part.message_type.GetOptions().map_entry:  # Python shows a real map as one
+    if part.message_type.GetOptions().map_entry:  # protobuf returns a real map as a mapping
         return lambda pairs: {keys(name): values(item) for name, item in pairs.items()}
-    asks = value.message_type is not None and not is_repeated(value)
-    return lambda pairs: {keys(pair.key): values(pair.value) if not asks or pair.HasField(VALUE) else None for pair in pairs}
+    presence = value.message_type is not None and not is_repeated(value)
+    return lambda pairs: {keys(pair.key): values(pair.value) if not presence or pair.HasField(VALUE) else None for pair in pairs}
 
 
 def _single_reader(part: Any, schema: Schema, options: ProtobufOptions) -> Convert | None:

@@ -1,7 +1,7 @@
-"""What is used of confluent-kafka: its registry client and its serializers. The one module here that imports it.
+"""Wraps confluent-kafka's registry client and serializers. The only module of the converters that imports confluent-kafka.
 
-Everything is imported in functions, on the executor and with the first record: configuring a converter, as validation does
-on the driver, goes without the packages of the extra ``schema-registry``.
+Functions import it at the first record, on an executor. Validation of a config on the driver therefore does not need the
+packages of the extra ``schema-registry``.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from typing import Any
 from sluiceway.errors import MissingToolError
 
 MakeSerializer = Callable[[Any, dict[str, Any]], Any]
-"""Makes confluent-kafka's serializer from the client and the serializer's options."""
+"""Creates confluent-kafka's serializer from the registry client and the serializer's options."""
 
 
 @contextlib.contextmanager
 def packages() -> Iterator[None]:
-    """Say how to get a package that is missing: raises MissingToolError for ImportError."""
+    """Raise MissingToolError, which names the extra to install, instead of ImportError."""
     try:
         yield
     except ImportError as error:
         raise MissingToolError(
-            f"Converters with a Schema Registry need more Python packages ({error}); "
-            "install them with pip install 'sluiceway[schema-registry]'."
+            f"Schema Registry converters need a Python package that is not installed ({error}). "
+            "Run: pip install 'sluiceway[schema-registry]'."
         ) from error
 
 
 def registry_client(options: Mapping[str, object]) -> Any:
-    """Return a ``SchemaRegistryClient``; raises ValueError for options that it refuses."""
+    """Return a ``SchemaRegistryClient``; raises ValueError for invalid options."""
     from confluent_kafka.schema_registry import SchemaRegistryClient
 
     return SchemaRegistryClient(dict(options))
 
 
 def registry_error() -> type[Exception]:
-    """Return the error that carries the registry's answer: ``http_status_code`` and ``error_code``."""
+    """Return the type of errors with the registry's response: ``http_status_code`` and ``error_code``."""
     from confluent_kafka.schema_registry import SchemaRegistryError
 
     error: type[Exception] = SchemaRegistryError
@@ -45,7 +45,7 @@ def registry_error() -> type[Exception]:
 
 
 def serialization_error() -> type[Exception]:
-    """Return the error for a value or bytes that a serializer refuses."""
+    """Return the type of errors for values that a serializer refuses."""
     from confluent_kafka.serialization import SerializationError
 
     error: type[Exception] = SerializationError
@@ -53,7 +53,7 @@ def serialization_error() -> type[Exception]:
 
 
 def transport_errors() -> tuple[type[Exception], ...]:
-    """Return what is raised when there is no answer; confluent-kafka takes httpx2 where it is installed, else httpx."""
+    """Return the types of connection errors. confluent-kafka uses httpx2 if it is installed, else httpx."""
     found: list[type[Exception]] = [ConnectionError, TimeoutError]
     for name in ("httpx2", "httpx"):
         with contextlib.suppress(ImportError):
@@ -62,14 +62,14 @@ def transport_errors() -> tuple[type[Exception], ...]:
 
 
 def context(topic: str, field: str) -> Any:
-    """Return what tells a serializer of the topic and of ``key`` or ``value``."""
-    from confluent_kafka.serialization import SerializationContext
+    """Return the context of a serializer: the topic, and ``key`` or ``value``."""
+    from confluent_kafka.serialization import MessageField, SerializationContext
 
-    return SerializationContext(topic, field)
+    return SerializationContext(topic, MessageField.KEY if field == "key" else MessageField.VALUE)
 
 
 def avro(schema: str) -> MakeSerializer:
-    """Return the maker of an ``AvroSerializer``."""
+    """Return a function that creates an ``AvroSerializer``."""
 
     def make(client: Any, options: dict[str, Any]) -> Any:
         from confluent_kafka.schema_registry.avro import AvroSerializer
@@ -80,7 +80,7 @@ def avro(schema: str) -> MakeSerializer:
 
 
 def json(schema: str, encode: Callable[[Any], bytes], *, validate: bool) -> MakeSerializer:
-    """Return the maker of a ``JSONSerializer``."""
+    """Return a function that creates a ``JSONSerializer``."""
 
     def make(client: Any, options: dict[str, Any]) -> Any:
         from confluent_kafka.schema_registry.json_schema import JSONSerializer
@@ -91,7 +91,7 @@ def json(schema: str, encode: Callable[[Any], bytes], *, validate: bool) -> Make
 
 
 def protobuf(message: Any) -> MakeSerializer:
-    """Return the maker of a ``ProtobufSerializer`` for a message class."""
+    """Return a function that creates a ``ProtobufSerializer`` for a message class."""
 
     def make(client: Any, options: dict[str, Any]) -> Any:
         from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
@@ -102,7 +102,8 @@ def protobuf(message: Any) -> MakeSerializer:
 
 
 def field_meta() -> Any:
-    """Return Confluent's extension of Protobuf's field options and the module that it is in: ``(extension, module)``."""
+    """Return Confluent's extension of Protobuf's field options and its module."""
     from confluent_kafka.schema_registry.confluent import meta_pb2
 
-    return meta_pb2.field_meta, meta_pb2
+    extension: Any = meta_pb2.field_meta  # type: ignore[attr-defined]  # generated code without annotations
+    return extension, meta_pb2

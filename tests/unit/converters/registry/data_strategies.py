@@ -1,4 +1,4 @@
-"""Random Connect schemas with values that fit them."""
+"""Random Connect schemas with matching values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LOGICAL = {
 
 @dataclass
 class Shape:
-    """What schemas may look like."""
+    """The options for random schemas."""
 
     nested_arrays: bool = True
     optional_containers: bool = True
@@ -101,7 +101,7 @@ def structs(draw: Any, **shape: Any) -> Struct:
 
 @st.composite
 def pairs(draw: Any, **shape: Any) -> tuple[Schema, Any]:
-    """Return a schema of any type and a value that fits it, not null."""
+    """Return a schema of any type and a matching value other than null."""
     made = Shape(**shape)
     schema = made.schema(draw)
     value = made.value(draw, schema)

@@ -32,12 +32,12 @@ def converter(**options: str) -> AvroConverter:
 
 
 def encode(schema: Schema | None, value: Any, made: AvroConverter | None = None) -> bytes:
-    writing = (made or converter())._writing(schema)
+    writing = (made or converter())._serialization(schema)
     return writing.payload(writing.native(value))
 
 
 def decode(node: Any, data: bytes, *, version: int | None = None, made: AvroConverter | None = None) -> tuple[Any, Any]:
-    reading = (made or converter())._reading("t", WriterSchema(json.dumps(node), "AVRO", (), version))
+    reading = (made or converter())._deserialization("t", WriterSchema(json.dumps(node), "AVRO", (), version))
     return reading.schema, reading.read(data)
 
 
@@ -55,7 +55,7 @@ def to_connect(node: Any, options: AvroOptions = PLAIN, version: int | None = No
 
 @settings(max_examples=150, deadline=None)
 @given(pairs())
-def test_schema_and_value_come_back_as_they_were(pair: tuple[Schema, Any]) -> None:
+def test_schema_and_value_are_read_back_unchanged(pair: tuple[Schema, Any]) -> None:
     schema, value = pair
     node = to_avro(schema, PLAIN)
     read_schema, read_value = decode(node, encode(schema, value))
@@ -172,7 +172,7 @@ def test_schema_is_what_confluents_converter_registers() -> None:
     }
 
 
-def test_bytes_made_elsewhere_are_read() -> None:
+def test_bytes_from_other_writers_are_read() -> None:
     node = {
         "type": "record",
         "name": "R",
@@ -213,7 +213,7 @@ def test_bytes_made_elsewhere_are_read() -> None:
     )
 
 
-def test_a_union_becomes_a_struct_and_comes_back() -> None:
+def test_a_union_becomes_a_struct_and_is_read_back() -> None:
     node = [
         "null",
         "string",
@@ -264,7 +264,7 @@ def test_enums_stay_enums_only_if_enhanced() -> None:
     assert to_connect(node) == schema
 
 
-def test_without_meta_data_only_avros_own_words_are_used() -> None:
+def test_without_meta_data_only_avro_attributes_are_used() -> None:
     schema = Schema.struct({"a": Schema(Type.INT8, doc="x"), "d": date_schema()}, name="n.A", version=2)
     assert to_avro(schema, AvroOptions(meta_data=False)) == {
         "type": "record",
@@ -274,7 +274,7 @@ def test_without_meta_data_only_avros_own_words_are_used() -> None:
     }
 
 
-def test_two_different_structs_of_one_name_are_refused() -> None:
+def test_two_different_structs_with_the_same_name_are_refused() -> None:
     schema = Schema.struct({"a": Schema.struct({"x": INT32_SCHEMA})})
     with pytest.raises(DataError, match=r"Can't redefine: io\.confluent\.connect\.avro\.ConnectDefault"):
         to_avro(schema, PLAIN)
@@ -291,7 +291,7 @@ def test_names_are_scrubbed_on_request() -> None:
     assert encode(schema, struct, made) == b"\x02\x02x"
 
 
-def test_null_in_a_required_field_is_refused_and_a_default_fills_in() -> None:
+def test_null_in_a_required_field_is_refused_or_replaced_by_the_default() -> None:
     schema = Schema.struct({"a": INT32_SCHEMA}, name="A")
     with pytest.raises(DataError, match="non-optional schema: field a"):
         encode(schema, Struct(schema))
@@ -328,7 +328,7 @@ def test_schemaless_values_keep_their_java_types() -> None:
         anything(dt.datetime.now(dt.timezone.utc))
 
 
-def test_moments_beyond_pythons_years_are_read() -> None:
+def test_timestamps_outside_pythons_range_are_read() -> None:
     node = {
         "type": "record",
         "name": "R",
@@ -345,7 +345,7 @@ def test_moments_beyond_pythons_years_are_read() -> None:
     [
         ("null", "Standalone null"),
         ({"type": "record", "name": "R", "fields": [{"name": "r", "type": ["null", "R"]}]}, "contains itself"),
-        ({"type": "record", "name": "R", "fields": [{"name": "r", "type": "Missing"}]}, "does not define"),
+        ({"type": "record", "name": "R", "fields": [{"name": "r", "type": "Missing"}]}, "without defining it"),
         ({"type": "int", "connect.version": "one"}, "Invalid Connect version"),
         ({"type": "int", "connect.parameters": {"a": 1}}, "parameter values to be strings"),
         ({"type": "int", "logicalType": "date", "connect.version": 2}, "Mismatched versions"),
@@ -354,7 +354,7 @@ def test_moments_beyond_pythons_years_are_read() -> None:
         ({"type": "bytes", "logicalType": "decimal", "scale": "x"}, "scale must be"),
     ],
 )
-def test_schemas_that_connect_cannot_hold_are_refused(node: Any, message: str) -> None:
+def test_schemas_that_connect_does_not_support_are_refused(node: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         to_connect(node)
 
@@ -364,7 +364,7 @@ def test_schemas_that_connect_cannot_hold_are_refused(node: Any, message: str) -
     [[1, 2], {"a": 1}, Struct(Schema.struct({"x": Schema(Type.INT8, default=1)}, name="D"), {"x": 5})],
     ids=["array", "map", "struct"],
 )
-def test_defaults_of_containers_come_back(value: Any) -> None:
+def test_defaults_of_containers_are_read_back(value: Any) -> None:
     parts: dict[type, Any] = {
         list: lambda: Schema.array(INT32_SCHEMA, default=value),
         dict: lambda: Schema.map(STRING_SCHEMA, INT32_SCHEMA, default=value),
@@ -384,7 +384,7 @@ def test_defaults_of_containers_come_back(value: Any) -> None:
         (Schema(Type.BYTES), b"\xff\x00"),
     ],
 )
-def test_logical_defaults_come_back(schema: Schema, value: Any) -> None:
+def test_logical_defaults_are_read_back(schema: Schema, value: Any) -> None:
     with_default = Schema(schema.type, name=schema.name, version=schema.version, parameters=schema.parameters, default=value)
     outer = Schema.struct({"f": with_default}, name="R")
     read = to_connect(json.loads(json.dumps(to_avro(outer, PLAIN))))
@@ -392,7 +392,7 @@ def test_logical_defaults_come_back(schema: Schema, value: Any) -> None:
     assert read.field("f").schema.default == value
 
 
-def test_bytes_by_themselves_stand_bare() -> None:
+def test_bytes_outside_a_record_have_no_length_prefix() -> None:
     assert encode(Schema(Type.BYTES), b"abc") == b"abc"
     assert decode("bytes", b"abc") == (Schema(Type.BYTES), b"abc")
     assert decode(to_avro(decimal_schema(1), PLAIN), encode(decimal_schema(1), Decimal("-0.5"))) == (
@@ -401,7 +401,7 @@ def test_bytes_by_themselves_stand_bare() -> None:
     )
 
 
-def test_optional_text_keys_make_an_avro_map_only_if_asked() -> None:
+def test_optional_string_keys_make_an_avro_map_only_if_enabled() -> None:
     schema = Schema.map(OPTIONAL_STRING, INT32_SCHEMA)
     node = to_avro(schema, PLAIN)
     assert isinstance(node, dict)
@@ -409,12 +409,12 @@ def test_optional_text_keys_make_an_avro_map_only_if_asked() -> None:
     assert to_avro(schema, AvroOptions(optional_map_keys=True)) == {"type": "map", "values": "int"}
 
 
-def test_a_default_from_avro_is_not_repeated_as_connects() -> None:
+def test_an_avro_default_is_not_repeated_as_connect_default() -> None:
     node = {"type": "record", "name": "R", "fields": [{"name": "n", "type": "int", "default": 4}]}
     assert to_avro(to_connect(node), PLAIN) == {**node, "connect.name": "R"}
 
 
-def test_whole_numbers_in_a_union_go_to_the_narrowest_branch() -> None:
+def test_integers_in_a_union_use_the_narrowest_branch() -> None:
     node = {"type": "record", "name": "R", "fields": [{"name": "u", "type": ["int", "long", "double"]}]}
     for value, branch in ((5, "int"), (2**40, "long"), (-(2**31), "int"), (2**31, "long"), (0.5, "double")):
         struct = decode(node, fast(node, {"u": value}))[1]

@@ -24,19 +24,19 @@ def converter(**options: str) -> JsonSchemaConverter:
 
 
 def encode(schema: Schema | None, value: Any, made: JsonSchemaConverter | None = None) -> bytes:
-    writing = (made or converter())._writing(schema)
+    writing = (made or converter())._serialization(schema)
     return writing.payload(writing.native(value))
 
 
 def decode(node: Any, data: bytes | str, made: JsonSchemaConverter | None = None, **references: Any) -> tuple[Any, Any]:
     parts = tuple((name, json.dumps(part)) for name, part in references.items())
-    reading = (made or converter())._reading("t", WriterSchema(json.dumps(node, default=str), "JSON", parts, None))
+    reading = (made or converter())._deserialization("t", WriterSchema(json.dumps(node, default=str), "JSON", parts, None))
     return reading.schema, reading.read(data.encode() if isinstance(data, str) else data)
 
 
 @settings(max_examples=150, deadline=None)
 @given(pairs())
-def test_schema_and_value_come_back_as_they_were(pair: tuple[Schema, Any]) -> None:
+def test_schema_and_value_are_read_back_unchanged(pair: tuple[Schema, Any]) -> None:
     schema, value = pair
     read_schema, read_value = decode(to_json_schema(schema, JsonOptions()), encode(schema, value))
     assert read_schema == schema
@@ -45,7 +45,7 @@ def test_schema_and_value_come_back_as_they_were(pair: tuple[Schema, Any]) -> No
 
 @settings(max_examples=80, deadline=None)
 @given(pairs(defaults=False))
-def test_what_is_written_fits_the_json_schema(pair: tuple[Schema, Any]) -> None:
+def test_written_values_match_the_json_schema(pair: tuple[Schema, Any]) -> None:
     schema, value = pair
     made = converter(**{"decimal.format": "NUMERIC"})
     node = json.loads(json.dumps(to_json_schema(schema, JsonOptions(numeric_decimals=True))))
@@ -168,7 +168,7 @@ def test_a_foreign_schema_with_references_and_definitions_is_read() -> None:
         decode(node, '{"b": 1}', **{"person.json": person})
 
 
-def test_one_of_several_becomes_a_struct_and_comes_back() -> None:
+def test_one_of_becomes_a_struct_and_is_read_back() -> None:
     node = {
         "type": "object",
         "properties": {
@@ -195,19 +195,19 @@ def test_one_of_several_becomes_a_struct_and_comes_back() -> None:
     assert [branch["type"] for branch in again] == ["null", "string", "integer", "object"]
 
 
-def test_decimals_keep_their_digits_either_way() -> None:
+def test_decimals_keep_their_digits_in_both_formats() -> None:
     schema, value = decimal_schema(20), Decimal("0.12345678901234567891")
     assert encode(schema, value, converter(**{"decimal.format": "numeric"})) == b"0.12345678901234567891"
     for data in (b"0.12345678901234567891", encode(schema, value)):
         assert decode(to_json_schema(schema, JsonOptions()), data)[1] == value
 
 
-def test_numbers_that_json_lacks_are_texts() -> None:
+def test_nan_and_infinities_are_strings() -> None:
     schema = Schema.array(Schema(Type.FLOAT64))
     assert encode(schema, [float("nan"), float("-inf"), 1.0]) == b'["NaN","-Infinity",1.0]'
 
 
-def test_validation_refuses_what_does_not_fit() -> None:
+def test_validation_refuses_values_that_do_not_match() -> None:
     made = converter(**{"json.fail.invalid.schema": "true"})
     node = {"type": "object", "properties": {"a": {"type": "integer", "maximum": 5}}}
     assert decode(node, '{"a": 5}', made)[1]["a"] == 5
@@ -221,9 +221,9 @@ def test_validation_refuses_what_does_not_fit() -> None:
     ("node", "data", "message"),
     [
         ({}, "1", "give each part"),
-        (True, "1", "says nothing"),
+        (True, "1", "does not define a type"),
         ({"type": "array"}, "[]", "items type"),
-        ({"$ref": "#/nope"}, "1", "leads nowhere"),
+        ({"$ref": "#/nope"}, "1", "does not exist"),
         ({"$ref": "other.json"}, "1", "not among its references"),
         ({"type": "object", "properties": {"a": {"$ref": "#"}}}, "{}", "contains itself"),
         ({"allOf": [{"oneOf": []}]}, "{}", "allOf"),
@@ -237,13 +237,13 @@ def test_validation_refuses_what_does_not_fit() -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_refused(node: Any, data: str, message: str) -> None:
+def test_unsupported_schemas_are_refused(node: Any, data: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         decode(node, data)
 
 
-def test_what_cannot_be_written_is_refused() -> None:
-    with pytest.raises(DataError, match="without a schema"):
+def test_values_that_cannot_be_written_are_refused() -> None:
+    with pytest.raises(DataError, match="schemaless values"):
         encode(None, {"a": 1})
     schema = Schema.struct({"a": INT32_SCHEMA})
     with pytest.raises(DataError, match="required and has no default"):

@@ -36,14 +36,14 @@ def converter(**options: str) -> ProtobufConverter:
 
 
 def encode(schema: Schema | None, value: Any, made: ProtobufConverter | None = None) -> bytes:
-    writing = (made or converter())._writing(schema)
+    writing = (made or converter())._serialization(schema)
     return b"\x00" + writing.payload(writing.native(value))
 
 
 def decode(file: Any, data: bytes, made: ProtobufConverter | None = None, **references: Any) -> tuple[Schema, Any]:
     parts = tuple((name, text_of(part)) for name, part in references.items())
-    reading = (made or converter())._reading("t", WriterSchema(text_of(file), "PROTOBUF", parts, 2))
-    assert reading.gives_pair
+    reading = (made or converter())._deserialization("t", WriterSchema(text_of(file), "PROTOBUF", parts, 2))
+    assert reading.returns_pair
     return reading.read(data)
 
 
@@ -52,7 +52,7 @@ def text_of(file: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a value without its schemas, which do not come back alike: Protobuf knows no name for most of what is in them."""
+    """Return a value without its schemas, most attributes of which Protobuf does not keep."""
     if isinstance(value, Struct):
         return {name: plain(item) for name, item in value.items()}
     if isinstance(value, dict):
@@ -63,7 +63,7 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize("option", ["wrappers", "optionals"])
 @settings(max_examples=80, deadline=None)
 @given(struct=structs(nested_arrays=False, optional_containers=False, null_items=False, defaults=False))
-def test_values_come_back_as_they_were(option: str, struct: Struct) -> None:
+def test_values_are_read_back_unchanged(option: str, struct: Struct) -> None:
     name = {"wrappers": "wrapper.for.nullables", "optionals": "optional.for.nullables"}[option]
     made = converter(**{name: "true"})
     file, _ = to_file(struct.schema, ProtobufOptions(**{option: True}))
@@ -117,7 +117,7 @@ def test_file_is_what_confluents_converter_registers() -> None:
     assert read.field("price").schema.parameters["scale"] == "2"
 
 
-def test_bytes_made_by_hand_are_read() -> None:
+def test_handwritten_bytes_are_read() -> None:
     file = FileDescriptorProto(name="f", package="shop", syntax="proto3")
     message = file.message_type.add(name="Order")
     message.field.add(name="id", number=1, type=Field.TYPE_UINT64, label=Field.LABEL_OPTIONAL)
@@ -152,7 +152,7 @@ def test_the_message_is_found_by_its_indexes() -> None:
             decode(file, data)
 
 
-def test_a_oneof_becomes_a_struct_and_comes_back() -> None:
+def test_a_oneof_becomes_a_struct_and_is_read_back() -> None:
     file = FileDescriptorProto(name="f", syntax="proto3")
     message = file.message_type.add(name="M")
     message.oneof_decl.add(name="choice")
@@ -195,7 +195,7 @@ def test_a_real_map_and_a_referenced_file_are_read() -> None:
         (Schema(Type.BYTES), b"x", b"\x0a\x01x"),
     ],
 )
-def test_a_primitive_by_itself_is_a_wrapper_message(schema: Schema, value: Any, data: bytes) -> None:
+def test_a_primitive_outside_a_struct_is_a_wrapper_message(schema: Schema, value: Any, data: bytes) -> None:
     assert encode(schema, value) == b"\x00" + data
 
 
@@ -208,7 +208,7 @@ def test_logical_values_are_googles_and_confluents_messages() -> None:
         "at": dt.datetime(1969, 12, 31, 23, 59, 59, 999000, tzinfo=dt.timezone.utc),
     }
     made = converter()
-    writing = made._writing(schema)
+    writing = made._serialization(schema)
     message = writing.native(Struct(schema, value))
     assert (message.p.value, message.p.precision, message.p.scale) == ((-1234).to_bytes(2, "big", signed=True), 4, 2)
     assert (message.d.year, message.d.month, message.d.day) == (2024, 2, 29)
@@ -219,7 +219,7 @@ def test_logical_values_are_googles_and_confluents_messages() -> None:
     assert read_schema.field("p").schema.parameters["scale"] == "2"
 
 
-def test_nulls_become_protobufs_zeros_unless_asked_otherwise() -> None:
+def test_nulls_become_zero_values_by_default() -> None:
     schema = Schema.struct({"a": OPTIONAL_INT, "b": Schema(Type.STRING, optional=True)}, name="N")
     for name, expected in (
         ("", {"a": 0, "b": ""}),
@@ -234,16 +234,16 @@ def test_nulls_become_protobufs_zeros_unless_asked_otherwise() -> None:
         assert dict(decode(to_file(schema, options)[0], set_to_zero, made)[1]) == {"a": 0, "b": ""}
 
 
-def test_what_protobuf_cannot_hold_is_refused() -> None:
+def test_schemas_that_protobuf_does_not_support_are_refused() -> None:
     nested = Schema.struct({"l": Schema.array(Schema.array(INT32_SCHEMA))}, name="A")
     with pytest.raises(DataError, match="Array cannot be nested"):
         encode(nested, Struct(nested))
     with pytest.raises(DataError, match="Unsupported root schema of type ARRAY"):
         encode(Schema.array(INT32_SCHEMA), [1])
-    with pytest.raises(DataError, match="without a schema"):
+    with pytest.raises(DataError, match="schemaless values"):
         encode(None, 1)
     clash = Schema.struct({"a": Schema.struct({"x": INT32_SCHEMA}, name="In"), "b": Schema.struct({}, name="In")}, name="C")
-    with pytest.raises(DataError, match="Two different schemas are named In"):
+    with pytest.raises(DataError, match="two different schemas named In"):
         encode(clash, Struct(clash))
     loop = FileDescriptorProto(name="f", syntax="proto3")
     loop.message_type.add(name="M").field.add(

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluiceway.api import SinkRecord
+from sluiceway.connectors.file.sink import FileStreamSinkConnector, FileStreamSinkTask
+from sluiceway.data import STRING_SCHEMA, Schema, Struct
+from sluiceway.errors import ConnectError
+
+
+def records(*values: Any) -> list[SinkRecord]:
+    return [SinkRecord("t", 0, offset, value) for offset, value in enumerate(values)]
+
+
+def start(file: Path) -> FileStreamSinkTask:
+    task = FileStreamSinkTask()
+    task.start({"file": str(file)})
+    return task
+
+
+def test_each_value_is_a_line_and_is_in_the_file_when_put_returns(tmp_path: Path) -> None:
+    file = tmp_path / "out.txt"
+    task = start(file)
+    task.put(records("foo", "bär"))
+    assert file.read_text("utf-8") == "foo\nbär\n"
+    task.put([])
+    task.put(records("x"))
+    task.flush({})
+    task.stop()
+    assert file.read_text("utf-8") == "foo\nbär\nx\n"
+
+
+def test_values_that_are_not_text_are_written_as_java_prints_them(tmp_path: Path) -> None:
+    struct = Struct(Schema.struct({"a": STRING_SCHEMA}), {"a": "b"})
+    start(tmp_path / "out").put(records("s", struct, None, {"a": 1}, [1, 2.5e10], True))
+    assert (tmp_path / "out").read_text() == "s\nStruct{a=b}\nnull\n{a=1}\n[1, 2.5E10]\ntrue\n"
+
+
+def test_a_restart_appends(tmp_path: Path) -> None:
+    for value in ("a", "b"):
+        task = start(tmp_path / "out")
+        task.put(records(value))
+        task.stop()
+    assert (tmp_path / "out").read_text() == "a\nb\n"
+
+
+def test_a_deleted_or_replaced_file_is_created_again(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    task = start(file)
+    task.put(records("a"))
+    file.unlink()
+    task.put(records("b"))
+    assert file.read_text() == "b\n"
+    file.rename(tmp_path / "rotated")
+    file.write_text("header\n")
+    task.put(records("c"))
+    assert file.read_text() == "header\nc\n"
+    assert (tmp_path / "rotated").read_text() == "b\n"
+
+
+def test_a_missing_folder_is_refused_with_connects_message(tmp_path: Path) -> None:
+    with pytest.raises(ConnectError, match=r"Couldn't find or create file '.*/no/out' for FileStreamSinkTask"):
+        start(tmp_path / "no" / "out")
+
+
+def test_without_a_file_lines_go_to_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    task = FileStreamSinkTask()
+    task.start({})
+    task.put(records("a"))
+    task.flush({})
+    task.stop()
+    assert capfdbinary.readouterr().out == b"a\n"
+
+
+def test_every_task_gets_the_same_config() -> None:
+    connector = FileStreamSinkConnector()
+    connector.start({"file": "x"})
+    assert connector.task_configs(2) == [{"file": "x"}] * 2

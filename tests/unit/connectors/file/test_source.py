@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from sluiceway.api import Offset, SourceRecord
+from sluiceway.config.definition import ConfigDef
+from sluiceway.connectors.file.source import FileStreamSourceConnector, FileStreamSourceTask
+from sluiceway.connectors.file.tail import FileTail
+from sluiceway.data import STRING_SCHEMA
+from sluiceway.errors import ConfigError, ConnectError
+from sluiceway.testing import MemoryOffsets, MemorySourceContext
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "test.txt"
+
+
+def start(file: Path, position: object = None, **config: str) -> FileStreamSourceTask:
+    offsets = MemoryOffsets([] if position is None else [({"filename": str(file)}, {"position": position})])
+    task = FileStreamSourceTask()
+    properties = {"file": str(file), "topic": "t", **{key.replace("_", "."): value for key, value in config.items()}}
+    task.initialize(MemorySourceContext(properties, offsets))
+    task.start(properties)
+    return task
+
+
+def values(records: list[SourceRecord] | None) -> list[str]:
+    return [record.value for record in records or []]
+
+
+def poll_all(task: FileStreamSourceTask) -> list[str]:
+    found: list[str] = []
+    while records := task.poll():
+        found += values(list(records))
+    return found
+
+
+def position(records: list[SourceRecord]) -> Offset | None:
+    return records[-1].source_offset
+
+
+def test_each_line_is_a_record_with_the_position_after_it(file: Path) -> None:
+    file.write_text("foo\nbar\n")
+    first, second = start(file).poll() or []
+    assert (first.value, first.value_schema, first.key, first.topic) == ("foo", STRING_SCHEMA, None, "t")
+    assert (first.source_partition, first.source_offset) == ({"filename": str(file)}, {"position": 4})
+    assert second.source_offset == {"position": 8}
+
+
+def test_reading_resumes_at_the_stored_position_in_bytes(file: Path) -> None:
+    file.write_text("üüüüü\nzwei\n", encoding="utf-8")
+    assert poll_all(start(file, position=11)) == ["zwei"]
+
+
+def test_lines_left_over_from_a_full_batch_need_no_new_data(file: Path) -> None:
+    file.write_text("".join(f"{number}\n" for number in range(7)))
+    task = start(file, batch_size="2")
+    assert [values(list(task.poll() or [])) for _ in range(4)] == [["0", "1"], ["2", "3"], ["4", "5"], ["6"]]
+    assert task.poll() is None
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "1"])
+def test_a_batch_size_below_one_means_one(file: Path, size: str) -> None:
+    file.write_text("a\nb\n")
+    assert values(list(start(file, batch_size=size).poll() or [])) == ["a"]
+
+
+def test_appended_lines_are_read_and_an_incomplete_line_is_held_back(file: Path) -> None:
+    file.write_text("a\nb")
+    task = start(file)
+    assert poll_all(task) == ["a"]
+    with file.open("a") as out:
+        out.write("c\nd\n")
+    assert poll_all(task) == ["bc", "d"]
+
+
+def test_a_line_of_three_megabytes_is_one_record(file: Path) -> None:
+    line = "x" * 3_000_000
+    file.write_text(f"{line}\nend\n")
+    assert poll_all(start(file)) == [line, "end"]
+
+
+def test_a_missing_file_is_waited_for_with_a_warning(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    task = start(file)
+    with caplog.at_level(logging.WARNING):
+        assert task.poll() is None
+    assert f"Couldn't find file {file} for FileStreamSourceTask, sleeping to wait for it to be created" in caplog.messages
+    file.write_text("late\n")
+    assert poll_all(task) == ["late"]
+
+
+def test_a_directory_at_the_path_is_waited_for_to_become_a_file(file: Path) -> None:
+    file.mkdir()
+    task = start(file)
+    assert task.poll() is None
+    file.rmdir()
+    file.write_text("a\n")
+    assert poll_all(task) == ["a"]
+
+
+def test_a_truncated_file_is_read_again_from_the_start(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file.write_text("one\ntwo\nthree\n")
+    task = start(file)
+    assert poll_all(task) == ["one", "two", "three"]
+    with file.open("r+") as out:
+        out.truncate(0)
+        out.write("new\n")
+    records = list(task.poll() or [])
+    assert (values(records), position(records)) == (["new"], {"position": 4})
+    assert "was truncated below position 14" in caplog.text
+
+
+def test_a_file_shorter_than_the_stored_position_is_read_from_the_start(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file.write_text("new\n")
+    assert poll_all(start(file, position=300064)) == ["new"]
+    assert "shorter than the stored position 300064" in caplog.text
+
+
+def test_a_replaced_file_is_read_to_its_end_before_the_new_file(file: Path) -> None:
+    file.write_text("old 1\n")
+    task = start(file)
+    assert poll_all(task) == ["old 1"]
+    with file.open("a") as out:
+        out.write("old 2\nunfinished")
+    file.rename(file.with_suffix(".1"))
+    file.write_text("new\n")
+    assert poll_all(task) == ["old 2", "unfinished", "new"]
+
+
+def test_lines_written_just_before_a_file_is_replaced_are_not_missed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.write_text("old\n")
+    task = start(file)
+    assert poll_all(task) == ["old"]
+    read = FileTail._chunk
+
+    def read_and_be_overtaken(tail: FileTail, open_file: IO[bytes]) -> bytes:
+        chunk = read(tail, open_file)
+        if not chunk and not file.with_suffix(".1").exists():
+            with file.open("a") as out:
+                out.write("late\n")
+            file.rename(file.with_suffix(".1"))
+            file.write_text("new\n")
+        return chunk
+
+    monkeypatch.setattr(FileTail, "_chunk", read_and_be_overtaken)
+    assert poll_all(task) == ["late", "new"]
+
+
+def test_after_a_replaced_files_incomplete_line_the_position_is_zero(file: Path) -> None:
+    file.write_text("a\nunfinished")
+    task = start(file)
+    assert poll_all(task) == ["a"]
+    file.unlink()
+    file.write_text("new\n")
+    records = list(task.poll() or [])
+    assert (values(records), position(records)) == (["unfinished"], {"position": 0})
+
+
+def test_a_deleted_file_is_no_error(file: Path) -> None:
+    file.write_text("a\n")
+    task = start(file)
+    poll_all(task)
+    file.unlink()
+    assert task.poll() is None
+
+
+def test_an_invalid_stored_position_is_an_error(file: Path) -> None:
+    with pytest.raises(ConnectError, match="has the position 'x', not a number of bytes"):
+        start(file, position="x")
+
+
+def test_without_a_file_lines_come_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    readable, writable = os.pipe()
+    with os.fdopen(readable) as stdin, os.fdopen(writable, "w") as out:
+        monkeypatch.setattr("sys.stdin", stdin)
+        task = FileStreamSourceTask()
+        task.initialize(MemorySourceContext())
+        task.start({"topic": "t"})
+        assert task.poll() is None
+        out.write("typed\n")
+        out.flush()
+        (record,) = task.poll() or []
+        assert (record.value, record.source_partition, record.source_offset) == ("typed", {"filename": None}, {"position": None})
+
+
+def test_a_missing_topic_is_refused_with_connects_message() -> None:
+    with pytest.raises(ConfigError, match='Missing required configuration "topic" which has no default value'):
+        FileStreamSourceConnector().start({"file": "x"})
+
+
+def test_there_is_always_one_task() -> None:
+    connector = FileStreamSourceConnector()
+    connector.start({"file": "x", "topic": "t"})
+    assert connector.task_configs(5) == [{"file": "x", "topic": "t"}]
+    assert isinstance(connector.config_def(), ConfigDef)
