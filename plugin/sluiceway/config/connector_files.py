@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sluiceway.config.properties import connector_from_json, read_properties
+from sluiceway.config.properties import read_properties
 from sluiceway.errors import ConfigError
 
 SUFFIXES = (".json", ".yaml", ".yml", ".properties")
@@ -119,3 +119,44 @@ def _named(config: dict[str, str], initial_state: str | None, where: str) -> Con
     if not config.get("name"):
         raise ConfigError(f"{where}: the connector has no name. Set 'name'.")
     return ConnectorFile(config["name"], config, where, initial_state)
+
+
+def read_connector_file(path: Path) -> dict[str, str]:
+    """Return the connector config in a .properties, JSON or YAML file. Raises ConfigError.
+
+    JSON and YAML contain ``{"name": .., "config": {..}}`` or a map with ``name``, as in Connect's standalone mode.
+    """
+    if path.suffix in (".yaml", ".yml"):
+        connectors = read_connectors(path)
+        if len(connectors) != 1:
+            raise ConfigError(f"The connector file {path} contains {len(connectors)} connectors. Put each in its own file.")
+        return connectors[0].config
+    if path.suffix != ".json":
+        return read_properties(path)
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"Cannot read the connector file {path}: {error.strerror}.") from error
+    except ValueError as error:
+        raise ConfigError(f"The connector file {path} is not JSON: {error}.") from error
+    return connector_from_json(document, str(path))
+
+
+def connector_from_json(document: object, where: str) -> dict[str, str]:
+    """Return the config in a parsed JSON document of either form, including ``name``. ``where`` names it in errors."""
+    if not isinstance(document, Mapping):
+        raise ConfigError(f"{where}: expected a JSON object with a connector's config.")
+    config = document.get("config", document)
+    if not isinstance(config, Mapping):
+        raise ConfigError(f'{where}: "config" must be a JSON object.')
+    pairs = {str(key): to_text(value) for key, value in config.items() if value is not None}
+    if "name" in document and document is not config:
+        pairs.setdefault("name", str(document["name"]))
+    return pairs
+
+
+def to_text(value: object) -> str:
+    """Return a JSON scalar as Connect's text for it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else json.dumps(value)

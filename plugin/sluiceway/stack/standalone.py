@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sluiceway import exit_codes
-from sluiceway.config.properties import read_connector_file, read_properties
+from sluiceway.config.connector_files import read_connector_file
+from sluiceway.config.properties import read_properties
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder

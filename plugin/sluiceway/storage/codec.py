@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sluiceway.api.records import Offset, Partition
 from sluiceway.config.connector import TASK_CLASS
-from sluiceway.config.properties import to_text
+from sluiceway.config.connector_files import to_text
 from sluiceway.errors import DataError
 from sluiceway.java.hash_map import task_config_order
 from sluiceway.storage.connect_json import dumps, loads

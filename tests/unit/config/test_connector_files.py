@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sluiceway.config.connector_files import STDIN, read_connectors
-from sluiceway.config.properties import read_connector_file
+from sluiceway.config.connector_files import STDIN, read_connector_file, read_connectors
 from sluiceway.errors import ConfigError
 
 A = {"name": "a", "connector.class": "FileStreamSource", "tasks.max": "1"}
