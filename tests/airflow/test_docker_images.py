@@ -83,5 +83,5 @@ def test_airflows_image_has_airflow_the_command_and_the_drivers_of_its_database(
     versions = dict(line.split("==") for line in _run(binaries, "pip", "freeze").splitlines() if "==" in line)
     assert (versions["apache-airflow"], versions["pyspark"], versions["pyspark-client"]) == ("3.3.2", "4.0.0", "4.0.0")
     _run(binaries, "python", "-c", "import psycopg2, asyncpg")
-    assert "make connectors from files" in _run(binaries, "sluiceway", "--help")
+    assert "create connectors from files" in _run(binaries, "sluiceway", "--help")
     assert (binaries / "spark-submit").exists()

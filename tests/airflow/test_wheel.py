@@ -92,7 +92,7 @@ def test_airflow_loads_the_plugin(installed: Installed) -> None:
 
 def test_airflows_command_line_has_the_subcommands(installed: Installed) -> None:
     printed = installed.airflow("sluiceway", "--help")
-    assert "restart connectors, their tasks, or what failed of them" in printed
+    assert "restart connectors, their tasks, or only the failed ones" in printed
     assert "--only-failed" in installed.airflow("sluiceway", "restart", "--help")
 
 

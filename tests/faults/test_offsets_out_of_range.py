@@ -65,7 +65,7 @@ def test_an_offset_ahead_of_the_topic_is_logged_and_no_record_is_skipped(reading
     verdict = check(from_file(reading.file), sent={0: 1299})
     made.judge(verdict)
     assert verdict.exactly_once, verdict
-    assert f"Offset 1000 of {reading.topic}-0, where reading was to go on, is not there" in driver.log.read_text()
+    assert f"Offset 1000 of {reading.topic}-0, the next to read, does not exist" in driver.log.read_text()
 
 
 @pytest.mark.matrix(31)
@@ -81,7 +81,7 @@ def test_records_deleted_before_they_were_read_are_logged(reading: Reading, row:
     assert [each.gaps for each in verdict.tasks] == [((1000, 1399),)]
     assert verdict.duplicated == 0, verdict
     said = driver.log.read_text()
-    assert f"Offset 1000 of {reading.topic}-0, where reading was to go on, is not there any more" in said
+    assert f"Offset 1000 of {reading.topic}-0, the next to read, no longer exists" in said
     assert "400 offsets were deleted before they were read" in said
 
 

@@ -252,8 +252,8 @@ def test_an_offset_beyond_the_end_is_logged_with_the_number_of_repeated_records(
     made = script(name)
     with RunningTask(sink(name, topic), kafka.worker()):
         eventually(lambda: values(made) == ["a", "b"])
-    assert f"Offset 50 of {topic}-0, where reading was to go on, is not there" in caplog.text
-    assert "up to 50 records may come again" in caplog.text
+    assert f"Offset 50 of {topic}-0, the next to read, does not exist" in caplog.text
+    assert "up to 50 records may be repeated" in caplog.text
 
 
 def test_records_deleted_before_they_were_read_are_logged_and_counted(
