@@ -147,7 +147,7 @@ class Stage:
         self.hook = SparkSubmit(drive)
         stage = self
 
-        class Staged(kind):  # type: ignore[misc, valid-type]
+        class Staged(kind):  # type: ignore[valid-type]
             def _settings(self) -> Settings:
                 return Settings(
                     worker_properties=stage.worker,
@@ -398,7 +398,7 @@ def test_an_outage_of_airflow_does_not_end_the_driver() -> None:
     asked = threading.Event()
 
     def drive() -> int:
-        def down(_dag_id: str) -> Any:
+        def down(dag_id: str) -> Any:
             asked.set()
             raise ConnectionError("no API server")
 
@@ -563,7 +563,7 @@ def test_in_cluster_mode_the_task_waits_for_a_running_driver_and_submits_no_seco
 
 def test_in_cluster_mode_a_deferrable_task_submits_and_waits_in_the_triggerer() -> None:
     stage = Stage(Kafka(SOURCE), deferrable=True)
-    stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
+    stage.operator.submit_job = lambda context: "driver-1"
     deferred = _deferred(stage)
     assert deferred.trigger.condition["kind"] == "rest"
     assert stage.hook.left, "spark-submit does not wait for the driver's end"
@@ -573,7 +573,7 @@ def test_a_deferred_task_stores_the_connections_id_and_no_secret(monkeypatch: py
     secret = {"admin.sasl.jaas.config": "s3cret"}
     monkeypatch.setattr("sluiceway.operators.driver_operator.kafka_overrides", lambda conn_id: secret)
     stage = Stage(Kafka(SOURCE), deferrable=True, kafka_conn_id="broker")
-    stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
+    stage.operator.submit_job = lambda context: "driver-1"
     deferred = _deferred(stage)
     stored = repr((deferred.trigger.serialize(), deferred.kwargs))
     assert "'kafka_conn_id': 'broker'" in stored
@@ -584,7 +584,7 @@ def test_a_driver_that_never_started_fails_the_task() -> None:
     kafka = Kafka(BATCH)
     kafka.seen = DriverSeen(False, 4)  # of the previous run, which ended normally
     stage = Stage(kafka, deferrable=True)
-    stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
+    stage.operator.submit_job = lambda context: "driver-1"
     deferred = _deferred(stage)
     event = {"met": True, "failed": False, "seen": "the driver has ended"}
     with pytest.raises(AirflowException, match="died") as raised:
@@ -598,7 +598,7 @@ def test_a_driver_that_never_started_fails_the_task() -> None:
 def test_a_backfill_in_cluster_mode_waits_for_the_temporary_connector_and_deletes_it() -> None:
     kafka = Kafka({**BATCH, "topic": "${airflow:run:ds}"})
     stage = Stage(kafka, deferrable=True)
-    stage.operator.submit_job = lambda context: "driver-1"  # type: ignore[method-assign]
+    stage.operator.submit_job = lambda context: "driver-1"
     stage.hook.is_client_mode = False
     stage.airflow.get = lambda key: None  # type: ignore[attr-defined]
     with pytest.raises(TaskDeferred) as raised:

@@ -40,7 +40,7 @@ class Cluster:
     def run(self, operator: type[ConnectorControlOperator], **kwargs: Any) -> Any:
         cluster = self
 
-        class Staged(operator):  # type: ignore[misc, valid-type]
+        class Staged(operator):  # type: ignore[valid-type]
             @contextmanager
             def _herder(self) -> Iterator[Herder]:
                 yield cluster.herder

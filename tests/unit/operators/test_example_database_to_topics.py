@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ def test_each_run_copies_the_new_rows(tmp_path: Path, monkeypatch: pytest.Monkey
     dag = importlib.reload(example).dag
     [operator] = dag.tasks
     assert isinstance(operator, SourceConnectorOperator)
+    assert isinstance(operator.config, Mapping)
     assert (dag.schedule, operator.config["airflow.mode"]) == ("0 2 * * *", "micro-batch")
     with sqlite3.connect(file) as connection:
         for table in ("people", "things"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def test_upserts_and_tombstones_change_the_table(tmp_path: Path, monkeypatch: py
     dag = importlib.reload(example).dag
     [operator] = dag.tasks
     assert isinstance(operator, SinkConnectorOperator)
+    assert isinstance(operator.config, Mapping)
     assert (dag.schedule, operator.config["topics"]) == ("@continuous", "people")
     assert not [each.errors for each in JdbcSinkConnector.validate(operator.config).values() if each.errors]
     run_sink(

@@ -10,7 +10,7 @@ from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.errors import ConfigError, DataError
 from sluiceway.transforms.extract_field import ExtractFieldKey, ExtractFieldValue
 from sluiceway.transforms.util.field_path import SingleFieldPath
-from unit.transforms.transforming import configured, plain, struct_of, transformed
+from unit.transforms.transforming import configured, field_schema, plain, struct_of, transformed
 
 INNER = Schema.struct({"x": Schema(Type.INT32, optional=True, default=4), "a.b": STRING_SCHEMA}, optional=True)
 OUTER = Schema.struct({"in": INNER, "n": INT64_SCHEMA})
@@ -131,7 +131,7 @@ def test_an_empty_path_is_refused_when_it_is_used() -> None:
 @pytest.mark.parametrize("extract", [configured(ExtractFieldValue, field="n"), nested("n")])
 def test_a_struct_of_another_schema_has_null_where_its_own_has_no_field(extract: ExtractFieldValue) -> None:
     record = transformed(extract, Struct(INNER, {"x": 1}), OUTER)
-    assert (record.value, record.value_schema) == (None, OUTER.field("n").schema)
+    assert (record.value, record.value_schema) == (None, field_schema(OUTER, "n"))
 
 
 NAME = st.text("ab.` ", min_size=1, max_size=4).filter(lambda name: not name.endswith("\\"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, BigInteger, Schema, Struct, Type
 from sluiceway.errors import DataError, SchemaBuilderError
 from sluiceway.transforms.flatten import FlattenKey, FlattenValue
-from unit.transforms.transforming import configured, plain, struct_of, transformed, value_of
+from unit.transforms.transforming import configured, field_schema, plain, schema_of, struct_of, transformed, value_of
 
 FLATTEN = configured(FlattenValue)
 OPTIONAL_INT = Schema(Type.INT32, optional=True)
@@ -45,7 +45,7 @@ def test_the_default_of_a_struct_becomes_those_of_its_fields_in_the_schema_only(
     plain_inner = Schema.struct({"x": OPTIONAL_INT})
     schema = Schema.struct({"in": Schema.struct({"x": OPTIONAL_INT}, optional=True, default=Struct(plain_inner, {"x": 8}))})
     record = transformed(FLATTEN, Struct(schema), schema)
-    assert record.value_schema.field("in.x").schema.default == 8
+    assert field_schema(schema_of(record), "in.x").default == 8
     assert record.value.get_without_default("in.x") is None
 
 

@@ -7,12 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluiceway.api import SourceRecord
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Type
 from sluiceway.data.logical import TIMESTAMP
 from sluiceway.data.numbers import Int32
 from sluiceway.errors import ConfigError, DataError, SchemaBuilderError
 from sluiceway.transforms.insert_field import InsertFieldKey, InsertFieldValue
-from unit.transforms.transforming import configured, plain, source_record, struct_of, transformed, value_of
+from unit.transforms.transforming import (
+    configured,
+    field_schema,
+    plain,
+    schema_of,
+    source_record,
+    struct_of,
+    transformed,
+    value_of,
+)
 
 ALL = {
     "topic_field": "t!",
@@ -30,11 +40,11 @@ def test_a_struct_gets_the_fields_at_its_end_in_one_fixed_order() -> None:
     moment = dt.datetime(2022, 4, 15, 5, 20, 0, 123000, tzinfo=dt.timezone.utc)
     assert plain(record.value) == {"a": 1, "t": "orders", "p": 3, "o": 42, "ts": moment, "s": "x"}
     assert list(record.value) == ["a", "t", "p", "o", "ts", "s"]
-    schemas = {field.name: (field.schema.type, field.schema.optional) for field in record.value_schema.fields}
+    schemas = {field.name: (field.schema.type, field.schema.optional) for field in schema_of(record).fields}
     assert schemas["t"] == (Type.STRING, False)
     assert schemas["p"] == (Type.INT32, True)
     assert schemas["o"] == (Type.INT64, True)
-    assert record.value_schema.field("ts").schema.name == TIMESTAMP
+    assert field_schema(schema_of(record), "ts").name == TIMESTAMP
 
 
 def test_a_map_gets_them_typed_as_java_has_them() -> None:
@@ -48,6 +58,7 @@ def test_missing_metadata_is_null_in_a_struct_and_absent_from_a_map() -> None:
     insert = configured(InsertFieldValue, timestamp_field="ts!", partition_field="p")
     assert value_of(insert, {"a": 1}) == {"a": 1, "p": 3}
     record = insert.apply(source_record(*struct_of({"a": INT64_SCHEMA}, {"a": 1})))
+    assert isinstance(record, SourceRecord)
     assert plain(record.value) == {"a": 1, "ts": None, "p": None}
 
 
@@ -55,7 +66,7 @@ def test_missing_metadata_is_null_in_a_struct_and_absent_from_a_map() -> None:
     ("spec", "name", "optional"), [("x", "x", True), ("x?", "x", True), ("x!", "x", False), ("x!?", "x!", True)]
 )
 def test_only_the_last_character_says_whether_a_field_is_required(spec: str, name: str, optional: bool) -> None:
-    schema = transformed(configured(InsertFieldValue, topic_field=spec), *struct_of({}, {})).value_schema
+    schema = schema_of(transformed(configured(InsertFieldValue, topic_field=spec), *struct_of({}, {})))
     assert [(field.name, field.schema.optional) for field in schema.fields] == [(name, optional)]
 
 
@@ -89,7 +100,7 @@ def test_nulls_pass_and_other_classes_do_not() -> None:
 
 def test_the_schema_keeps_its_name_but_neither_optional_nor_default() -> None:
     value, schema = struct_of({"a": INT64_SCHEMA}, {"a": 1}, name="N", version=2, doc="d", parameters={"k": "v"}, optional=True)
-    updated = transformed(configured(InsertFieldValue, topic_field="t"), value, schema).value_schema
+    updated = schema_of(transformed(configured(InsertFieldValue, topic_field="t"), value, schema))
     assert (updated.name, updated.version, updated.doc, updated.parameters) == ("N", 2, "d", {"k": "v"})
     assert not updated.optional
 

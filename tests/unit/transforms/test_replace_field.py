@@ -10,7 +10,7 @@ from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import date_schema, timestamp_schema
 from sluiceway.errors import ConfigError, DataError, SchemaBuilderError
 from sluiceway.transforms.replace_field import ReplaceFieldKey, ReplaceFieldValue
-from unit.transforms.transforming import configured, struct_of, transformed, value_of
+from unit.transforms.transforming import configured, schema_of, struct_of, transformed, value_of
 
 FIELDS = {"a": INT64_SCHEMA, "b": STRING_SCHEMA, "c": Schema(Type.STRING, optional=True)}
 VALUES = {"a": 1, "b": "x", "c": "y"}
@@ -40,7 +40,7 @@ def test_maps_and_structs_lose_and_rename_the_same_fields(options: dict[str, str
 
 
 def test_the_fields_of_a_struct_stay_in_their_order() -> None:
-    schema = transformed(configured(ReplaceFieldValue, renames="a:z", exclude="b"), *struct_of(FIELDS, VALUES)).value_schema
+    schema = schema_of(transformed(configured(ReplaceFieldValue, renames="a:z", exclude="b"), *struct_of(FIELDS, VALUES)))
     assert [(field.name, field.schema) for field in schema.fields] == [("z", INT64_SCHEMA), ("c", FIELDS["c"])]
 
 

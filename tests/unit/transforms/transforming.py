@@ -26,6 +26,19 @@ def transformed(transform: Transform, value: Any, schema: Schema | None = None, 
     return result
 
 
+def schema_of(record: SinkRecord | SourceRecord) -> Schema:
+    """Return the value schema of a record that must have one."""
+    assert record.value_schema is not None
+    return record.value_schema
+
+
+def field_schema(schema: Schema, name: str) -> Schema:
+    """Return the schema of a field that must exist."""
+    field = schema.field(name)
+    assert field is not None
+    return field.schema
+
+
 def value_of(transform: Transform, value: Any, schema: Schema | None = None) -> Any:
     """Return the value afterwards; a struct as a dict of what is in it, without defaults."""
     result = transformed(transform, value, schema).value

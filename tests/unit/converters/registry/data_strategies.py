@@ -84,15 +84,25 @@ class Shape:
         if schema.type in PRIMITIVES:
             return draw(PRIMITIVES[schema.type])
         if schema.type is Type.ARRAY:
+            assert schema.value_schema is not None
             return [self.value(draw, schema.value_schema) for _ in range(draw(st.integers(0, 3)))]
         if schema.type is Type.MAP:
+            assert schema.key_schema is not None
+            assert schema.value_schema is not None
             keys = draw(st.lists(PRIMITIVES[schema.key_schema.type], max_size=3, unique=True))
             return {key: self.value(draw, schema.value_schema) for key in keys}
         return Struct(schema, {part.name: self.value(draw, part.schema) for part in schema.fields})
 
 
+def field_schema(schema: Schema, name: str) -> Schema:
+    """Return the schema of a field that must exist."""
+    part = schema.field(name)
+    assert part is not None
+    return part.schema
+
+
 @st.composite
-def structs(draw: Any, **shape: Any) -> Struct:
+def structs(draw: st.DrawFn, /, **shape: Any) -> Struct:
     """Return a struct with a random schema."""
     made = Shape(**shape)
     schema = made.struct(draw)
@@ -100,7 +110,7 @@ def structs(draw: Any, **shape: Any) -> Struct:
 
 
 @st.composite
-def pairs(draw: Any, **shape: Any) -> tuple[Schema, Any]:
+def pairs(draw: st.DrawFn, /, **shape: Any) -> tuple[Schema, Any]:
     """Return a schema of any type and a matching value other than null."""
     made = Shape(**shape)
     schema = made.schema(draw)

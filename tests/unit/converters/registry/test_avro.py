@@ -19,7 +19,7 @@ from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.data.numbers import Float32, Int8, Int16, Int32
 from sluiceway.errors import DataError
-from unit.converters.registry.data_strategies import pairs
+from unit.converters.registry.data_strategies import field_schema, pairs
 
 OPTIONAL_STRING = Schema(Type.STRING, optional=True)
 PLAIN = AvroOptions()
@@ -204,11 +204,11 @@ def test_bytes_from_other_writers_are_read() -> None:
     assert dict(struct) == {**value, "micros": 1709168523004000}
     assert (schema.name, schema.version, schema.doc) == ("ns.R", 5, None)
     assert schema.parameters == {"io.confluent.connect.avro.record.doc": "d", "io.confluent.connect.avro.field.doc.id": "the id"}
-    assert schema.field("n").schema == Schema(Type.INT32, default=4, parameters={FIELD_DEFAULT: "true"})
-    assert schema.field("at").schema == timestamp_schema(optional=True)
-    assert schema.field("micros").schema == Schema(Type.INT64)
-    assert schema.field("price").schema.parameters == {"scale": "2", "connect.decimal.precision": "9"}
-    assert schema.field("color").schema == Schema(
+    assert field_schema(schema, "n") == Schema(Type.INT32, default=4, parameters={FIELD_DEFAULT: "true"})
+    assert field_schema(schema, "at") == timestamp_schema(optional=True)
+    assert field_schema(schema, "micros") == Schema(Type.INT64)
+    assert field_schema(schema, "price").parameters == {"scale": "2", "connect.decimal.precision": "9"}
+    assert field_schema(schema, "color") == Schema(
         Type.STRING, name="ns.Color", parameters={ENUM: "ns.Color", f"{ENUM}.RED": "RED", f"{ENUM}.BLUE": "BLUE"}
     )
 
@@ -230,13 +230,13 @@ def test_a_union_becomes_a_struct_and_is_read_back() -> None:
         schema, struct = decode(wrapped, data, made=made)
         seen.append(struct["u"] if struct["u"] is None else {k: v for k, v in struct["u"].items() if v is not None})
         assert encode(schema, struct, made) == data
-    field = schema.field("u").schema
+    field = field_schema(schema, "u")
     assert (field.name, field.optional, [part.name for part in field.fields]) == (
         UNION,
         True,
         ["string", "long", "x.y.A", "x.y.B", "array"],
     )
-    a, b = field.field("x.y.A").schema, field.field("x.y.B").schema
+    a, b = field_schema(field, "x.y.A"), field_schema(field, "x.y.B")
     assert seen == [
         {"string": "text"},
         {"long": 2**40},
@@ -250,7 +250,7 @@ def test_a_union_becomes_a_struct_and_is_read_back() -> None:
 def test_union_fields_have_short_names_unless_enhanced() -> None:
     node = ["int", {"type": "record", "name": "A", "namespace": "x.y", "fields": []}]
     assert [part.name for part in to_connect(node).fields] == ["int", "A"]
-    twice = [{"type": "record", "name": "A", "namespace": space, "fields": []} for space in ("x", "y")]
+    twice: list[Any] = [{"type": "record", "name": "A", "namespace": space, "fields": []} for space in ("x", "y")]
     with pytest.raises(DataError, match="Multiple union schemas map"):
         to_connect(twice)
     assert len(to_connect(twice, AvroOptions(enhanced=True)).fields) == 2
@@ -389,7 +389,7 @@ def test_logical_defaults_are_read_back(schema: Schema, value: Any) -> None:
     outer = Schema.struct({"f": with_default}, name="R")
     read = to_connect(json.loads(json.dumps(to_avro(outer, PLAIN))))
     assert read == outer
-    assert read.field("f").schema.default == value
+    assert field_schema(read, "f").default == value
 
 
 def test_bytes_outside_a_record_have_no_length_prefix() -> None:

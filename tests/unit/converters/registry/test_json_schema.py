@@ -148,8 +148,9 @@ def test_a_foreign_schema_with_references_and_definitions_is_read() -> None:
         "$defs": {"money": {"type": "number"}},
     }
     person = {"type": "object", "title": "Person", "properties": {"name": {"type": "string"}}}
+    references: dict[str, Any] = {"person.json": person}
     data = '{"who": {"name": "x"}, "b": 2, "a": null, "state": "new", "ratio": 0.5, "fixed": 5, "more": 1}'
-    schema, struct = decode(node, data, **{"person.json": person})
+    schema, struct = decode(node, data, **references)
     assert {part.name: (part.schema.type, part.schema.optional) for part in schema.fields} == {
         "a": (Type.INT64, True),
         "b": (Type.FLOAT64, False),
@@ -161,11 +162,11 @@ def test_a_foreign_schema_with_references_and_definitions_is_read() -> None:
     assert [part.name for part in schema.fields] == ["a", "who", "state", "ratio", "fixed", "b"]
     assert (struct["b"], struct["who"]["name"], struct["a"], struct["state"]) == (2.0, "x", None, "new")
     made = converter(**{"use.optional.for.nonrequired": "true"})
-    schema, struct = decode(node, '{"b": 1}', made, **{"person.json": person})
+    schema, struct = decode(node, '{"b": 1}', made, **references)
     assert [part.name for part in schema.fields if not part.schema.optional] == ["b"]
     assert struct["who"] is None
     with pytest.raises(DataError, match="required STRUCT field"):
-        decode(node, '{"b": 1}', **{"person.json": person})
+        decode(node, '{"b": 1}', **references)
 
 
 def test_one_of_becomes_a_struct_and_is_read_back() -> None:

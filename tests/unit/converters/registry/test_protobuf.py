@@ -24,7 +24,7 @@ from sluiceway.converters.registry.protobuf_schema import (
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.errors import DataError
-from unit.converters.registry.data_strategies import structs
+from unit.converters.registry.data_strategies import field_schema, structs
 
 OPTIONAL_INT = Schema(Type.INT32, optional=True)
 
@@ -113,8 +113,8 @@ def test_file_is_what_confluents_converter_registers() -> None:
     ]
     assert [nested.name for nested in message.nested_type] == ["Inner", "MyTagsEntry"]
     read, _value = decode(file, b"\x00")
-    assert [read.field(part).schema.type for part in ("small", "text")] == [Type.INT8, Type.STRING]
-    assert read.field("price").schema.parameters["scale"] == "2"
+    assert [field_schema(read, part).type for part in ("small", "text")] == [Type.INT8, Type.STRING]
+    assert field_schema(read, "price").parameters["scale"] == "2"
 
 
 def test_handwritten_bytes_are_read() -> None:
@@ -130,8 +130,8 @@ def test_handwritten_bytes_are_read() -> None:
     schema, struct = decode(file, data)
     assert dict(struct) == {"id": -1, "name": "hi", "color": "BLUE"}
     assert (schema.name, schema.version) == ("Order", 2)
-    assert schema.field("id").schema == Schema(Type.INT64, optional=True, parameters={TAG: "1"})
-    assert schema.field("color").schema.parameters == {ENUM: "Color", f"{ENUM}.RED": "0", f"{ENUM}.BLUE": "5", TAG: "4"}
+    assert field_schema(schema, "id") == Schema(Type.INT64, optional=True, parameters={TAG: "1"})
+    assert field_schema(schema, "color").parameters == {ENUM: "Color", f"{ENUM}.RED": "0", f"{ENUM}.BLUE": "5", TAG: "4"}
     again, _name = to_file(schema, ProtobufOptions())
     assert [part.number for part in again.message_type[0].field] == [1, 3, 4]
     assert encode(schema, struct) == data
@@ -163,7 +163,7 @@ def test_a_oneof_becomes_a_struct_and_is_read_back() -> None:
         schema, struct = decode(file, b"\x00" + data)
         union = struct["choice_0"]
         assert (union and {name: value for name, value in union.items() if value is not None}) == chosen
-        assert schema.field("choice_0").schema.name == UNION_PREFIX + "choice"
+        assert field_schema(schema, "choice_0").name == UNION_PREFIX + "choice"
         assert encode(schema, struct) == b"\x00" + data
     made = converter(**{"generate.index.for.unions": "false"})
     assert [part.name for part in decode(file, b"\x00", made)[0].fields] == ["choice", "plain"]
@@ -180,9 +180,10 @@ def test_a_real_map_and_a_referenced_file_are_read() -> None:
     entry.field.add(name="key", number=1, type=Field.TYPE_STRING, label=Field.LABEL_OPTIONAL)
     entry.field.add(name="value", number=2, type=Field.TYPE_MESSAGE, type_name=".o.Thing", label=Field.LABEL_OPTIONAL)
     data = b"\x00\x0a\x07\x0a\x01k\x12\x02\x08\x05"
-    schema, struct = decode(file, data, **{"other.proto": other})
+    references: dict[str, Any] = {"other.proto": other}
+    schema, struct = decode(file, data, **references)
     assert {key: value["n"] for key, value in struct["my_map"].items()} == {"k": 5}
-    assert schema.field("my_map").schema.name == "my_map"
+    assert field_schema(schema, "my_map").name == "my_map"
     with pytest.raises(DataError, match=r"other\.proto, which is not among"):
         decode(file, data)
 
@@ -216,7 +217,7 @@ def test_logical_values_are_googles_and_confluents_messages() -> None:
     assert (message.at.seconds, message.at.nanos) == (-1, 999_000_000)
     read_schema, read = decode(to_file(schema, ProtobufOptions())[0], encode(schema, Struct(schema, value)))
     assert dict(read) == value
-    assert read_schema.field("p").schema.parameters["scale"] == "2"
+    assert field_schema(read_schema, "p").parameters["scale"] == "2"
 
 
 def test_nulls_become_zero_values_by_default() -> None:
