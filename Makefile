@@ -23,6 +23,7 @@ lint: $(VENV)/.ready  ## ruff, mypy and import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p sluiceway
+	$(BIN)/mypy tests tools
 	PYTHONPATH=plugin $(BIN)/lint-imports --config setup.cfg
 
 format: $(VENV)/.ready  ## let ruff sort imports and format

@@ -99,7 +99,9 @@ class PretendClient:
         return {"level": "WARN", "last_modified": 1}
 
     def answer_validate(self, _plugin: str, config: dict[str, str]) -> Any:
-        values = [{"definition": {"name": key, "type": "STRING"}, "value": {"name": key, "errors": []}} for key in config]
+        values: list[dict[str, dict[str, Any]]] = [
+            {"definition": {"name": key, "type": "STRING"}, "value": {"name": key, "errors": []}} for key in config
+        ]
         for each in values[:1]:
             each["value"]["errors"] = self.errors
         return {"configs": values}

@@ -20,7 +20,7 @@ def test_an_offsets_file_of_java_is_read_and_written_back_to_the_same_bytes(name
 
 
 def test_the_quickstarts_offsets_file_has_174_bytes_and_its_entry() -> None:
-    entries = {b'["local-file-source",{"filename":"test.txt"}]': b'{"position":8}'}
+    entries: java_serialization.Entries = {b'["local-file-source",{"filename":"test.txt"}]': b'{"position":8}'}
     assert len(FILES["quickstart"]) == 174
     assert java_serialization.loads(FILES["quickstart"]) == entries
     assert java_serialization.dumps(entries) == FILES["quickstart"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from airflow.cli.cli_config import GroupCommand
+
 import sluiceway.dags
 from sluiceway.cli.airflow_commands import get_cli_commands
 from sluiceway.provider.dag_bundle import dag_keys
@@ -27,6 +29,7 @@ def test_every_command_is_documented() -> None:
     assert named is not None
     words = {word.strip() for word in PAGE[PAGE.index("`airflow sluiceway get") :].split("`")[1].split("|")}
     [group] = get_cli_commands()
+    assert isinstance(group, GroupCommand)
     assert {word.removeprefix("airflow sluiceway ") for word in words} == {each.name for each in group.subcommands}
 
 

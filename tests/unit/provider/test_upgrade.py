@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow.providers.common.compat.module_loading import import_string
 from airflow.sdk import DAG
-from airflow.sdk.module_loading import import_string
 
 from sluiceway.operators import SinkConnectorOperator
 from sluiceway.operators.application import ApplicationOperator

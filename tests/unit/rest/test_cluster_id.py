@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from sluiceway.config.worker import WorkerConfig
@@ -11,7 +13,7 @@ from sluiceway.rest.cluster_id import ClusterId
 
 
 def test_the_cluster_is_asked_until_it_answers_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter([MissingToolError("no broker"), "id"])
+    answers: Iterator[Exception | str] = iter([MissingToolError("no broker"), "id"])
 
     def ask(_worker: WorkerConfig) -> str:
         answer = next(answers)

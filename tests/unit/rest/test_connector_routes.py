@@ -229,7 +229,8 @@ def test_a_patch_keeps_what_others_changed_while_it_was_being_checked(connect: C
     from sluiceway.herder import validation
 
     connect.make("s", SOURCE, State.RUNNING)
-    checked, interfered = validation.checked, []
+    checked = validation.checked
+    interfered: list[bool] = []
 
     def check_slowly(config: Any, worker: Any) -> Any:
         stored = checked(config, worker)

@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -159,7 +160,7 @@ class Fuzzer:
         )
 
     def _value(self, depth: int = 0) -> Any:
-        kinds = [
+        kinds: list[Callable[[], Any]] = [
             lambda: self._random.choice(TEXTS),
             lambda: self._random.choice(TEXTS),
             lambda: self._random.randint(-5, 2**66),
@@ -208,7 +209,7 @@ class Fuzzer:
 
     def _config(self) -> tuple[str, str, Any]:
         if self._random.random() < 0.5:
-            request = {"name": self._random.choice([*NAMES, None, 5, []]), "config": self._some_config()}
+            request: dict[str, Any] = {"name": self._random.choice([*NAMES, None, 5, []]), "config": self._some_config()}
             return "POST", "/connectors", request | self._rarely([{"initial_state": self._value()}, {"x": 1}], {})
         return self._random.choice(["PUT", "PATCH"]), f"/connectors/{self._name()}/config", self._some_config()
 
@@ -238,7 +239,7 @@ class Fuzzer:
 
     def _logger(self) -> tuple[str, str, Any]:
         path = f"/admin/loggers/{self._random.choice(['fuzz.a', 'fuzz.a.b', 'nobody', self._name()])}"
-        level = {"level": self._random.choice(["INFO", "debug", "LOUD", None, 5, "", []])}
+        level: dict[str, Any] = {"level": self._random.choice(["INFO", "debug", "LOUD", None, 5, "", []])}
         return self._random.choice(
             [("GET", path, None), ("PUT", path, level), ("PUT", f"{path}?scope=cluster", level), ("GET", "/admin/loggers", None)]
         )

@@ -155,7 +155,8 @@ class TestJsonConverterWithoutSchemas(_OurConverter):
     options = {"schemas.enable": "false"}
 
     def samples(self) -> Sequence[SchemaAndValue]:
-        return [SchemaAndValue(None, value) for value in ({"a": [1, None, True]}, "text", 2**40, 0.5, [])]
+        values: list[Any] = [{"a": [1, None, True]}, "text", 2**40, 0.5, []]
+        return [SchemaAndValue(None, value) for value in values]
 
 
 class TestStringConverter(_OurConverter):

@@ -199,7 +199,7 @@ def test_a_valid_sink_fulfills_the_contract(connector: type[SinkConnector]) -> N
 
 
 COMMIT = "test_records_are_taken_and_their_offsets_committed"
-BROKEN = [
+BROKEN: list[tuple[type[SinkConnector], str, str]] = [
     (with_task(NotWritingTask), COMMIT, "are not in the table"),
     (with_task(NothingCommittedTask), COMMIT, "returned None"),
     (with_task(TooFarTask), COMMIT, "where 3 was given"),

@@ -309,7 +309,7 @@ def test_a_valid_source_fulfills_the_contract() -> None:
     assert found(GoodConnector) == {}
 
 
-BROKEN = [
+BROKEN: list[tuple[type[SourceConnector], str, str]] = [
     (UndocumentedConnector, "test_every_option_is_documented", "option more: has no documentation"),
     (BadDefaultConnector, "test_every_option_is_documented", "default that its own type or validator refuses"),
     (VersionlessConnector, "test_the_version_is_a_text", "returned None"),

@@ -161,7 +161,7 @@ def test_the_restart_policy_restarts_a_failed_task_until_its_budget_is_used_up(m
     )
     bench.eventually_running()
     for turn in (1, 2, 3):
-        bench.eventually(lambda turn=turn: bench.tasks.started[0] == turn, f"start {turn}")  # type: ignore[misc]
+        bench.eventually(lambda turn=turn: bench.tasks.started[0] == turn, f"start {turn}")
         bench.tasks.end(0, failed=True, trace=f"boom {turn}")
     bench.eventually_state("0", State.FAILED)
     assert ("0", State.RESTARTING, "boom 2") in bench.channel.published

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import time
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from airflow.sdk import DAG, CronDataIntervalTimetable
@@ -129,13 +131,15 @@ def test_a_long_running_connector_has_a_continuous_dag() -> None:
 def test_retries_back_off_exponentially() -> None:
     [task] = _dag("c", {"topic": "t"}).tasks
     assert task.retries == 10
-    assert (task.retry_delay.total_seconds(), task.retry_exponential_backoff, task.max_retry_delay.total_seconds()) == (5, 2, 60)
+    delays = (task.retry_delay, task.max_retry_delay)
+    assert (delays, task.retry_exponential_backoff) == ((timedelta(seconds=5), timedelta(seconds=60)), 2)
 
 
 def test_airflow_keys_configure_the_dag() -> None:
     keys = {"airflow.mode": "micro-batch", "airflow.schedule": "*/5 * * * *", "airflow.owner": "data"}
     dag = _dag("c", {"topics": "t", **keys, "airflow.tags": "a,b", "airflow.retries": "1"})
     [task] = dag.tasks
+    assert isinstance(dag.timetable, CronDataIntervalTimetable)
     assert dag.timetable.expression == "*/5 * * * *"
     assert set(dag.tags) == {"sluiceway", "sink", "a", "b"}
     assert (task.owner, task.retries) == ("data", 1)
@@ -144,7 +148,8 @@ def test_airflow_keys_configure_the_dag() -> None:
 
 @pytest.mark.parametrize("schedule", ["@continuous", "@once"])
 def test_airflows_own_schedules_are_passed_on(schedule: str) -> None:
-    assert _dag("c", {"topic": "t", "airflow.mode": "micro-batch", "airflow.schedule": schedule}).schedule == schedule
+    dag: Any = _dag("c", {"topic": "t", "airflow.mode": "micro-batch", "airflow.schedule": schedule})
+    assert dag.schedule == schedule
 
 
 @pytest.mark.parametrize(("schedule", "cron"), [("@daily", "0 0 * * *"), ("0 3 * * 1-5", "0 3 * * 1-5")])

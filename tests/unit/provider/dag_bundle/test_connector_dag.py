@@ -76,7 +76,9 @@ def test_callbacks_must_be_in_allowed_modules(monkeypatch: pytest.MonkeyPatch) -
 def test_a_shared_application_has_a_continuous_dag() -> None:
     dag = application_dag("small", {"spark.x": "1"}, operator=ApplicationOperator)
     assert (dag.dag_id, dag.max_active_runs) == ("application_x7Esmall", 1)
-    assert dag.task_dict["run"].application_name == "small"
+    task = dag.task_dict["run"]
+    assert isinstance(task, ApplicationOperator)
+    assert task.application_name == "small"
 
 
 def test_a_thousand_connectors_are_written_and_parsed_in_time(tmp_path: Path) -> None:

@@ -45,7 +45,8 @@ def jvm(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     eventually(lambda: (tmp_path / "ready").exists(), what="the driver")
     yield process
     if process.poll() is None:
-        for member in (*psutil.Process(process.pid).children(recursive=True), process):
+        members: list[psutil.Process | subprocess.Popen[bytes]] = [*psutil.Process(process.pid).children(recursive=True), process]
+        for member in members:
             member.kill()
     process.wait()
 

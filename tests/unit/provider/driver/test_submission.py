@@ -126,6 +126,7 @@ def test_the_packages_zip_is_passed_unless_the_driver_uses_this_python(monkeypat
         _hook(monkeypatch, py_files="/more.zip", env_vars={"PYSPARK_PYTHON": "/other/python"}),
         _hook(monkeypatch, _Connection(), py_files="/more.zip"),
     ):
+        assert other._py_files is not None
         assert other._py_files.endswith(".zip,/more.zip")
         assert "spark.python.daemon.module" not in other._conf
 

@@ -130,6 +130,7 @@ def test_airflows_form_has_every_field_and_hides_secrets() -> None:
     manager = ProvidersManager()
     [meta] = [each for each in manager.iter_connection_type_hook_ui_metadata() if each.connection_type == CONN_TYPE]
     assert meta.hook_name == "Kafka Connect"
+    assert meta.field_behaviour is not None
     assert meta.field_behaviour["hidden_fields"] == ["schema", "port"]
     prefix = f"extra__{CONN_TYPE}__"
     widgets = {

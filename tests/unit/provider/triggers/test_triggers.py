@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.module_loading import import_string
+from airflow.providers.common.compat.module_loading import import_string
 
 from sluiceway.errors import ConnectError
 from sluiceway.provider.progress.cluster_view import Cluster, DriverSeen, SharedViews

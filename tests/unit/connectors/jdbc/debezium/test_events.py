@@ -28,8 +28,10 @@ def event(op: str, before: bool, after: bool, topic: str = "shop.public.orders")
     return SinkRecord(topic, 0, 7, value, ENVELOPE)
 
 
-def rows(*records: SinkRecord, collection: str = "${topic}", deletes: bool = True, **fields: frozenset[str]) -> list[Any]:
-    found = Events(collection, FieldFilter(**fields), deletes=deletes).records(records)
+def rows(
+    *records: SinkRecord, collection: str = "${topic}", deletes: bool = True, fields: FieldFilter | None = None
+) -> list[Any]:
+    found = Events(collection, fields or FieldFilter(), deletes=deletes).records(records)
     return [(each.topic, None if each.value is None else dict(each.value), each.original_topic) for each in found]
 
 
@@ -72,4 +74,4 @@ def test_the_table_name_may_come_from_the_events_source() -> None:
     ],
 )
 def test_fields_are_selected_by_name(fields: dict[str, frozenset[str]], left: dict[str, Any]) -> None:
-    assert rows(event("c", False, True), **fields)[0][1] == left
+    assert rows(event("c", False, True), fields=FieldFilter(**fields))[0][1] == left

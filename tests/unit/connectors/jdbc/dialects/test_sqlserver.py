@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -38,8 +39,10 @@ from sluiceway.data import (
 )
 from sluiceway.errors import ConfigError, MissingToolError
 
+# Any, because several of its constructors have no annotations.
+MSSQL: Any = mssql
 DIALECT = dialect_of("sqlserver")
-COMPILER = mssql.dialect(deprecate_large_types=True)
+COMPILER = MSSQL.dialect(deprecate_large_types=True)
 PEOPLE = TableId(None, "dbo", "people")
 OPTIONS = SinkOptions.of({"connection.url": "jdbc:sqlserver://h;databaseName=d", "auto.create": "true", "auto.evolve": "true"})
 NOON = dt.datetime(2024, 1, 1, 12, tzinfo=dt.timezone.utc)
@@ -97,16 +100,16 @@ def test_a_missing_driver_is_named_with_how_to_install_it(monkeypatch: pytest.Mo
         (Schema(Type.INT16), sa.SmallInteger()),
         (Schema(Type.INT32), sa.Integer()),
         (INT64_SCHEMA, sa.BigInteger()),
-        (Schema(Type.FLOAT32), mssql.REAL()),
-        (Schema(Type.FLOAT64), mssql.DOUBLE_PRECISION()),
+        (Schema(Type.FLOAT32), MSSQL.REAL()),
+        (Schema(Type.FLOAT64), MSSQL.DOUBLE_PRECISION()),
         (Schema(Type.BOOLEAN), sa.Boolean()),
         (STRING_SCHEMA, sa.UnicodeText()),
         (BYTES_SCHEMA, sa.LargeBinary()),
         (decimal_schema(2), sa.Numeric(38, 2)),
         (date_schema(), sa.DATE()),
-        (time_schema(), mssql.TIME(3)),
-        (timestamp_schema(), mssql.DATETIME2(3)),
-        (Schema(Type.STRING, name="io.debezium.data.Uuid"), mssql.UNIQUEIDENTIFIER()),
+        (time_schema(), MSSQL.TIME(3)),
+        (timestamp_schema(), MSSQL.DATETIME2(3)),
+        (Schema(Type.STRING, name="io.debezium.data.Uuid"), MSSQL.UNIQUEIDENTIFIER()),
     ],
 )
 def test_column_types_are_those_of_sqlalchemy(schema: Schema, type_: sa.types.TypeEngine[object]) -> None:
@@ -221,7 +224,7 @@ def test_rows_after_a_position_are_selected_with_datetime2_parameters() -> None:
 def test_a_key_range_is_selected_as_sqlalchemy_selects_it() -> None:
     table = sa.table("people", sa.column("id"), schema="dbo")
     selected = sa.select(table.c.id).where(table.c.id > 3, table.c.id <= 9).order_by(table.c.id)
-    compiled = one_line(selected.compile(dialect=mssql.dialect(paramstyle="format")))
+    compiled = one_line(selected.compile(dialect=MSSQL.dialect(paramstyle="format")))
     found = builder().rows(Position(), Bounds(), KeyRange("id", 3, 9)).sql
     condition = found[found.index("where") :].replace("[", "").replace("]", "")
     assert condition == compiled[compiled.index("WHERE") :].replace("people.", "").replace("dbo.", "").lower()

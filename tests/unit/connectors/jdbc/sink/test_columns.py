@@ -43,6 +43,12 @@ def options(**config: str) -> SinkOptions:
 
 
 def layout(key: Schema | None = KEY, value: Schema | None = VALUE, *, tombstone: bool = False, **config: str) -> Layout:
+    return layout_with(config, key, value, tombstone=tombstone)
+
+
+def layout_with(
+    config: dict[str, str], key: Schema | None = KEY, value: Schema | None = VALUE, *, tombstone: bool = False
+) -> Layout:
     return layout_of(
         options(**config), functools.partial(binder_of, dialect_of("postgresql"), UTC), key, value, tombstone=tombstone
     )
@@ -67,7 +73,7 @@ RECORD = SinkRecord(
 def test_columns_follow_pk_mode_and_pk_fields(
     config: dict[str, str], names: tuple[str, ...], keys: int, row: tuple[object, ...]
 ) -> None:
-    made = layout(**config)
+    made = layout_with(config)
     assert (made.names, made.keys, made.row(RECORD)) == (names, keys, row)
     assert made.key(RECORD) == row[:keys]
 
@@ -100,7 +106,7 @@ def test_records_that_cannot_be_rows_are_refused_with_the_reason(
     key: Schema | None, value: Schema | None, config: dict[str, str], message: str
 ) -> None:
     with pytest.raises(DataError, match=message):
-        layout(key, value, **config)
+        layout_with(config, key, value)
 
 
 def test_a_primitive_key_without_pk_fields_is_an_error_of_the_config() -> None:
