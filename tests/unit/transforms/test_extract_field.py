@@ -10,7 +10,8 @@ from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.errors import ConfigError, DataError
 from sluiceway.transforms.extract_field import ExtractFieldKey, ExtractFieldValue
 from sluiceway.transforms.util.field_path import SingleFieldPath
-from unit.transforms.transforming import configured, field_schema, plain, struct_of, transformed
+from support.schemas import field_schema
+from unit.transforms.transforming import configured, plain, struct_of, transformed
 
 INNER = Schema.struct({"x": Schema(Type.INT32, optional=True, default=4), "a.b": STRING_SCHEMA}, optional=True)
 OUTER = Schema.struct({"in": INNER, "n": INT64_SCHEMA})

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sluiceway.data import INT64_SCHEMA, STRING_SCHEMA, BigInteger, Schema, Struct, Type
 from sluiceway.errors import DataError, SchemaBuilderError
 from sluiceway.transforms.flatten import FlattenKey, FlattenValue
-from unit.transforms.transforming import configured, field_schema, plain, schema_of, struct_of, transformed, value_of
+from support.schemas import field_schema
+from unit.transforms.transforming import configured, plain, schema_of, struct_of, transformed, value_of
 
 FLATTEN = configured(FlattenValue)
 OPTIONAL_INT = Schema(Type.INT32, optional=True)

@@ -13,16 +13,8 @@ from sluiceway.data.logical import TIMESTAMP
 from sluiceway.data.numbers import Int32
 from sluiceway.errors import ConfigError, DataError, SchemaBuilderError
 from sluiceway.transforms.insert_field import InsertFieldKey, InsertFieldValue
-from unit.transforms.transforming import (
-    configured,
-    field_schema,
-    plain,
-    schema_of,
-    source_record,
-    struct_of,
-    transformed,
-    value_of,
-)
+from support.schemas import field_schema
+from unit.transforms.transforming import configured, plain, schema_of, source_record, struct_of, transformed, value_of
 
 ALL = {
     "topic_field": "t!",

@@ -32,13 +32,6 @@ def schema_of(record: SinkRecord | SourceRecord) -> Schema:
     return record.value_schema
 
 
-def field_schema(schema: Schema, name: str) -> Schema:
-    """Return the schema of a field that must exist."""
-    field = schema.field(name)
-    assert field is not None
-    return field.schema
-
-
 def value_of(transform: Transform, value: Any, schema: Schema | None = None) -> Any:
     """Return the value afterwards; a struct as a dict of what is in it, without defaults."""
     result = transformed(transform, value, schema).value

@@ -94,13 +94,6 @@ class Shape:
         return Struct(schema, {part.name: self.value(draw, part.schema) for part in schema.fields})
 
 
-def field_schema(schema: Schema, name: str) -> Schema:
-    """Return the schema of a field that must exist."""
-    part = schema.field(name)
-    assert part is not None
-    return part.schema
-
-
 @st.composite
 def structs(draw: st.DrawFn, /, **shape: Any) -> Struct:
     """Return a struct with a random schema."""

@@ -19,7 +19,8 @@ from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.data.numbers import Float32, Int8, Int16, Int32
 from sluiceway.errors import DataError
-from unit.converters.registry.data_strategies import field_schema, pairs
+from support.schemas import field_schema
+from unit.converters.registry.data_strategies import pairs
 
 OPTIONAL_STRING = Schema(Type.STRING, optional=True)
 PLAIN = AvroOptions()

@@ -24,7 +24,8 @@ from sluiceway.converters.registry.protobuf_schema import (
 from sluiceway.data import INT32_SCHEMA, STRING_SCHEMA, Schema, Struct, Type
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.errors import DataError
-from unit.converters.registry.data_strategies import field_schema, structs
+from support.schemas import field_schema
+from unit.converters.registry.data_strategies import structs
 
 OPTIONAL_INT = Schema(Type.INT32, optional=True)
 
