@@ -25,3 +25,16 @@ def test_the_connector_api_loads_nothing_heavy() -> None:
 def test_the_command_line_and_the_provider_info_load_nothing_heavy() -> None:
     assert loaded_by("import sluiceway.cli.main") == []
     assert loaded_by("import sluiceway.provider.provider_info") == []
+
+
+def test_an_executor_without_the_regex_package_fails_only_where_a_pattern_is_used() -> None:
+    code = (
+        "import sys; sys.modules['regex'] = None\n"
+        "import sluiceway.worker.executor, sluiceway.transforms.regex_router\n"
+        "from sluiceway.errors import MissingToolError\n"
+        "from sluiceway.java.regex import compile_java\n"
+        "try: compile_java('a.*')\n"
+        "except MissingToolError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install regex" in done.stdout

@@ -62,5 +62,5 @@ def test_packages_installed_for_executors_are_requirements_of_this_package() -> 
     [install] = [each.arguments for each in dockerfile() if each.stage == "spark" and each.name == "RUN"]
     named = install.partition("constraints.txt ")[2].partition(" &&")[0].split()
     ours = {Requirement(text).name for text in requires("sluiceway") or ()}
-    assert named == ["pyspark", "confluent-kafka", "orjson"]
+    assert named == ["pyspark", "confluent-kafka", "orjson", "regex"]
     assert set(named) <= ours

@@ -6,13 +6,14 @@ The ``regex`` package does the matching. This package translates the syntax wher
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import regex
-
+from sluiceway.errors import MissingToolError
 from sluiceway.java.regex.cursor import RegexError
 from sluiceway.java.regex.replacement import expand
-from sluiceway.java.regex.translation import translate
+
+if TYPE_CHECKING:
+    import regex
 
 __all__ = ["JavaRegex", "RegexError", "compile_java"]
 
@@ -40,7 +41,18 @@ class JavaRegex(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def compile_java(pattern: str) -> JavaRegex:
-    """Compile a Java pattern. Raises RegexError for one that Java refuses or that cannot be translated."""
+    """Compile a Java pattern.
+
+    Raises RegexError for one that Java refuses or that cannot be translated, MissingToolError without the package ``regex``.
+    """
+    try:  # imported here, so that executors without the package run connectors that use no patterns
+        import regex
+
+        from sluiceway.java.regex.translation import translate
+    except ImportError as error:
+        raise MissingToolError(
+            "Regular expressions need the Python package regex, on executors too. Install it: pip install regex"
+        ) from error
     translation = translate(pattern)
     try:
         return JavaRegex(regex.compile(translation.pattern, regex.V1), translation.names)
