@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sluiceway.errors import SlotsError
 from sluiceway.java_runtime import find_java
-from sluiceway.spark.py_files import package_zip
+from sluiceway.spark.py_files import is_package_zip, package_zip
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -73,9 +73,18 @@ def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, maste
     _forget_numpy()
     context = SparkContext.getOrCreate(settings)
     context.setLogLevel("WARN")
-    if context.getConf().get(_DAEMON) != _LOCAL_DAEMON:  # otherwise the workers run this Python, which has the package
+    if context.getConf().get(_DAEMON) != _LOCAL_DAEMON and not _ships_package(context):
         context.addPyFile(str(package_zip()))
     return context
+
+
+def _ships_package(context: SparkContext) -> bool:
+    """Return whether spark-submit's ``--py-files`` have this package already.
+
+    On YARN a second copy, which a driver in a container would make, fails every task: its bytes differ from the localized file.
+    """
+    submitted = ",".join(context.getConf().get(key) or "" for key in ("spark.submit.pyFiles", "spark.yarn.dist.pyFiles"))
+    return any(is_package_zip(file) for file in submitted.split(","))
 
 
 def _forget_numpy() -> None:
