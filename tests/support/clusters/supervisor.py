@@ -51,7 +51,12 @@ class Supervisor:
         while not self._stopping.is_set():
             with self.log(len(self.exits)).open("wb") as log:
                 self._process = subprocess.Popen(
-                    self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self._environment(), start_new_session=True
+                    self.command(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=self._environment(),
+                    start_new_session=True,
                 )
                 code = self._process.wait()
             self.exits.append(DriverExit(code, time.time()))
@@ -79,7 +84,11 @@ class Supervisor:
             command += ["--files", submission.files(None, given)]
         for key, value in {**cluster_conf(deployment.master, submission.tasks, given), **given}.items():
             command += ["--conf", f"{key}={value}"]
-        return [*command, submission.application, *submission.arguments(None if in_cluster else os.getpid(), ships_worker=in_cluster)]
+        return [
+            *command,
+            submission.application,
+            *submission.arguments(None if in_cluster else os.getpid(), ships_worker=in_cluster),
+        ]
 
     def _environment(self) -> dict[str, str]:
         own = {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(find_java().home), "SPARK_HOME": str(spark_home())}
