@@ -191,7 +191,7 @@ def test_a_requested_restart_resets_a_failed_tasks_restart_budget(make: Make) ->
 @pytest.mark.parametrize("result", [{"failed": True, "lost": True}, {}], ids=["transactional id taken over", "ended by itself"])
 def test_a_lost_task_is_started_again(make: Make, monkeypatch: pytest.MonkeyPatch, result: dict[str, bool]) -> None:
     quick = RestartPolicy(max_restarts=5, backoff_initial=0.01, backoff_max=1.0, reset_after=300.0)
-    monkeypatch.setattr(task_table, "LOST_PROCESS_POLICY", quick)
+    monkeypatch.setattr(task_table, "CRASHED_PROCESS_POLICY", quick)
     bench = make().start()
     bench.eventually_running()
     bench.tasks.end(0, **result)
