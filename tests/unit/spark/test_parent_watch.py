@@ -67,7 +67,7 @@ def test_the_end_of_the_application_is_published_and_has_its_own_exit_code() -> 
         lambda: "the Spark application has ended: killed" if over.is_set() else None,
         end=exits.append,
     )
-    assert watch.exit_code is None
+    assert not watch
     over.set()
     eventually(lambda: exits == [APPLICATION_ENDED], within=5, what="the exit")
     assert watch.exit_code == APPLICATION_ENDED
