@@ -31,7 +31,7 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("--extra", action="append", default=[], metavar="NAME", help="an extra of Sluiceway, such as jdbc")
     parser.add_argument("--output", type=Path, metavar="FILE", help="the archive (default: sluiceway-env-HASH.tar.gz)")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--python", default=sys.executable, help="the Python of the new environment (default: this one)")
+    which.add_argument("--python", help="the Python of the new environment (default: this one)")
     which.add_argument("--venv", type=Path, metavar="FOLDER", help="pack this virtual environment as it is")
     parser.add_argument(
         "--python-prefix", metavar="FOLDER", help="where the cluster's machines have this Python, such as /usr (default: as here)"
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         archive = pack_new(
             options.requirements,
             extras=options.extra,
-            python=options.python,
+            python=options.python or sys.executable,
             python_prefix=options.python_prefix,
             output=options.output,
             progress=say,
@@ -68,7 +68,7 @@ def _warnings(archive: PythonArchive, missing: list[str]) -> list[str]:
     lines = []
     if missing:
         lines.append(
-            f"Not in the archive, although they have plugins: {', '.join(missing)}. To include them, name them as REQUIREMENT."
+            f"Not in the archive, although they have plugins: {', '.join(missing)}. To add them, name them as REQUIREMENT."
         )
     if archive.editable:
         lines.append(
