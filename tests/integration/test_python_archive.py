@@ -15,9 +15,9 @@ from sluiceway.java_runtime import find_java
 from sluiceway.spark.py_files import package_zip
 from sluiceway.spark.python_archive import PythonArchive, pack_new
 from sluiceway.storage.factory import open_stores
+from support.clusters.standalone import SparkCluster, spark_home
 from support.driver import worker_of, worker_properties, write_properties
 from support.kafka import Kafka
-from support.spark_cluster import SparkCluster, spark_home
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
