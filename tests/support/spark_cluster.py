@@ -24,6 +24,7 @@ class SparkCluster:
 
     def __init__(self, folder: Path, *, cores: int = 4, memory: str = "2g") -> None:
         self._port = free_port()
+        self._web_port = free_port()
         launch = [str(spark_home() / "bin" / "spark-class")]
         env = {
             "SPARK_HOME": str(spark_home()),
@@ -44,7 +45,7 @@ class SparkCluster:
                 "--port",
                 str(self._port),
                 "--webui-port",
-                "0",
+                str(self._web_port),
             ],
             folder,
             env=env,
@@ -73,8 +74,35 @@ class SparkCluster:
     def start(self) -> None:
         self._master.start()
         self._master.wait_until(lambda: port_is_open("127.0.0.1", self._port), 60, what="listening")
+        self.start_worker()
+
+    def start_worker(self) -> None:
+        """Start the worker, again after ``kill_worker``."""
         self._worker.start()
         self._worker.wait_until(lambda: "Successfully registered with master" in self._worker.log_tail(50), 60, what="registered")
+
+    def kill_worker(self) -> None:
+        """End the worker's process without notice. Its executors notice and end, too."""
+        import psutil
+
+        worker = self._worker.status().pid
+        assert worker is not None
+        process = psutil.Process(worker)
+        process.kill()
+        process.wait(10)
+
+    def applications(self) -> list[str]:
+        """Return the ids of the running applications."""
+        import httpx
+
+        state = httpx.get(f"http://127.0.0.1:{self._web_port}/json/").json()
+        return [application["id"] for application in state["activeapps"]]
+
+    def kill_application(self, application: str) -> None:
+        """End an application as its link in the master's web page does."""
+        import httpx
+
+        httpx.post(f"http://127.0.0.1:{self._web_port}/app/kill/", data={"id": application, "terminate": "true"})
 
     def stop(self) -> None:
         self._worker.stop()
