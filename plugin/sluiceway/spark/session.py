@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sluiceway.errors import SlotsError
 from sluiceway.java_runtime import find_java
+from sluiceway.spark.elastic import elastic_conf
 from sluiceway.spark.py_files import package_zip
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, maste
     settings.setAppName(app_name)
     if master is not None:
         settings.setMaster(master)
+    for key, value in elastic_conf(settings.get("spark.master", "local"), dict(settings.getAll())).items():
+        settings.set(key, value)
     _forget_numpy()
     context = SparkContext.getOrCreate(settings)
     context.setLogLevel("WARN")
