@@ -1,8 +1,8 @@
 """Chooses the Spark settings with which a cluster's executors follow the number of tasks and drain before they leave. No I/O.
 
-Spark's dynamic allocation counts waiting and running tasks, which are the connector's tasks: it requests an executor for tasks that
-wait for a slot, and returns one that has run no task for ``spark.dynamicAllocation.executorIdleTimeout``. The administrator limits
-it with ``spark.dynamicAllocation.maxExecutors`` or ``spark.cores.max``.
+Spark's dynamic allocation counts waiting and running tasks, which are the connector's tasks: it requests executors for tasks that
+wait for a slot, and returns those that have run no task for ``spark.dynamicAllocation.executorIdleTimeout``. The administrator
+limits it with ``spark.dynamicAllocation.maxExecutors`` or ``spark.cores.max``.
 """
 
 from __future__ import annotations
