@@ -9,53 +9,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+CLUSTERS = ("spark://", "yarn", "k8s://")
+"""What the masters of cluster managers start with."""
+
 INSTANCES = "spark.executor.instances"
-DYNAMIC = "spark.dynamicAllocation.enabled"
-DECOMMISSION = "spark.decommission.enabled"
-_EXECUTOR_CORES, _TASK_CPUS = "spark.executor.cores", "spark.task.cpus"
-_INITIAL, _MINIMUM = "spark.dynamicAllocation.initialExecutors", "spark.dynamicAllocation.minExecutors"
+INITIAL = "spark.dynamicAllocation.initialExecutors"
+_DYNAMIC = "spark.dynamicAllocation.enabled"
 _SHUFFLE_TRACKING = "spark.dynamicAllocation.shuffleTracking.enabled"
+_DECOMMISSION = "spark.decommission.enabled"
 _FORCE_KILL = "spark.executor.decommission.forceKillTimeout"
+_CORES, _TASK_CPUS = "spark.executor.cores", "spark.task.cpus"
 
-_CLUSTERS = ("spark://", "yarn", "k8s://")
-
-# An executor that is decommissioned ends with its last task, and the driver kills a task that does not drain within
+# A decommissioned executor ends with its last task, and the driver kills a task that does not drain within
 # task.shutdown.graceful.timeout.ms. This timeout is for an executor that hangs nevertheless.
 _FORCE_KILL_AFTER = "2m"
 
 
-def elastic_conf(master: str, given: Mapping[str, str], executors: int | None = None) -> dict[str, str]:
-    """Return settings that are missing in ``given``: dynamic allocation and decommissioning of executors.
+def is_elastic(given: Mapping[str, str]) -> bool:
+    """Return False if ``given`` fixes the number of executors, with their number or by turning dynamic allocation off."""
+    return _is_true(given, _DYNAMIC) if _DYNAMIC in given else INSTANCES not in given
 
-    The number of executors is fixed if ``given`` has ``spark.executor.instances`` or ``spark.dynamicAllocation.enabled=false``.
 
-    Args:
-        master: the Spark master. Local masters get no settings.
-        given: the settings that are already chosen.
-        executors: how many executors to request at the start. None leaves that to Spark, which then requests them for the
-            first tasks, one after another at first.
+def elastic_conf(master: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return settings that are missing in ``given``: decommissioning and, unless their number is fixed, allocation of executors.
+
+    Local masters get no settings. ``spark.dynamicAllocation.initialExecutors`` is left to the submission, which knows
+    ``tasks.max``. Without it, Spark starts with one executor for the first task and doubles their number each second.
     """
-    if not master.startswith(_CLUSTERS):
+    if not master.startswith(CLUSTERS):
         return {}
-    chosen = {DECOMMISSION: "true", _FORCE_KILL: _FORCE_KILL_AFTER}
-    if INSTANCES not in given or DYNAMIC in given:
-        chosen[DYNAMIC] = "true"
-    settings = {**chosen, **given}
-    if _is_true(settings, DYNAMIC):
-        chosen.update(_allocation(master, settings, executors))
+    chosen = {_DECOMMISSION: "true", _FORCE_KILL: _FORCE_KILL_AFTER}
+    if is_elastic(given):
+        chosen[_DYNAMIC] = "true"
+        if _is_true({**chosen, **given}, _DECOMMISSION):
+            chosen[_SHUFFLE_TRACKING] = "false"  # connectors have no shuffles; Spark warns if it must track them all the same
+        if master.startswith("spark://"):
+            # Otherwise an executor takes all cores of its worker, and Spark still counts on one core.
+            chosen[_CORES] = given.get(_TASK_CPUS, "1")
     return {key: value for key, value in chosen.items() if key not in given}
-
-
-def _allocation(master: str, settings: Mapping[str, str], executors: int | None) -> dict[str, str]:
-    chosen = {}
-    if _is_true(settings, DECOMMISSION):
-        chosen[_SHUFFLE_TRACKING] = "false"  # there are no shuffles, and Spark warns of tracking them besides decommissioning
-    if master.startswith("spark://"):
-        # Otherwise an executor takes all cores of its worker, and dynamic allocation still counts it as one slot.
-        chosen[_EXECUTOR_CORES] = settings.get(_TASK_CPUS, "1")
-    if executors is not None and _MINIMUM not in settings:
-        chosen[_INITIAL] = str(executors)
-    return chosen
 
 
 def _is_true(settings: Mapping[str, str], key: str) -> bool:

@@ -30,7 +30,7 @@ def test_a_standalone_executor_does_not_take_its_whole_worker() -> None:
 @pytest.mark.parametrize("master", CLUSTERS)
 @pytest.mark.parametrize("fixed", [{"spark.executor.instances": "3"}, {"spark.dynamicAllocation.enabled": "false"}])
 def test_a_given_number_of_executors_stays(master: str, fixed: dict[str, str]) -> None:
-    assert elastic_conf(master, fixed, executors=5) == DRAINING
+    assert elastic_conf(master, fixed) == DRAINING
 
 
 def test_given_dynamic_allocation_starts_with_the_given_instances() -> None:
@@ -48,9 +48,3 @@ def test_without_decommissioning_spark_tracks_shuffles() -> None:
     chosen = elastic_conf("yarn", {"spark.decommission.enabled": "false"})
     assert chosen["spark.dynamicAllocation.enabled"] == "true"
     assert "spark.dynamicAllocation.shuffleTracking.enabled" not in chosen
-
-
-def test_the_first_executors_are_requested_at_once() -> None:
-    assert elastic_conf("yarn", {}, executors=3)["spark.dynamicAllocation.initialExecutors"] == "3"
-    for key in ("spark.dynamicAllocation.initialExecutors", "spark.dynamicAllocation.minExecutors"):
-        assert "spark.dynamicAllocation.initialExecutors" not in elastic_conf("yarn", {key: "1"}, executors=3)
