@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import socket
@@ -181,5 +182,8 @@ class ConnectorSubmitHook(SparkSubmitHook):
 
 
 def _escaped(text: str) -> str:
-    """Escape a value for a Java properties file. It is JSON from Python, so it has neither line ends nor non-ASCII characters."""
-    return text.replace("\\", "\\\\")
+    """Escape a value for a Java properties file and for YARN, as Base64.
+
+    YARN writes variables into a shell script in double quotes without escaping them: quotes end there, and ``$`` is expanded.
+    """
+    return base64.b64encode(text.encode()).decode()

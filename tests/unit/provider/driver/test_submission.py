@@ -16,7 +16,8 @@ from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 
 
 class _Connection:
-    conn_type, host, port, extra_dejson = "spark", "spark://master", 7077, {"deploy-mode": "client"}
+    conn_type, host, extra_dejson = "spark", "spark://master", {"deploy-mode": "client"}
+    port: int | None = 7077
 
 
 def _hook(
@@ -126,7 +127,8 @@ def test_py_files_of_the_settings_are_kept() -> None:
 
 def test_yarn_in_cluster_mode_ships_the_worker_file(monkeypatch: pytest.MonkeyPatch) -> None:
     class OnYarn(_Connection):
-        host, port, extra_dejson = "yarn", None, {"deploy-mode": "cluster"}
+        host, extra_dejson = "yarn", {"deploy-mode": "cluster"}
+        port = None
 
     command = _command(_hook(monkeypatch, OnYarn(), files="/truststore.jks"))
     assert _after(command, "--files") == ["file:///w.properties#sluiceway-worker.properties,/truststore.jks"]
@@ -137,7 +139,8 @@ def test_yarn_in_cluster_mode_ships_the_worker_file(monkeypatch: pytest.MonkeyPa
 
 def test_in_client_mode_the_worker_file_is_read_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     class OnYarn(_Connection):
-        host, port = "yarn", None
+        host = "yarn"
+        port = None
 
     command = _command(_hook(monkeypatch, OnYarn()))
     assert _after(command, "--files") == []
@@ -152,7 +155,8 @@ def test_a_driver_on_this_machine_does_not_use_the_python_of_an_archive(monkeypa
     assert own in _after(_command(_hook(monkeypatch, _Connection(), env_vars={"PYSPARK_PYTHON": "./e/bin/python"})), "--conf")
 
     class InCluster(_Connection):
-        host, port, extra_dejson = "yarn", None, {"deploy-mode": "cluster"}
+        host, extra_dejson = "yarn", {"deploy-mode": "cluster"}
+        port = None
 
     absolute = {"spark.pyspark.python": "/opt/python"}
     for settings in (
