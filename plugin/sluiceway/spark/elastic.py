@@ -14,7 +14,7 @@ CLUSTERS = ("spark://", "yarn", "k8s://")
 
 INSTANCES = "spark.executor.instances"
 INITIAL = "spark.dynamicAllocation.initialExecutors"
-_DYNAMIC = "spark.dynamicAllocation.enabled"
+DYNAMIC = "spark.dynamicAllocation.enabled"
 _SHUFFLE_TRACKING = "spark.dynamicAllocation.shuffleTracking.enabled"
 _DECOMMISSION = "spark.decommission.enabled"
 _FORCE_KILL = "spark.executor.decommission.forceKillTimeout"
@@ -27,7 +27,7 @@ _FORCE_KILL_AFTER = "2m"
 
 def is_elastic(given: Mapping[str, str]) -> bool:
     """Return False if ``given`` fixes the number of executors, with their number or by turning dynamic allocation off."""
-    return _is_true(given, _DYNAMIC) if _DYNAMIC in given else INSTANCES not in given
+    return _is_true(given, DYNAMIC) if DYNAMIC in given else INSTANCES not in given
 
 
 def elastic_conf(master: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -40,7 +40,7 @@ def elastic_conf(master: str, given: Mapping[str, str]) -> dict[str, str]:
         return {}
     chosen = {_DECOMMISSION: "true", _FORCE_KILL: _FORCE_KILL_AFTER}
     if is_elastic(given):
-        chosen[_DYNAMIC] = "true"
+        chosen[DYNAMIC] = "true"
         if _is_true({**chosen, **given}, _DECOMMISSION):
             chosen[_SHUFFLE_TRACKING] = "false"  # connectors have no shuffles; Spark warns if it must track them all the same
         if master.startswith("spark://"):
