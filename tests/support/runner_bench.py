@@ -80,7 +80,8 @@ class WatchedConnector(SourceConnector):
 class Tasks:
     """A launcher. ``deaf`` tasks ignore stop commands; those also in ``undying`` ignore cancellation too.
 
-    ``slots`` are the tasks' slots where they are not HELD; ``over`` is True once the application has ended.
+    ``slots`` are the tasks' slots where they are not HELD, ``leaving`` the decommissioned executors of tasks; ``over`` is True
+    once the application has ended.
     """
 
     def __init__(self) -> None:
@@ -91,10 +92,14 @@ class Tasks:
         self.deaf: set[int] = set()
         self.undying: set[int] = set()
         self.slots: dict[int, Slot] = {}
+        self.leaving: dict[int, str] = {}
         self.over = False
 
     def slot(self, assignment: Assignment) -> Slot:
         return self.slots.get(assignment.spec.id.task, Slot.HELD)
+
+    def leaving_executor(self, assignment: Assignment) -> str | None:
+        return self.leaving.pop(assignment.spec.id.task, None)
 
     def slots_advice(self) -> str:
         return "get more"

@@ -65,14 +65,14 @@ class LostExecutors:
 
     def __call__(self) -> bool:
         have = self._slots()
-        if have or have is None:
+        if have or have is None or not self._tasks():  # without tasks, Spark gives the executors back
             self._had_slots = self._had_slots or bool(have)
             self._without_since = None
             return False
         now = self._clock()
         if self._without_since is None:
             self._without_since = now
-        return self._had_slots and self._tasks() > 0 and now - self._without_since > self._timeout
+        return self._had_slots and now - self._without_since > self._timeout
 
 
 def _slots(context: SparkContext) -> int | None:

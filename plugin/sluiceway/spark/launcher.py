@@ -8,6 +8,8 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from sluiceway.runtime.task import TaskResult
+from sluiceway.spark.decommissions import Decommissions
+from sluiceway.spark.elastic import DYNAMIC
 from sluiceway.spark.lost_task import lost_task
 from sluiceway.spark.slot_usage import SlotUsage
 from sluiceway.worker.executor import Assignment, run_partition
@@ -28,6 +30,7 @@ class SparkLauncher:
         """Reason of the last lost task."""
         self._context = context
         self._usage = SlotUsage(context)
+        self._decommissions = Decommissions(context)
 
     @property
     def launched(self) -> int:
@@ -61,17 +64,27 @@ class SparkLauncher:
     def slot(self, assignment: Assignment) -> Slot:
         return self._usage.slot(assignment.job)
 
+    def leaving_executor(self, assignment: Assignment) -> str | None:
+        return self._decommissions.executor(assignment.job)
+
     def slots_advice(self) -> str:
         from sluiceway.spark.session import slots
 
         try:
             have = slots(self._context)
+            elastic = self._context.getConf().get(DYNAMIC) == "true"
         except Exception as error:  # noqa: BLE001 (any Py4J error means that Spark can no longer be reached)
             return f"Spark does not say how many slots the application has: {error}"
         if not have:
             return (
                 f"the application has no executors on {self._context.master}. They may still be starting; otherwise, check that "
                 "the cluster has free cores and memory, and read the executors' logs."
+            )
+        if elastic:
+            return (
+                f"the application has {have} slot(s) on {self._context.master}, all in use. Spark has requested more executors. "
+                "If they do not start, check that the cluster has free cores and memory, and whether "
+                "spark.dynamicAllocation.maxExecutors or spark.cores.max is too low; or lower tasks.max."
             )
         return (
             f"the application has {have} slot(s) on {self._context.master}, all in use. Each task holds one for as long as it "

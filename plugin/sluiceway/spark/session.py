@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sluiceway.java_runtime import find_java
+from sluiceway.spark.elastic import elastic_conf
 from sluiceway.spark.py_files import is_package_zip, package_zip
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, maste
     settings.setAppName(app_name)
     if master is not None:
         settings.setMaster(master)
+    for key, value in elastic_conf(settings.get("spark.master", "local"), dict(settings.getAll())).items():
+        settings.set(key, value)
     _forget_numpy()
     context = SparkContext.getOrCreate(settings)
     context.setLogLevel("WARN")

@@ -42,6 +42,12 @@ class TaskLauncher(Protocol):
     def slot(self, assignment: Assignment) -> Slot:
         """Return whether a launched task has a slot. Cheap enough to call every second for each task."""
 
+    def leaving_executor(self, assignment: Assignment) -> str | None:
+        """Return the id of the executor that runs a launched task and is being decommissioned; None if it stays.
+
+        Cheap enough to call every second for each task.
+        """
+
     def slots_advice(self) -> str:
         """Describe the slots that there are, and how to get more. For the status of a task that waits for one."""
 
@@ -61,6 +67,10 @@ class ThreadLauncher:
     def slot(self, assignment: Assignment) -> Slot:
         """Return HELD: the number of threads is not limited."""
         return Slot.HELD
+
+    def leaving_executor(self, assignment: Assignment) -> str | None:
+        """Return None: the process stays."""
+        return None
 
     def slots_advice(self) -> str:
         return ""

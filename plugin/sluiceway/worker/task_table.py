@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 
 from sluiceway.errors import ConnectError, FencedError, InternalTopicError, trace_of
 from sluiceway.herder.restart_policy import CRASHED_PROCESS_POLICY, LOST_EXECUTOR_POLICY, RestartPolicy
@@ -21,6 +22,7 @@ from sluiceway.worker.worker_connector import WaitUntil
 log = logging.getLogger(__name__)
 
 _WAITS = "Waits for a slot"
+_MOVES = "Its executor {} is being decommissioned; the task starts again on another one."
 
 _KILL_SECONDS = 15.0  # Spark kills a Python worker 2 s after its job was canceled; a busy machine takes longer
 _WATCH_SECONDS = 1.0
@@ -185,6 +187,7 @@ class TaskTable:
         now = self._clock()
         if now - self._watched_at >= _WATCH_SECONDS:
             self._watch_all(now)
+            self._leave_executors()
         self._launch([number for number, task in self._tasks.items() if task.phase is Phase.RESTARTING and now >= task.due])
 
     def abandon(self) -> None:
@@ -240,6 +243,23 @@ class TaskTable:
                     f"no heartbeat for {self._heartbeat_timeout:g} s: its process hangs, or its host is down or cut off",
                 )
         self._report_waiting(waiting, statuses, now)
+
+    def _leave_executors(self) -> None:
+        """Drain tasks whose executor is being decommissioned, and start them on other executors."""
+        launches = {number: task.launch for number, task in self._tasks.items() if task.launch is not None}
+        found = {number: self._launcher.leaving_executor(launch.assignment) for number, launch in launches.items()}
+        leaving = {number: executor for number, executor in found.items() if executor is not None}
+        if not leaving:
+            return
+        log.info("[%s|worker] Moving task(s) from decommissioned executors (task: executor): %s", self._name, leaving)
+        moved = {number: self._tasks[number] for number in leaving}
+        self.stop(moved)
+        for number, task in moved.items():
+            self._failed.discard(number)
+            self._killed.pop(number, None)
+            self._tasks[number] = replace(task, generation=self._channel.generation, launch=None)
+            self._publish([number], State.UNASSIGNED, _MOVES.format(leaving[number]))
+        self._launch(moved)
 
     def _is_silent(self, number: int, launch: Launch, now: float) -> bool:
         """Read the newest statuses and judge again: this driver may have read them late. Raises InternalTopicError."""

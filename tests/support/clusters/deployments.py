@@ -71,7 +71,12 @@ def small(**more: str) -> dict[str, str]:
 
 
 def standalone(cluster: SparkCluster, slots: int = 4) -> Deployment:
-    settings = small(spark_cores_max=str(slots), spark_driver_host="127.0.0.1", spark_pyspark_python=sys.executable)
+    settings = small(
+        spark_cores_max=str(slots),
+        spark_dynamicAllocation_minExecutors=str(slots),
+        spark_driver_host="127.0.0.1",
+        spark_pyspark_python=sys.executable,
+    )
     return Deployment("standalone", cluster, "client", settings)
 
 

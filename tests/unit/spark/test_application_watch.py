@@ -47,6 +47,8 @@ def test_an_application_may_release_its_executors_if_no_task_waits() -> None:
     world.after(0, 2)
     world.tasks = 0
     assert not any(world.after(100, 0) for _ in range(3))
+    world.tasks = 1
+    assert [world.after(seconds, 0) for seconds in (1, 60, 1)] == [False, False, True], "it gets the timeout for new executors"
 
 
 class Context:

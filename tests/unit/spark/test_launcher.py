@@ -33,12 +33,13 @@ def test_a_task_runs_at_most_once_for_each_launch(attempt: int, monkeypatch: pyt
     assert (len(ran), result.second_attempt, result.lost) == ((1, False, False) if attempt == 0 else (0, True, True))
 
 
-def context(slots: int) -> Any:
+def context(slots: int, **conf: str) -> Any:
     java = SimpleNamespace(
         maxNumConcurrentTasks=lambda _profile: slots,
         resourceProfileManager=lambda: SimpleNamespace(defaultResourceProfile=lambda: None),
     )
-    return SimpleNamespace(master="spark://h:7077", _jsc=SimpleNamespace(sc=lambda: java))
+    settings = {key.replace("_", "."): value for key, value in conf.items()}
+    return SimpleNamespace(master="spark://h:7077", _jsc=SimpleNamespace(sc=lambda: java), getConf=lambda: settings)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +47,11 @@ def context(slots: int) -> Any:
 )
 def test_the_advice_names_the_slots(slots: int, said: str) -> None:
     assert said in SparkLauncher(context(slots)).slots_advice()
+
+
+def test_the_advice_says_whether_spark_requests_more_executors() -> None:
+    assert "more executors" not in SparkLauncher(context(2)).slots_advice()
+    assert "has requested more executors" in SparkLauncher(context(2, spark_dynamicAllocation_enabled="true")).slots_advice()
 
 
 def test_the_advice_survives_a_jvm_that_does_not_answer() -> None:

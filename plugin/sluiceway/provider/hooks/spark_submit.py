@@ -15,9 +15,10 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from sluiceway.config.variables import HANDED_OVER
-from sluiceway.provider.driver.cluster_conf import CORES, CORES_MAX, INSTANCES, cluster_conf, uploads_spark_jars
+from sluiceway.provider.driver.cluster_conf import CORES, CORES_MAX, cluster_conf, uploads_spark_jars
 from sluiceway.provider.driver.spark_defaults import read_spark_defaults
 from sluiceway.provider.driver.submission import Submission
+from sluiceway.spark.elastic import INSTANCES
 
 _MASTER = "spark.master"
 _UPLOADS_JARS = (

@@ -170,13 +170,20 @@ def test_a_cluster_gets_executors_for_the_tasks_unless_the_administrator_set_the
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    assert "spark.cores.max=3" in _after(_command(_hook(monkeypatch, _Connection())), "--conf")
-    assert "spark.cores.max=3" not in _after(_command(_hook(monkeypatch, _Connection(), total_executor_cores=8)), "--conf")
-    (tmp_path / "spark-defaults.conf").write_text("spark.cores.max 12")
-    settings = _after(_command(_hook(monkeypatch, _Connection())), "--conf")
-    assert not any(each.startswith("spark.cores.max") for each in settings)
+    first = "spark.dynamicAllocation.initialExecutors="
+    assert f"{first}3" in _after(_command(_hook(monkeypatch, _Connection())), "--conf")
+    assert f"{first}2" in _after(_command(_hook(monkeypatch, _Connection(), executor_cores=2)), "--conf")
+    assert not _given_by_conf(first, _hook(monkeypatch, _Connection(), num_executors=8))
+    (tmp_path / "spark-defaults.conf").write_text("spark.dynamicAllocation.enabled false")
+    assert not _given_by_conf(first, _hook(monkeypatch, _Connection()))
+    assert _given_by_conf("spark.cores.max=", _hook(monkeypatch, _Connection())) == ["spark.cores.max=3"]
+    assert not _given_by_conf("spark.cores.max=", _hook(monkeypatch, _Connection(), total_executor_cores=8))
     config = {"spark.cores.max": "5"}
-    assert "spark.cores.max=5" in _after(_command(_hook(monkeypatch, _Connection(), config)), "--conf")
+    assert _given_by_conf("spark.cores.max=", _hook(monkeypatch, _Connection(), config)) == ["spark.cores.max=5"]
+
+
+def _given_by_conf(start: str, hook: ConnectorSubmitHook) -> list[str]:
+    return [each for each in _after(_command(hook), "--conf") if each.startswith(start)]
 
 
 def test_local_mode_gets_no_cluster_settings(monkeypatch: pytest.MonkeyPatch) -> None:
