@@ -81,8 +81,10 @@ def standalone(cluster: SparkCluster, slots: int = 4) -> Deployment:
 
 
 def yarn(cluster: Yarn, deploy_mode: str, slots: int = 3) -> Deployment:
+    size = {"spark.executor.instances": str(slots), "spark.dynamicAllocation.minExecutors": str(slots)}
     settings = {
-        **small(spark_executor_instances=str(slots), spark_yarn_am_extraJavaOptions=_SMALL_JVM),
+        **small(spark_yarn_am_extraJavaOptions=_SMALL_JVM),
+        **size,
         **cluster.settings(),
         # The application master asks for containers this often, and reports with the same interval.
         "spark.yarn.scheduler.heartbeat.interval-ms": "1000",
