@@ -79,7 +79,7 @@ class SparkCluster:
     def start_worker(self) -> None:
         """Start the worker, again after ``kill_worker``."""
         self._worker.start()
-        self._worker.wait_until(lambda: "Successfully registered with master" in self._worker.log_tail(50), 60, what="registered")
+        self._worker.wait_until(lambda: "Successfully registered with master" in self._worker.log_tail(50), 180, what="registered")
 
     def kill_worker(self) -> None:
         """End the worker's process without notice. Its executors notice and end, too."""
