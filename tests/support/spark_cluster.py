@@ -1,9 +1,10 @@
-"""A Spark standalone cluster with one master and one worker, from the pyspark package."""
+"""A Spark standalone cluster, from the pyspark package."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
+from functools import partial
 from pathlib import Path
 
 from sluiceway.java_runtime import find_java
@@ -20,9 +21,9 @@ def spark_home() -> Path:
 
 
 class SparkCluster:
-    """Starts master and worker. Executors are the worker's child processes and end with it."""
+    """Starts a master and workers with ``cores`` slots each. Executors are child processes of their worker and end with it."""
 
-    def __init__(self, folder: Path, *, cores: int = 4, memory: str = "2g") -> None:
+    def __init__(self, folder: Path, *, cores: int = 4, memory: str = "2g", workers: int = 1) -> None:
         self._port = free_port()
         launch = [str(spark_home() / "bin" / "spark-class")]
         env = {
@@ -49,42 +50,54 @@ class SparkCluster:
             folder,
             env=env,
         )
-        self._worker = BackgroundProcess(
-            "spark-worker",
-            [
-                *launch,
-                "org.apache.spark.deploy.worker.Worker",
-                "--host",
-                "127.0.0.1",
-                "--webui-port",
-                "0",
-                "--cores",
-                str(cores),
-                "--memory",
-                memory,
-                "--work-dir",
-                str(self.work),
-                self.url,
-            ],
-            folder,
-            env=env,
-        )
+        self._workers = [
+            BackgroundProcess(
+                "spark-worker" if number == 0 else f"spark-worker-{number}",
+                [
+                    *launch,
+                    "org.apache.spark.deploy.worker.Worker",
+                    "--host",
+                    "127.0.0.1",
+                    "--webui-port",
+                    "0",
+                    "--cores",
+                    str(cores),
+                    "--memory",
+                    memory,
+                    "--work-dir",
+                    str(self.work if number == 0 else self.work / str(number)),
+                    self.url,
+                ],
+                folder,
+                env=env,
+            )
+            for number in range(workers)
+        ]
 
     def start(self) -> None:
         self._master.start()
         self._master.wait_until(lambda: port_is_open("127.0.0.1", self._port), 60, what="listening")
-        self._worker.start()
-        self._worker.wait_until(lambda: "Successfully registered with master" in self._worker.log_tail(50), 60, what="registered")
+        for worker in self._workers:
+            worker.start()
+        for worker in self._workers:
+            worker.wait_until(partial(_registered, worker), 60, what="registered")
 
     def stop(self) -> None:
-        self._worker.stop()
+        for worker in self._workers:
+            worker.stop()
         self._master.stop()
 
+    def worker_pids(self) -> list[int]:
+        """Return the process ids of the workers that run."""
+        return [pid for worker in self._workers if (pid := worker.status().pid) is not None]
+
     def executor_pids(self) -> list[int]:
-        """Return the process ids of the executors, the worker's child processes."""
+        """Return the process ids of the executors, the workers' child processes."""
         import psutil
 
-        worker = self._worker.status().pid
-        if worker is None:
-            return []
-        return [child.pid for child in psutil.Process(worker).children() if child.name() == "java"]
+        children = [child for pid in self.worker_pids() for child in psutil.Process(pid).children()]
+        return [child.pid for child in children if child.name() == "java"]
+
+
+def _registered(worker: BackgroundProcess) -> bool:
+    return "Successfully registered with master" in worker.log_tail(50)
