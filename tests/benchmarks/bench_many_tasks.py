@@ -4,8 +4,8 @@ The connector is MockSource without a topic: each task polls every 100 ms and se
 the only one. Measured for each number of tasks, on a broker of their own:
 
 * seconds from spark-submit until the first and until every task is RUNNING, as the REST API shows it;
-* at rest: cores used by each kind of process, records per second on the status topic, the longest silence of a task in that topic,
-  how often the REST API showed a task in another state than RUNNING;
+* at rest: CPU time of each kind of process, records per second on the status topic, the longest silence of a task there, and how
+  often the REST API showed a task in another state than RUNNING;
 * memory and threads of each kind of process. PSS divides shared pages among their processes;
 * seconds of a restart of all tasks, from the request until the last one is RUNNING again;
 * seconds of a pause: until every task is PAUSED, and until the driver has ended.
@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
 import psutil
@@ -97,7 +96,7 @@ def at_rest(lab: Lab, group: Group, tasks: int, seconds: float) -> tuple[dict[st
 
 
 def show(results: list[Result]) -> None:
-    print(f"\n{date.today()}, {os.cpu_count()} processors, load at the end {results[-1].load:.1f}")
+    print(f"\n{time.strftime('%Y-%m-%d')}, {os.cpu_count()} processors, load at the end {results[-1].load:.1f}")
     rows = [
         ["s to the first task RUNNING", *(f"{each.first_running:.1f}" for each in results)],
         ["s to all tasks RUNNING", *(f"{each.all_running:.1f}" for each in results)],

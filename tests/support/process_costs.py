@@ -65,7 +65,8 @@ class CostMeter:
         """Return the costs; processes that have ended in the meantime do not count."""
         now = processes_by_role(self._roots())
         used = {
-            role: sum(_cpu_seconds(process) - self._begin.get(process, 0.0) for process in members) for role, members in now.items()
+            role: sum(_cpu_seconds(process) - self._begin.get(process, 0.0) for process in members)
+            for role, members in now.items()
         }
         seconds = time.monotonic() - self._began
         return {role: _cost(members, used[role] / seconds) for role, members in now.items()}

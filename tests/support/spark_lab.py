@@ -32,21 +32,26 @@ class Lab:
     """Runs connectors, one driver each, and knows the processes that take part.
 
     Args:
+        bootstrap: the broker's address.
+        master: the Spark master's URL.
+        folder: for logs and files.
         reserve_gb: waits fail once less memory than this is available on the machine, so that other processes live on.
+        pids: the processes of broker and Spark workers on this machine.
     """
 
-    def __init__(self, broker: EmbeddedBroker, cluster: SparkCluster, bootstrap: str, folder: Path, reserve_gb: float) -> None:
+    def __init__(
+        self, bootstrap: str, master: str, folder: Path, reserve_gb: float, pids: Callable[[], list[int | None]]
+    ) -> None:
         self.bootstrap = bootstrap
         self.folder = folder
-        self._broker = broker
-        self._cluster = cluster
+        self._master = master
         self._reserve_gb = reserve_gb
+        self._pids = pids
         self._drivers: list[BackgroundProcess] = []
 
     def pids(self) -> list[int]:
         """Return the processes whose descendants all belong to the lab."""
-        starts = [driver.status().pid for driver in self._drivers] + [self._broker.status().pid, *self._cluster.worker_pids()]
-        return [pid for pid in starts if pid is not None]
+        return [pid for pid in (*(driver.status().pid for driver in self._drivers), *self._pids()) if pid is not None]
 
     @contextmanager
     def group(self, **worker: str) -> Iterator[Group]:
@@ -62,7 +67,7 @@ class Lab:
                 self._drivers.clear()
 
     def start_driver(self, connector: str, worker_file: Path, conf: Mapping[str, str]) -> BackgroundProcess:
-        driver = submitted_driver(connector, worker_file, self.folder, master=self._cluster.url, conf=conf)
+        driver = submitted_driver(connector, worker_file, self.folder, master=self._master, conf=conf)
         self._drivers.append(driver)
         driver.start()
         return driver
@@ -163,13 +168,21 @@ class StatusFeed:
 
 
 @contextmanager
-def open_lab(folder: Path, *, slots: int, reserve_gb: float = 5.0) -> Iterator[Lab]:
-    """Yield a lab whose two Spark workers have ``slots`` slots together."""
+def open_lab(
+    folder: Path, *, slots: int, reserve_gb: float = 5.0, bootstrap: str | None = None, master: str | None = None
+) -> Iterator[Lab]:
+    """Yield a lab whose two Spark workers have ``slots`` slots together. Starts neither a given broker nor a given cluster."""
     with ExitStack() as stack:
-        broker = EmbeddedBroker(folder / "broker")
-        stack.callback(broker.stop)
-        bootstrap = broker.start()
-        cluster = SparkCluster(folder / "spark", cores=(slots + 1) // 2, memory="3g", workers=2)
-        stack.callback(cluster.stop)
-        cluster.start()
-        yield Lab(broker, cluster, bootstrap, folder, reserve_gb)
+        parts: list[Callable[[], list[int | None]]] = []
+        if bootstrap is None:
+            broker = EmbeddedBroker(folder / "broker")
+            stack.callback(broker.stop)
+            bootstrap = broker.start()
+            parts.append(lambda: [broker.status().pid])
+        if master is None:
+            cluster = SparkCluster(folder / "spark", cores=(slots + 1) // 2, memory="3g", workers=2)
+            stack.callback(cluster.stop)
+            cluster.start()
+            master = cluster.url
+            parts.append(lambda: [*cluster.worker_pids()])
+        yield Lab(bootstrap, master, folder, reserve_gb, lambda: [pid for part in parts for pid in part()])
