@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -160,7 +161,7 @@ class StatusFeed:
         times: dict[int, list[float]] = {}
         for at, task, _ in self.seen:
             times.setdefault(task, []).append(at)
-        gaps = [later - earlier for each in times.values() for earlier, later in zip(each, each[1:], strict=False)]
+        gaps = [later - earlier for each in times.values() for earlier, later in pairwise(each)]
         return max(gaps, default=None)
 
     def close(self) -> None:
