@@ -2,14 +2,15 @@
 
 The driver runs in client mode. Three connectors, each with a topic of four partitions:
 
-* ``source``: VerifiableSource without a limit, 200-byte JSON records;
+* ``source``: VerifiableSource without a limit, JSON records of about 200 bytes;
 * ``sink``: FileStreamSink of a topic that was filled before;
 * ``paced``: VerifiableSource with a limit per task. It shows if tasks add up while processors are free, which the other two, that
   use up all processors with few tasks, cannot show on a small machine.
 
-Rounds interleave connectors and task counts, so that other load on the machine meets all of them. A rate is taken over a window
-of seconds after all tasks are RUNNING: from the topic's end offsets, or the lines in the sink's file. More machines need no other
-method: give ``--bootstrap`` and ``--master``, and run this program where the drivers shall run; costs then cover its own machine.
+Rounds interleave connectors and alternate between rising and falling numbers of tasks, so that other load on the machine meets
+all of them. Within a round, one driver serves all numbers of tasks of a connector: only ``tasks.max`` changes. A rate is taken
+over some seconds after all tasks are RUNNING: from the topic's end offsets, or the size of the sink's file. More machines need no
+other method: give ``--bootstrap`` and ``--master``, and run this program where the driver shall run; costs cover that machine only.
 
 Run: python tests/benchmarks/bench_scaling.py [--rounds 3] [--tasks 1 2 4] [--seconds 20] [--only source sink paced]
      [--bootstrap HOST:PORT] [--master spark://HOST:PORT]
@@ -26,6 +27,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -35,7 +37,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from sluiceway.storage.model import State
 from support.kafka import Kafka
 from support.process_costs import BROKER, DRIVER_JVM, DRIVER_PYTHON, EXECUTORS, TASKS, CostMeter, RoleCost
-from support.spark_lab import Group, Lab, open_lab
+from support.spark_lab import Lab, open_lab
 from support.toggles import table
 
 PARTITIONS = 4
@@ -46,7 +48,8 @@ WARM_SECONDS = 5.0
 KINDS = ("source", "sink", "paced")
 SOURCE = {
     "connector.class": "org.apache.kafka.connect.tools.VerifiableSourceConnector",
-    "record.size": str(RECORD_BYTES),
+    "complete.record.data": "true",
+    "record.size": str(RECORD_BYTES // 2),
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter.schemas.enable": "false",
 }
@@ -80,16 +83,26 @@ class Bench:
         self._records = records
         self._filled: str | None = None
 
-    def run(self, kind: str, tasks: int) -> tuple[float, dict[str, RoleCost]]:
-        """Return records per second and the costs over the window."""
+    def run(self, kind: str, counts: list[int]) -> dict[int, tuple[float, dict[str, RoleCost]]]:
+        """Run a connector with each number of tasks in turn, on one driver; return records per second and costs."""
         name = f"{kind}-{uuid.uuid4().hex[:8]}"
         file = self._lab.folder / f"{name}.txt"
         topic = self._kafka.create(name, PARTITIONS) if kind != "sink" else self._filled_topic()
+        config = {"name": name, **self._config(kind, topic, file)}
+        progress = partial(_lines, file) if kind == "sink" else partial(self._end, topic)
+        measured: dict[int, tuple[float, dict[str, RoleCost]]] = {}
         with self._lab.group() as group:
-            group.run(name, {**self._config(kind, topic, file), "tasks.max": str(tasks)})
-            progress = (lambda: _lines(file)) if kind == "sink" else (lambda: self._end(topic))
-            self._lab.wait(lambda: group.all_in(name, State.RUNNING, tasks), PATIENCE_SECONDS, f"{tasks} tasks RUNNING")
-            measured = self._window(group, progress)
+            for tasks in counts:
+                settings = {**config, "tasks.max": str(tasks)}
+                if measured:
+                    group.herder.put_config(name, settings)
+                else:
+                    group.run(name, settings)
+                running = partial(group.all_in, name, State.RUNNING, tasks)
+                self._lab.wait(running, PATIENCE_SECONDS, f"{tasks} tasks RUNNING")
+                measured[tasks] = self._window(progress)
+        if kind == "sink" and progress() >= self._records:
+            raise SystemExit(f"the sink has written all {self._records:,} records before the end; raise --records")
         file.unlink(missing_ok=True)
         if kind != "sink":
             self._kafka.admin.delete_topics([topic])[topic].result(30)
@@ -101,8 +114,9 @@ class Bench:
             return {**SINK, "topics": topic, "file": str(file), "consumer.override.auto.offset.reset": "earliest"}
         return {**SOURCE, "topic": topic, "throughput": str(PACED_PER_TASK if kind == "paced" else -1)}
 
-    def _window(self, group: Group, progress: Progress) -> tuple[float, dict[str, RoleCost]]:
-        group.lab.wait(lambda: progress() > 0, PATIENCE_SECONDS, "the first records")
+    def _window(self, progress: Progress) -> tuple[float, dict[str, RoleCost]]:
+        before = progress()
+        self._lab.wait(lambda: progress() > before, PATIENCE_SECONDS, "the first records")
         time.sleep(WARM_SECONDS)
         meter = CostMeter(self._lab.pids)
         began, first = time.monotonic(), progress()
@@ -179,11 +193,12 @@ def main() -> None:
         with open_lab(folder, slots=max(options.tasks), bootstrap=options.bootstrap, master=options.master) as lab:
             bench = Bench(lab, options.seconds, options.records)
             for number in range(options.rounds):
-                for (kind, tasks), runs in results.items():
-                    rate, cost = bench.run(kind, tasks)
-                    runs.rates.append(rate)
-                    runs.costs.append(cost)
-                    print(f"round {number + 1} {kind}, {tasks} task(s): {rate:,.0f}/s", flush=True)
+                counts = options.tasks if number % 2 == 0 else options.tasks[::-1]
+                for kind in options.only:
+                    for tasks, (rate, cost) in bench.run(kind, counts).items():
+                        results[kind, tasks].rates.append(rate)
+                        results[kind, tasks].costs.append(cost)
+                        print(f"round {number + 1} {kind}, {tasks} task(s): {rate:,.0f}/s", flush=True)
     show(results)
 
 
