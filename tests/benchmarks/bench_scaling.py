@@ -9,8 +9,8 @@ The driver runs in client mode. Three connectors, each with a topic of four part
 
 Rounds interleave connectors and alternate between rising and falling numbers of tasks, so that other load on the machine meets
 all of them. Within a round, one driver serves all numbers of tasks of a connector: only ``tasks.max`` changes. A rate is taken
-over some seconds after all tasks are RUNNING: from the topic's end offsets, or the size of the sink's file. More machines need no
-other method: give ``--bootstrap`` and ``--master``, and run this program where the driver shall run; costs cover that machine only.
+over some seconds after all tasks are RUNNING, from the topic's end offsets or the size of the sink's file. More machines need no
+other method: give ``--bootstrap`` and ``--master``, and run this program where the driver must run. Costs cover that machine.
 
 Run: python tests/benchmarks/bench_scaling.py [--rounds 3] [--tasks 1 2 4] [--seconds 20] [--only source sink paced]
      [--bootstrap HOST:PORT] [--master spark://HOST:PORT]
