@@ -3,7 +3,7 @@
 The connector is MockSource without a topic: each task polls every 100 ms and sends nothing. The driver runs in client mode and is
 the only one. Measured for each number of tasks, on a broker of their own:
 
-* seconds from spark-submit until the first and until every task is RUNNING, as the REST API shows it;
+* seconds from spark-submit until the first and until every task is RUNNING, as the REST API shows it, and the CPU time until then;
 * at rest: CPU time of each kind of process, records per second on the status topic, the longest silence of a task there, and how
   often the REST API showed a task in another state than RUNNING;
 * memory and threads of each kind of process. PSS divides shared pages among their processes;
@@ -28,7 +28,7 @@ import psutil
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sluiceway.storage.model import State
-from support.process_costs import ROLES, CostMeter, RoleCost
+from support.process_costs import ROLES, CostMeter, RoleCost, cpu_seconds_by_role
 from support.spark_lab import Group, Lab, NotEnoughMemoryError, StatusFeed, open_lab
 from support.toggles import table
 
@@ -48,6 +48,7 @@ class Result:
     tasks: int
     first_running: float
     all_running: float
+    start_seconds: dict[str, float]
     costs: dict[str, RoleCost]
     status_records: float
     silence: float | None
@@ -64,6 +65,7 @@ def measure(lab: Lab, tasks: int, seconds: float) -> Result:
         first = lab.wait(lambda: State.RUNNING in group.states(CONNECTOR), PATIENCE_SECONDS, "the first task RUNNING")
         rest = lab.wait(lambda: group.all_in(CONNECTOR, State.RUNNING, tasks), PATIENCE_SECONDS, f"{tasks} tasks RUNNING")
         print(f"{tasks} tasks: first RUNNING after {first:.1f} s, all after {first + rest:.1f} s", flush=True)
+        start = cpu_seconds_by_role(lab.pids())
         feed = StatusFeed(group)
         time.sleep(SETTLE_SECONDS)
         feed.forget()
@@ -80,7 +82,7 @@ def measure(lab: Lab, tasks: int, seconds: float) -> Result:
         lab.wait(lambda: not driver.is_running(), PATIENCE_SECONDS, "the driver's end")
         ended = time.monotonic() - began
         load = os.getloadavg()[0]
-        return Result(tasks, first, first + rest, costs, records, silence, not_running, restart, paused, ended, load)
+        return Result(tasks, first, first + rest, start, costs, records, silence, not_running, restart, paused, ended, load)
 
 
 def at_rest(lab: Lab, group: Group, tasks: int, seconds: float) -> tuple[dict[str, RoleCost], str]:
@@ -108,10 +110,20 @@ def show(results: list[Result]) -> None:
         ["s of a pause, driver ended", *(f"{each.ended:.1f}" for each in results)],
     ]
     print(table(["", *(f"{each.tasks} tasks" for each in results)], rows))
-    print("\nAt rest, by kind of process:")
+    print("\nBy kind of process: CPU time until all tasks are RUNNING (since the process started), and at rest:")
     print(
         table(
-            ["tasks", "process", "CPU s per minute", "ms CPU per task and s", "processes", "threads", "PSS MB", "RSS MB"],
+            [
+                "tasks",
+                "process",
+                "CPU s to start",
+                "CPU s per minute",
+                "ms CPU per task and s",
+                "processes",
+                "threads",
+                "PSS MB",
+                "RSS MB",
+            ],
             [row(each, role) for each in results for role in ROLES],
         )
     )
@@ -122,6 +134,7 @@ def row(result: Result, role: str) -> list[str]:
     return [
         str(result.tasks),
         role,
+        f"{result.start_seconds[role]:.1f}",
         f"{cost.cores * 60:.1f}",
         f"{cost.cores * 1000 / result.tasks:.2f}",
         str(cost.processes),

@@ -53,6 +53,11 @@ def processes_by_role(roots: Iterable[int]) -> dict[str, list[psutil.Process]]:
     return found
 
 
+def cpu_seconds_by_role(roots: Iterable[int]) -> dict[str, float]:
+    """Return the CPU time of the given processes and their descendants since they were started."""
+    return {role: sum(map(_cpu_seconds, members)) for role, members in processes_by_role(roots).items()}
+
+
 class CostMeter:
     """Measures the cost by role from its creation to ``stop``. ``roots`` returns process ids whose descendants count too."""
 
