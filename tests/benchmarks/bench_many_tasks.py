@@ -3,7 +3,7 @@
 The connector is MockSource without a topic: each task polls every 100 ms and sends nothing. The driver runs in client mode and is
 the only one. Measured for each number of tasks, on a broker of their own:
 
-* seconds from spark-submit until the first and until every task is RUNNING, as the REST API shows it, and the CPU time until then;
+* seconds from spark-submit until the first and until every task is RUNNING, as the REST API shows it, and CPU time until then;
 * at rest: CPU time of each kind of process, records per second on the status topic, the longest silence of a task there, and how
   often the REST API showed a task in another state than RUNNING;
 * memory and threads of each kind of process. PSS divides shared pages among their processes;
@@ -39,6 +39,8 @@ IDLE = {
 CONNECTOR = "idle"
 SETTLE_SECONDS = 15.0
 PATIENCE_SECONDS = 600.0
+COUNTS = ("processes", "threads", "PSS MB", "RSS MB")
+HEADINGS = ("tasks", "process", "CPU s to start", "CPU s per minute", "ms CPU per task and s", *COUNTS)
 
 
 @dataclass
@@ -113,17 +115,7 @@ def show(results: list[Result]) -> None:
     print("\nBy kind of process: CPU time until all tasks are RUNNING (since the process started), and at rest:")
     print(
         table(
-            [
-                "tasks",
-                "process",
-                "CPU s to start",
-                "CPU s per minute",
-                "ms CPU per task and s",
-                "processes",
-                "threads",
-                "PSS MB",
-                "RSS MB",
-            ],
+            HEADINGS,
             [row(each, role) for each in results for role in ROLES],
         )
     )
