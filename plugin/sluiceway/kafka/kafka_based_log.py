@@ -123,6 +123,12 @@ class KafkaBasedLog:
                     )
         self._check()
 
+    @property
+    def positions(self) -> dict[TopicPartition, int]:
+        """The offset up to which each partition has been read (exclusive)."""
+        with self._advanced:
+            return dict(self._positions)
+
     def check(self) -> None:
         """Raise the error that ended the reading, if any. Sends no request."""
         if self._failure is not None:
