@@ -10,7 +10,7 @@ the only one. Measured for each number of tasks, on a broker of their own:
 * seconds of a restart of all tasks, from the request until the last one is RUNNING again;
 * seconds of a pause: until every task is PAUSED, and until the driver has ended.
 
-Run: python tests/benchmarks/bench_many_tasks.py [--tasks 50 200] [--seconds 60] [--leave-gb 5]
+Run: python tests/benchmarks/bench_many_tasks.py [--tasks 50 200] [--seconds 60] [--leave-gb 5] [--preload]
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ IDLE = {
     "mock_mode": "",
 }
 CONNECTOR = "idle"
+PRELOAD = {"spark.python.daemon.module": "sluiceway.spark.local_daemon"}
 SETTLE_SECONDS = 15.0
 PATIENCE_SECONDS = 600.0
 COUNTS = ("processes", "threads", "PSS MB", "RSS MB")
@@ -61,9 +62,9 @@ class Result:
     load: float
 
 
-def measure(lab: Lab, tasks: int, seconds: float) -> Result:
+def measure(lab: Lab, tasks: int, seconds: float, conf: dict[str, str]) -> Result:
     with lab.group(**{"sluiceway.slots.timeout.ms": "300000"}) as group:
-        driver = group.run(CONNECTOR, {**IDLE, "tasks.max": str(tasks)})
+        driver = group.run(CONNECTOR, {**IDLE, "tasks.max": str(tasks)}, conf)
         first = lab.wait(lambda: State.RUNNING in group.states(CONNECTOR), PATIENCE_SECONDS, "the first task RUNNING")
         rest = lab.wait(lambda: group.all_in(CONNECTOR, State.RUNNING, tasks), PATIENCE_SECONDS, f"{tasks} tasks RUNNING")
         print(f"{tasks} tasks: first RUNNING after {first:.1f} s, all after {first + rest:.1f} s", flush=True)
@@ -141,6 +142,9 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, nargs="+", default=[50, 200])
     parser.add_argument("--seconds", type=float, default=60.0, help="how long the tasks are watched at rest")
     parser.add_argument("--leave-gb", type=float, default=5.0, help="give up when less memory would be left for others")
+    parser.add_argument(
+        "--preload", action="store_true", help="let Spark fork the tasks from a process that has imported the package"
+    )
     options = parser.parse_args()
     results = []
     for tasks in options.tasks:
@@ -148,7 +152,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="sluiceway-bench-") as temporary:
             try:
                 with open_lab(Path(temporary), slots=tasks + 2, reserve_gb=options.leave_gb) as lab:
-                    results.append(measure(lab, tasks, options.seconds))
+                    results.append(measure(lab, tasks, options.seconds, PRELOAD if options.preload else {}))
             except NotEnoughMemoryError as error:
                 print(f"{tasks} tasks: {error}", file=sys.stderr)
                 break

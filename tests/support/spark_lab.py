@@ -94,10 +94,10 @@ class Group:
         self.herder = Herder(self.worker, stores.config, stores.status, stores.offsets)
         self._worker_file = write_properties(lab.folder / f"{self.worker.group_id}.properties", properties)
 
-    def run(self, name: str, config: Mapping[str, str], **conf: str) -> BackgroundProcess:
-        """Create a connector and start its driver."""
+    def run(self, name: str, config: Mapping[str, str], conf: Mapping[str, str] | None = None) -> BackgroundProcess:
+        """Create a connector and start its driver, with further Spark settings."""
         self.herder.put_config(name, {"name": name, **config})
-        settings = {"spark.executor.memory": "1g", **{key.replace("_", "."): value for key, value in conf.items()}}
+        settings = {"spark.executor.memory": "1g", **(conf or {})}
         return self.lab.start_driver(name, self._worker_file, settings)
 
     def states(self, name: str) -> list[State]:
