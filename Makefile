@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo down test lint format docs test-airflow test-clusters faults bench bench-airflow clean
+.PHONY: help demo down test lint format docs test-airflow test-clusters faults bench bench-airflow bench-scaling clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -54,6 +54,10 @@ bench-airflow: $(VENV)/.ready  ## seconds of a pause, of a resume and of a sched
 	$(BIN)/python tests/benchmarks/bench_airflow_pause.py
 	$(BIN)/python tests/benchmarks/bench_airflow_batch.py
 	$(BIN)/python tests/benchmarks/bench_airflow_many.py
+
+bench-scaling: $(VENV)/.ready  ## records per second with 1, 2 and 4 tasks over two Spark workers; 50 and 200 idle tasks on one driver
+	$(BIN)/python tests/benchmarks/bench_scaling.py
+	$(BIN)/python tests/benchmarks/bench_many_tasks.py --tasks 50 200
 
 clean: down  ## end the stack and remove its data and the virtual environment
 	rm -rf .sluiceway build dist $(VENV)

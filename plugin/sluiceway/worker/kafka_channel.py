@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
-from sluiceway.kafka.admin import end_offsets, partition_count
+from sluiceway.kafka.partitioner import partition_of
 from sluiceway.storage.factory import Stores
 from sluiceway.storage.model import State, TargetState, TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker.control_channel import StatusPublisher
 from sluiceway.worker.executor import ServicesFactory
-from sluiceway.worker.kafka_task_services import KafkaTaskServices
+from sluiceway.worker.kafka_task_services import KafkaTaskServices, command_keys
 from sluiceway.worker.lease import ConnectorLease
 
 
@@ -31,7 +31,8 @@ class KafkaControlChannel(StatusPublisher):
         if not isinstance(stores.status, KafkaStatusBackingStore):
             raise ConnectError(f"Connector {connector}: a Kafka control channel needs the status topic's store.")
         self._lease = ConnectorLease(connector, worker, worker_id, stores.status)
-        super().__init__(connector, worker_id, stores.status.written_by(self._lease.write))
+        self._store = stores.status.written_by(self._lease.write)
+        super().__init__(connector, worker_id, self._store)
         self._worker = worker
         self._config_store = stores.config
 
@@ -60,10 +61,14 @@ class KafkaControlChannel(StatusPublisher):
         """Do nothing: tasks stop at the UNASSIGNED or RESTARTING status that the runner publishes next."""
 
     def services(self, task: TaskId) -> ServicesFactory:
+        """See ``ControlChannel``. Sends no request, because this is called for each of many tasks.
+
+        The task reads the partitions of the keys that hold its commands, not the heartbeats of all tasks in all partitions.
+        """
         state = self._config_store.snapshot()
         entry = state.entry(task.connector)
-        count = partition_count(self._lease.admin, self._worker.status_topic) or 1
-        partitions = [TopicPartition(self._worker.status_topic, partition) for partition in range(count)]
-        start = end_offsets(self._lease.admin, partitions)
+        positions = self._store.positions()
+        partitions = {partition_of(key, len(positions)) for key in command_keys(task)}
+        start = {place: offset for place, offset in positions.items() if place.partition in partitions}
         start[TopicPartition(self._worker.config_topic, 0)] = state.offset
         return KafkaTaskServices(tuple(start.items()), paused=entry is not None and entry.target_state is not TargetState.STARTED)

@@ -23,7 +23,7 @@ from sluiceway.storage.codec import (
     encode_task_status,
 )
 from sluiceway.storage.factory import open_source_offsets
-from sluiceway.storage.model import State, Status, TargetState
+from sluiceway.storage.model import State, Status, TargetState, TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker.task_heartbeat import HeartbeatReporter
 
@@ -75,7 +75,7 @@ class KafkaTaskControl:
         self._spec = spec
         self._on_end = on_end
         # The status topic holds the heartbeats of all connectors and tasks; only records of these keys are decoded.
-        self._keys = frozenset({encode_connector_status(spec.id.connector, None)[0], encode_task_status(spec.id, None)[0]})
+        self._keys = command_keys(spec.id)
         self._command = command
         self._loggers = Loggers(spec.id.connector)
         self._tail = TopicTail(spec.worker, f"{spec.worker.group_id}-commands", positions)
@@ -111,6 +111,11 @@ class KafkaTaskControl:
                     self._on_end()
             if (level := _level_in(record, self._spec)) is not None:
                 self._loggers.apply_cluster_level(level.namespace, level.level)
+
+
+def command_keys(task: TaskId) -> frozenset[bytes]:
+    """Return the keys of the status topic whose records may be commands to a task. No I/O."""
+    return frozenset({encode_connector_status(task.connector, None)[0], encode_task_status(task, None)[0]})
 
 
 def command_in(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
