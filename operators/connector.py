@@ -15,6 +15,7 @@ from sluiceway.config.connector import APPLICATION, CONNECTOR_CLASS, NAME
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConfigError
 from sluiceway.operators.driver_operator import (
+    DAG_PAUSED,
     DriverEnd,
     DriverOperator,
     PausedFlag,
@@ -211,7 +212,7 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         if config is not None:
             self.connector = config[NAME]
         if is_paused():  # Airflow queued the task before the pause
-            self._reschedule(context, settings, "The DAG is paused")
+            self._reschedule(context, settings, DAG_PAUSED)
         if config is not None:
             self._store_config(topics, {**config, DAG: dag})
         entry = topics.entry(self.connector)

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 # Each task must run exactly once: no speculative copy, and no retry by Spark, because the driver itself restarts lost tasks and
-# publishes that. A task's partition holds no data, so no executor is preferable and Spark need not wait for one.
-CONNECTOR_CONF = {
+# publishes that. These override spark-defaults.conf, whose values are meant for batch jobs.
+REQUIRED_CONF = {
     "spark.speculation": "false",
     "spark.task.maxFailures": "1",
+}
+
+# A task's partition holds no data, so no executor is preferable and Spark need not wait for one.
+CONNECTOR_CONF = {
     "spark.locality.wait": "0",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -61,7 +65,7 @@ def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, maste
     settings = SparkConf()
     for key, value in CONNECTOR_CONF.items():
         settings.setIfMissing(key, value)
-    for key, value in (conf or {}).items():
+    for key, value in {**(conf or {}), **REQUIRED_CONF}.items():
         settings.set(key, value)
     settings.setAppName(app_name)
     if master is not None:

@@ -6,7 +6,7 @@ import os
 import re
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,16 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from sluiceway.config.variables import HANDED_OVER
+from sluiceway.provider.driver.cluster_conf import CORES, CORES_MAX, INSTANCES, cluster_conf, uploads_spark_jars
+from sluiceway.provider.driver.spark_defaults import read_spark_defaults
 from sluiceway.provider.driver.submission import Submission
 
 _MASTER = "spark.master"
+_UPLOADS_JARS = (
+    "Spark uploads its jars, about 400 MB, at each submission, because neither spark.yarn.archive nor spark.yarn.jars is set. To "
+    "upload them once: python -m zipfile -c spark-jars.zip $SPARK_HOME/jars/*; hdfs dfs -put spark-jars.zip /apps/; then set "
+    "spark.yarn.archive=hdfs:///apps/spark-jars.zip in spark-defaults.conf"
+)
 _UI_STARTED = re.compile(r"Successfully started service 'SparkUI' on port (\d+)")
 
 
@@ -45,17 +52,26 @@ class ConnectorSubmitHook(SparkSubmitHook):
         explicit = kwargs.pop("env_vars", None)
         py_files = kwargs.pop("py_files", None)
         super().__init__(conf=submission.conf(kwargs.pop("conf", None)), **kwargs)
-        own_python = self.is_local and submission.runs_own_python(explicit, self._conf)
-        self._py_files = py_files if own_python else submission.py_files(py_files)
+        given = self._given({**os.environ, **(explicit or {})})
+        own_python = self.is_local and submission.runs_own_python(explicit, given)
+        self._py_files = py_files if own_python else submission.py_files(py_files, given)
         if self.is_local:
             self._conf = submission.local_conf(self._conf, own_python=own_python)
-        self._env_vars = submission.environment(explicit, self._conf) if self.is_client_mode else explicit
-        self._application_args = submission.arguments(os.getpid() if self.is_client_mode else None)
+        else:
+            self._conf = {**cluster_conf(self._master, submission.tasks, given), **self._conf}
+        if self.is_client_mode:
+            self._conf = {**submission.driver_python(explicit, given), **self._conf}
+        self._env_vars = submission.environment(explicit, given) if self.is_client_mode else explicit
+        ships_worker = self._is_yarn_cluster_mode
+        if ships_worker:
+            self._files = submission.files(self._files, given)
+        self._application_args = submission.arguments(os.getpid() if self.is_client_mode else None, ships_worker=ships_worker)
+        self._uploads_jars = uploads_spark_jars(self._master, given)
 
     @property
     def is_local(self) -> bool:
         """Return whether the whole Spark application runs on this machine."""
-        return str(self._connection["master"]).startswith("local")
+        return self._master.startswith("local")
 
     @property
     def is_client_mode(self) -> bool:
@@ -77,6 +93,8 @@ class ConnectorSubmitHook(SparkSubmitHook):
 
         Airflow signals a task's whole process group. A JVM that received SIGTERM would end the tasks before they have drained.
         """
+        if self._uploads_jars:
+            self.log.warning(_UPLOADS_JARS)
         if self.is_client_mode:
             kwargs.setdefault("start_new_session", True)
             return super().submit(application, **kwargs)
@@ -88,6 +106,19 @@ class ConnectorSubmitHook(SparkSubmitHook):
         """Make spark-submit end once the cluster has accepted the driver, for a task that waits in the triggerer."""
         # Otherwise, on Kubernetes, the hook reports a failure if spark-submit ends before it has seen the pod's exit code.
         self._track_driver_via_k8s_api = self._is_kubernetes and not self.is_client_mode
+
+    @property
+    def _master(self) -> str:
+        return str(self._connection["master"])
+
+    def _given(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return all settings that the administrator, the connector and the operator have given; the last wins."""
+        file = read_spark_defaults(
+            environment, properties_file=self._properties_file, binary=str(self._connection["spark_binary"] or "spark-submit")
+        )
+        arguments = {INSTANCES: self._num_executors, CORES: self._executor_cores, CORES_MAX: self._total_executor_cores}
+        settings = {**file, **self._conf, **{key: value for key, value in arguments.items() if value is not None}}
+        return {key: str(value) for key, value in settings.items()}
 
     def _build_spark_common_args(self) -> list[str]:
         """Leave environment variables out of the command line, which any user of the machine can read."""

@@ -106,3 +106,16 @@ def test_a_detached_spark_submit_on_kubernetes_succeeds(monkeypatch: pytest.Monk
     staged.hook.detach_from_driver()
     staged.submit()
     assert staged.hook.exit_code == 0
+
+
+def test_a_submission_that_uploads_sparks_jars_says_how_to_avoid_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    _Seen(monkeypatch, tmp_path, "yarn", "client").submit()
+    assert "spark.yarn.archive=hdfs:" in capsys.readouterr().out
+    _Seen(monkeypatch, tmp_path, "yarn", "client", conf={"spark.yarn.jars": "local:/spark/jars/*"}).submit()
+    (tmp_path / "spark-defaults.conf").write_text("spark.yarn.archive hdfs:///apps/spark-jars.zip")
+    _Seen(monkeypatch, tmp_path, "yarn", "client").submit()
+    _Seen(monkeypatch, tmp_path, "spark://master:7077", "client").submit()
+    assert "spark.yarn.archive=hdfs:" not in capsys.readouterr().out
