@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ import psutil
 from support.clusters.kubernetes_api import KubernetesApi, Object
 
 _ACCOUNT = "serviceAccountToken"
+_UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--kill-child")  # whatever ends unshare ends every process of the container
 
 
 class NotReadyError(Exception):
@@ -45,8 +45,7 @@ class Container:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                # --kill-child: whatever ends unshare ends every process of the container.
-                ["unshare", "--mount", "--pid", "--fork", "--kill-child", Path(__file__).with_name("pod.sh"), scratch, listed, *command],
+                [*_UNSHARE, Path(__file__).with_name("pod.sh"), scratch, listed, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -100,7 +99,9 @@ class Container:
         enter = ["nsenter", "--target", str(main.pid), "--mount", "--pid", "--root", *hook]
         with self.log.open("ab") as output:
             try:
-                subprocess.run(enter, stdout=output, stderr=subprocess.STDOUT, timeout=grace, check=False, env=self._image.environment)
+                subprocess.run(
+                    enter, stdout=output, stderr=subprocess.STDOUT, timeout=grace, check=False, env=self._image.environment
+                )
             except subprocess.TimeoutExpired:
                 output.write(b"preStop hook: timed out\n")
 
@@ -191,14 +192,8 @@ def is_available() -> str | None:
     """Return why containers cannot run on this machine, or None if they can."""
     if os.geteuid() != 0:
         return "mount namespaces need root"
-    probe = ["unshare", "--mount", "--pid", "--fork", "true"]
     try:
-        subprocess.run(probe, check=True, capture_output=True, timeout=10)
+        subprocess.run([*_UNSHARE, "true"], check=True, capture_output=True, timeout=10)
     except (OSError, subprocess.SubprocessError) as error:
         return f"unshare cannot make namespaces: {error}"
     return None
-
-
-def signal_of(code: int) -> str:
-    """Return an exit code as text, with the signal's name if there was one."""
-    return signal.Signals(code - 128).name if code > 128 else str(code)

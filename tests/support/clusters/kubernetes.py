@@ -88,8 +88,8 @@ class KubernetesCluster:
         if create:
             self.api.create({"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": namespace}})
         certificate = (self.folder / "certs" / "apiserver.crt").read_text()
-        config_map = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": certificate}}
-        self.api.create(config_map, namespace)
+        authority = {"metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": certificate}}
+        self.api.create({"kind": "ConfigMap", "apiVersion": "v1", **authority}, namespace)
         self.api.create({"kind": "ServiceAccount", "apiVersion": "v1", "metadata": {"name": "default"}}, namespace)
 
     def apply(self, manifests: str, namespace: str) -> None:
@@ -127,7 +127,7 @@ class KubernetesCluster:
     def lose_node(self, name: str) -> list[str]:
         """Crash a node and remove it, as a cloud's controller does with a lost instance; return the names of its pods."""
         kubelet = self.kubelets[name]
-        lost = [pod for pod in self.api.items(f"/api/v1/pods?fieldSelector=spec.nodeName={name}")]
+        lost = self.api.items(f"/api/v1/pods?fieldSelector=spec.nodeName={name}")
         kubelet.crash()
         self.api.delete(f"/api/v1/nodes/{name}")
         for pod in lost:
@@ -208,7 +208,7 @@ class KubernetesCluster:
         while not self._ended.wait(_SYNC_SECONDS):
             try:
                 self._sync()
-            except Exception:  # noqa: BLE001 (outermost loop of the thread)
+            except Exception:  # the thread's outermost loop
                 if not self._ended.is_set():
                     log.warning("The test kubelet's loop failed; it goes on", exc_info=True)
 
@@ -249,7 +249,9 @@ class KubernetesCluster:
             wanted = (service["spec"].get("selector") or {}).items()
             metadata = service["metadata"]
             for pod in pods if wanted else []:
-                same = pod["metadata"]["namespace"] == metadata["namespace"] and wanted <= pod["metadata"].get("labels", {}).items()
+                same = (
+                    pod["metadata"]["namespace"] == metadata["namespace"] and wanted <= pod["metadata"].get("labels", {}).items()
+                )
                 if same and "podIP" in pod["status"]:
                     name = f"{metadata['name']}.{metadata['namespace']}.svc"
                     lines.append(f"{pod['status']['podIP']} {name} {name}.cluster.local {metadata['name']}")
