@@ -11,9 +11,10 @@ import pytest
 from sluiceway.herder import Herder
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
-from support.driver import command_of, submitted_driver, worker_of, worker_properties, write_properties
+from support.clusters.daemons import command_of
+from support.driver import submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import eventually
-from support.spark_cluster import SparkCluster
+from support.clusters.standalone import SparkCluster
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

@@ -27,7 +27,7 @@ from sluiceway.java_runtime import find_java
 from sluiceway.provider.settings import OPTIONS, SECTION, airflow_settings
 from sluiceway.stack.broker import KAFKA_VERSION
 from support.docker_files import DOCKER, ROOT, dockerfile, environment
-from support.spark_cluster import spark_home
+from support.clusters.standalone import spark_home
 
 AIRFLOW = [
     "airflow-init",
