@@ -113,7 +113,9 @@ class ClusterConnector:
     def pause(self) -> None:
         """Pause the connector and wait for the end of its driver."""
         self.client.pause(self.name)
-        eventually(lambda: not self.supervisor.is_running(), within=60, what=f"the end of the driver\n{self.supervisor.log_tail()}")
+        eventually(
+            lambda: not self.supervisor.is_running(), within=60, what=f"the end of the driver\n{self.supervisor.log_tail()}"
+        )
 
     def missing(self) -> int:
         return sum(each.missing for each in self.committed.tasks)
@@ -132,7 +134,9 @@ class ClusterConnector:
 
 
 @contextlib.contextmanager
-def on_cluster(deployment: Deployment, bootstrap: str, folder: Path, name: str, *, exactly_once: bool) -> Iterator[ClusterConnector]:
+def on_cluster(
+    deployment: Deployment, bootstrap: str, folder: Path, name: str, *, exactly_once: bool
+) -> Iterator[ClusterConnector]:
     """Yield a connector whose tasks run; kill its driver at the end."""
     made = ClusterConnector(deployment, bootstrap, folder / name, name, exactly_once=exactly_once)
     try:

@@ -13,7 +13,14 @@ import psutil
 from support.clusters.kubernetes_api import KubernetesApi, Object
 
 _ACCOUNT = "serviceAccountToken"
-_UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--kill-child")  # whatever ends unshare ends every process of the container
+_UNSHARE = (
+    "unshare",
+    "--mount",
+    "--pid",
+    "--uts",
+    "--fork",
+    "--kill-child",
+)  # whatever ends unshare ends every process of the container
 
 
 class NotReadyError(Exception):
@@ -45,7 +52,7 @@ class Container:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                [*_UNSHARE, Path(__file__).with_name("pod.sh"), scratch, listed, *command],
+                [*_UNSHARE, Path(__file__).with_name("pod.sh"), scratch, listed, hostname(self.ip), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -186,6 +193,11 @@ class Image:
     def __init__(self, entrypoint: Sequence[str], environment: Mapping[str, str], mounts: Mapping[Path, str]) -> None:
         self.entrypoint, self.environment = list(entrypoint), dict(environment)
         self.mounts = [(str(source), target) for source, target in mounts.items()]
+
+
+def hostname(ip: str) -> str:
+    """Return the host name of the pod with this address."""
+    return f"pod-{ip.rpartition('.')[2]}"
 
 
 def is_available() -> str | None:

@@ -132,7 +132,9 @@ def application_masters(folder: Path) -> list[psutil.Process]:
 
 def python_drivers(folder: Path) -> list[psutil.Process]:
     """Return the Python drivers that run in the cluster."""
-    return [each for each in members(folder) if "driver_app.py" in command_of(each) and not _is_java(each) and not _is_shell(each)]
+    return [
+        each for each in members(folder) if "driver_app.py" in command_of(each) and not _is_java(each) and not _is_shell(each)
+    ]
 
 
 def task_processes(executor: psutil.Process, bootstrap: str) -> list[psutil.Process]:

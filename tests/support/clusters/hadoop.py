@@ -126,9 +126,9 @@ class Hdfs:
 
     def await_ready(self) -> None:
         def ready() -> bool:
-            [state] = get_json(f"http://{HOST}:{self._web}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState").get("beans") or [
-                {}
-            ]
+            [state] = get_json(f"http://{HOST}:{self._web}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState").get(
+                "beans"
+            ) or [{}]
             return state.get("NumLiveDataNodes") == len(self.data_nodes) and state.get("FSState") == "Operational"
 
         self.name_node.wait_until(ready, _START_SECONDS)
@@ -207,7 +207,10 @@ class Yarn:
             **self._site,
             "yarn.nodemanager.hostname": HOST,
             "yarn.nodemanager.address": f"{HOST}:{free_port()}",  # recovery requires a fixed port
-            **{f"yarn.nodemanager.{each}.address": f"{HOST}:{free_port()}" for each in ("localizer", "webapp", "collector-service")},
+            **{
+                f"yarn.nodemanager.{each}.address": f"{HOST}:{free_port()}"
+                for each in ("localizer", "webapp", "collector-service")
+            },
             "yarn.nodemanager.local-dirs": self.folder / f"node-{number}/local",
             "yarn.nodemanager.log-dirs": self.folder / f"node-{number}/logs",
             "yarn.nodemanager.recovery.dir": self.folder / f"node-{number}/recovery",
@@ -296,4 +299,3 @@ class Yarn:
 
     def masters(self) -> list[psutil.Process]:
         return application_masters(self.folder)
-

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import logging
 import os
@@ -23,11 +22,11 @@ import sluiceway
 from sluiceway.java_runtime import find_java
 from sluiceway.stack.ports import free_port, port_is_open
 from sluiceway.stack.process import BackgroundProcess
-from support.clusters.containers import Container, Image, is_available
+from support.clusters.containers import Container, Image, hostname, is_available
 from support.clusters.kubelet import Kubelet
 from support.clusters.kubernetes_api import KubernetesApi, Object, pod_path
 from support.clusters.kubernetes_build import APISERVER, ETCD_SERVER, missing
-from support.spark_cluster import spark_home
+from support.clusters.standalone import spark_home
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +52,7 @@ class KubernetesCluster:
         self.folder = folder
         chosen = random.SystemRandom()
         self._network = f"127.{chosen.randrange(10, 250)}.{chosen.randrange(1, 250)}"
-        self._ips = map(str, itertools.count(10))
+        self._ips = (f"{self._network}.{number}" for number in range(10, 255))
         self.url = f"https://{self._network}.1"
         self._etcd_port, self._peer_port = free_port(), free_port()
         self._processes: list[BackgroundProcess] = []
@@ -196,11 +195,12 @@ class KubernetesCluster:
             self._hosts: "/etc/hosts",
             DOCKER / "spark" / "entrypoint.sh": "/opt/entrypoint.sh",
             DOCKER / "spark" / "decommission.sh": "/opt/decom.sh",
+            source / "sluiceway" / "spark" / "driver_app.py": "/opt/sluiceway/driver_app.py",
         }
         return Image(["/opt/entrypoint.sh"], environment, mounts)
 
     def _next_ip(self) -> str:
-        return f"{self._network}.{next(self._ips)}"
+        return next(self._ips)
 
     # The scheduler and the controllers.
 
@@ -245,6 +245,7 @@ class KubernetesCluster:
     def _write_hosts(self, pods: list[Object]) -> None:
         """Write the names of services into the file that every pod has as /etc/hosts. Its inode must stay, as it is mounted."""
         lines = ["127.0.0.1 localhost", f"{self._network}.1 kubernetes.default.svc kubernetes"]
+        lines += [f"{self._network}.{number} {hostname(f'{self._network}.{number}')}" for number in range(10, 255)]
         for service in self.api.items("/api/v1/services") if pods else []:
             wanted = (service["spec"].get("selector") or {}).items()
             metadata = service["metadata"]

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Runs a container's command with a root file system of its own, in the mount and PID namespaces that unshare made:
-# pod.sh SCRATCH MOUNTS COMMAND... where each line of the file MOUNTS is "source<tab>target".
+# Runs a container's command with a root file system of its own, in the mount, UTS and PID namespaces that unshare made:
+# pod.sh SCRATCH MOUNTS HOSTNAME COMMAND... where each line of the file MOUNTS is "source<tab>target".
 # The root is an overlay over this machine's, so whatever the container writes is gone with it.
 set -eu
 scratch=$1 mounts=$2
-shift 2
+hostname "$3"
+shift 3
 mount -t tmpfs tmpfs "$scratch"
 root=$scratch/root
 mkdir "$scratch/upper" "$scratch/work" "$root"

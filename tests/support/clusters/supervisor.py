@@ -50,7 +50,12 @@ class Supervisor:
         while not self._stopping.is_set():
             with self.log(len(self.exits)).open("wb") as log:
                 self._process = subprocess.Popen(
-                    self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self._environment(), start_new_session=True
+                    self.command(),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=self._environment(),
+                    start_new_session=True,
                 )
                 code = self._process.wait()
             self.exits.append(DriverExit(code, time.time()))

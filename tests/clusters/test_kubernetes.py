@@ -1,0 +1,87 @@
+"""Connectors on Kubernetes: a real API server, spark-submit and Spark; pods' commands are processes of a test kubelet."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from support.airflow_home import isolate_airflow
+from support.clusters import kubernetes
+from support.clusters.kubernetes import KubernetesCluster
+from support.clusters.kubernetes_api import pod_path
+from support.eventually import eventually
+
+isolate_airflow()
+pytest.importorskip("airflow.providers.cncf.kubernetes.kube_client", reason="needs pip install '.[kubernetes]'")
+
+from support.clusters.kubernetes_connector import FLUSH_SECONDS, RATE, KubernetesConnector, airflow_access  # noqa: E402
+
+pytestmark = [
+    pytest.mark.kubernetes,
+    pytest.mark.kafka,
+    pytest.mark.spark,
+    pytest.mark.long,
+    pytest.mark.skipif(bool(kubernetes.unavailable()), reason=kubernetes.unavailable() or ""),
+]
+
+Start = Callable[..., KubernetesConnector]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesCluster]:
+    with kubernetes.running(tmp_path_factory.mktemp("kubernetes")) as made:
+        yield made
+
+
+@pytest.fixture
+def start(cluster: KubernetesCluster, kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path) -> Iterator[Start]:
+    """Create a connector in a namespace of its own, and wait until its tasks run."""
+    with ExitStack() as stack:
+
+        def run(tasks: int = 2, **conf: str) -> KubernetesConnector:
+            settings = {key.replace("_", "."): value for key, value in conf.items()}
+            made = KubernetesConnector(cluster, kafka_bootstrap, tmp_path, unique("k8s"), tasks, settings)
+            stack.callback(made.close)
+            stack.enter_context(airflow_access(cluster, made.name))
+            print(f"{made.name}: RUNNING after {made.start():.1f} s")
+            return made
+
+        yield run
+
+
+def test_a_connector_runs_in_pods_without_a_secret_in_their_description_and_ends_after_a_pause(
+    cluster: KubernetesCluster, start: Start
+) -> None:
+    connector = start()
+    assert len(connector.executors()) == 2
+    described = ""
+    for kind in ("pods", "configmaps", "services"):
+        described += json.dumps(cluster.api.get(f"/api/v1/namespaces/{connector.name}/{kind}"))
+    assert connector.topic not in described, "the secret's value is in a pod or ConfigMap"
+    assert connector.bootstrap not in described, "the value from Airflow is in a pod or ConfigMap"
+    (driver,) = connector.drivers()
+    secret = f"{driver['metadata']['name']}-airflow"
+    owner = cluster.api.get(f"/api/v1/namespaces/{connector.name}/secrets/{secret}")["metadata"]["ownerReferences"][0]
+    assert owner["uid"] == driver["metadata"]["uid"]
+
+    connector.client.pause(connector.name)
+    assert connector.await_end()["status"]["phase"] == "Succeeded"
+    assert not connector.failures
+    eventually(lambda: not connector.executors(), what="no executor pods")
+    assert connector.missing() == connector.doubled() == 0
+    cluster.api.delete(pod_path(driver))
+    eventually(lambda: cluster.api.find(f"/api/v1/namespaces/{connector.name}/secrets/{secret}") is None, what="no Secret")
+
+
+def test_a_deleted_executor_pod_is_replaced(cluster: KubernetesCluster, start: Start) -> None:
+    connector = start()
+    began = time.time()
+    cluster.api.delete(pod_path(connector.executors()[0]))
+    print(f"RUNNING again after {connector.await_stable(began) - began:.1f} s\n{connector.poller.story(began)}")
+    assert connector.missing() == 0
+    assert connector.doubled() <= RATE * (FLUSH_SECONDS + 2.5)
