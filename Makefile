@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo down test lint format docs test-airflow faults bench bench-airflow clean
+.PHONY: help demo down test lint format docs test-airflow test-clusters faults bench bench-airflow clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -39,6 +39,9 @@ test: $(VENV)/.ready lint  ## everything that must hold on each change: lint, un
 
 test-airflow: $(VENV)/.ready  ## the longer tests on a real Airflow
 	$(BIN)/python -m pytest tests/airflow -m airflow -p no:cacheprovider
+
+test-clusters: $(VENV)/.ready  ## kill each part of real Spark and YARN clusters, and print a table (ROUNDS=10 SEED=1 LOAD=1)
+	$(BIN)/python -m pytest tests/clusters -v -s -p no:cacheprovider
 
 faults: $(VENV)/.ready  ## the fault matrix: each fault for real, and a table of what was seen
 	$(BIN)/python -m pytest tests/faults -p no:cacheprovider

@@ -29,7 +29,7 @@ from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATC
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.detached import DetachedDriver
 from sluiceway.provider.driver.internal_topics import InternalTopics, KafkaInternalTopics
-from sluiceway.provider.driver.outcome import NextAction, after_end, before_start
+from sluiceway.provider.driver.outcome import NextAction, after_end, before_start, death_cause
 from sluiceway.provider.driver.run_variables import is_backfill, run_variables
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
@@ -352,8 +352,7 @@ class ConnectorOperator(LineageMixin, DriverOperator):
             ) from end.failure
         if action is NextAction.FAIL_DIED:
             raise AirflowException(
-                f"Connector {name}: the driver died with exit code {end.exit_code}; see its last lines in this log. Airflow "
-                "retries the task."
+                f"Connector {name}: {death_cause(end.exit_code)}; see its last lines in this log. Airflow retries the task."
             ) from end.failure
         why = "moved all available records" if bounded else "the connector was deleted"
         self.log.info("[%s|worker] Done: %s", name, why)

@@ -12,9 +12,9 @@ from sluiceway.herder import Herder
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
 from support.clusters.daemons import command_of
+from support.clusters.standalone import SparkCluster
 from support.driver import submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import eventually
-from support.clusters.standalone import SparkCluster
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 

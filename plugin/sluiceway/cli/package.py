@@ -23,12 +23,15 @@ def register(subparsers: Subparsers) -> None:
         "Without --venv, the environment is a new one with what drivers and tasks import, in the versions installed here.",
     )
     parser.add_argument(
-        "requirements", nargs="*", metavar="REQUIREMENT", help="further packages as for pip: my-connectors==1.2, a wheel, a folder"
+        "requirements",
+        nargs="*",
+        metavar="REQUIREMENT",
+        help="further packages in pip's form: my-connectors==1.2, a wheel, a folder",
     )
     parser.add_argument("--extra", action="append", default=[], metavar="NAME", help="an extra of Sluiceway, such as jdbc")
     parser.add_argument("--output", type=Path, metavar="FILE", help="the archive (default: sluiceway-env-HASH.tar.gz)")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--python", default=sys.executable, help="the Python of the new environment (default: this one)")
+    which.add_argument("--python", help="the Python of the new environment (default: this one)")
     which.add_argument("--venv", type=Path, metavar="FOLDER", help="pack this virtual environment as it is")
     parser.add_argument(
         "--python-prefix", metavar="FOLDER", help="where the cluster's machines have this Python, such as /usr (default: as here)"
@@ -49,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         archive = pack_new(
             options.requirements,
             extras=options.extra,
-            python=options.python,
+            python=options.python or sys.executable,
             python_prefix=options.python_prefix,
             output=options.output,
             progress=say,
@@ -64,10 +67,12 @@ def _warnings(archive: PythonArchive, missing: list[str]) -> list[str]:
     """Return lines about plugins that executors will not find."""
     lines = []
     if missing:
-        lines.append(f"Plugins installed here but not in the archive: {', '.join(missing)}. To include them, name them as REQUIREMENT.")
+        lines.append(
+            f"Not in the archive, although they have plugins: {', '.join(missing)}. To add them, name them as REQUIREMENT."
+        )
     if archive.editable:
         lines.append(
-            f"Not in the archive, because they are installed in editable mode: {', '.join(archive.editable)}. Install them normally."
+            f"Not in the archive, because their installation is editable: {', '.join(archive.editable)}. Install them normally."
         )
     return lines
 

@@ -124,7 +124,7 @@ def _extra(name: str) -> list[str]:
     try:
         lines = requires(_PACKAGE) or []
     except PackageNotFoundError:
-        raise MissingToolError("Sluiceway is not installed here, so its extras are unknown: run 'pip install sluiceway'.") from None
+        raise MissingToolError("Sluiceway is not installed here, so its extras are unknown. Run: pip install sluiceway") from None
     found = [line.partition(";") for line in lines if re.search(rf"""extra == ['"]{re.escape(name)}['"]""", line)]
     if not found:
         raise ConfigError("--extra", name, "is not one of Sluiceway's extras")
@@ -141,10 +141,11 @@ def _constraints(requirements: Iterable[str]) -> Iterator[str]:
 
 def _own_version(requirement: str) -> str | None:
     """Return the name in a requirement that states a version or a file; None if the installed version applies."""
-    name = _NAME.match(Path(requirement).name if requirement.endswith(".whl") else requirement)
-    if name is None or not re.search(r"[=<>!~@]|\.whl$", requirement):
-        return None
-    return _normalized(name[0].partition("-")[0] if requirement.endswith(".whl") else name[0])
+    stated, at, _ = requirement.partition("@")
+    if not at and requirement.endswith(".whl"):
+        return _normalized(Path(requirement).name.partition("-")[0])
+    name = _NAME.match(stated)
+    return _normalized(name[0]) if name and (at or re.search(r"[=<>!~]", requirement)) else None
 
 
 def _installed(environment: Path) -> list[Distribution]:
@@ -186,7 +187,7 @@ def _require_venv_pack() -> None:
     try:
         import venv_pack  # noqa: F401 (only whether it is installed)
     except ImportError:
-        raise MissingToolError("venv-pack, which packs environments, was not found. Run: pip install 'sluiceway[package]'") from None
+        raise MissingToolError("venv-pack was not found. Install it: pip install 'sluiceway[package]'") from None
 
 
 def _run(command: Sequence[str]) -> str:

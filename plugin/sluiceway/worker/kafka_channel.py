@@ -1,7 +1,8 @@
 """Distributed mode's control channel: statuses and commands travel through the status topic and the config topic.
 
-A task's status, as the driver writes it, is also its command: after UNASSIGNED or RESTARTING, a running task drains, commits
-and ends. Pause and resume need no write, because tasks read the connector's target state from the config topic.
+A task's status, as the driver writes it, is also its command. After UNASSIGNED or RESTARTING without a trace, a running task
+drains, commits and ends. After any status of a higher generation, it ends without a commit, because the driver takes it for
+lost. Pause and resume need no write, because tasks read the connector's target state from the config topic.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from sluiceway.worker.lease import ConnectorLease
 
 class KafkaControlChannel(StatusPublisher):
     """See ``ControlChannel``. Each status is a transaction of the connector's lease; writes wait for an unreachable cluster."""
+
+    tasks_send_heartbeats = True
 
     def __init__(self, connector: str, worker: WorkerConfig, worker_id: str, stores: Stores) -> None:
         if not isinstance(stores.status, KafkaStatusBackingStore):

@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
+
 from sluiceway.rest.client import ConnectClient
 from sluiceway.stack.ports import free_port, port_is_open
 from sluiceway.stack.process import BackgroundProcess
@@ -116,6 +118,29 @@ class ClusterConnector:
         eventually(
             lambda: not self.supervisor.is_running(), within=60, what=f"the end of the driver\n{self.supervisor.log_tail()}"
         )
+
+    def await_executors(self, within: float = 60.0) -> None:
+        """Wait until the application has an executor for each task, so that killing one is always possible."""
+        eventually(lambda: len(self.executors()) >= self.tasks, within=within, what=f"the executors of {self.name}")
+
+    def executors(self) -> list[psutil.Process]:
+        """Return the JVMs of the executors."""
+        return self.deployment.executors(self.name)
+
+    def drivers(self) -> list[psutil.Process]:
+        """Return the Python drivers, of which there should be one."""
+        return self.deployment.drivers(self.name)
+
+    def driver_jvm(self) -> psutil.Process | None:
+        """Return spark-submit's process, in client mode the driver's JVM; None if there is none."""
+        return self.supervisor.jvm
+
+    def exits(self) -> list[int]:
+        """Return the exit codes of the drivers that have ended, in client mode; of spark-submit in cluster mode."""
+        return [each.code for each in self.supervisor.exits]
+
+    def log_tail(self) -> str:
+        return self.supervisor.log_tail()
 
     def missing(self) -> int:
         return sum(each.missing for each in self.committed.tasks)

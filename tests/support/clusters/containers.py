@@ -13,6 +13,7 @@ import psutil
 from support.clusters.kubernetes_api import KubernetesApi, Object
 
 _ACCOUNT = "serviceAccountToken"
+# Whatever ends unshare ends every process of the container.
 _UNSHARE = (
     "unshare",
     "--mount",
@@ -20,7 +21,7 @@ _UNSHARE = (
     "--uts",
     "--fork",
     "--kill-child",
-)  # whatever ends unshare ends every process of the container
+)
 
 
 class NotReadyError(Exception):

@@ -125,10 +125,11 @@ class Hdfs:
             daemon.start()
 
     def await_ready(self) -> None:
+        bean = "Hadoop:service=NameNode,name=FSNamesystemState"
+
         def ready() -> bool:
-            [state] = get_json(f"http://{HOST}:{self._web}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState").get(
-                "beans"
-            ) or [{}]
+            beans = get_json(f"http://{HOST}:{self._web}/jmx?qry={bean}").get("beans")
+            state = beans[0] if beans else {}
             return state.get("NumLiveDataNodes") == len(self.data_nodes) and state.get("FSState") == "Operational"
 
         self.name_node.wait_until(ready, _START_SECONDS)

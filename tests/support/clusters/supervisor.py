@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from sluiceway.java_runtime import find_java
+from sluiceway.provider.driver.cluster_conf import cluster_conf
 from sluiceway.provider.driver.submission import Submission
 from support.clusters.daemons import MARKER
 from support.clusters.deployments import Deployment
@@ -74,16 +75,26 @@ class Supervisor:
     def command(self) -> list[str]:
         """Return spark-submit's command line, as the operators build it."""
         deployment, submission = self.deployment, self._submission
+        given = submission.conf(deployment.settings)
+        in_cluster = deployment.deploy_mode == "cluster"
         command = [str(spark_home() / "bin" / "spark-submit"), "--master", deployment.master]
-        command += ["--deploy-mode", deployment.deploy_mode, "--name", submission.name, "--py-files", submission.py_files(None)]
-        for key, value in submission.conf(deployment.settings).items():
+        command += ["--deploy-mode", deployment.deploy_mode, "--name", submission.name]
+        command += ["--py-files", submission.py_files(None, given)]
+        if in_cluster:
+            command += ["--files", submission.files(None, given)]
+        for key, value in {**cluster_conf(deployment.master, submission.tasks, given), **given}.items():
             command += ["--conf", f"{key}={value}"]
-        parent = os.getpid() if deployment.deploy_mode == "client" else None
-        return [*command, submission.application, *submission.arguments(parent)]
+        return [
+            *command,
+            submission.application,
+            *submission.arguments(None if in_cluster else os.getpid(), ships_worker=in_cluster),
+        ]
 
     def _environment(self) -> dict[str, str]:
         own = {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(find_java().home), "SPARK_HOME": str(spark_home())}
-        return {**os.environ, **own, **self.deployment.environment(), MARKER: str(self.deployment.folder)}
+        # Without PYTHONPATH, which spark-submit hands on to containers, the driver imports the package from --py-files.
+        inherited = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        return {**inherited, **own, **self.deployment.environment(), MARKER: str(self.deployment.folder)}
 
     @property
     def jvm(self) -> psutil.Process | None:

@@ -26,8 +26,8 @@ from sluiceway.config.worker_keys import unknown_keys
 from sluiceway.java_runtime import find_java
 from sluiceway.provider.settings import OPTIONS, SECTION, airflow_settings
 from sluiceway.stack.broker import KAFKA_VERSION
-from support.docker_files import DOCKER, ROOT, dockerfile, environment
 from support.clusters.standalone import spark_home
+from support.docker_files import DOCKER, ROOT, dockerfile, environment
 
 AIRFLOW = [
     "airflow-init",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-INSTANCES = "spark.executor.instances"
+from sluiceway.spark.elastic import CLUSTERS, INITIAL, INSTANCES, elastic_conf, is_elastic
+
 CORES = "spark.executor.cores"
 CORES_MAX = "spark.cores.max"
 YARN_JARS, YARN_ARCHIVE = "spark.yarn.jars", "spark.yarn.archive"
 _TASK_CPUS = "spark.task.cpus"
+_MINIMUM, _MAXIMUM = "spark.dynamicAllocation.minExecutors", "spark.dynamicAllocation.maxExecutors"
 
 # Spark ends an application after max(3, 2 * executors) lost executors in its whole life, which is right for a job of minutes. A
 # connector runs for months, and loses executors to maintenance and preemption. So only losses of the last ten minutes count, and
@@ -28,26 +30,26 @@ _FORMER_NAMES = {
 
 
 def cluster_conf(master: str, tasks: int | None, given: Mapping[str, str]) -> dict[str, str]:
-    """Return settings that are missing in ``given``: enough executors for the tasks, and patience with lost executors.
+    """Return settings that are missing in ``given``: executors that follow the tasks, and patience with lost executors.
 
     Args:
         master: the Spark master. Local masters and unknown ones get no settings.
         tasks: the number of tasks; None for a shared application, whose connectors are not known at its start.
         given: all settings that connector, operator, connection and administrator have given.
     """
-    if master.startswith("spark://"):
-        chosen = {} if tasks is None else _standalone_size(tasks, given)
-    elif is_yarn(master) or master.startswith("k8s://"):
-        chosen = {} if tasks is None else _executors(tasks, given)
-        executors = _count({**chosen, **given}, INSTANCES, 1)
+    if not master.startswith(CLUSTERS):
+        return {}
+    chosen = {} if tasks is None else _size(master, tasks, given)
+    chosen |= elastic_conf(master, {**chosen, **given})
+    if not _is_standalone(master):
+        settings = {**chosen, **given}
+        executors = _count(settings, INSTANCES, _count(settings, INITIAL, 1))
         chosen |= {
             _MAX_FAILURES: str(max(_MIN_FAILURES, _FAILURES_PER_EXECUTOR * executors)),
             _FAILURES_INTERVAL: _FAILURE_WINDOW,
         }
-        if is_yarn(master):
-            chosen[_AM_FAILURES_INTERVAL] = _FAILURE_WINDOW
-    else:
-        chosen = {}
+    if is_yarn(master):
+        chosen[_AM_FAILURES_INTERVAL] = _FAILURE_WINDOW
     return {key: value for key, value in chosen.items() if key not in given and _FORMER_NAMES.get(key) not in given}
 
 
@@ -61,20 +63,26 @@ def uploads_spark_jars(master: str, given: Mapping[str, str]) -> bool:
     return is_yarn(master) and not (given.get(YARN_JARS) or given.get(YARN_ARCHIVE))
 
 
-def _standalone_size(tasks: int, given: Mapping[str, str]) -> dict[str, str]:
-    """Limit the application's cores, because without a limit the first connector takes those of the whole cluster."""
-    cores = tasks * _count(given, _TASK_CPUS, 1)
-    per_executor = _count(given, CORES, 1)
-    return {CORES_MAX: str(_divided(cores, per_executor) * per_executor)}
+def _size(master: str, tasks: int, given: Mapping[str, str]) -> dict[str, str]:
+    """Return executors at the start and cores, of which the given one determines the other. The default is one for each task.
 
-
-def _executors(tasks: int, given: Mapping[str, str]) -> dict[str, str]:
-    """Return executor count and cores, of which the given one determines the other. The default is an executor for each task."""
+    If dynamic allocation is off, this is the application's size until its end.
+    """
     cpus = _count(given, _TASK_CPUS, 1)
-    if INSTANCES in given and CORES not in given:
+    if INSTANCES in given and CORES not in given and not _is_standalone(master):
         return {CORES: str(_divided(tasks, _count(given, INSTANCES, 1)) * cpus)}
     cores = _count(given, CORES, cpus)
-    return {CORES: str(cores), INSTANCES: str(_divided(tasks, max(cores // cpus, 1)))}
+    executors = _divided(tasks, max(cores // cpus, 1))
+    if is_elastic(given):
+        most = max(_count(given, _MAXIMUM, executors), _count(given, _MINIMUM, 1))
+        return {CORES: str(cores), INITIAL: str(min(max(executors, _count(given, _MINIMUM, 1)), most))}
+    if _is_standalone(master):  # without a limit the first connector takes the cores of the whole cluster
+        return {CORES_MAX: str(executors * cores)}
+    return {CORES: str(cores), INSTANCES: str(executors)}
+
+
+def _is_standalone(master: str) -> bool:
+    return master.startswith("spark://")
 
 
 def _count(settings: Mapping[str, str], key: str, default: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import socket
@@ -14,7 +15,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from sluiceway.config.variables import HANDED_OVER
-from sluiceway.provider.driver.cluster_conf import CORES, CORES_MAX, INSTANCES, cluster_conf, uploads_spark_jars
+from sluiceway.provider.driver.cluster_conf import CORES, CORES_MAX, cluster_conf, uploads_spark_jars
 from sluiceway.provider.driver.kubernetes import (
     IMAGE_APPLICATION,
     NAMESPACE,
@@ -26,6 +27,7 @@ from sluiceway.provider.driver.kubernetes import (
 )
 from sluiceway.provider.driver.spark_defaults import read_spark_defaults
 from sluiceway.provider.driver.submission import Submission
+from sluiceway.spark.elastic import INSTANCES
 
 _MASTER = "spark.master"
 _UPLOADS_JARS = (
@@ -223,5 +225,8 @@ class ConnectorSubmitHook(SparkSubmitHook):
 
 
 def _escaped(text: str) -> str:
-    """Escape a value for a Java properties file. It is JSON from Python, so it has neither line ends nor non-ASCII characters."""
-    return text.replace("\\", "\\\\")
+    """Escape a value for a Java properties file and for YARN, as Base64.
+
+    YARN writes variables into a shell script in double quotes without escaping them: quotes end there, and ``$`` is expanded.
+    """
+    return base64.b64encode(text.encode()).decode()

@@ -7,44 +7,77 @@ import pytest
 from sluiceway.provider.driver.cluster_conf import cluster_conf, uploads_spark_jars
 
 INSTANCES, CORES, MAX = "spark.executor.instances", "spark.executor.cores", "spark.cores.max"
+DYNAMIC, INITIAL = "spark.dynamicAllocation.enabled", "spark.dynamicAllocation.initialExecutors"
+LEAST, MOST = "spark.dynamicAllocation.minExecutors", "spark.dynamicAllocation.maxExecutors"
 FAILURES, INTERVAL = "spark.executor.maxNumFailures", "spark.executor.failuresValidityInterval"
+
+
+SIZE = (INSTANCES, CORES, MAX, INITIAL, DYNAMIC)
+FIXED = {DYNAMIC: "false"}
+
+
+def size(master: str, tasks: int | None, given: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in cluster_conf(master, tasks, given).items() if key in SIZE}
 
 
 @pytest.mark.parametrize("master", ["yarn", "k8s://https://api:6443"])
 @pytest.mark.parametrize(
     ("tasks", "given", "expected"),
     [
-        (1, {}, {INSTANCES: "1", CORES: "1"}),
-        (5, {}, {INSTANCES: "5", CORES: "1"}),
-        (5, {CORES: "2"}, {INSTANCES: "3"}),
-        (5, {INSTANCES: "2"}, {CORES: "3"}),
-        (5, {INSTANCES: "2", CORES: "1"}, {}),
-        (5, {"spark.task.cpus": "2"}, {INSTANCES: "5", CORES: "2"}),
-        (5, {"spark.task.cpus": "2", CORES: "4"}, {INSTANCES: "3"}),
-        (5, {"spark.task.cpus": "2", INSTANCES: "2"}, {CORES: "6"}),
-        (5, {CORES: "two"}, {INSTANCES: "5"}),
-        (None, {}, {}),
+        (1, {}, {INITIAL: "1", CORES: "1", DYNAMIC: "true"}),
+        (5, {}, {INITIAL: "5", CORES: "1", DYNAMIC: "true"}),
+        (5, {CORES: "2"}, {INITIAL: "3", DYNAMIC: "true"}),
+        (5, {"spark.task.cpus": "2"}, {INITIAL: "5", CORES: "2", DYNAMIC: "true"}),
+        (5, {"spark.task.cpus": "2", CORES: "4"}, {INITIAL: "3", DYNAMIC: "true"}),
+        (5, {CORES: "two"}, {INITIAL: "5", DYNAMIC: "true"}),
+        (5, {MOST: "2"}, {INITIAL: "2", CORES: "1", DYNAMIC: "true"}),
+        (1, {LEAST: "2"}, {INITIAL: "2", CORES: "1", DYNAMIC: "true"}),
+        (5, {INITIAL: "1"}, {CORES: "1", DYNAMIC: "true"}),
+        (None, {}, {DYNAMIC: "true"}),
     ],
 )
-def test_executors_follow_from_the_tasks(master: str, tasks: int | None, given: dict[str, str], expected: dict[str, str]) -> None:
-    chosen = cluster_conf(master, tasks, given)
-    assert {key: value for key, value in chosen.items() if key in (INSTANCES, CORES, MAX)} == expected
+def test_the_first_executors_follow_from_the_tasks(
+    master: str, tasks: int | None, given: dict[str, str], expected: dict[str, str]
+) -> None:
+    assert size(master, tasks, given) == expected
+
+
+@pytest.mark.parametrize("master", ["yarn", "k8s://https://api:6443"])
+@pytest.mark.parametrize(
+    ("tasks", "given", "expected"),
+    [
+        (5, {INSTANCES: "2"}, {CORES: "3"}),
+        (5, {INSTANCES: "2", CORES: "1"}, {}),
+        (5, {"spark.task.cpus": "2", INSTANCES: "2"}, {CORES: "6"}),
+        (5, FIXED, {INSTANCES: "5", CORES: "1"}),
+        (5, {**FIXED, CORES: "2"}, {INSTANCES: "3"}),
+        (None, FIXED, {}),
+    ],
+)
+def test_a_fixed_size_has_a_slot_for_each_task(
+    master: str, tasks: int | None, given: dict[str, str], expected: dict[str, str]
+) -> None:
+    assert size(master, tasks, given) == expected
 
 
 @pytest.mark.parametrize(
     ("tasks", "given", "expected"),
     [
-        (3, {}, {MAX: "3"}),
-        (3, {CORES: "2"}, {MAX: "4"}),
-        (3, {"spark.task.cpus": "2"}, {MAX: "6"}),
-        (3, {MAX: "8"}, {}),
-        (None, {}, {}),
+        (3, {}, {INITIAL: "3", CORES: "1", DYNAMIC: "true"}),
+        (3, {CORES: "2"}, {INITIAL: "2", DYNAMIC: "true"}),
+        (3, {MAX: "8"}, {INITIAL: "3", CORES: "1", DYNAMIC: "true"}),
+        (None, {}, {CORES: "1", DYNAMIC: "true"}),
+        (3, FIXED, {MAX: "3"}),
+        (3, {**FIXED, CORES: "2"}, {MAX: "4"}),
+        (3, {**FIXED, "spark.task.cpus": "2"}, {MAX: "6"}),
+        (3, {**FIXED, MAX: "8"}, {}),
+        (None, FIXED, {}),
     ],
 )
 def test_a_standalone_application_takes_only_the_cores_of_its_tasks(
     tasks: int | None, given: dict[str, str], expected: dict[str, str]
 ) -> None:
-    assert cluster_conf("spark://a:7077,b:7077", tasks, given) == expected
+    assert size("spark://a:7077,b:7077", tasks, given) == expected
 
 
 def test_twenty_executor_losses_in_ten_minutes_do_not_end_an_application() -> None:

@@ -16,7 +16,8 @@ from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 
 
 class _Connection:
-    conn_type, host, port, extra_dejson = "spark", "spark://master", 7077, {"deploy-mode": "client"}
+    conn_type, host, extra_dejson = "spark", "spark://master", {"deploy-mode": "client"}
+    port: int | None = 7077
 
 
 def _hook(
@@ -126,7 +127,8 @@ def test_py_files_of_the_settings_are_kept() -> None:
 
 def test_yarn_in_cluster_mode_ships_the_worker_file(monkeypatch: pytest.MonkeyPatch) -> None:
     class OnYarn(_Connection):
-        host, port, extra_dejson = "yarn", None, {"deploy-mode": "cluster"}
+        host, extra_dejson = "yarn", {"deploy-mode": "cluster"}
+        port = None
 
     command = _command(_hook(monkeypatch, OnYarn(), files="/truststore.jks"))
     assert _after(command, "--files") == ["file:///w.properties#sluiceway-worker.properties,/truststore.jks"]
@@ -137,7 +139,8 @@ def test_yarn_in_cluster_mode_ships_the_worker_file(monkeypatch: pytest.MonkeyPa
 
 def test_in_client_mode_the_worker_file_is_read_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     class OnYarn(_Connection):
-        host, port = "yarn", None
+        host = "yarn"
+        port = None
 
     command = _command(_hook(monkeypatch, OnYarn()))
     assert _after(command, "--files") == []
@@ -152,7 +155,8 @@ def test_a_driver_on_this_machine_does_not_use_the_python_of_an_archive(monkeypa
     assert own in _after(_command(_hook(monkeypatch, _Connection(), env_vars={"PYSPARK_PYTHON": "./e/bin/python"})), "--conf")
 
     class InCluster(_Connection):
-        host, port, extra_dejson = "yarn", None, {"deploy-mode": "cluster"}
+        host, extra_dejson = "yarn", {"deploy-mode": "cluster"}
+        port = None
 
     absolute = {"spark.pyspark.python": "/opt/python"}
     for settings in (
@@ -166,13 +170,20 @@ def test_a_cluster_gets_executors_for_the_tasks_unless_the_administrator_set_the
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    assert "spark.cores.max=3" in _after(_command(_hook(monkeypatch, _Connection())), "--conf")
-    assert "spark.cores.max=3" not in _after(_command(_hook(monkeypatch, _Connection(), total_executor_cores=8)), "--conf")
-    (tmp_path / "spark-defaults.conf").write_text("spark.cores.max 12")
-    settings = _after(_command(_hook(monkeypatch, _Connection())), "--conf")
-    assert not any(each.startswith("spark.cores.max") for each in settings)
+    first = "spark.dynamicAllocation.initialExecutors="
+    assert f"{first}3" in _after(_command(_hook(monkeypatch, _Connection())), "--conf")
+    assert f"{first}2" in _after(_command(_hook(monkeypatch, _Connection(), executor_cores=2)), "--conf")
+    assert not _given_by_conf(first, _hook(monkeypatch, _Connection(), num_executors=8))
+    (tmp_path / "spark-defaults.conf").write_text("spark.dynamicAllocation.enabled false")
+    assert not _given_by_conf(first, _hook(monkeypatch, _Connection()))
+    assert _given_by_conf("spark.cores.max=", _hook(monkeypatch, _Connection())) == ["spark.cores.max=3"]
+    assert not _given_by_conf("spark.cores.max=", _hook(monkeypatch, _Connection(), total_executor_cores=8))
     config = {"spark.cores.max": "5"}
-    assert "spark.cores.max=5" in _after(_command(_hook(monkeypatch, _Connection(), config)), "--conf")
+    assert _given_by_conf("spark.cores.max=", _hook(monkeypatch, _Connection(), config)) == ["spark.cores.max=5"]
+
+
+def _given_by_conf(start: str, hook: ConnectorSubmitHook) -> list[str]:
+    return [each for each in _after(_command(hook), "--conf") if each.startswith(start)]
 
 
 def test_local_mode_gets_no_cluster_settings(monkeypatch: pytest.MonkeyPatch) -> None:

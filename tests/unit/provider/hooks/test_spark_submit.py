@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,12 @@ from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.sdk.exceptions import AirflowException
 
 from sluiceway.config.properties import parse_properties
-from sluiceway.config.variables import HANDED_OVER
+from sluiceway.config.variables import HANDED_OVER, handed_over
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 
 # Quotes, backslashes and other alphabets, as a JAAS line may have them.
-SECRET = json.dumps({"worker::sasl.jaas.config": 'Module required password="s3cr\\"et=ü";'})
+SECRET = json.dumps({"worker::sasl.jaas.config": 'Module required password="s3cr\\"et=ü $HOME `id`";'})
 
 _STAND_IN = """\
 import json, os, pathlib, sys
@@ -59,6 +60,15 @@ class _Seen:
         return seen
 
 
+def _after_yarns_launch_script(value: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Return what a driver reads after YARN's NodeManager has written the variable into its script, unescaped."""
+    script = f'export {HANDED_OVER}="{value}"\nprintenv {HANDED_OVER}'
+    seen = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.rstrip("\n")
+    with monkeypatch.context() as patch:
+        patch.setenv(HANDED_OVER, seen)
+        return handed_over()
+
+
 @pytest.mark.parametrize("master", ["local[2]", "spark://master:7077", "yarn", "k8s://https://api:6443"])
 def test_in_client_mode_secrets_are_in_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, master: str) -> None:
     seen = _Seen(monkeypatch, tmp_path, master, "client").submit()
@@ -74,7 +84,9 @@ def test_in_cluster_mode_secrets_are_in_a_file_that_is_deleted_afterwards(
     staged = _Seen(monkeypatch, tmp_path, master, "cluster")
     staged.hook.detach_from_driver()
     seen = staged.submit()
-    assert parse_properties(seen["file"]) == {f"{prefix}.{HANDED_OVER}": SECRET}
+    found = parse_properties(seen["file"])
+    assert list(found) == [f"{prefix}.{HANDED_OVER}"]
+    assert _after_yarns_launch_script(found[f"{prefix}.{HANDED_OVER}"], monkeypatch) == json.loads(SECRET)
     assert stat.S_IMODE(seen["mode"]) == 0o600
     assert f"{prefix}.MY=own" in seen["argv"]
     assert "--load-spark-defaults" in seen["argv"]
@@ -87,7 +99,7 @@ def test_the_users_properties_file_is_included(monkeypatch: pytest.MonkeyPatch, 
     seen = _Seen(monkeypatch, tmp_path, "yarn", "cluster", properties_file=str(own)).submit()
     found = parse_properties(seen["file"])
     assert found["spark.executor.cores"] == "4"
-    assert found[f"spark.yarn.appMasterEnv.{HANDED_OVER}"] == SECRET
+    assert _after_yarns_launch_script(found[f"spark.yarn.appMasterEnv.{HANDED_OVER}"], monkeypatch) == json.loads(SECRET)
     assert "--load-spark-defaults" not in seen["argv"], "Spark ignores spark-defaults.conf if the user passes a properties file"
     assert own.read_text() == "spark.executor.cores 4"
 
