@@ -13,7 +13,7 @@ import pytest
 from support.airflow_home import isolate_airflow
 from support.clusters import kubernetes
 from support.clusters.kubernetes import KubernetesCluster
-from support.clusters.kubernetes_api import pod_path
+from support.clusters.kubernetes_api import KubernetesApi, pod_path
 from support.eventually import eventually
 
 isolate_airflow()
@@ -30,6 +30,8 @@ pytestmark = [
 ]
 
 Start = Callable[..., KubernetesConnector]
+#: The maximum of records that one loss of a task may repeat: one flush interval's, and those of a slow commit.
+MOST_DOUBLED = RATE * (FLUSH_SECONDS + 2.5)
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +80,55 @@ def test_a_connector_runs_in_pods_without_a_secret_in_their_description_and_ends
     eventually(lambda: cluster.api.find(f"/api/v1/namespaces/{connector.name}/secrets/{secret}") is None, what="no Secret")
 
 
-def test_a_deleted_executor_pod_is_replaced(cluster: KubernetesCluster, start: Start) -> None:
+def test_tasks_of_a_deleted_pod_and_of_a_lost_node_continue_elsewhere(cluster: KubernetesCluster, start: Start) -> None:
     connector = start()
     began = time.time()
     cluster.api.delete(pod_path(connector.executors()[0]))
-    print(f"RUNNING again after {connector.await_stable(began) - began:.1f} s\n{connector.poller.story(began)}")
+    print(f"pod deleted: RUNNING again after {connector.await_stable(began) - began:.1f} s\n{connector.poller.story(began)}")
+
+    driver_node = connector.drivers()[0]["spec"]["nodeName"]
+    lost = next(name for name, kubelet in cluster.kubelets.items() if kubelet.alive and name != driver_node)
+    assert any(pod["spec"]["nodeName"] == lost for pod in connector.executors())
+    cluster.add_node(f"{lost}-spare")
+    began = time.time()
+    cluster.lose_node(lost)
+    print(f"node lost: RUNNING again after {connector.await_stable(began) - began:.1f} s\n{connector.poller.story(began)}")
     assert connector.missing() == 0
-    assert connector.doubled() <= RATE * (FLUSH_SECONDS + 2.5)
+    assert connector.doubled() <= 2 * MOST_DOUBLED
+    assert connector.poller.false_running <= 25
+
+
+def test_a_deleted_driver_pod_drains_and_is_submitted_again(cluster: KubernetesCluster, start: Start) -> None:
+    connector = start()
+    (driver,) = connector.drivers()
+    began = time.time()
+    cluster.api.delete(pod_path(driver))
+    print(f"driver deleted: RUNNING again after {connector.await_stable(began) - began:.1f} s\n{connector.poller.story(began)}")
+    assert "Stopping: Spark's JVM is shutting down" in cluster.log_of(driver["metadata"]["name"])
+    assert len(connector.failures) == 1, "Airflow's task must fail, so that its retry submits another driver"
+    assert connector.missing() == connector.doubled() == 0, "the tasks have not committed before their end"
+    assert connector.drivers()[-1]["metadata"]["uid"] != driver["metadata"]["uid"]
+
+
+def test_an_evicted_executor_drains_its_task_first(cluster: KubernetesCluster, start: Start) -> None:
+    connector = start(spark_decommission_enabled="true")
+    (victim, *_) = connector.executors()
+    began = time.time()
+    cluster.api.delete(pod_path(victim))
+    print(f"executor evicted: RUNNING again after {connector.await_stable(began) - began:.1f} s\n{connector.poller.story(began)}")
+    assert connector.missing() == connector.doubled() == 0, "the task has not committed before its end"
+
+
+def test_the_accounts_have_no_more_rights_than_the_manifest_gives(
+    cluster: KubernetesCluster, unique: Callable[[str], str]
+) -> None:
+    namespace = unique("rights")
+    cluster.prepare_namespace(namespace)
+    cluster.apply((kubernetes.DOCKER / "kubernetes" / "access.yaml").read_text(), namespace)
+    path = f"/api/v1/namespaces/{namespace}"
+    driver = KubernetesApi(cluster.url, cluster.api.token_of("spark", namespace), cluster.api.ca)
+    assert driver.items(f"{path}/pods") == []
+    for forbidden in (f"{path}/secrets", "/api/v1/namespaces/default/pods"):
+        with pytest.raises(AssertionError, match="403"):
+            driver.get(forbidden)
+    driver.close()

@@ -186,7 +186,7 @@ class KubernetesCluster:
             "JAVA_HOME": str(java),
             "SPARK_HOME": str(spark_home()),
             "SPARK_SCALA_VERSION": "2.13",
-            "HOME": "/tmp",
+            "HOME": "/home",
             "LANG": os.environ.get("LANG", "C.UTF-8"),
             "KUBERNETES_SERVICE_HOST": f"{self._network}.1",
             "KUBERNETES_SERVICE_PORT": str(_PORT),
