@@ -12,6 +12,7 @@ import pytest
 
 from support.airflow_home import isolate_airflow
 from support.clusters import kubernetes
+from support.clusters.helm import rendered
 from support.clusters.kubernetes import KubernetesCluster
 from support.clusters.kubernetes_api import KubernetesApi, pod_path
 from support.eventually import eventually
@@ -19,7 +20,7 @@ from support.eventually import eventually
 isolate_airflow()
 pytest.importorskip("airflow.providers.cncf.kubernetes.kube_client", reason="needs pip install '.[kubernetes]'")
 
-from support.clusters.kubernetes_connector import FLUSH_SECONDS, RATE, KubernetesConnector, airflow_access  # noqa: E402
+from support.clusters.kubernetes_connector import FLUSH_SECONDS, RATE, KubernetesConnector, airflow_environment  # noqa: E402
 
 pytestmark = [
     pytest.mark.kubernetes,
@@ -49,7 +50,7 @@ def start(cluster: KubernetesCluster, kafka_bootstrap: str, unique: Callable[[st
             settings = {key.replace("_", "."): value for key, value in conf.items()}
             made = KubernetesConnector(cluster, kafka_bootstrap, tmp_path, unique("k8s"), tasks, settings)
             stack.callback(made.close)
-            stack.enter_context(airflow_access(cluster, made.name))
+            stack.enter_context(airflow_environment(made))
             print(f"{made.name}: RUNNING after {made.start():.1f} s")
             return made
 
@@ -119,12 +120,14 @@ def test_an_evicted_executor_drains_its_task_first(cluster: KubernetesCluster, s
     assert connector.missing() == connector.doubled() == 0, "the task has not committed before its end"
 
 
-def test_the_accounts_have_no_more_rights_than_the_manifest_gives(
-    cluster: KubernetesCluster, unique: Callable[[str], str]
+def test_the_accounts_have_no_more_rights_than_the_chart_gives(
+    cluster: KubernetesCluster, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
     namespace = unique("rights")
     cluster.prepare_namespace(namespace)
-    cluster.apply((kubernetes.DOCKER / "kubernetes" / "access.yaml").read_text(), namespace)
+    for each in rendered(tmp_path, namespace, {}):
+        cluster.api.create(each, namespace, dry_run=True)
+        cluster.api.create(each, namespace)
     path = f"/api/v1/namespaces/{namespace}"
     driver = KubernetesApi(cluster.url, cluster.api.token_of("spark", namespace), cluster.api.ca)
     assert driver.items(f"{path}/pods") == []

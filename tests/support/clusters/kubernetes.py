@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -90,11 +89,6 @@ class KubernetesCluster:
         authority = {"metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": certificate}}
         self.api.create({"kind": "ConfigMap", "apiVersion": "v1", **authority}, namespace)
         self.api.create({"kind": "ServiceAccount", "apiVersion": "v1", "metadata": {"name": "default"}}, namespace)
-
-    def apply(self, manifests: str, namespace: str) -> None:
-        """Create every object of a YAML text."""
-        for manifest in yaml.safe_load_all(manifests):
-            self.api.create(manifest, namespace)
 
     def kubeconfig(self, account: str, namespace: str) -> Path:
         """Write a kubeconfig file for a service account, and return its path."""

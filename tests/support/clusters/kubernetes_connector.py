@@ -19,7 +19,8 @@ from sluiceway.rest.client import ConnectClient
 from sluiceway.stack.ports import free_port, port_is_open
 from sluiceway.stack.process import BackgroundProcess
 from support.clusters.deployments import small
-from support.clusters.kubernetes import DOCKER, KubernetesCluster
+from support.clusters.helm import rendered
+from support.clusters.kubernetes import KubernetesCluster
 from support.clusters.kubernetes_api import Object
 from support.clusters.poller import Poller
 from support.clusters.records import Records
@@ -82,7 +83,9 @@ class KubernetesConnector:
         folder.mkdir(parents=True, exist_ok=True)
         port = free_port()
         properties = worker_properties(bootstrap, name, **{**_CONVERTERS, "listeners": f"http://127.0.0.1:{port}"})
-        self._prepare(properties)
+        self.spark_conf = folder / "spark-conf"
+        self.spark_conf.mkdir()
+        self._prepare(properties, folder)
         worker_file = write_properties(folder / "worker.properties", properties)
         rest = [sys.executable, "-m", "sluiceway.cli.main", "rest", str(worker_file)]
         self._rest = BackgroundProcess("rest", rest, folder)
@@ -101,7 +104,7 @@ class KubernetesConnector:
         self.client.create(name, self.config)
         self.records = Records(bootstrap, self.topic, tasks, "read_uncommitted")
         self.poller = Poller(lambda: self.client.status(name), self.records)
-        self._conf = {**self._settings(), **conf}
+        self._conf = dict(conf)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"supervisor-{name}", daemon=True)
 
@@ -157,30 +160,21 @@ class KubernetesConnector:
         self.client.close()
         self._rest.stop(5)
 
-    def _prepare(self, properties: Mapping[str, str]) -> None:
-        """Create the namespace with accounts and rights, the worker's ConfigMap and the connector's Secret."""
+    def _prepare(self, properties: Mapping[str, str], folder: Path) -> None:
+        """Create the namespace with what the chart makes, and the connector's Secret."""
         self.cluster.prepare_namespace(self.name)
-        self.cluster.apply((DOCKER / "kubernetes" / "access.yaml").read_text(), self.name)
-        account = {"kind": "ServiceAccount", "apiVersion": "v1", "metadata": {"name": "airflow-worker"}}
-        self.cluster.api.create(account, self.name)
         in_pods = {**properties, "bootstrap.servers": "127.0.0.1:1"}  # the true address comes from Airflow
         text = "".join(f"{key}={value}\n" for key, value in in_pods.items())
-        worker = {"metadata": {"name": "sluiceway-worker"}, "data": {WORKER_FILE.name: text}}
-        self.cluster.api.create({"kind": "ConfigMap", "apiVersion": "v1", **worker}, self.name)
-        secret = {"metadata": {"name": "orders"}, "stringData": {"topic": self.topic}}
+        values = {"worker": text, "secrets": ["orders"], "spark": small()}
+        secret = {"metadata": {"name": "orders"}, "stringData": {"TOPIC": self.topic}}
+        account = {"metadata": {"name": "airflow-worker"}}  # Airflow's chart would create it
         self.cluster.api.create({"kind": "Secret", "apiVersion": "v1", **secret}, self.name)
-
-    def _settings(self) -> dict[str, str]:
-        return {
-            **small(),
-            "spark.ui.enabled": "false",
-            "spark.kubernetes.container.image": "sluiceway-spark",
-            "spark.kubernetes.authenticate.driver.serviceAccountName": "spark",
-            "spark.kubernetes.driver.podTemplateFile": str(DOCKER / "kubernetes" / "driver-pod.yaml"),
-            "spark.kubernetes.executor.podTemplateFile": str(DOCKER / "kubernetes" / "executor-pod.yaml"),
-            "spark.kubernetes.driver.secretKeyRef.TOPIC": "orders:topic",
-            "spark.kubernetes.executor.secretKeyRef.TOPIC": "orders:topic",
-        }
+        self.cluster.api.create({"kind": "ServiceAccount", "apiVersion": "v1", **account}, self.name)
+        for made in rendered(folder, self.name, values):
+            self.cluster.api.create(made, self.name)
+            if made["metadata"]["name"] == "sluiceway-spark":
+                for name, content in made["data"].items():  # as mounted into Airflow's containers
+                    (self.spark_conf / name).write_text(content.replace("/etc/spark", str(self.spark_conf)))
 
     def hook(self) -> ConnectorSubmitHook:
         """Return the hook of an Airflow task that submits the driver."""
@@ -203,10 +197,11 @@ class KubernetesConnector:
 
 
 @contextmanager
-def airflow_access(cluster: KubernetesCluster, namespace: str) -> Iterator[None]:
-    """Give this process the access of Airflow's workers: for spark-submit and for Airflow's Kubernetes client."""
-    kubeconfig = str(cluster.kubeconfig("airflow-worker", namespace))
+def airflow_environment(connector: KubernetesConnector) -> Iterator[None]:
+    """Give this process what Airflow's workers have: access to Kubernetes, and Spark's configuration folder."""
+    kubeconfig = str(connector.cluster.kubeconfig("airflow-worker", connector.name))
     wanted = {
+        "SPARK_CONF_DIR": str(connector.spark_conf),
         "KUBECONFIG": kubeconfig,
         "AIRFLOW__KUBERNETES_EXECUTOR__IN_CLUSTER": "False",
         "AIRFLOW__KUBERNETES_EXECUTOR__CONFIG_FILE": kubeconfig,
