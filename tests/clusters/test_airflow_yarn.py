@@ -6,14 +6,19 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from support.airflow_home import isolate_airflow
 from support.clusters.airflow import AirflowOnYarn, airflow_on_yarn
+from support.clusters.connector import on_cluster
 from support.clusters.daemons import kill
+from support.clusters.deployments import yarn
 from support.clusters.hadoop import Yarn
+from support.clusters.kills import Kill, airflow_task, kills_of
+from support.clusters.scenario import Result, run
 from support.eventually import eventually
 from support.faults.cluster import Cluster
 
@@ -52,7 +57,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
-def source(name: str, records: int = 500) -> dict[str, str]:
+def verifiable(name: str, records: int = 500) -> dict[str, str]:
     return {
         "name": name,
         "connector.class": "VerifiableSource",
@@ -66,7 +71,7 @@ def source(name: str, records: int = 500) -> dict[str, str]:
 @pytest.mark.parametrize("mode", ["client", "cluster", "deferrable"])
 def test_a_micro_batch_moves_each_record_once(airflow: AirflowOnYarn, unique: Callable[[str], str], mode: str) -> None:
     name = unique(f"batch-{mode}").replace("-", "_")
-    airflow.run(name, source(name), mode="micro-batch", conn_id=airflow.connection(mode), deferrable=mode == "deferrable")
+    airflow.run(name, verifiable(name), mode="micro-batch", conn_id=airflow.connection(mode), deferrable=mode == "deferrable")
     values = airflow.values(name)
     assert sorted((each["task"], each["seqno"]) for each in values) == [(task, n) for task in (0, 1) for n in range(500)]
 
@@ -77,7 +82,7 @@ def test_a_durable_task_finds_its_driver_after_the_airflow_worker_was_killed(
     name = unique("durable").replace("-", "_")
     airflow.start(
         name,
-        {**source(name, -1), "throughput": "50"},
+        config={**verifiable(name, -1), "throughput": "50"},
         mode="long-running",
         conn_id=airflow.connection("cluster"),
         yarn_track_via_rm_api=True,
@@ -127,3 +132,20 @@ def test_a_file_and_a_database_are_read_in_cluster_mode_with_a_shipped_environme
     assert [(each["id"], each["name"]) for each in airflow.values(f"{name}-people")] == [
         (n, f"name {n}") for n in range(1, LINES + 1)
     ]
+
+
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("mode", ["client", "cluster"])
+def test_each_kill(
+    airflow: AirflowOnYarn, hadoop: Yarn, unique: Callable[[str], str], tmp_path: Path, results: list[Result], mode: str
+) -> None:
+    name, mine = unique(f"kills_{mode}").replace("-", "_"), list[Result]()
+    deployment = replace(yarn(hadoop, mode), name=f"Airflow, YARN {mode}")
+    bootstrap = airflow.stack.addresses.bootstrap
+    with on_cluster(deployment, bootstrap, tmp_path, name, exactly_once=True, submitter=airflow.submitter) as source:
+        kills = [*kills_of(source), *([Kill("Airflow task", airflow_task)] if mode == "client" else [])]
+        try:
+            run(source, kills, mine)
+        finally:
+            results += mine
+    assert [f"{each.kill}: {each.judge()}" for each in mine if each.judge()] == []

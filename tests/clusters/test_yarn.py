@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,3 +63,28 @@ def test_each_kill(
         finally:
             results += mine
     assert [f"{each.kill}: {each.judge()}" for each in mine if each.judge()] == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_twenty_lost_executors_within_ten_minutes_do_not_end_the_application(
+    hadoop: Yarn,
+    kafka_bootstrap: str,
+    unique: Callable[[str], str],
+    tmp_path: Path,
+    chance: random.Random,
+    results: list[Result],
+) -> None:
+    with on_cluster(yarn(hadoop, "cluster"), kafka_bootstrap, tmp_path, unique("losses"), exactly_once=True) as source:
+        application = source.deployment.application(source.name)
+        [executor] = [each for each in kills_of(source) if each.name == "executor"]
+        mine: list[Result] = []
+        for _ in range(20):
+            next_kill = time.monotonic() + 30
+            mine.append(replace(strike(source, executor, chance), kill="executor, 20 in 10 minutes"))
+            time.sleep(max(0.0, next_kill - time.monotonic()))
+        results += mine
+        assert source.deployment.application(source.name) == application
+        assert source.exits() == []
+        source.pause()
+        assert [each.judge() for each in mine if each.judge()] == []

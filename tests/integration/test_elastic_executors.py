@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,7 +41,7 @@ def connector(
 
 
 def executors(connector: ClusterConnector) -> int:
-    return len(connector.deployment.executors(connector.name))
+    return len(connector.executors())
 
 
 def running_tasks(connector: ClusterConnector) -> list[int]:
@@ -69,9 +70,23 @@ def test_the_number_of_executors_follows_the_number_of_tasks(connector: ClusterC
     assert connector.doubled() == [0, 0, 0]
 
 
+def test_a_task_leaves_an_executor_that_announces_its_end(connector: ClusterConnector) -> None:
+    """On Kubernetes, a pod's executor gets this signal before the pod ends."""
+    connector.start()
+    leaving = connector.executors()[0]
+    now = time.time()
+    leaving.send_signal(signal.SIGPWR)
+    eventually(lambda: not leaving.is_running(), within=30, what="the executor's end")
+    connector.await_stable(now, within=60)
+    story = connector.poller.story(now)
+    assert "is being decommissioned" in story, story
+    connector.pause()
+    assert (connector.missing(), connector.doubled()) == (0, [0, 0, 0])
+
+
 def test_tasks_leave_a_decommissioned_worker_and_repeat_nothing(connector: ClusterConnector, cluster: SparkCluster) -> None:
     connector.start()
-    before = {each.pid for each in connector.deployment.executors(connector.name)}
+    before = {each.pid for each in connector.executors()}
     leaving = next(number for number in (0, 1) if before & cluster.executors_of_worker(number))
     old = before & cluster.executors_of_worker(leaving)
     now = time.time()
@@ -81,7 +96,7 @@ def test_tasks_leave_a_decommissioned_worker_and_repeat_nothing(connector: Clust
         connector.await_stable(now, within=60)
         story = connector.poller.story(now)
         assert "is being decommissioned" in story, story
-        assert len(connector.supervisor.exits) == 0, "the driver has ended"
+        assert connector.exits() == [], "the driver has ended"
         connector.pause()
         assert connector.missing() == 0
         assert connector.doubled() == [0, 0, 0]

@@ -1,7 +1,7 @@
 """Packs a Python environment into an archive for Spark's ``--archives``.
 
-Unless it is given one, it makes a small environment: an Airflow environment is a hundred times larger than what a driver and its
-tasks import. Spark itself brings PySpark, and ``--py-files`` brings Sluiceway.
+Unless it is given one, it makes a small environment: an Airflow environment is more than ten times as large as what a driver and
+its tasks import. Spark itself brings PySpark, and ``--py-files`` brings Sluiceway.
 """
 
 from __future__ import annotations

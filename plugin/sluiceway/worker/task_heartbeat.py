@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 
 from sluiceway.runtime.task import TaskReporter
 from sluiceway.storage.model import State
@@ -14,6 +15,7 @@ from sluiceway.storage.model import State
 log = logging.getLogger(__name__)
 
 _REPEATED = (State.RUNNING, State.PAUSED)
+_LATE_SECONDS = 1.0  # after which a heartbeat is late
 _CLOSE_SECONDS = 2.0  # that the task's end waits for a heartbeat that is being written
 
 
@@ -50,7 +52,12 @@ class HeartbeatReporter:
             self._lock.release()
 
     def _beat(self) -> None:
-        while not self._stopped.wait(self._interval):
+        due = time.monotonic() + self._interval
+        while not self._stopped.wait(max(0.0, due - time.monotonic())):
+            # A process that was suspended may have been replaced. Let its loop read that before another RUNNING is written.
+            if time.monotonic() - due > _LATE_SECONDS and self._stopped.wait(self._interval / 2):
+                return
+            due = time.monotonic() + self._interval
             with self._lock:
                 if self._state is not None and not self._stopped.is_set():
                     self._write(self._state)

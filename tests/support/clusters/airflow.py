@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -16,6 +16,7 @@ import psutil
 from sluiceway.stack.airflow import airflow_process
 from support.clusters.daemons import HOST, MARKER
 from support.clusters.deployments import Deployment
+from support.clusters.deployments import yarn as deployment
 from support.clusters.hadoop import Yarn
 from support.eventually import eventually
 from support.faults.cluster import Cluster
@@ -44,16 +45,16 @@ class AirflowOnYarn:
         """Return the id of the Spark connection for client or cluster mode; deferred tasks run in cluster mode."""
         return "yarn_client" if mode == "client" else "yarn_cluster"
 
-    def start(self, name: str, config: dict[str, str], **arguments: Any) -> None:
-        """Add a DAG for a connector and start a run of it; keyword arguments are the operator's."""
-        dag = _DAG.format(name=name, arguments={"config": config, **arguments})
+    def start(self, name: str, **arguments: Any) -> None:
+        """Add a DAG with an operator, whose arguments are the keyword arguments, and start a run of it."""
+        dag = _DAG.format(name=name, arguments=arguments)
         (self.stack.home / "airflow" / "dags" / f"{name}.py").write_text(dag)
         eventually(lambda: self.stack.dag(name), within=120, what=f"the DAG {name}")
         self.stack.airflow.post(f"/dags/{name}/dagRuns", json={"logical_date": None}).raise_for_status()
 
     def run(self, name: str, config: dict[str, str], **arguments: Any) -> None:
         """Run a connector to the end of its DAG run, which must succeed without a second try."""
-        self.start(name, config, retries=0, **arguments)
+        self.start(name, config=config, retries=0, **arguments)
         ended = eventually(lambda: self._ended(name), within=_RUN_SECONDS, what=f"the end of {name}")
         assert ended == "success", self.log(name)
 
@@ -78,21 +79,61 @@ class AirflowOnYarn:
         assert pid is not None
         return psutil.Process(pid)
 
+    def submitter(self, deployment: Deployment, name: str, worker: Path, config: Mapping[str, str]) -> AirflowTask:
+        """See ``SubmitterOf``."""
+        return AirflowTask(self, deployment, name, worker)
+
     def values(self, topic: str) -> list[Any]:
         """Return the values in a topic, without their schemas."""
         found = [orjson.loads(each.value or b"null") for each in Cluster(self.stack.addresses.bootstrap).messages(topic)]
         return [each["payload"] if isinstance(each, dict) and each.keys() == {"schema", "payload"} else each for each in found]
 
 
+class AirflowTask:
+    """A task that runs an existing connector's driver and is retried after each failure. See ``Submitter``."""
+
+    def __init__(self, airflow: AirflowOnYarn, deployment: Deployment, name: str, worker: Path) -> None:
+        self._airflow, self._deployment, self._name, self._worker = airflow, deployment, name, worker
+
+    def start(self) -> None:
+        self._airflow.start(
+            self._name,
+            connector=self._name,
+            worker_properties=str(self._worker),
+            conn_id=self._airflow.connection(self._deployment.deploy_mode),
+            conf=dict(self._deployment.settings),
+            mode="long-running",
+            retries=10_000,
+            retry_exponential_backoff=0,
+        )
+
+    def is_running(self) -> bool:
+        return bool(self._deployment.drivers(self._name))
+
+    @property
+    def jvm(self) -> psutil.Process | None:
+        drivers = self._deployment.drivers(self._name)
+        return drivers[0].parent() if drivers and self._deployment.deploy_mode == "client" else None
+
+    def exit_codes(self) -> list[int]:
+        return []
+
+    def log_tail(self) -> str:
+        return self._airflow.log(self._name)[-5000:]
+
+    def stop(self) -> None:
+        (self._airflow.stack.home / "airflow" / "dags" / f"{self._name}.py").unlink(missing_ok=True)
+        self._airflow.stack.set_paused(self._name, True)
+        eventually(lambda: not self.is_running(), within=60, what=f"the end of the driver of {self._name}")
+
+
 @contextlib.contextmanager
 def airflow_on_yarn(yarn: Yarn, home: Path) -> Iterator[AirflowOnYarn]:
     """Yield a running Airflow with the connections ``yarn_client`` and ``yarn_cluster``."""
-    from support.clusters.deployments import yarn as deployment
-
     conf = home / "spark"
     conf.mkdir(parents=True)
-    made: Deployment = deployment(yarn, "client")
-    given = {key: value for key, value in made.settings.items() if key != "spark.executor.instances"}
+    settings = deployment(yarn, "client").settings
+    given = {key: value for key, value in settings.items() if key != "spark.executor.instances"}
     (conf / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in given.items()))
     extra = {"yarn_resourcemanager_webapp_address": yarn.web.partition("/ws/")[0]}
     environment = {

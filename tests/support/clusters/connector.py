@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import psutil
 
@@ -37,13 +38,36 @@ _CONVERTERS = {
 }
 
 
+class Submitter(Protocol):
+    """Keeps a connector's driver running: ``Supervisor``, or an Airflow task."""
+
+    def start(self) -> None: ...
+
+    def is_running(self) -> bool: ...
+
+    @property
+    def jvm(self) -> psutil.Process | None:
+        """The running spark-submit, in client mode the driver's JVM; None if there is none."""
+
+    def exit_codes(self) -> Sequence[int]:
+        """Return spark-submit's exit codes so far, if they are known."""
+
+    def log_tail(self) -> str: ...
+
+    def stop(self) -> None: ...
+
+
+SubmitterOf = Callable[[Deployment, str, Path, Mapping[str, str]], Submitter]
+"""Returns a submitter for a deployment, a connector's name, a worker file and the connector's config."""
+
+
 def stop_rest(folder: str) -> None:
     """Stop the REST server whose files are in a folder, from any process."""
     BackgroundProcess("rest", [], Path(folder)).stop(5)
 
 
 class ClusterConnector:
-    """A source with ``tasks`` tasks, whose driver runs on a cluster while ``supervisor`` does.
+    """A source with ``tasks`` tasks, whose driver runs on a cluster as long as its submitter does.
 
     Args:
         deployment: where its driver runs.
@@ -52,7 +76,7 @@ class ClusterConnector:
         name: the connector's name, also that of its worker group and its topic.
         exactly_once: True for a worker with exactly-once support.
         tasks: the number of tasks.
-        worker: more worker properties.
+        submitter: makes what submits the driver.
     """
 
     def __init__(
@@ -64,14 +88,14 @@ class ClusterConnector:
         *,
         exactly_once: bool,
         tasks: int = 2,
-        worker: dict[str, str] | None = None,
+        submitter: SubmitterOf = Supervisor,
     ) -> None:
         self.deployment, self.bootstrap, self.name = deployment, bootstrap, name
         self.exactly_once, self.tasks = exactly_once, tasks
         folder.mkdir(parents=True, exist_ok=True)
         port = free_port()
         support = {"exactly.once.source.support": "enabled" if exactly_once else "disabled"}
-        given = {**_CONVERTERS, **support, "listeners": f"http://127.0.0.1:{port}", **(worker or {})}
+        given = {**_CONVERTERS, **support, "listeners": f"http://127.0.0.1:{port}"}
         self.worker_file = write_properties(folder / "worker.properties", worker_properties(bootstrap, name, **given))
         self._guard = Guard(stop_rest, folder)
         rest = [sys.executable, "-m", "sluiceway.cli.main", "rest", str(self.worker_file)]
@@ -92,7 +116,7 @@ class ClusterConnector:
         self.written = Records(bootstrap, name, tasks, "read_uncommitted")
         self.committed = Records(bootstrap, name, tasks, "read_committed")
         self.poller = Poller(lambda: self.client.status(name), self.written)
-        self.supervisor = Supervisor(deployment, name, self.worker_file, config, "long-running")
+        self.supervisor = submitter(deployment, name, self.worker_file, config)
 
     def start(self) -> float:
         """Submit the driver and wait until all tasks make records; return the seconds that this took."""
@@ -136,8 +160,8 @@ class ClusterConnector:
         return self.supervisor.jvm
 
     def exits(self) -> list[int]:
-        """Return the exit codes of the drivers that have ended, in client mode; of spark-submit in cluster mode."""
-        return [each.code for each in self.supervisor.exits]
+        """Return the exit codes of spark-submit, in client mode those of the drivers."""
+        return list(self.supervisor.exit_codes())
 
     def log_tail(self) -> str:
         return self.supervisor.log_tail()
@@ -160,10 +184,16 @@ class ClusterConnector:
 
 @contextlib.contextmanager
 def on_cluster(
-    deployment: Deployment, bootstrap: str, folder: Path, name: str, *, exactly_once: bool
+    deployment: Deployment,
+    bootstrap: str,
+    folder: Path,
+    name: str,
+    *,
+    exactly_once: bool,
+    submitter: SubmitterOf = Supervisor,
 ) -> Iterator[ClusterConnector]:
     """Yield a connector whose tasks run; kill its driver at the end."""
-    made = ClusterConnector(deployment, bootstrap, folder / name, name, exactly_once=exactly_once)
+    made = ClusterConnector(deployment, bootstrap, folder / name, name, exactly_once=exactly_once, submitter=submitter)
     try:
         made.start()
         yield made

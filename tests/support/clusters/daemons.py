@@ -11,6 +11,7 @@ import psutil
 
 from sluiceway.java_runtime import find_java
 from sluiceway.stack.process import BackgroundProcess
+from support.eventually import eventually
 
 HOST = "127.0.0.1"
 #: Environment variable of every process of a cluster, with the cluster's folder. Executors and containers inherit it.
@@ -69,9 +70,7 @@ class Daemon(BackgroundProcess):
 
     def kill(self) -> None:
         """Kill the JVM with SIGKILL, but not its children, and wait for its end."""
-        process = self.process()
-        process.kill()
-        process.wait(30)
+        kill(self.process())
 
     def process(self) -> psutil.Process:
         pid = self.status().pid
@@ -101,18 +100,22 @@ def end_all(folder: str) -> None:
     """Kill all processes of the cluster in a folder."""
     for _ in range(3):  # a process may start another one meanwhile
         left = members(Path(folder))
-        for process in left:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(left, timeout=10)
+        kill(*left)
 
 
 def kill(*processes: psutil.Process) -> None:
-    """Kill processes with SIGKILL and wait for their ends."""
+    """Kill processes with SIGKILL and wait for their ends. Leaves the exit codes of children to those who started them."""
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
-    psutil.wait_procs(processes, timeout=30)
+    eventually(lambda: all(map(_has_ended, processes)), what=f"the ends of {processes}")
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def executors(folder: Path, application: str = "") -> list[psutil.Process]:

@@ -71,13 +71,20 @@ def small(**more: str) -> dict[str, str]:
 
 
 def standalone(cluster: SparkCluster, slots: int = 4) -> Deployment:
-    settings = small(spark_cores_max=str(slots), spark_driver_host="127.0.0.1", spark_pyspark_python=sys.executable)
+    settings = small(
+        spark_cores_max=str(slots),
+        spark_dynamicAllocation_minExecutors=str(slots),
+        spark_driver_host="127.0.0.1",
+        spark_pyspark_python=sys.executable,
+    )
     return Deployment("standalone", cluster, "client", settings)
 
 
 def yarn(cluster: Yarn, deploy_mode: str, slots: int = 3) -> Deployment:
+    size = {"spark.executor.instances": str(slots), "spark.dynamicAllocation.minExecutors": str(slots)}
     settings = {
-        **small(spark_executor_instances=str(slots), spark_yarn_am_extraJavaOptions=_SMALL_JVM),
+        **small(spark_yarn_am_extraJavaOptions=_SMALL_JVM),
+        **size,
         **cluster.settings(),
         # The application master asks for containers this often, and reports with the same interval.
         "spark.yarn.scheduler.heartbeat.interval-ms": "1000",

@@ -110,6 +110,7 @@ def run(on: ClusterConnector, kills: Sequence[Kill], results: list[Result]) -> N
                 results.append(result)
                 print(line(result), flush=True)
                 if result.problem:
+                    print(result.problem, flush=True)
                     return
 
 
@@ -126,9 +127,7 @@ def load() -> Iterator[None]:
             each.wait()
 
 
-_HEAD = (
-    f"{'deployment':18} {'guarantee':13} {'killed':31} {'times':>5} {'recovered':>15} {'false':>6} {'missing':>7} {'doubled':>7}"
-)
+_HEAD = ("deployment", "guarantee", "killed", "times", "recovered", "false", "missing", "doubled")
 
 
 def line(result: Result) -> str:

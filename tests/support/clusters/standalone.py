@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 from sluiceway.stack.ports import free_port, port_is_open
-from support.clusters.daemons import HOST, Daemon, end_all, executors, kill
+from support.clusters.daemons import HOST, Daemon, end_all, executors
 from support.eventually import eventually
 from support.guard import Guard
 
@@ -87,14 +87,15 @@ class SparkCluster:
             daemon.stop(5)
         self._guard.close()
 
-    def restart_worker(self, number: int) -> None:
-        """Start a killed worker again, without waiting until it has registered."""
-        self.workers[number].start()
+    def start_worker(self, number: int = 0) -> None:
+        """Start a killed worker again, and wait until it has registered."""
+        worker = self.workers[number]
+        worker.start()
+        worker.wait_until(lambda: "Successfully registered with master" in worker.log_tail(50), _START_SECONDS, what="registered")
 
-    def kill_worker(self, number: int) -> None:
-        """Kill a worker and its executors, as if its host were lost."""
-        worker = self.workers[number].process()
-        kill(worker, *worker.children(recursive=True))
+    def kill_worker(self, number: int = 0) -> None:
+        """Kill a worker's process. Its executors notice and end, too."""
+        self.workers[number].kill()
 
     def decommission_worker(self, number: int) -> None:
         """Tell a worker that its host is about to be taken away. It stays until it is stopped, but gets no new executors."""

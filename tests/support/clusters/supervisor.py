@@ -35,10 +35,10 @@ class DriverExit:
 class Supervisor:
     """Runs spark-submit in a thread until it ends with code 0, or until ``stop``."""
 
-    def __init__(self, deployment: Deployment, connector: str, worker: Path, config: Mapping[str, str], mode: str) -> None:
+    def __init__(self, deployment: Deployment, connector: str, worker: Path, config: Mapping[str, str]) -> None:
         self.deployment = deployment
         self.exits: list[DriverExit] = []
-        self._submission = Submission(connector, worker, mode, config)
+        self._submission = Submission(connector, worker, "long-running", config)
         self._folder = worker.parent
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
@@ -63,6 +63,9 @@ class Supervisor:
             if code == 0:
                 return
             self._stopping.wait(RETRY_SECONDS)
+
+    def exit_codes(self) -> list[int]:
+        return [each.code for each in self.exits]
 
     def log(self, attempt: int) -> Path:
         return self._folder / f"driver-{attempt}.log"
