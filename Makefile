@@ -5,7 +5,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo down test lint format docs test-airflow test-clusters faults bench bench-airflow bench-scaling clean
+.PHONY: help demo down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes faults bench bench-airflow
+.PHONY: bench-scaling clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -42,6 +43,13 @@ test-airflow: $(VENV)/.ready  ## the longer tests on a real Airflow
 
 test-clusters: $(VENV)/.ready  ## kill each part of real Spark and YARN clusters, and print a table (ROUNDS=10 SEED=1 LOAD=1)
 	$(BIN)/python -m pytest tests/clusters -v -s -p no:cacheprovider
+
+build-kubernetes: $(VENV)/.ready  ## build etcd, a Kubernetes API server and helm with Go into the cache folder, for test-kubernetes; 8 minutes
+	PYTHONPATH=tests $(BIN)/python -m support.clusters.kubernetes_build
+
+test-kubernetes: build-kubernetes  ## connectors in pods of a real API server; pods are local processes, so this needs root
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kubernetes]'
+	$(BIN)/python -m pytest tests/clusters/test_kubernetes.py -v -s -p no:cacheprovider
 
 faults: $(VENV)/.ready  ## the fault matrix: each fault for real, and a table of what was seen
 	$(BIN)/python -m pytest tests/faults -p no:cacheprovider

@@ -185,8 +185,8 @@ _COMMON = ConfigDef(
             validator=Range(0),
             importance=_LOW,
             doc="Time in milliseconds between two warnings about tasks that wait for a slot of the Spark application. A driver "
-            "whose application on a cluster has had no executors for this time, but had some before, ends, so that Airflow "
-            "submits another.",
+            "whose application on a standalone cluster has had no executors for this time, but had some before, ends, so that "
+            "Airflow submits another.",
         ),
         *RESTARTS,
     ]

@@ -1,4 +1,4 @@
-"""Notices that a Spark application has ended or will get no executors any more. Runs on the driver, on the watch's thread."""
+"""Notices that a Spark application has ended or will get no more executors. Runs on the driver, on the watch's thread."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ def application_ended(context: SparkContext, launcher: SparkLauncher, slots_time
     """Return a function that returns the reason once the application has ended or has lost its executors for good.
 
     A standalone master that was restarted without recovery never gives a running application executors again. Only a new
-    application gets some.
+    application gets some. YARN and Kubernetes replace lost executors as soon as they have room.
 
     Args:
         slots_timeout: seconds without executors after which the application is given up, if tasks wait for them.
     """
     lost = LostExecutors(lambda: _slots(context), lambda: launcher.launched, slots_timeout)
     master = context.master or ""
-    local = master.startswith("local") and not master.startswith("local-cluster")
+    forgets = master.startswith("spark://")
 
     def reason() -> str | None:
         if is_stopped(context):
             because = f": {launcher.last_loss}" if launcher.last_loss else ""
             return f"the Spark application has ended{because}"
-        if not local and lost():
+        if forgets and lost():
             return (
                 f"the Spark application has had no executors on {master} for {slots_timeout:g} s "
                 "(sluiceway.slots.timeout.ms) although it had some before"
