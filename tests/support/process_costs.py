@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from support.driver import command_of
+from support.clusters.daemons import command_of
 
 BROKER, DRIVER_JVM, DRIVER_PYTHON, EXECUTORS, TASKS = "broker", "driver JVM", "driver Python", "executor JVMs", "tasks"
 ROLES = (BROKER, DRIVER_JVM, DRIVER_PYTHON, EXECUTORS, TASKS)
