@@ -231,10 +231,10 @@ class Yarn:
         return f"registered NodeManagers; see the logs in {self.folder}"
 
     def stop(self) -> None:
-        """End all processes and delete the data."""
+        """End all processes."""
+        end_all(str(self.folder))  # at once: the data is not needed any more
         for daemon in (*self.node_managers, self.resource_manager):
             daemon.stop(5)
-        end_all(str(self.folder))
         self.hdfs.stop()
         self._guard.close()
 
