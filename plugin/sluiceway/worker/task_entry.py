@@ -38,9 +38,9 @@ class TaskEntry:
     """A task of the connector.
 
     ``generation`` is that of its launch, and of the statuses that its driver writes about it.
-    ``launch`` is None while the task does not run. ``since`` and ``due`` are monotonic seconds: when the task was launched,
-    and when it will be restarted. ``failures``, ``crashes`` and ``losses`` count restarts after a failure, after the end of the
-    task's process, and after a loss through no fault of the task.
+    ``launch`` is None while the task does not run. ``since`` and ``due`` are monotonic seconds: when the task was launched or
+    last waited for a slot, and when it will be restarted. ``failures``, ``crashes`` and ``losses`` count restarts after a
+    failure, after the end of the task's process, and after a loss through no fault of the task.
     """
 
     config: Mapping[str, str]

@@ -235,6 +235,7 @@ class TaskTable:
             verdict = launch.watch.judge(self._launcher.slot(launch.assignment), statuses.get(number), now)
             if verdict is Verdict.WAITS:
                 waiting.append(number)
+                self._tasks[number].since = now  # or a wait would count as a run without a crash
             elif verdict is Verdict.LOST_SLOT:
                 self._replace(number, "Spark lost the task's executor or its host")
             elif verdict is Verdict.SILENT and self._is_silent(number, launch, now):
