@@ -20,6 +20,8 @@ SIZE = ("spark.executor.instances", "spark.dynamicAllocation.minExecutors")
 IDLE = {"spark.dynamicAllocation.executorIdleTimeout": "4s"}
 
 
+@pytest.mark.long
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("mode", ["client", "cluster"])
 def test_yarn_gives_and_takes_executors(
     hadoop: Yarn, kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, mode: str
