@@ -16,15 +16,18 @@ from support.eventually import eventually
 
 pytestmark = [pytest.mark.clusters, pytest.mark.kafka, pytest.mark.spark]
 
+SIZE = ("spark.executor.instances", "spark.dynamicAllocation.minExecutors")
 IDLE = {"spark.dynamicAllocation.executorIdleTimeout": "4s"}
 
 
+@pytest.mark.long
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("mode", ["client", "cluster"])
 def test_yarn_gives_and_takes_executors(
     hadoop: Yarn, kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, mode: str
 ) -> None:
     fixed = yarn(hadoop, mode)
-    settings = {key: value for key, value in fixed.settings.items() if key != "spark.executor.instances"}
+    settings = {key: value for key, value in fixed.settings.items() if key not in SIZE}
     deployment = replace(fixed, settings={**settings, **IDLE})
     source = ClusterConnector(deployment, kafka_bootstrap, tmp_path, unique("elastic"), exactly_once=False, tasks=3)
 

@@ -64,8 +64,8 @@ EXPIRING = {"config_providers": "expiring", "config_providers_expiring_class": f
 def test_expired_secrets_restart_the_connector_with_its_tasks(make: Make) -> None:
     bench = make(**EXPIRING).start(password="${expiring::x}")
     bench.eventually_running()
-    bench.eventually(lambda: bench.tasks.started == {0: 2, 1: 2}, "both tasks again")
-    bench.eventually(lambda: bench.script.calls["start"] == 2, "the connector again")
+    bench.eventually(lambda: min(bench.tasks.started[task] for task in (0, 1)) >= 2, "both tasks again")
+    bench.eventually(lambda: bench.script.calls["start"] >= 2, "the connector again")
     assert ("connector", State.RESTARTING, None) in bench.channel.published
 
 
