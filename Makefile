@@ -41,7 +41,7 @@ test: $(VENV)/.ready lint  ## everything that must hold on each change: lint, un
 test-airflow: $(VENV)/.ready  ## the longer tests on a real Airflow
 	$(BIN)/python -m pytest tests/airflow -m airflow -p no:cacheprovider
 
-test-clusters: $(VENV)/.ready  ## kill each part of real Spark and YARN clusters, and print a table (ROUNDS=10 SEED=1 LOAD=1)
+test-clusters: $(VENV)/.ready  ## kill each part of real Spark and YARN clusters, and print a table (ROUNDS=10 SEED=1 KILLS=executor LOAD=1)
 	$(BIN)/python -m pytest tests/clusters -v -s -p no:cacheprovider
 
 build-kubernetes: $(VENV)/.ready  ## build etcd, a Kubernetes API server and helm with Go into the cache folder, for test-kubernetes; 8 minutes

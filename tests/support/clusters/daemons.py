@@ -71,6 +71,7 @@ class Daemon(BackgroundProcess):
     def kill(self) -> None:
         """Kill the JVM with SIGKILL, but not its children, and wait for its end."""
         kill(self.process())
+        eventually(lambda: not self.is_running(), what=f"the end of {self.name}")  # its last threads may hold its port
 
     def process(self) -> psutil.Process:
         pid = self.status().pid

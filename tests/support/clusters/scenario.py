@@ -98,7 +98,12 @@ def _recovery(on: ClusterConnector, struck: float, healed: object) -> float:
 
 
 def run(on: ClusterConnector, kills: Sequence[Kill], results: list[Result]) -> None:
-    """Run the rounds of a scenario: each round has all kills, in random order. Stops after a kill without recovery."""
+    """Run the rounds of a scenario: each round has all kills, in random order. Stops after a kill without recovery.
+
+    KILLS in the environment selects kinds by parts of their names, separated by commas.
+    """
+    wanted = os.environ.get("KILLS", "").split(",")
+    kills = [kill for kill in kills if any(part in kill.name for part in wanted)]
     seed = int(os.environ.get("SEED", random.SystemRandom().randrange(10**6)))
     rounds = int(os.environ.get("ROUNDS", "1"))
     print(f"ROUNDS={rounds} SEED={seed}")
