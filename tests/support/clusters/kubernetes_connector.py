@@ -132,10 +132,9 @@ class KubernetesConnector:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.poller.story(since)}\n{self.failures}\n{self.driver_log()[-6000:]}") from None
 
-    def await_end(self, within: float = 60) -> Object:
-        """Wait until spark-submit has ended by itself, and return the driver pod."""
+    def await_end(self, within: float = 60) -> None:
+        """Wait until Airflow's task would end: after spark-submit, and after the tracking of a detached driver."""
         eventually(lambda: not self._thread.is_alive(), within=within, what=f"the driver's end\n{self.driver_log()[-6000:]}")
-        return self.drivers()[-1]
 
     def drivers(self) -> list[Object]:
         """Return the driver pods, the oldest first."""
