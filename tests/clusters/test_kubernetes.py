@@ -46,10 +46,11 @@ def start(cluster: KubernetesCluster, kafka_bootstrap: str, unique: Callable[[st
     """Create a connector in a namespace of its own, and wait until its tasks run."""
     with ExitStack() as stack:
 
-        def run(tasks: int = 2, **conf: str) -> KubernetesConnector:
+        def run(tasks: int = 2, *, detached: bool = False, **conf: str) -> KubernetesConnector:
             settings = {key.replace("_", "."): value for key, value in conf.items()}
             made = KubernetesConnector(cluster, kafka_bootstrap, tmp_path, unique("k8s"), tasks, settings)
             stack.callback(made.close)
+            made.detached = detached
             stack.enter_context(airflow_environment(made))
             print(f"{made.name}: RUNNING after {made.start():.1f} s")
             return made
@@ -73,7 +74,8 @@ def test_a_connector_runs_in_pods_without_a_secret_in_their_description_and_ends
     assert owner["uid"] == driver["metadata"]["uid"]
 
     connector.client.pause(connector.name)
-    assert connector.await_end()["status"]["phase"] == "Succeeded"
+    connector.await_end()
+    assert [pod["status"]["phase"] for pod in connector.drivers()] == ["Succeeded"]
     assert not connector.failures
     eventually(lambda: not connector.executors(), what="no executor pods")
     assert connector.missing() == connector.doubled() == 0
@@ -111,13 +113,21 @@ def test_a_deleted_driver_pod_drains_and_is_submitted_again(cluster: KubernetesC
     assert connector.drivers()[-1]["metadata"]["uid"] != driver["metadata"]["uid"]
 
 
-def test_an_evicted_executor_drains_its_task_first(cluster: KubernetesCluster, start: Start) -> None:
-    connector = start(spark_decommission_enabled="true")
+def test_a_detached_driver_is_tracked_by_its_pod_and_an_evicted_executor_drains_first(
+    cluster: KubernetesCluster, start: Start
+) -> None:
+    connector = start(detached=True)
+    assert connector.submitted, "spark-submit has not ended, although the driver runs"
     (victim, *_) = connector.executors()
     began = time.time()
     cluster.api.delete(pod_path(victim))
     print(f"executor evicted: RUNNING again after {connector.await_stable(began) - began:.1f} s\n{connector.poller.story(began)}")
     assert connector.missing() == connector.doubled() == 0, "the task has not committed before its end"
+
+    connector.client.pause(connector.name)
+    connector.await_end()
+    assert not connector.failures
+    assert not connector.drivers(), "Airflow deletes a pod that it has tracked to its success"
 
 
 def test_the_accounts_have_no_more_rights_than_the_chart_gives(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -76,7 +77,8 @@ class Container:
             hook = self._spec.get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command")
             if hook and self.exit_code() is None:
                 self._run_hook(main, hook, grace)
-            main.terminate()
+            with contextlib.suppress(psutil.NoSuchProcess):  # the hook has ended it
+                main.terminate()
         try:
             self._process.wait(grace)
         except subprocess.TimeoutExpired:
@@ -86,10 +88,10 @@ class Container:
         """End it at once, as a crash of its node does."""
         assert self._process is not None
         main = self._main()
-        if main is not None:
-            main.kill()
-        else:
-            self._process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if main is not None:
+                main.kill()
+        self._process.kill()
         self._process.wait(30)
 
     def processes(self) -> list[psutil.Process]:

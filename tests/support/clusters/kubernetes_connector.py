@@ -71,7 +71,11 @@ class KubernetesConnector:
         name: the name of the connector, its worker group and its namespace.
         tasks: the number of tasks.
         conf: more Spark settings.
+
+    With ``detached``, to be set before ``start``, spark-submit ends once the driver's pod exists, and Airflow waits for the pod.
     """
+
+    detached = False
 
     def __init__(
         self, cluster: KubernetesCluster, bootstrap: str, folder: Path, name: str, tasks: int, conf: Mapping[str, str]
@@ -80,6 +84,7 @@ class KubernetesConnector:
         self.topic = f"{name}-secret"
         self.bootstrap = bootstrap
         self.failures: list[Exception] = []
+        self.submitted = False
         folder.mkdir(parents=True, exist_ok=True)
         port = free_port()
         properties = worker_properties(bootstrap, name, **{**_CONVERTERS, "listeners": f"http://127.0.0.1:{port}"})
@@ -127,10 +132,9 @@ class KubernetesConnector:
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.poller.story(since)}\n{self.failures}\n{self.driver_log()[-6000:]}") from None
 
-    def await_end(self, within: float = 60) -> Object:
-        """Wait until spark-submit has ended by itself, and return the driver pod."""
+    def await_end(self, within: float = 60) -> None:
+        """Wait until Airflow's task would end: after spark-submit, and after the tracking of a detached driver."""
         eventually(lambda: not self._thread.is_alive(), within=within, what=f"the driver's end\n{self.driver_log()[-6000:]}")
-        return self.drivers()[-1]
 
     def drivers(self) -> list[Object]:
         """Return the driver pods, the oldest first."""
@@ -188,7 +192,13 @@ class KubernetesConnector:
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
-                self.hook().submit("unused.py")
+                hook = self.hook()
+                if self.detached:
+                    hook.detach_from_driver()
+                hook.submit("unused.py")
+                if self.detached:
+                    self.submitted = True
+                    hook._poll_k8s_driver_via_api()  # as a retry of a durable task does
             except Exception as error:  # noqa: BLE001 (Airflow would retry, whatever the error is)
                 self.failures.append(error)
                 self._stopping.wait(RETRY_SECONDS)
