@@ -85,8 +85,8 @@ def test_a_running_application_and_a_dead_jvm_give_no_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("master", "ends"), [("spark://h:7077", True), ("local-cluster[1,1,512]", True), ("local[2]", False), ("local", False)]
+    ("master", "ends"), [("spark://h:7077", True), ("yarn", False), ("k8s://https://h:6443", False), ("local[2]", False)]
 )
-def test_only_a_cluster_can_take_executors_away(master: str, ends: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_standalone_master_forgets_an_application(master: str, ends: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sluiceway.spark.application_watch.LostExecutors", lambda *_: lambda: True)
     assert (watch(Context(stopped=False, master=master))() is not None) is ends
