@@ -125,8 +125,7 @@ def _resource_manager(on: ClusterConnector, chance: random.Random) -> Healed:
 
 def _application_master(on: ClusterConnector, chance: random.Random) -> Healed:
     cluster = _yarn(on)
-    masters = cluster.masters()
-    assert masters, "no application master runs"
+    masters = eventually(cluster.masters, within=60, what="an application master")
     known = {each.pid for each in masters}
     kill(*masters)
     if on.deployment.deploy_mode == "cluster":
