@@ -40,8 +40,9 @@ class RestartPolicy:
         )
 
 
-CRASHED_PROCESS_POLICY = RestartPolicy(max_restarts=5, backoff_initial=1.0, backoff_max=60.0, reset_after=60.0)
-"""The policy for tasks whose own process ended, such as one that runs out of memory soon after each start."""
+CRASHED_PROCESS_POLICY = RestartPolicy(max_restarts=5, backoff_initial=1.0, backoff_max=60.0, reset_after=20.0)
+"""The policy for tasks whose own process ends, such as one that runs out of memory soon after each start. A longer run shows
+that the task can run, so that processes killed now and then never add up to a failure."""
 
 LOST_EXECUTOR_POLICY = RestartPolicy(max_restarts=sys.maxsize, backoff_initial=1.0, backoff_max=15.0, reset_after=60.0)
 """The policy for tasks that were lost through no fault of their own, such as with their host. It never gives up."""
