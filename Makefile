@@ -5,7 +5,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo down test lint format docs test-airflow faults bench bench-airflow clean
+.PHONY: help demo down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes faults bench bench-airflow
+.PHONY: bench-scaling clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -40,6 +41,16 @@ test: $(VENV)/.ready lint  ## everything that must hold on each change: lint, un
 test-airflow: $(VENV)/.ready  ## the longer tests on a real Airflow
 	$(BIN)/python -m pytest tests/airflow -m airflow -p no:cacheprovider
 
+test-clusters: $(VENV)/.ready  ## kill each part of real Spark and YARN clusters, and print a table (ROUNDS=10 SEED=1 KILLS=executor LOAD=1)
+	$(BIN)/python -m pytest tests/clusters -v -s -p no:cacheprovider
+
+build-kubernetes: $(VENV)/.ready  ## build etcd, a Kubernetes API server and helm with Go into the cache folder, for test-kubernetes; 8 minutes
+	PYTHONPATH=tests $(BIN)/python -m support.clusters.kubernetes_build
+
+test-kubernetes: build-kubernetes  ## connectors in pods of a real API server; pods are local processes, so this needs root
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kubernetes]'
+	$(BIN)/python -m pytest tests/clusters/test_kubernetes.py -v -s -p no:cacheprovider
+
 faults: $(VENV)/.ready  ## the fault matrix: each fault for real, and a table of what was seen
 	$(BIN)/python -m pytest tests/faults -p no:cacheprovider
 
@@ -51,6 +62,10 @@ bench-airflow: $(VENV)/.ready  ## seconds of a pause, of a resume and of a sched
 	$(BIN)/python tests/benchmarks/bench_airflow_pause.py
 	$(BIN)/python tests/benchmarks/bench_airflow_batch.py
 	$(BIN)/python tests/benchmarks/bench_airflow_many.py
+
+bench-scaling: $(VENV)/.ready  ## records per second with 1, 2 and 4 tasks over two Spark workers; 50 and 200 idle tasks on one driver
+	$(BIN)/python tests/benchmarks/bench_scaling.py
+	$(BIN)/python tests/benchmarks/bench_many_tasks.py --tasks 50 200
 
 clean: down  ## end the stack and remove its data and the virtual environment
 	rm -rf .sluiceway build dist $(VENV)

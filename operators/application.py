@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException
 
-from sluiceway.operators.driver_operator import DriverOperator, paused_flag
+from sluiceway.operators.driver_operator import DAG_PAUSED, DriverOperator, paused_flag
 from sluiceway.provider.dag_bundle.dag_keys import LONG_RUNNING
 from sluiceway.provider.driver.submission import Submission
 
@@ -46,7 +46,7 @@ class ApplicationOperator(DriverOperator):
                 self._processes.drain()
 
         if is_paused():  # Airflow queued the task before the pause
-            self._reschedule(context, settings, "The DAG is paused")
+            self._reschedule(context, settings, DAG_PAUSED)
         worker_file = settings.worker_file(self.worker_properties)
         submission = Submission(self.application_name, worker_file, LONG_RUNNING, {}, shared=True)
         hook = self._prepare(context, settings, submission, self._worker_overrides())

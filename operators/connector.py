@@ -15,6 +15,7 @@ from sluiceway.config.connector import APPLICATION, CONNECTOR_CLASS, NAME
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConfigError
 from sluiceway.operators.driver_operator import (
+    DAG_PAUSED,
     DriverEnd,
     DriverOperator,
     PausedFlag,
@@ -28,7 +29,7 @@ from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATC
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.detached import DetachedDriver
 from sluiceway.provider.driver.internal_topics import InternalTopics, KafkaInternalTopics
-from sluiceway.provider.driver.outcome import NextAction, after_end, before_start
+from sluiceway.provider.driver.outcome import NextAction, after_end, before_start, death_cause
 from sluiceway.provider.driver.run_variables import is_backfill, run_variables
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
@@ -211,7 +212,7 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         if config is not None:
             self.connector = config[NAME]
         if is_paused():  # Airflow queued the task before the pause
-            self._reschedule(context, settings, "The DAG is paused")
+            self._reschedule(context, settings, DAG_PAUSED)
         if config is not None:
             self._store_config(topics, {**config, DAG: dag})
         entry = topics.entry(self.connector)
@@ -351,8 +352,7 @@ class ConnectorOperator(LineageMixin, DriverOperator):
             ) from end.failure
         if action is NextAction.FAIL_DIED:
             raise AirflowException(
-                f"Connector {name}: the driver died with exit code {end.exit_code}; see its last lines in this log. Airflow "
-                "retries the task."
+                f"Connector {name}: {death_cause(end.exit_code)}; see its last lines in this log. Airflow retries the task."
             ) from end.failure
         why = "moved all available records" if bounded else "the connector was deleted"
         self.log.info("[%s|worker] Done: %s", name, why)

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 PausedFlag = Callable[[], bool]
 """Returns whether the task's DAG is paused."""
 
+# `airflow dags test` queues a task of a paused DAG again and again, so the line says how to end that.
+DAG_PAUSED = "The DAG is paused and the connector starts when it is unpaused (airflow dags unpause)"
+
 # Airflow's supervisor kills a task 5 s after it has asked it to end.
 _DRAIN_ON_KILL_SECONDS = 4.0
 

@@ -106,10 +106,6 @@ class KafkaClientError(ConnectError):
         return str(self.args[0])
 
 
-class SlotsError(ConnectError):
-    """The Spark application has fewer slots than its tasks need, so some would never start, and report nothing."""
-
-
 class MissingToolError(ConnectError):
     """A requirement outside Python is missing, such as Java, a download or a free port; the message says how to get it."""
 

@@ -9,6 +9,8 @@ DONE = 0
 FAILED = 1
 FENCED = 3
 """Drivers only: another driver has taken the connector over."""
+APPLICATION_ENDED = 10
+"""Drivers only: the Spark application was ended from outside or gets no executors any more. Start another driver."""
 
 # The following codes are the command's. Standalone mode uses REFUSED too.
 USAGE = 2

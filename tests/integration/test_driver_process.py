@@ -22,7 +22,8 @@ from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.codec import ConnectorStatusRecord, TaskStatusRecord, decode_status_record
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TaskId
-from support.driver import command_of, submitted_driver, worker_of, worker_properties, write_properties
+from support.clusters.daemons import command_of
+from support.driver import submitted_driver, worker_of, worker_properties, write_properties
 from support.eventually import eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]

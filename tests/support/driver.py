@@ -7,15 +7,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import psutil
-
 import sluiceway
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.java_runtime import find_java
 from sluiceway.spark.py_files import package_zip
 from sluiceway.spark.session import LOCAL_CONF
 from sluiceway.stack.process import BackgroundProcess
-from support.spark_cluster import spark_home
+from support.clusters.standalone import spark_home
 
 WORKER_DEFAULTS = {
     "config.storage.replication.factor": "1",
@@ -67,11 +65,3 @@ def submitted_driver(
 
 def worker_of(properties: Mapping[str, str]) -> WorkerConfig:
     return WorkerConfig.of(properties)
-
-
-def command_of(process: psutil.Process) -> str:
-    """Return a process's command line, or an empty text for one that has ended (Spark leaves short-lived zombies)."""
-    try:
-        return " ".join(process.cmdline())
-    except (psutil.NoSuchProcess, psutil.AccessDenied):  # ZombieProcess is a NoSuchProcess
-        return ""

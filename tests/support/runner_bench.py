@@ -12,12 +12,14 @@ from typing import ClassVar
 from sluiceway.api import SourceConnector, SourceRecord, SourceTask
 from sluiceway.config.definition import ConfigDef
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import FencedError
+from sluiceway.errors import ConnectError, FencedError
 from sluiceway.runtime.task import TaskResult
 from sluiceway.storage.memory import MemoryConfigBackingStore
-from sluiceway.storage.model import RestartRequest, State, TargetState
+from sluiceway.storage.model import RestartRequest, State, Status, TargetState
 from sluiceway.worker.connector_runner import ConnectorRunner
 from sluiceway.worker.executor import Assignment
+from sluiceway.worker.task_launcher import TaskLostError
+from sluiceway.worker.task_watch import Slot
 from support.eventually import eventually
 
 WATCHED = "support.runner_bench.WatchedConnector"
@@ -76,7 +78,11 @@ class WatchedConnector(SourceConnector):
 
 
 class Tasks:
-    """A launcher. ``deaf`` tasks ignore stop commands; those also in ``undying`` ignore cancellation too."""
+    """A launcher. ``deaf`` tasks ignore stop commands; those also in ``undying`` ignore cancellation too.
+
+    ``slots`` are the tasks' slots where they are not HELD, ``leaving`` the decommissioned executors of tasks; ``over`` is True
+    once the application has ended.
+    """
 
     def __init__(self) -> None:
         self.started: Counter[int] = Counter()
@@ -85,8 +91,21 @@ class Tasks:
         self.assignments: dict[int, Assignment] = {}
         self.deaf: set[int] = set()
         self.undying: set[int] = set()
+        self.slots: dict[int, Slot] = {}
+        self.leaving: dict[int, str] = {}
+        self.over = False
 
-    def ensure_slots(self, needed: int, keep_waiting: Callable[[], bool]) -> None: ...
+    def slot(self, assignment: Assignment) -> Slot:
+        return self.slots.get(assignment.spec.id.task, Slot.HELD)
+
+    def leaving_executor(self, assignment: Assignment) -> str | None:
+        return self.leaving.pop(assignment.spec.id.task, None)
+
+    def slots_advice(self) -> str:
+        return "get more"
+
+    def has_ended(self) -> bool:
+        return self.over
 
     def launch(self, assignment: Assignment) -> Future[TaskResult]:
         number = assignment.spec.id.task
@@ -104,14 +123,18 @@ class Tasks:
     def end(self, number: int, **result: object) -> None:
         self.running[number].set_result(TaskResult(self.assignments[number].spec.id, **result))  # type: ignore[arg-type]
 
-    def lose(self, number: int) -> None:
-        self.running[number].set_exception(RuntimeError("Python worker exited unexpectedly"))
+    def lose(self, number: int, *, crashed: bool = True) -> None:
+        self.running[number].set_exception(TaskLostError("Python worker exited unexpectedly", crashed=crashed))
 
 
 class Channel:
-    """A control channel that records statuses and commands, and passes commands on to ``Tasks``."""
+    """A control channel that records statuses and commands, and passes commands on to ``Tasks``.
+
+    ``heard`` are the tasks' own reports. With ``broken``, new ones cannot be read.
+    """
 
     generation = 7
+    tasks_send_heartbeats = True
 
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
@@ -120,6 +143,18 @@ class Channel:
         self.traces: dict[str, str | None] = {}
         self.commands: list[tuple[str, tuple[int, ...]]] = []
         self.fenced = False
+        self.broken = False
+        self.heard: dict[int, Status] = {}
+        self.generations: dict[int, int] = {}
+
+    def raise_generation(self) -> int:
+        self.generation += 1
+        return self.generation
+
+    def task_statuses(self, *, refresh: bool = False) -> Mapping[int, Status]:
+        if refresh and self.broken:
+            raise ConnectError("no broker answers")
+        return self.heard
 
     def acquire(self) -> None: ...
 
@@ -136,8 +171,17 @@ class Channel:
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
         self._publish("connector", state, trace)
 
-    def publish_tasks(self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None) -> None:
+    def publish_tasks(
+        self,
+        tasks: Iterable[int],
+        state: State,
+        trace: str | None = None,
+        *,
+        version: str | None = None,
+        generation: int | None = None,
+    ) -> None:
         for task in tasks:
+            self.generations[task] = self.generation if generation is None else generation
             self._publish(str(task), state, trace)
 
     def remove_task(self, task: int) -> None:

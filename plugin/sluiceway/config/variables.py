@@ -5,6 +5,7 @@ Calls the worker's config providers; no other I/O.
 
 from __future__ import annotations
 
+import base64
 import functools
 import importlib
 import json
@@ -28,7 +29,8 @@ PROVIDERS = "config.providers"
 HANDED_OVER = "SLUICEWAY_AIRFLOW_SECRETS"
 """Environment variable with values of Airflow's connections and variables, which an Airflow task passes to its driver.
 
-A JSON object of values by ``provider:path:key``. The word SECRETS in its name makes Spark and Airflow hide it in their logs.
+A JSON object of values by ``provider:path:key``, as text or in Base64. The word SECRETS in its name makes Spark and Airflow hide
+it in their logs.
 """
 
 WORKER_OVERRIDE = "worker::"
@@ -149,7 +151,7 @@ def handed_over() -> dict[str, str]:
     if not text:
         return {}
     try:
-        found = json.loads(text)
+        found = json.loads(text if text.startswith("{") else base64.b64decode(text, validate=True))
     except ValueError:
         # Without the cause, whose text contains secrets.
         raise ConfigError(f"The environment variable {HANDED_OVER} does not contain a JSON object.") from None

@@ -167,7 +167,7 @@ _COMMON = ConfigDef(
             default=10000,
             validator=Range(100),
             importance=_LOW,
-            doc="Interval of the heartbeats that a driver writes to the status topic, in milliseconds.",
+            doc="Interval of the heartbeats that a driver and each of its tasks write to the status topic, in milliseconds.",
         ),
         ConfigKey(
             name="sluiceway.heartbeat.timeout.ms",
@@ -175,7 +175,8 @@ _COMMON = ConfigDef(
             default=25000,
             validator=Range(1000),
             importance=_LOW,
-            doc="Time in milliseconds without a heartbeat after which a RUNNING connector is reported as UNASSIGNED.",
+            doc="Time in milliseconds without a heartbeat after which a RUNNING connector or task is reported as UNASSIGNED, and "
+            "after which a driver starts the task again.",
         ),
         ConfigKey(
             name="sluiceway.slots.timeout.ms",
@@ -183,7 +184,9 @@ _COMMON = ConfigDef(
             default=60000,
             validator=Range(0),
             importance=_LOW,
-            doc="Time in milliseconds that a driver waits for enough Spark slots for its tasks before it reports too few slots.",
+            doc="Time in milliseconds between two warnings about tasks that wait for a slot of the Spark application. A driver "
+            "whose application on a standalone cluster has had no executors for this time, but had some before, ends, so that "
+            "Airflow submits another.",
         ),
         *RESTARTS,
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -39,8 +40,14 @@ class RestartPolicy:
         )
 
 
-LOST_PROCESS_POLICY = RestartPolicy(max_restarts=5, backoff_initial=1.0, backoff_max=60.0, reset_after=300.0)
-"""The policy for tasks whose process was lost, which is not a failure of the task itself."""
+CRASHED_PROCESS_POLICY = RestartPolicy(max_restarts=5, backoff_initial=1.0, backoff_max=60.0, reset_after=20.0)
+"""The policy for tasks whose own process ends, such as one that runs out of memory soon after each start. A longer run shows
+that the task can run, so that processes killed now and then never add up to a failure."""
+
+LOST_EXECUTOR_POLICY = RestartPolicy(max_restarts=sys.maxsize, backoff_initial=1.0, backoff_max=15.0, reset_after=60.0)
+"""The policy for tasks that were lost through no fault of their own, such as with their host. It never gives up."""
+
+_LAST_DOUBLING = 30  # later back-offs are at their maximum; a larger power of two would not fit into a float
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,4 +64,4 @@ class Restarts:
         used = 0 if ran_for >= policy.reset_after else self.used
         if used >= policy.max_restarts:
             return None
-        return Restarts(used + 1), min(policy.backoff_initial * 2**used, policy.backoff_max)
+        return Restarts(used + 1), min(policy.backoff_initial * 2 ** min(used, _LAST_DOUBLING), policy.backoff_max)

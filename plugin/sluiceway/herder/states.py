@@ -1,7 +1,7 @@
 """Derives the state of a connector from its status records and heartbeats. No I/O.
 
-A driver rewrites its connector's status record every few seconds. A RUNNING record older than
-``sluiceway.heartbeat.timeout.ms`` comes from a driver that no longer runs, so it is not reported. The age is the difference
+A driver rewrites its connector's status record every few seconds, and each task its own. A RUNNING record older than
+``sluiceway.heartbeat.timeout.ms`` comes from a process that no longer runs, so it is not reported. The age is the difference
 of the reader's and the writer's clock, which must agree to within that timeout.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 
 from sluiceway.storage.model import State, Status, TargetState
 
@@ -41,13 +42,16 @@ def observe(target: TargetState, status: Status, tasks: Mapping[int, Status], cl
     """Return the connector's and tasks' statuses to report for those on the status topic.
 
     A connector without a driver is in its target state, or UNASSIGNED if it should run. A failure stays visible until the
-    connector is restarted or stopped. Tasks without a driver are not reported as RUNNING.
+    connector is restarted or stopped. Tasks without a driver are not reported as RUNNING, nor are those that have sent no
+    heartbeat or belong to an earlier driver.
     """
     stale = clock.stale(status)
     state = _connector_state(target, status.state, stale)
     if state is State.STOPPED:
         return _in_state(status, state), {}
-    return _in_state(status, state), {number: _task_status(task, state, stale) for number, task in tasks.items()}
+    if stale:
+        return _in_state(status, state), {number: _without_driver(task, state) for number, task in tasks.items()}
+    return _in_state(status, state), {number: _with_driver(task, status, clock) for number, task in tasks.items()}
 
 
 def _connector_state(target: TargetState, recorded: State, stale: bool) -> State:
@@ -59,8 +63,23 @@ def _connector_state(target: TargetState, recorded: State, stale: bool) -> State
     return State.UNASSIGNED if stale else recorded
 
 
-def _task_status(task: Status, connector: State, stale: bool) -> Status:
-    if not stale or task.state is State.FAILED:
+def _with_driver(task: Status, connector: Status, clock: Clock) -> Status:
+    if task.state is not State.RUNNING:
+        return task
+    if task.generation < connector.generation and task.worker_id != connector.worker_id:  # a dead driver's task
+        return _in_state(task, State.UNASSIGNED)
+    if clock.stale(task):
+        heard = datetime.fromtimestamp(task.timestamp / 1000, timezone.utc).isoformat(timespec="seconds")
+        return replace(
+            _in_state(task, State.UNASSIGNED),
+            trace=f"The task has sent no heartbeat since {heard}: its process hangs, or its host is down or cut off. The driver "
+            "starts it again.",
+        )
+    return task
+
+
+def _without_driver(task: Status, connector: State) -> Status:
+    if task.state is State.FAILED:
         return task
     if connector is State.PAUSED:
         return _in_state(task, State.PAUSED) if task.state in _ACTIVE else task

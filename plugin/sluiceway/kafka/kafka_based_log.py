@@ -26,6 +26,7 @@ from sluiceway.kafka.errors import MISSING_TOPIC, mapped_errors
 log = logging.getLogger(__name__)
 
 _BATCH = 2000
+_MIN_WAIT_SECONDS = 0.001  # librdkafka waits whole milliseconds
 _POLL_SECONDS = 0.1  # the longest that stop() waits for the thread; costs ten wake-ups a second
 _RESTART_SECONDS = 1.0
 _LOST_POSITION = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
@@ -121,6 +122,12 @@ class KafkaBasedLog:
                         "the topic."
                     )
         self._check()
+
+    @property
+    def positions(self) -> dict[TopicPartition, int]:
+        """The offset up to which each partition has been read (exclusive)."""
+        with self._advanced:
+            return dict(self._positions)
 
     def check(self) -> None:
         """Raise the error that ended the reading, if any. Sends no request."""
@@ -243,7 +250,8 @@ class TopicTail:
 
 
 def _batch(reader: Consumer, timeout: float) -> list[Message]:
-    first = reader.poll(timeout)
+    # With less than a millisecond left, poll would return at once, and a caller that waits until a deadline would spin.
+    first = reader.poll(max(timeout, _MIN_WAIT_SECONDS) if timeout else 0.0)
     if first is None:
         return []
     return [first, *reader.consume(_BATCH, 0)]  # consume(n, timeout) would wait until it has n messages or the timeout is over

@@ -48,6 +48,7 @@ class TaskResult:
     ``lost`` marks an exactly-once task whose transactional id was taken over or whose transaction the cluster ended. It
     reported nothing and wrote nothing more. Unless a newer driver took over, start the task again: it continues from its
     stored offsets.
+    ``second_attempt`` marks a lost task that did not run, because Spark started it a second time by itself.
     """
 
     id: TaskId
@@ -55,6 +56,7 @@ class TaskResult:
     failed: bool = False
     trace: str | None = None
     lost: bool = False
+    second_attempt: bool = False
 
 
 class TaskControl(Protocol):

@@ -25,6 +25,7 @@ from sluiceway.errors import ConnectError
 from sluiceway.folders import write_atomically
 from sluiceway.herder.loggers import Loggers, follow_cluster_levels
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.spark.application_watch import application_ended
 from sluiceway.spark.import_path import without_archives
 from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.launcher import SparkLauncher
@@ -72,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
     jvm = os.getppid()
     sys.path[:] = without_archives(sys.path)  # must precede the first import of PySpark
     context = spark_context(f"sluiceway-{options.connector or options.application}")
-    launcher = SparkLauncher(context, slots_timeout=worker.duration("sluiceway.slots.timeout.ms").total_seconds())
+    launcher = SparkLauncher(context)
     with open_stores(worker) as stores:
         runners = _Runners(worker, stores, launcher, single=options.connector is not None, bounded=options.mode == "micro-batch")
         follow_cluster_levels(stores.config, Loggers(options.connector))
@@ -82,18 +83,24 @@ def _run(options: argparse.Namespace) -> int:
             driver = Driver(stores.config, runners.create, hosts=lambda entry: _is_member(entry, options.application))
             _stop_when_empty(driver, stores.config, options.application)
         stop_on_signals(driver)
-        stop_with_parent(driver, options.parent_pid)
+        slots_timeout = worker.duration("sluiceway.slots.timeout.ms").total_seconds()
+        watch = stop_with_parent(driver, options.parent_pid, application_ended(context, launcher, slots_timeout))
         timeout = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds() + _DRAIN_MARGIN_SECONDS
         with drained_before_spark(context, driver, timeout) as shutdown:
             outcomes = driver.run()
+            application_is_over = watch.exit_code == exit_codes.APPLICATION_ENDED
+            if not watch:
+                watch.close()
             if options.report is not None:
                 write_atomically(options.report, json.dumps({"records": runners.records}))
     if os.getppid() == jvm and not shutdown:  # otherwise the JVM has ended or is shutting down
         context.stop()
+    if Outcome.FENCED in outcomes and options.connector is not None:
+        return exit_codes.FENCED
+    if application_is_over:
+        return exit_codes.APPLICATION_ENDED
     if options.application is not None:
         return exit_codes.DONE  # each connector's outcome is in its status
-    if Outcome.FENCED in outcomes:
-        return exit_codes.FENCED
     return exit_codes.FAILED if Outcome.FAILED in outcomes else exit_codes.DONE
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from sluiceway.runtime.task import TaskResult
+from sluiceway.spark.decommissions import Decommissions
+from sluiceway.spark.elastic import DYNAMIC
+from sluiceway.spark.lost_task import lost_task
+from sluiceway.spark.slot_usage import SlotUsage
 from sluiceway.worker.executor import Assignment, run_partition
 from sluiceway.worker.task_launcher import in_thread
+from sluiceway.worker.task_watch import Slot
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -18,26 +23,36 @@ log = logging.getLogger(__name__)
 
 
 class SparkLauncher:
-    """See ``TaskLauncher``. Runs on the driver.
+    """See ``TaskLauncher``. Runs on the driver."""
 
-    ``slots_timeout`` is how many seconds ``ensure_slots`` waits for executors to register.
-    """
-
-    def __init__(self, context: SparkContext, *, slots_timeout: float = 60.0) -> None:
+    def __init__(self, context: SparkContext) -> None:
+        self.last_loss: str | None = None
+        """Reason of the last lost task."""
         self._context = context
-        self._slots_timeout = slots_timeout
+        self._usage = SlotUsage(context)
+        self._decommissions = Decommissions(context)
 
-    def ensure_slots(self, needed: int, keep_waiting: Callable[[], bool]) -> None:
-        from sluiceway.spark.session import wait_for_slots
-
-        wait_for_slots(self._context, needed, self._slots_timeout, keep_waiting)
+    @property
+    def launched(self) -> int:
+        """Number of tasks that have been launched and have not ended."""
+        return self._usage.launched
 
     def launch(self, assignment: Assignment) -> Future[TaskResult]:
-        def job() -> TaskResult:
-            self._context.setJobGroup(assignment.job, f"Connect task {assignment.spec.id}", interruptOnCancel=True)
-            return self._context.parallelize([assignment], 1).mapPartitions(run_partition).collect()[0]
+        self._usage.add(assignment.job)
+        future = in_thread(lambda: self._run(assignment), assignment)
+        future.add_done_callback(lambda _: self._usage.discard(assignment.job))
+        return future
 
-        return in_thread(job, assignment)
+    def _run(self, assignment: Assignment) -> TaskResult:
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            self._context.setJobGroup(assignment.job, f"Connect task {assignment.spec.id}", interruptOnCancel=True)
+            return self._context.parallelize([assignment], 1).mapPartitions(run_first_attempt).collect()[0]
+        except Py4JJavaError as error:
+            lost = lost_task(_java_message(error))
+            self.last_loss = str(lost)
+            raise lost from error
 
     def cancel(self, assignment: Assignment) -> None:
         try:
@@ -45,3 +60,71 @@ class SparkLauncher:
             self._context._jsc.sc().cancelJobGroupAndFutureJobs(assignment.job)
         except Exception as error:  # noqa: BLE001 (any Py4J error means that Spark can no longer be reached)
             log.warning("Task %s could not be canceled because Spark does not answer: %s", assignment.spec.id, error)
+
+    def slot(self, assignment: Assignment) -> Slot:
+        return self._usage.slot(assignment.job)
+
+    def leaving_executor(self, assignment: Assignment) -> str | None:
+        return self._decommissions.executor(assignment.job)
+
+    def slots_advice(self) -> str:
+        from sluiceway.spark.session import slots
+
+        try:
+            have = slots(self._context)
+            elastic = self._context.getConf().get(DYNAMIC) == "true"
+        except Exception as error:  # noqa: BLE001 (any Py4J error means that Spark can no longer be reached)
+            return f"Spark does not say how many slots the application has: {error}"
+        if not have:
+            return (
+                f"the application has no executors on {self._context.master}. They may still be starting; otherwise, check that "
+                "the cluster has free cores and memory, and read the executors' logs."
+            )
+        if elastic:
+            return (
+                f"the application has {have} slot(s) on {self._context.master}, all in use. Spark has requested more executors. "
+                "If they do not start, check that the cluster has free cores and memory, and whether "
+                "spark.dynamicAllocation.maxExecutors or spark.cores.max is too low; or lower tasks.max."
+            )
+        return (
+            f"the application has {have} slot(s) on {self._context.master}, all in use. Each task holds one for as long as it "
+            "runs. Use local[N] with a larger N, or give the application more executor cores (spark.cores.max, "
+            "spark.executor.instances, spark.executor.cores), or lower tasks.max."
+        )
+
+    def has_ended(self) -> bool:
+        return is_stopped(self._context)
+
+
+def is_stopped(context: SparkContext) -> bool:
+    """Return True once the Spark application has ended. A JVM that does not answer is not reported here."""
+    try:
+        return bool(context._jsc.sc().isStopped())
+    except Exception as error:  # noqa: BLE001 (any Py4J error means that Spark can no longer be reached)
+        log.debug("Spark does not say whether its context is stopped: %s", error)
+        return False
+
+
+def run_first_attempt(assignments: Iterable[Assignment]) -> Iterator[TaskResult]:
+    """Run the single assignment of an RDD's single partition, unless Spark has started it before. Runs on the executor.
+
+    Spark starts a task again by itself after it has lost the executor through no fault of the task. The first process may
+    still run, on a host that is cut off. Only the driver can start the task with a new generation and report that.
+    """
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    if context is None or context.attemptNumber() == 0:
+        yield from run_partition(assignments)
+        return
+    for assignment in assignments:
+        reason = "Spark lost the task's executor or its host and started the task a second time, which the driver must do"
+        yield TaskResult(assignment.spec.id, lost=True, second_attempt=True, trace=reason)
+
+
+def _java_message(error: Exception) -> str:
+    """Return the message of the Java exception behind a Py4JJavaError, whose own first line only names the called method."""
+    try:
+        return str(error.java_exception.getMessage() or error.java_exception.toString())  # type: ignore[attr-defined]
+    except Exception:  # noqa: BLE001 (any Py4J error means that Spark can no longer be reached)
+        return str(error)

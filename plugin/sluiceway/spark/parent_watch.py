@@ -1,4 +1,4 @@
-"""Ends a driver after the process it depends on has ended: Spark's JVM, or the Airflow task that submitted the driver."""
+"""Ends a driver after what it depends on has ended: Spark's JVM, the application, or the Airflow task that submitted it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,20 +22,44 @@ log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.5
 _DRAIN_SECONDS = 60.0  # longer than tasks may take to stop; afterwards the driver hangs
+_ENDED_SECONDS = 10.0  # without its application, a driver has only statuses left to write
 
 
-def stop_with_parent(driver: Driver, parent: int | None, end: Callable[[int], object] = os._exit) -> ParentWatch:
-    """Drain when Spark's JVM or the process ``parent`` (the Airflow task that submitted this driver) has ended.
+@dataclass(frozen=True)
+class Condition:
+    """What ends a driver.
+
+    Args:
+        reason: returns the reason as soon as the driver must end, None until then.
+        exit_code: the driver's exit code.
+        published: whether the reason is published as the trace of connectors and tasks.
+    """
+
+    reason: Callable[[], str | None]
+    exit_code: int = exit_codes.FAILED
+    published: bool = False
+
+
+def stop_with_parent(
+    driver: Driver,
+    parent: int | None,
+    application: Callable[[], str | None] = lambda: None,
+    end: Callable[[int], object] = os._exit,
+) -> ParentWatch:
+    """Drain when Spark's JVM, the application, or the process ``parent`` (the Airflow task that submitted this driver) has ended.
 
     Under spark-submit the JVM is this process's parent. Its tasks end with it, but nothing else would end this process. A driver
-    that has not drained within a minute exits by ``end``. Pass None as ``parent`` for a driver that outlives its submitter.
+    that has not drained within a minute, or 10 s after the end of its application, exits by ``end``. Pass None as ``parent`` for
+    a driver that outlives its submitter. ``application`` returns the reason once the Spark application has ended.
     """
     jvm = os.getppid()
-    ended: dict[str, Callable[[], bool]] = {"Spark's JVM has ended": lambda: os.getppid() != jvm}
+    conditions = [Condition(lambda: "Spark's JVM has ended" if os.getppid() != jvm else None)]
     if parent:
         started = _start_time(parent)
-        ended[f"the process that submitted this driver ({parent}) has ended"] = lambda: _start_time(parent) != started
-    return ParentWatch(driver, ended, end)
+        reason = f"the process that submitted this driver ({parent}) has ended"
+        conditions.append(Condition(lambda: reason if _start_time(parent) != started else None))
+    conditions.append(Condition(application, exit_codes.APPLICATION_ENDED, published=True))
+    return ParentWatch(driver, conditions, end)
 
 
 def stop_with_jvm(driver: Driver, context: SparkContext) -> ParentWatch:
@@ -42,38 +67,54 @@ def stop_with_jvm(driver: Driver, context: SparkContext) -> ParentWatch:
     if context._gateway is None:
         raise ConnectError("The Spark context has been stopped, so its JVM cannot be watched.")
     jvm = context._gateway.proc
-    return ParentWatch(driver, {"Spark's JVM has ended": lambda: jvm.poll() is not None})
+    return ParentWatch(driver, [Condition(lambda: "Spark's JVM has ended" if jvm.poll() is not None else None)])
 
 
 class ParentWatch:
-    """A thread that stops the driver once a condition is true; the watch itself is then true.
+    """A thread that stops the driver once a condition is met; the watch itself is then true.
 
     Args:
         driver: the driver to stop.
-        ended: the conditions, each under the reason to report.
+        conditions: polled in this order.
         end: ends this process with an exit code if the driver does not drain.
     """
 
-    def __init__(self, driver: Driver, ended: Mapping[str, Callable[[], bool]], end: Callable[[int], object] = os._exit) -> None:
+    def __init__(self, driver: Driver, conditions: Sequence[Condition], end: Callable[[int], object] = os._exit) -> None:
         self.reason: str | None = None
+        self.exit_code: int | None = None
         self._driver = driver
-        self._ended = ended
+        self._conditions = conditions
         self._end = end
-        threading.Thread(target=self._watch, name="parent-watch", daemon=True).start()
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="parent-watch", daemon=True)
+        self._thread.start()
 
     def __bool__(self) -> bool:
         return self.reason is not None
 
+    def close(self) -> None:
+        """Stop watching, because the driver has drained and now ends its application itself."""
+        self._closed.set()
+        self._thread.join(_POLL_SECONDS * 10)
+
     def _watch(self) -> None:
-        pause = threading.Event()
-        while self.reason is None:
-            pause.wait(_POLL_SECONDS)
-            self.reason = next((reason for reason, has_ended in self._ended.items() if has_ended()), None)
-        self._driver.stop(self.reason)
-        pause.wait(_DRAIN_SECONDS)
-        log.error("Exiting without a clean stop: %s, and connectors have not drained within %g s", self.reason, _DRAIN_SECONDS)
+        while (met := self._met()) is None or self._closed.is_set():
+            if self._closed.wait(_POLL_SECONDS):
+                return
+        condition, reason = met
+        self.exit_code, self.reason = condition.exit_code, reason
+        self._driver.stop(reason, f"{reason[0].upper()}{reason[1:]}." if condition.published else None)
+        seconds = _ENDED_SECONDS if condition.published else _DRAIN_SECONDS
+        self._closed.wait(seconds)
+        log.error("Exiting without a clean stop: %s, and connectors have not drained within %g s", reason, seconds)
         sys.stderr.flush()
-        self._end(exit_codes.FAILED)
+        self._end(condition.exit_code)
+
+    def _met(self) -> tuple[Condition, str] | None:
+        for condition in self._conditions:
+            if reason := condition.reason():
+                return condition, reason
+        return None
 
 
 def _start_time(process: int) -> str | None:

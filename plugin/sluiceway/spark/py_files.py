@@ -7,11 +7,13 @@ import os
 import tempfile
 import zipfile
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import sluiceway
 from sluiceway.folders import cache_home
 
+_NAME = "sluiceway-"
 _AIRFLOW_ONLY = {"dags", "operators", "sensors"}  # run in Airflow; in a checkout they are links out of the package
 
 
@@ -28,7 +30,7 @@ def package_zip(folder: Path | None = None) -> Path:
         digest.update(str(source.relative_to(root)).encode())
         digest.update(source.read_bytes())
     folder = folder or cache_home()
-    target = folder / f"sluiceway-{digest.hexdigest()[:16]}.zip"
+    target = folder / f"{_NAME}{digest.hexdigest()[:16]}.zip"
     if target.exists():
         return target
     folder.mkdir(parents=True, exist_ok=True)
@@ -40,6 +42,11 @@ def package_zip(folder: Path | None = None) -> Path:
             archive.write(source, Path("sluiceway") / source.relative_to(root))
     Path(scratch.name).replace(target)  # atomic, so processes that make the same zip at the same time do not interfere
     return target
+
+
+def is_package_zip(path: str) -> bool:
+    """Return whether a path or URL has the name of a zip that ``package_zip`` makes."""
+    return fnmatch(path.rpartition("/")[2], f"{_NAME}{'[0-9a-f]' * 16}.zip")
 
 
 def _sources(root: Path) -> Iterator[Path]:

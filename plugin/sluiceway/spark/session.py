@@ -1,27 +1,33 @@
-"""Creates the Spark context, and waits for enough slots for the connector's tasks."""
+"""Creates the Spark context, and counts its slots."""
 
 from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sluiceway.errors import SlotsError
 from sluiceway.java_runtime import find_java
-from sluiceway.spark.py_files import package_zip
+from sluiceway.spark.elastic import elastic_conf
+from sluiceway.spark.py_files import is_package_zip, package_zip
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
 # Each task must run exactly once: no speculative copy, and no retry by Spark, because the driver itself restarts lost tasks and
-# publishes that. A task's partition holds no data, so no executor is preferable and Spark need not wait for one.
-CONNECTOR_CONF = {
+# publishes that. (After the loss of an executor that is not the task's fault, Spark retries anyway; ``run_first_attempt`` refuses
+# that.) These override spark-defaults.conf, whose values are meant for batch jobs.
+REQUIRED_CONF = {
     "spark.speculation": "false",
     "spark.task.maxFailures": "1",
+}
+
+# A task's partition holds no data, so no executor is preferable and Spark need not wait for one. The driver
+# reads from the live status store which tasks run, so the store must not skip updates.
+CONNECTOR_CONF = {
     "spark.locality.wait": "0",
     "spark.ui.showConsoleProgress": "false",
+    "spark.ui.liveUpdate.period": "0",
 }
 
 # Makes drivers in local mode start faster, without features they do not need.
@@ -61,17 +67,28 @@ def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, maste
     settings = SparkConf()
     for key, value in CONNECTOR_CONF.items():
         settings.setIfMissing(key, value)
-    for key, value in (conf or {}).items():
+    for key, value in {**(conf or {}), **REQUIRED_CONF}.items():
         settings.set(key, value)
     settings.setAppName(app_name)
     if master is not None:
         settings.setMaster(master)
+    for key, value in elastic_conf(settings.get("spark.master", "local"), dict(settings.getAll())).items():
+        settings.set(key, value)
     _forget_numpy()
     context = SparkContext.getOrCreate(settings)
     context.setLogLevel("WARN")
-    if context.getConf().get(_DAEMON) != _LOCAL_DAEMON:  # otherwise the workers run this Python, which has the package
+    if context.getConf().get(_DAEMON) != _LOCAL_DAEMON and not _ships_package(context):
         context.addPyFile(str(package_zip()))
     return context
+
+
+def _ships_package(context: SparkContext) -> bool:
+    """Return whether spark-submit's ``--py-files`` have this package already.
+
+    On YARN a second copy, which a driver in a container would make, fails every task: its bytes differ from the localized file.
+    """
+    submitted = ",".join(context.getConf().get(key) or "" for key in ("spark.submit.pyFiles", "spark.yarn.dist.pyFiles"))
+    return any(is_package_zip(file) for file in submitted.split(","))
 
 
 def _forget_numpy() -> None:
@@ -94,21 +111,3 @@ def slots(context: SparkContext) -> int:
     """Return how many tasks the registered executors can run at once (cores divided by ``spark.task.cpus``)."""
     jvm_context = context._jsc.sc()
     return int(jvm_context.maxNumConcurrentTasks(jvm_context.resourceProfileManager().defaultResourceProfile()))
-
-
-def wait_for_slots(context: SparkContext, needed: int, timeout: float, keep_waiting: Callable[[], bool] = lambda: True) -> None:
-    """Wait until executors for ``needed`` tasks have registered.
-
-    A task without a slot would never start, and report nothing, because the tasks that hold the slots never end.
-
-    Raises SlotsError after ``timeout`` seconds, or as soon as ``keep_waiting``, called several times a second, returns False.
-    """
-    deadline = time.monotonic() + timeout
-    while (have := slots(context)) < needed:
-        if time.monotonic() > deadline or not keep_waiting():
-            raise SlotsError(
-                f"The Spark application has {have} slot(s) on {context.master}, but its tasks need {needed}: each task of a "
-                "connector holds one. Use local[N] with a larger N, or give the application more executor cores "
-                "(spark.cores.max, spark.executor.instances, spark.executor.cores), or lower tasks.max."
-            )
-        time.sleep(0.2)

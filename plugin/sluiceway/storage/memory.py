@@ -69,7 +69,11 @@ class MemoryConfigBackingStore(ConfigWrites):
 
 
 class MemoryStatusBackingStore:
-    """Implements ``StatusBackingStore`` with timestamps of this machine's clock. Thread-safe."""
+    """Implements ``StatusBackingStore``. Thread-safe.
+
+    Statuses of connectors have timestamps of this machine's clock. Those of tasks have none, because tasks in standalone mode
+    send no heartbeats: they end with the driver.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -92,7 +96,7 @@ class MemoryStatusBackingStore:
 
     def put_task(self, task: TaskId, status: Status) -> None:
         with self._lock:
-            self._tasks.setdefault(task.connector, {})[task.task] = _stamped(status)
+            self._tasks.setdefault(task.connector, {})[task.task] = status
 
     def put_tasks(self, statuses: Mapping[TaskId, Status]) -> None:
         for task, status in statuses.items():

@@ -94,6 +94,10 @@ class KafkaStatusBackingStore:
     def refresh(self, timeout: float = 30.0) -> None:
         self._reader().read_to_end(timeout)
 
+    def positions(self) -> dict[TopicPartition, int]:
+        """Return the offset up to which each partition has been read, which includes this store's own writes."""
+        return self._reader().positions
+
     def put_connector(self, connector: str, status: Status) -> None:
         self._put([encode_connector_status(connector, status)])
 

@@ -36,7 +36,7 @@ class StatusState:
             tasks = self.tasks.setdefault(record.task.connector, {})
             if record.status is None:
                 tasks.pop(record.task.task, None)
-            else:
+            elif not _is_late(record.status, tasks.get(record.task.task)):
                 tasks[record.task.task] = record.status
         elif isinstance(record, TopicStatusRecord):
             topics = self.topics.setdefault(record.connector, set())
@@ -44,6 +44,11 @@ class StatusState:
                 topics.add(record.topic)
             else:
                 topics.discard(record.topic)
+
+
+def _is_late(status: Status, known: Status | None) -> bool:
+    """Return True for a report of a lost process that its driver has already replaced, such as one on a cut-off host."""
+    return known is not None and status.worker_id == known.worker_id and status.generation < known.generation
 
 
 def removal(state: StatusState, connector: str, *, only_topics: bool = False) -> Sequence[KeyValue]:

@@ -79,6 +79,7 @@ class ConnectorRunner(threading.Thread):
         self._stop_timeout = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds()
         self._wake = threading.Event()
         self._leaving = False
+        self._leaving_trace: str | None = None
         self._done = False
         self._entry: ConnectorEntry | None = None
         self._requests: deque[RestartRequest] = deque()
@@ -99,9 +100,12 @@ class ConnectorRunner(threading.Thread):
         """Make the runner take its next step at once, because something has changed."""
         self._wake.set()
 
-    def leave(self) -> None:
-        """Drain, release the connector (UNASSIGNED) and end, because this driver stops or the connector is assigned elsewhere."""
-        self._leaving = True
+    def leave(self, trace: str | None = None) -> None:
+        """Drain, release the connector (UNASSIGNED) and end, because this driver stops or the connector is assigned elsewhere.
+
+        ``trace`` is published as the reason, if people must know it.
+        """
+        self._leaving, self._leaving_trace = True, trace
         self._channel.stop_waiting()
         self.notify()
 
@@ -243,8 +247,6 @@ class ConnectorRunner(threading.Thread):
         for number in {*plan.gone, *self._channel.known_tasks()}:
             if number >= len(wanted):
                 self._channel.remove_task(number)
-        if plan.new:
-            self._launcher.ensure_slots(len(wanted), self._is_unchanged)
         self._tasks.start({number: wanted[number] for number in (*plan.changed, *plan.new)})
         self._connector.reset_backoff()
         if not self._connector.failed:
@@ -254,16 +256,6 @@ class ConnectorRunner(threading.Thread):
         """Return True if exactly-once requires all tasks to stop, because all earlier ones are fenced together."""
         entry = self._current_entry()
         return entry is not None and needs_fencing(self._worker, entry)
-
-    def _is_unchanged(self) -> bool:
-        """Send a due heartbeat; return True if config and target state are unchanged and the driver is not stopping.
-
-        A long wait calls this to learn if it may continue.
-        """
-        self._heartbeat.beat()
-        now, before = self._current_entry(), self._entry
-        same = now is not None and before is not None and (now.config, now.target_state) == (before.config, before.target_state)
-        return same and not self._leaving
 
     def _serve_restart(self, entry: ConnectorEntry, request: RestartRequest) -> None:
         if entry.target_state is TargetState.STOPPED:
@@ -288,17 +280,19 @@ class ConnectorRunner(threading.Thread):
             spec=self._spec,
             fence=lambda: fence_earlier_tasks(self._worker, self._config_store, self.connector_name),
             stop_timeout=self._stop_timeout,
+            slots_timeout=self._worker.duration("sluiceway.slots.timeout.ms").total_seconds(),
+            heartbeat_timeout=self._worker.duration("sluiceway.heartbeat.timeout.ms").total_seconds(),
             wait=self._wait_until,
             notify=self.notify,
         )
 
-    def _spec(self, number: int, config: Mapping[str, str]) -> TaskSpec:
+    def _spec(self, number: int, config: Mapping[str, str], generation: int) -> TaskSpec:
         return TaskSpec(
             id=TaskId(self.connector_name, number),
             config=config,
             worker=self._worker,
             worker_id=self._worker_id,
-            generation=self._channel.generation,
+            generation=generation,
             sink=is_sink(connector_class(config["connector.class"])),
             version=self._heartbeat.version,
             bounded=self._bounded,
@@ -320,8 +314,8 @@ class ConnectorRunner(threading.Thread):
 
     def _release(self) -> None:
         self._stop_all()
-        self._tasks.publish_stopped(self._channel.known_tasks(), State.UNASSIGNED)
-        self._heartbeat.set(State.UNASSIGNED)
+        self._tasks.publish_stopped(self._channel.known_tasks(), State.UNASSIGNED, trace=self._leaving_trace)
+        self._heartbeat.set(State.UNASSIGNED, self._leaving_trace)
         self._done = True
 
     def _clean_up_deleted(self) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from sluiceway.errors import ConnectError, InternalTopicError
@@ -23,6 +24,16 @@ class ControlChannel(Protocol):
     generation: int
     """Number of this run of the connector, for status records; valid after ``acquire``."""
 
+    tasks_send_heartbeats: bool
+    """True if running tasks rewrite their status periodically."""
+
+    def raise_generation(self) -> int:
+        """Increase the generation by one and return it.
+
+        A task that is started again after its process was lost gets a higher generation. An earlier process that still runs
+        somewhere stops without a commit when it reads a status of a generation higher than its own.
+        """
+
     def acquire(self) -> None:
         """Take the connector's lease. The previous driver is fenced: its next status write fails."""
 
@@ -34,8 +45,19 @@ class ControlChannel(Protocol):
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
         """Write the connector's status. Repeated writes of the same status are the driver's heartbeat."""
 
-    def publish_tasks(self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None) -> None:
-        """Write the same status for several tasks."""
+    def publish_tasks(
+        self,
+        tasks: Iterable[int],
+        state: State,
+        trace: str | None = None,
+        *,
+        version: str | None = None,
+        generation: int | None = None,
+    ) -> None:
+        """Write the same status for several tasks, by default with the current generation.
+
+        For a task that runs with this generation, UNASSIGNED or RESTARTING without a trace is the command to stop.
+        """
 
     def remove_task(self, task: int) -> None: ...
 
@@ -46,6 +68,12 @@ class ControlChannel(Protocol):
 
     def failed_tasks(self) -> set[int]:
         """Return the tasks whose latest status is FAILED, including statuses that tasks have written themselves."""
+
+    def task_statuses(self, *, refresh: bool = False) -> Mapping[int, Status]:
+        """Return each task's last known status, including those that tasks have written themselves.
+
+        With ``refresh``, read all statuses written so far first; raises ConnectError if that is not possible.
+        """
 
     def resume_tasks(self, tasks: Iterable[int]) -> None: ...
 
@@ -61,6 +89,7 @@ class StatusPublisher:
     """The methods of ``ControlChannel`` that read and write a StatusBackingStore."""
 
     generation = 0
+    tasks_send_heartbeats = False
 
     def __init__(self, connector: str, worker_id: str, status: StatusBackingStore) -> None:
         self._connector = connector
@@ -70,8 +99,22 @@ class StatusPublisher:
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
         self._status.put_connector(self._connector, self._status_of(state, trace, version))
 
-    def publish_tasks(self, tasks: Iterable[int], state: State, trace: str | None = None, *, version: str | None = None) -> None:
+    def raise_generation(self) -> int:
+        self.generation += 1
+        return self.generation
+
+    def publish_tasks(
+        self,
+        tasks: Iterable[int],
+        state: State,
+        trace: str | None = None,
+        *,
+        version: str | None = None,
+        generation: int | None = None,
+    ) -> None:
         status = self._status_of(state, trace, version)
+        if generation is not None:
+            status = replace(status, generation=generation)
         self._status.put_tasks({TaskId(self._connector, task): status for task in tasks})
 
     def remove_task(self, task: int) -> None:
@@ -91,6 +134,11 @@ class StatusPublisher:
         except ConnectError as error:
             log.warning("[%s|worker] Cannot read the latest task statuses; using the last known ones: %s", self._connector, error)
         return {task for task, status in self._status.tasks(self._connector).items() if status.state is State.FAILED}
+
+    def task_statuses(self, *, refresh: bool = False) -> Mapping[int, Status]:
+        if refresh:
+            self._status.refresh()
+        return self._status.tasks(self._connector)
 
     def _status_of(self, state: State, trace: str | None, version: str | None) -> Status:
         return Status(state, self._worker_id, self.generation, trace, version)

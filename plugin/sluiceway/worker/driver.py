@@ -52,14 +52,18 @@ class Driver:
         self._runners: dict[str, ConnectorRunner] = {}
         self._wake = threading.Event()
         self._stop_reason: str | None = None
+        self._leaving_trace: str | None = None
         self._stopping = False
         self._not_before: dict[str, float] = {}
         config_store.on_change(self._changed)
 
-    def stop(self, reason: str) -> None:
-        """Drain all connectors and make ``run`` return. Callable from any thread and from a signal handler."""
+    def stop(self, reason: str, trace: str | None = None) -> None:
+        """Drain all connectors and make ``run`` return. Callable from any thread and from a signal handler.
+
+        ``trace`` is published with the statuses of the connectors and tasks, if people must know the reason.
+        """
         if self._stop_reason is None:
-            self._stop_reason = reason
+            self._stop_reason, self._leaving_trace = reason, trace
         self._wake.set()
 
     def run(self) -> list[Outcome]:
@@ -86,7 +90,7 @@ class Driver:
             self._stopping = True
             log.info("Stopping: %s", self._stop_reason)
             for runner in self._runners.values():
-                runner.leave()
+                runner.leave(self._leaving_trace)
 
     def _update_hosted(self) -> None:
         """Start a runner for each connector this driver hosts (failed ones after a back-off); stop those assigned elsewhere."""

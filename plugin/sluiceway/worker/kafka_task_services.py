@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sluiceway.api.task import TopicPartition
@@ -18,10 +19,13 @@ from sluiceway.storage.codec import (
     TaskStatusRecord,
     decode_config_record,
     decode_status_record,
+    encode_connector_status,
+    encode_task_status,
 )
 from sluiceway.storage.factory import open_source_offsets
-from sluiceway.storage.model import State, Status, TargetState
+from sluiceway.storage.model import State, Status, TargetState, TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
+from sluiceway.worker.task_heartbeat import HeartbeatReporter
 
 log = logging.getLogger(__name__)
 
@@ -48,18 +52,30 @@ class KafkaTaskServices:
         if not spec.sink:
             offsets = open_source_offsets(spec.worker, spec.config)
             offsets.start()
-        return TaskServices(
-            control=KafkaTaskControl(spec, dict(self.positions), TaskCommand.PAUSE if self.paused else TaskCommand.RUN),
-            reporter=KafkaTaskReporter(spec, status),
-            offsets=offsets,
-        )
+        interval = spec.worker.duration("sluiceway.heartbeat.interval.ms").total_seconds()
+        reporter = HeartbeatReporter(KafkaTaskReporter(spec, status), interval)
+        command = TaskCommand.PAUSE if self.paused else TaskCommand.RUN
+        control = KafkaTaskControl(spec, dict(self.positions), command, on_end=reporter.stop)
+        return TaskServices(control=control, reporter=reporter, offsets=offsets)
 
 
 class KafkaTaskControl:
-    """Reads a task's commands, and changed log levels, from the config and status topics, at most every 50 ms."""
+    """Reads a task's commands, and changed log levels, from the config and status topics, at most every 50 ms.
 
-    def __init__(self, spec: TaskSpec, positions: dict[TopicPartition, int], command: TaskCommand) -> None:
+    ``on_end`` is called once the task must stop, and when it has ended.
+    """
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        positions: dict[TopicPartition, int],
+        command: TaskCommand,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
         self._spec = spec
+        self._on_end = on_end
+        # The status topic holds the heartbeats of all connectors and tasks; only records of these keys are decoded.
+        self._keys = command_keys(spec.id)
         self._command = command
         self._loggers = Loggers(spec.id.connector)
         self._tail = TopicTail(spec.worker, f"{spec.worker.group_id}-commands", positions)
@@ -78,18 +94,28 @@ class KafkaTaskControl:
             self._poll(left)
 
     def close(self) -> None:
+        self._on_end()
         self._tail.close()
 
     def _poll(self, timeout: float) -> None:
         self._polled = time.monotonic()
         for record in self._tail.poll(timeout):
+            if record.key not in self._keys and record.topic != self._spec.worker.config_topic:
+                continue
             command = command_in(record, self._spec)
             # STOP and ABANDON are final, except that ABANDON may follow STOP.
             if command is TaskCommand.ABANDON or (command is not None and self._command in (TaskCommand.RUN, TaskCommand.PAUSE)):
                 log.info("[%s|task-%d] Received command %s", self._spec.id.connector, self._spec.id.task, command.value)
                 self._command = command
+                if command in (TaskCommand.STOP, TaskCommand.ABANDON):
+                    self._on_end()
             if (level := _level_in(record, self._spec)) is not None:
                 self._loggers.apply_cluster_level(level.namespace, level.level)
+
+
+def command_keys(task: TaskId) -> frozenset[bytes]:
+    """Return the keys of the status topic whose records may be commands to a task. No I/O."""
+    return frozenset({encode_connector_status(task.connector, None)[0], encode_task_status(task, None)[0]})
 
 
 def command_in(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
@@ -111,11 +137,17 @@ def _status_command(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
     if isinstance(change, ConnectorStatusRecord) and change.connector == spec.id.connector and change.status is not None:
         return TaskCommand.ABANDON if is_newer(change.status, spec.generation, spec.worker_id) else None
     if isinstance(change, TaskStatusRecord) and change.task == spec.id and change.status is not None:
-        if is_newer(change.status, spec.generation, spec.worker_id):
+        if change.status.generation > spec.generation:  # a later driver, or its own that takes this process for lost
             return TaskCommand.ABANDON
-        from_driver = change.status.worker_id == spec.worker_id
-        return TaskCommand.STOP if from_driver and change.status.state in (State.UNASSIGNED, State.RESTARTING) else None
+        return TaskCommand.STOP if _is_stop(change.status, spec) else None
     return None
+
+
+def _is_stop(status: Status, spec: TaskSpec) -> bool:
+    """Return True for a stop command: a status with a trace only describes the task, such as one that waits for a slot."""
+    if (status.worker_id, status.generation) != (spec.worker_id, spec.generation):
+        return False
+    return status.state in (State.UNASSIGNED, State.RESTARTING) and status.trace is None
 
 
 def is_newer(status: Status, generation: int, worker_id: str) -> bool:

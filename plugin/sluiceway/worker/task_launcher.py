@@ -8,39 +8,75 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Protocol
 
+from sluiceway.errors import ConnectError
 from sluiceway.runtime.task import TaskResult
 from sluiceway.worker.executor import Assignment, run_assignment
+from sluiceway.worker.task_watch import Slot
 
 log = logging.getLogger(__name__)
+
+
+class TaskLostError(ConnectError):
+    """A task's process was lost. The message is the reason in one line; the cause has all details.
+
+    ``crashed`` is True if the task's own process ended, and False for a loss through no fault of the task, such as its host's.
+    """
+
+    def __init__(self, message: str, *, crashed: bool) -> None:
+        super().__init__(message)
+        self.crashed = crashed
 
 
 class TaskLauncher(Protocol):
     """Starts tasks somewhere, such as on Spark executors. Runs on the driver; called from several runner threads."""
 
-    def ensure_slots(self, needed: int, keep_waiting: Callable[[], bool]) -> None:
-        """Wait until ``needed`` tasks can run at the same time.
+    def launch(self, assignment: Assignment) -> Future[TaskResult]:
+        """Start a task as soon as there is a slot for it, and return at once.
 
-        Raises SlotsError if they cannot, or as soon as ``keep_waiting`` returns False.
+        The future holds its result, or the error that ended its process; see ``TaskLostError``.
         """
 
-    def launch(self, assignment: Assignment) -> Future[TaskResult]:
-        """Start a task and return at once. The future holds its result, or the error that ended its process."""
-
     def cancel(self, assignment: Assignment) -> None:
-        """Kill a task that did not stop when asked. It cannot commit any more."""
+        """Kill a task that did not stop when asked, or keep it from starting. It cannot commit any more."""
+
+    def slot(self, assignment: Assignment) -> Slot:
+        """Return whether a launched task has a slot. Cheap enough to call every second for each task."""
+
+    def leaving_executor(self, assignment: Assignment) -> str | None:
+        """Return the id of the executor that runs a launched task and is being decommissioned; None if it stays.
+
+        Cheap enough to call every second for each task.
+        """
+
+    def slots_advice(self) -> str:
+        """Describe the slots that there are, and how to get more. For the status of a task that waits for one."""
+
+    def has_ended(self) -> bool:
+        """Return True once no task can be launched any more, because the application that runs them has ended."""
 
 
 class ThreadLauncher:
     """Runs each task as a thread of this process. For tests."""
-
-    def ensure_slots(self, needed: int, keep_waiting: Callable[[], bool]) -> None:
-        """Do nothing: the number of threads is not limited."""
 
     def launch(self, assignment: Assignment) -> Future[TaskResult]:
         return in_thread(lambda: run_assignment(assignment), assignment)
 
     def cancel(self, assignment: Assignment) -> None:
         log.warning("Task %s runs as a thread and cannot be canceled", assignment.spec.id)
+
+    def slot(self, assignment: Assignment) -> Slot:
+        """Return HELD: the number of threads is not limited."""
+        return Slot.HELD
+
+    def leaving_executor(self, assignment: Assignment) -> str | None:
+        """Return None: the process stays."""
+        return None
+
+    def slots_advice(self) -> str:
+        return ""
+
+    def has_ended(self) -> bool:
+        return False
 
 
 def in_thread(work: Callable[[], TaskResult], assignment: Assignment) -> Future[TaskResult]:

@@ -2,60 +2,31 @@
 
 from __future__ import annotations
 
-import enum
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import replace
 
-from sluiceway.errors import ConnectError, FencedError, trace_of
-from sluiceway.herder.restart_policy import LOST_PROCESS_POLICY, RestartPolicy, Restarts
+from sluiceway.errors import ConnectError, FencedError, InternalTopicError, trace_of
+from sluiceway.herder.restart_policy import CRASHED_PROCESS_POLICY, LOST_EXECUTOR_POLICY, RestartPolicy
 from sluiceway.runtime.task import TaskResult, TaskSpec
-from sluiceway.storage.model import State
+from sluiceway.storage.model import State, Status
 from sluiceway.worker.control_channel import ControlChannel
 from sluiceway.worker.executor import Assignment
-from sluiceway.worker.task_launcher import TaskLauncher
+from sluiceway.worker.task_entry import Launch, Phase, TaskEntry
+from sluiceway.worker.task_launcher import TaskLauncher, TaskLostError
+from sluiceway.worker.task_watch import TaskWatch, Verdict
 from sluiceway.worker.worker_connector import WaitUntil
 
 log = logging.getLogger(__name__)
 
+_WAITS = "Waits for a slot"
+_MOVES = "Its executor {} is being decommissioned; the task starts again on another one."
+
 _KILL_SECONDS = 15.0  # Spark kills a Python worker 2 s after its job was canceled; a busy machine takes longer
-_NO_RESTARTS = Restarts()
-
-
-class Phase(enum.Enum):
-    """State of a task as its driver knows it."""
-
-    LAUNCHED = "launched"
-    RESTARTING = "waiting for its restart"
-    FAILED = "failed, with no automatic restart left"
-    ENDED = "ended"
-
-
-@dataclass(frozen=True, slots=True)
-class _Launch:
-    """One start of a task."""
-
-    assignment: Assignment
-    future: Future[TaskResult]
-
-
-@dataclass(slots=True)
-class _Task:
-    """A task of the connector.
-
-    ``launch`` is None while the task does not run. ``since`` and ``due`` are monotonic seconds: when the task was launched,
-    and when it will be restarted. ``failures`` and ``losses`` count restarts after a failure and after a lost process.
-    """
-
-    config: Mapping[str, str]
-    phase: Phase = Phase.LAUNCHED
-    launch: _Launch | None = None
-    since: float = 0.0
-    due: float = 0.0
-    failures: Restarts = _NO_RESTARTS
-    losses: Restarts = _NO_RESTARTS
+_WATCH_SECONDS = 1.0
+_STALL_SECONDS = 5.0  # between two looks at the tasks, after which their silence says nothing
 
 
 class TaskTable:
@@ -66,9 +37,11 @@ class TaskTable:
         channel: publishes statuses and carries commands to the tasks.
         launcher: starts tasks.
         policy: how often and how soon a failed task is restarted.
-        spec: makes a task's spec from its number and config.
+        spec: makes a task's spec from its number, config and generation.
         fence: fences earlier tasks where exactly-once requires it; on ConnectError the tasks to be started become FAILED.
         stop_timeout: seconds within which all tasks together must stop.
+        slots_timeout: seconds between two warnings about tasks that wait for a slot.
+        heartbeat_timeout: seconds without a heartbeat after which a task is lost, where tasks send heartbeats.
         wait: waits for a condition while heartbeats continue.
         notify: called on any thread when a task has ended.
         clock: monotonic seconds.
@@ -85,9 +58,11 @@ class TaskTable:
         channel: ControlChannel,
         launcher: TaskLauncher,
         policy: RestartPolicy,
-        spec: Callable[[int, Mapping[str, str]], TaskSpec],
+        spec: Callable[[int, Mapping[str, str], int], TaskSpec],
         fence: Callable[[], None],
         stop_timeout: float,
+        slots_timeout: float,
+        heartbeat_timeout: float,
         wait: WaitUntil,
         notify: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
@@ -101,12 +76,16 @@ class TaskTable:
         self._spec = spec
         self._fence = fence
         self._stop_timeout = stop_timeout
+        self._slots_timeout = slots_timeout
+        self._heartbeat_timeout = heartbeat_timeout if channel.tasks_send_heartbeats else float("inf")
         self._wait = wait
         self._notify = notify
         self._clock = clock
-        self._tasks: dict[int, _Task] = {}
+        self._tasks: dict[int, TaskEntry] = {}
         self._killed: dict[int, str] = {}
         self._failed: set[int] = set()
+        self._watched_at = clock()
+        self._warn_at = 0.0
 
     @property
     def configs(self) -> dict[int, Mapping[str, str]]:
@@ -134,8 +113,10 @@ class TaskTable:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the next restart of a task is due."""
+        """Seconds until the next restart of a task is due or running tasks must be looked at."""
         due = [task.due for task in self._tasks.values() if task.phase is Phase.RESTARTING]
+        if any(task.launch is not None for task in self._tasks.values()):
+            due.append(self._watched_at + _WATCH_SECONDS)
         return max(0.0, min(due) - self._clock()) if due else float("inf")
 
     def start(self, configs: Mapping[int, Mapping[str, str]], state: State = State.UNASSIGNED) -> None:
@@ -145,7 +126,7 @@ class TaskTable:
         for number, config in sorted(configs.items()):
             self._failed.discard(number)
             self._killed.pop(number, None)
-            self._tasks[number] = _Task(config)
+            self._tasks[number] = TaskEntry(config, self._channel.generation)
         self._channel.publish_tasks(configs, state)
         self._launch(configs)
 
@@ -173,7 +154,10 @@ class TaskTable:
             return
         running = {number: task.launch for number, task in chosen.items() if task.launch is not None}
         self._channel.stop_tasks(running)
-        self._channel.publish_tasks(set(chosen) - self._failed, state)
+        self._publish(sorted(set(chosen) - self._failed), state)
+        for launch in running.values():
+            if launch.watch.waiting:  # it does not run, so it would not obey
+                self._launcher.cancel(launch.assignment)
         self._wait(lambda: all(launch.future.done() for launch in running.values()), self._stop_timeout)
         self._kill_hung(running, state)
         for number, launch in running.items():
@@ -184,20 +168,26 @@ class TaskTable:
         for number in chosen:
             del self._tasks[number]
 
-    def publish_stopped(self, numbers: Iterable[int], state: State, version: str | None = None) -> None:
-        """Publish ``state`` for stopped tasks that have not failed, with the reason as trace for those that were killed."""
+    def publish_stopped(
+        self, numbers: Iterable[int], state: State, version: str | None = None, *, trace: str | None = None
+    ) -> None:
+        """Publish ``state`` and ``trace`` for stopped tasks that have not failed; for those that were killed, that reason."""
         stopped = sorted(set(numbers) - self._failed)
-        self._channel.publish_tasks([number for number in stopped if number not in self._killed], state, version=version)
+        others = [number for number in stopped if number not in self._killed]
+        self._channel.publish_tasks(others, state, trace, version=version)
         for number in stopped:
             if number in self._killed:
                 self._channel.publish_tasks([number], state, self._killed[number], version=version)
 
     def check(self) -> None:
-        """Handle tasks that have ended, and restart those whose restart is due."""
+        """Handle tasks that have ended or are lost, and restart those whose restart is due."""
         for number, task in self._tasks.items():
             if task.launch is not None and task.launch.future.done():
                 self._ended(number, task, task.launch.future)
         now = self._clock()
+        if now - self._watched_at >= _WATCH_SECONDS:
+            self._watch_all(now)
+            self._leave_executors()
         self._launch([number for number, task in self._tasks.items() if task.phase is Phase.RESTARTING and now >= task.due])
 
     def abandon(self) -> None:
@@ -222,44 +212,131 @@ class TaskTable:
         for number in sorted(numbers):
             self._launch_one(number, self._tasks[number])
 
-    def _launch_one(self, number: int, task: _Task) -> None:
-        spec = self._spec(number, task.config)
+    def _launch_one(self, number: int, task: TaskEntry) -> None:
+        spec = self._spec(number, task.config, task.generation)
         assignment = Assignment(spec, self._channel.services(spec.id))
         if self.paused:
             self._channel.pause_tasks([number])
         future = self._launcher.launch(assignment)
-        task.phase, task.launch, task.since = Phase.LAUNCHED, _Launch(assignment, future), self._clock()
+        watch = TaskWatch(task.generation, self._heartbeat_timeout)
+        task.phase, task.launch, task.since = Phase.LAUNCHED, Launch(assignment, future, watch), self._clock()
         future.add_done_callback(lambda _: self._notify())
 
-    def _ended(self, number: int, task: _Task, future: Future[TaskResult]) -> None:
+    def _watch_all(self, now: float) -> None:
+        """Find tasks that wait for a slot, and those whose process is lost although their Spark job has not failed."""
+        stalled, self._watched_at = now - self._watched_at > _STALL_SECONDS, now
+        launched = {number: task.launch for number, task in self._tasks.items() if task.launch is not None}
+        if stalled:
+            for launch in launched.values():
+                launch.watch.excuse(now)
+        statuses = self._channel.task_statuses() if launched else {}
+        waiting = []
+        for number, launch in launched.items():
+            verdict = launch.watch.judge(self._launcher.slot(launch.assignment), statuses.get(number), now)
+            if verdict is Verdict.WAITS:
+                waiting.append(number)
+                self._tasks[number].since = now  # or a wait would count as a run without a crash
+            elif verdict is Verdict.LOST_SLOT:
+                self._replace(number, "Spark lost the task's executor or its host")
+            elif verdict is Verdict.SILENT and self._is_silent(number, launch, now):
+                self._replace(
+                    number,
+                    f"no heartbeat for {self._heartbeat_timeout:g} s: its process hangs, or its host is down or cut off",
+                )
+        self._report_waiting(waiting, statuses, now)
+
+    def _leave_executors(self) -> None:
+        """Drain tasks whose executor is being decommissioned, and start them on other executors."""
+        launches = {number: task.launch for number, task in self._tasks.items() if task.launch is not None}
+        found = {number: self._launcher.leaving_executor(launch.assignment) for number, launch in launches.items()}
+        leaving = {number: executor for number, executor in found.items() if executor is not None}
+        if not leaving:
+            return
+        log.info("[%s|worker] Moving task(s) from decommissioned executors (task: executor): %s", self._name, leaving)
+        moved = {number: self._tasks[number] for number in leaving}
+        self.stop(moved)
+        for number, task in moved.items():
+            self._failed.discard(number)
+            self._killed.pop(number, None)
+            self._tasks[number] = replace(task, generation=self._channel.generation, launch=None)
+            self._publish([number], State.UNASSIGNED, _MOVES.format(leaving[number]))
+        self._launch(moved)
+
+    def _is_silent(self, number: int, launch: Launch, now: float) -> bool:
+        """Read the newest statuses and judge again: this driver may have read them late. Raises InternalTopicError."""
+        try:
+            statuses = self._channel.task_statuses(refresh=True)
+        except InternalTopicError:
+            raise
+        except ConnectError as error:
+            log.warning("[%s|worker] Cannot read the heartbeats of its tasks: %s", self._name, error)
+            launch.watch.excuse(self._clock())
+            return False
+        return launch.watch.judge(self._launcher.slot(launch.assignment), statuses.get(number), now) is Verdict.SILENT
+
+    def _report_waiting(self, waiting: Collection[int], statuses: Mapping[int, Status], now: float) -> None:
+        if not waiting:
+            self._warn_at = 0.0
+            return
+        advice = self._launcher.slots_advice()
+        for number in waiting:
+            known = statuses.get(number)
+            if known is None or known.state is not State.UNASSIGNED or not (known.trace or "").startswith(_WAITS):
+                self._publish([number], State.UNASSIGNED, f"{_WAITS}: {advice}")
+        if now >= self._warn_at:
+            log.warning("[%s|worker] Task(s) %s wait for a slot: %s", self._name, ", ".join(map(str, waiting)), advice)
+            self._warn_at = now + self._slots_timeout
+
+    def _replace(self, number: int, reason: str) -> None:
+        """Give up a launch whose Spark job has not failed, and start the task again."""
+        task = self._tasks[number]
+        assert task.launch is not None  # noqa: S101 (the caller has checked it)
+        self._launcher.cancel(task.launch.assignment)
+        task.launch = None
+        self._lost(number, task, reason, "", self._clock() - task.since, crashed=False)
+
+    def _ended(self, number: int, task: TaskEntry, future: Future[TaskResult]) -> None:
         task.launch = None
         ran_for = self._clock() - task.since
         error = future.exception()
         if error is not None:
-            self._lost(number, task, str(error).partition("\n")[0], trace_of(error), ran_for)
+            reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+            crashed = error.crashed if isinstance(error, TaskLostError) else True
+            self._lost(number, task, reason, trace_of(error), ran_for, crashed=crashed)
             return
         result = future.result()
         self.records += result.records
-        if result.lost:
+        if result.second_attempt:
+            self._lost(number, task, result.trace or "", "", ran_for, crashed=False)
+        elif result.lost:
             self._lost(number, task, "its transactional id was taken over", result.trace or "", ran_for)
         elif result.failed:
             self._restart_failed(number, task, result.trace or "", ran_for)
-        elif not self._spec(number, task.config).bounded:  # it obeyed a command that this driver did not send
+        elif not self._spec(number, task.config, task.generation).bounded:  # it obeyed a command that this driver did not send
             self._lost(number, task, "its loop ended without a command of this driver", "", ran_for)
         else:
             task.phase = Phase.ENDED
             log.info("[%s|task-%d] Ended after %d records", self._name, number, result.records)
 
-    def _lost(self, number: int, task: _Task, reason: str, trace: str, ran_for: float) -> None:
-        again = task.losses.next(LOST_PROCESS_POLICY, ran_for)
+    def _lost(self, number: int, task: TaskEntry, reason: str, trace: str, ran_for: float, *, crashed: bool = True) -> None:
+        """Start a task again whose process was lost; if it ``crashed`` too often in a row, treat that as its failure."""
+        # Part of the lost process may still run, such as on a host that is cut off. It ends at a status of a higher generation.
+        task.generation = self._channel.raise_generation()
+        if self._launcher.has_ended():
+            log.warning("[%s|task-%d] Lost (%s); the Spark application has ended", self._name, number, reason)
+            self._restart_later(number, task, float("inf"), State.UNASSIGNED, f"The Spark application has ended: {reason}")
+            return
+        again = task.crashes.next(CRASHED_PROCESS_POLICY, ran_for) if crashed else task.losses.next(LOST_EXECUTOR_POLICY, ran_for)
         if again is None:
             self._restart_failed(number, task, trace, ran_for)
             return
-        task.losses, delay = again
+        restarts, delay = again
+        task.crashes, task.losses = (restarts, task.losses) if crashed else (task.crashes, restarts)
         log.warning("[%s|task-%d] Lost (%s); starting it again in %g s", self._name, number, reason, delay)
+        log.debug("[%s|task-%d] %s", self._name, number, trace)
         self._restart_later(number, task, delay, State.UNASSIGNED, f"The task was lost and will be started again: {reason}")
 
-    def _restart_failed(self, number: int, task: _Task, trace: str, ran_for: float) -> None:
+    def _restart_failed(self, number: int, task: TaskEntry, trace: str, ran_for: float) -> None:
         again = task.failures.next(self._policy, ran_for)
         if again is not None:
             task.failures, delay = again
@@ -285,17 +362,28 @@ class TaskTable:
         task = self._tasks[number]
         task.phase = Phase.FAILED
         self._failed.add(number)
-        self._channel.publish_tasks([number], State.FAILED, trace, version=self._spec(number, task.config).version)
+        version = self._spec(number, task.config, task.generation).version
+        self._channel.publish_tasks([number], State.FAILED, trace, version=version, generation=task.generation)
 
-    def _restart_later(self, number: int, task: _Task, delay: float, state: State, trace: str) -> None:
+    def _restart_later(self, number: int, task: TaskEntry, delay: float, state: State, trace: str) -> None:
         task.phase, task.due = Phase.RESTARTING, self._clock() + delay
-        self._channel.publish_tasks([number], state, trace)
+        self._publish([number], state, trace)
 
-    def _kill_hung(self, running: Mapping[int, _Launch], state: State) -> None:
+    def _publish(self, numbers: Iterable[int], state: State, trace: str | None = None) -> None:
+        """Publish a status of the generation with which each task runs, for which it may be a command."""
+        by_generation: dict[int, list[int]] = {}
+        for number in numbers:
+            by_generation.setdefault(self._tasks[number].generation, []).append(number)
+        for generation, group in by_generation.items():
+            self._channel.publish_tasks(group, state, trace, generation=generation)
+
+    def _kill_hung(self, running: Mapping[int, Launch], state: State) -> None:
         hung = {number: launch for number, launch in running.items() if not launch.future.done()}
         for launch in hung.values():
             self._launcher.cancel(launch.assignment)
         self._wait(lambda: all(launch.future.done() for launch in hung.values()), _KILL_SECONDS)
+        if hung:
+            self._channel.raise_generation()  # ends processes that still run somewhere
         for number, launch in hung.items():
             outcome = "its process was ended" if launch.future.done() else "its process could not be ended"
             trace = (

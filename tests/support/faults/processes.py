@@ -9,7 +9,7 @@ import signal
 import psutil
 
 from sluiceway.stack.process import BackgroundProcess
-from support.driver import command_of
+from support.clusters.daemons import command_of
 
 
 class Role(enum.Enum):

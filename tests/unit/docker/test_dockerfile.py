@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from fnmatch import fnmatch
@@ -10,6 +12,8 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from sluiceway.provider.driver.kubernetes import IMAGE_APPLICATION
+from sluiceway.spark.python_archive import REQUIREMENTS
 from support.docker_files import DOCKER, ROOT, dockerfile
 
 
@@ -37,7 +41,7 @@ def test_copied_files_exist_and_are_part_of_the_build_context() -> None:
             continue
         source = each.arguments.split()[0]
         assert (ROOT / source).exists(), source
-        assert source == "." or source in allowed, source
+        assert source == "." or any(Path(source).is_relative_to(each) for each in allowed), source
 
 
 def test_the_sources_of_the_wheel_are_part_of_the_build_context() -> None:
@@ -62,5 +66,39 @@ def test_packages_installed_for_executors_are_requirements_of_this_package() -> 
     [install] = [each.arguments for each in dockerfile() if each.stage == "spark" and each.name == "RUN"]
     named = install.partition("constraints.txt ")[2].partition(" &&")[0].split()
     ours = {Requirement(text).name for text in requires("sluiceway") or ()}
-    assert named == ["pyspark", "confluent-kafka", "orjson", "regex"]
+    assert named == ["pyspark", *REQUIREMENTS]
     assert set(named) <= ours
+
+
+def test_the_image_for_kubernetes_has_the_files_that_spark_and_the_operators_expect() -> None:
+    copied = {each.arguments.split()[-1] for each in dockerfile() if each.stage == "spark" and each.name == "COPY"}
+    [entrypoint] = [json.loads(each.arguments) for each in dockerfile() if each.name == "ENTRYPOINT"]
+    assert {IMAGE_APPLICATION.removeprefix("local://"), "/opt/decom.sh", *entrypoint} <= copied
+    for script in (DOCKER / "spark").glob("*.sh"):
+        assert os.access(script, os.X_OK), script
+        subprocess.run(["sh", "-n", str(script)], check=True)
+
+
+def test_the_entrypoint_starts_a_driver_and_an_executor_as_spark_asks_for(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    for name in ("home/bin/spark-submit", "java/bin/java"):
+        program = tmp_path / name
+        program.parent.mkdir(parents=True)
+        program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >{said}\n')
+        program.chmod(0o755)
+    given = {"PATH": os.environ["PATH"], "SPARK_HOME": f"{tmp_path}/home", "JAVA_HOME": f"{tmp_path}/java"}
+
+    def run(*arguments: str, **variables: str) -> list[str]:
+        subprocess.run([str(DOCKER / "spark" / "entrypoint.sh"), *arguments], env={**given, **variables}, check=True)
+        return said.read_text().splitlines()
+
+    driver = run("driver", "--properties-file", "a b", SPARK_DRIVER_BIND_ADDRESS="10.0.0.1")
+    assert driver[:4] == ["--deploy-mode", "client", "--conf", "spark.driver.bindAddress=10.0.0.1"]
+    assert driver[-2:] == ["--properties-file", "a b"]
+    names = ("DRIVER_URL", "EXECUTOR_ID", "EXECUTOR_CORES", "APPLICATION_ID", "EXECUTOR_POD_IP", "EXECUTOR_POD_NAME")
+    values = {f"SPARK_{name}": name.lower() for name in (*names, "RESOURCE_PROFILE_ID")}
+    options = {"SPARK_JAVA_OPT_0": "-Da=b c", "SPARK_JAVA_OPT_1": "-XX:+A", "SPARK_EXECUTOR_MEMORY": "1g"}
+    executor = run("executor", **values, **options)
+    assert executor[:4] == ["-Da=b c", "-XX:+A", "-Xms1g", "-Xmx1g"]
+    assert executor[executor.index("--podName") + 1] == "executor_pod_name"
+    assert executor[executor.index("-cp") + 1].endswith("/home/jars/*")

@@ -6,7 +6,7 @@ import pytest
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
-from sluiceway.herder.restart_policy import LOST_PROCESS_POLICY, RestartPolicy, Restarts
+from sluiceway.herder.restart_policy import CRASHED_PROCESS_POLICY, LOST_EXECUTOR_POLICY, RestartPolicy, Restarts
 
 POLICY = RestartPolicy(max_restarts=4, backoff_initial=1.0, backoff_max=5.0, reset_after=100.0)
 
@@ -54,5 +54,12 @@ def test_invalid_values_are_refused(key: str, value: str) -> None:
         WorkerConfig.of({name: value})
 
 
-def test_a_lost_process_is_replaced_up_to_five_times() -> None:
-    assert delays(LOST_PROCESS_POLICY, 0, 0, 0, 0, 0, 0) == [1.0, 2.0, 4.0, 8.0, 16.0, None]
+def test_a_process_that_crashes_again_and_again_is_replaced_five_times() -> None:
+    assert delays(CRASHED_PROCESS_POLICY, 0, 0, 0, 0, 0, 0) == [1.0, 2.0, 4.0, 8.0, 16.0, None]
+    assert None not in delays(CRASHED_PROCESS_POLICY, *[20.0] * 20), "it ran for a while each time"
+
+
+def test_a_lost_executor_is_replaced_without_limit() -> None:
+    told = delays(LOST_EXECUTOR_POLICY, *[0.0] * 3000)
+    assert told[:6] == [1.0, 2.0, 4.0, 8.0, 15.0, 15.0]
+    assert told[-1] == 15.0

@@ -27,8 +27,31 @@ def test_a_connector_whose_heartbeat_is_older_than_the_timeout_is_unassigned_wit
     assert observed(TargetState.STARTED, status(state, OLD), status(state)) == (State.UNASSIGNED, [State.UNASSIGNED])
 
 
-def test_a_tasks_own_record_may_be_old_while_the_connectors_heartbeat_is_fresh() -> None:
-    assert observed(TargetState.STARTED, status(State.RUNNING), status(State.RUNNING, OLD))[1] == [State.RUNNING]
+def test_a_running_task_without_heartbeats_is_unassigned_although_its_connector_is_alive() -> None:
+    _, tasks = observe(
+        TargetState.STARTED, status(State.RUNNING), {0: status(State.RUNNING, OLD), 1: status(State.RUNNING)}, CLOCK
+    )
+    assert [task.state for task in tasks.values()] == [State.UNASSIGNED, State.RUNNING]
+    assert "no heartbeat since 2023-11-14T22:13:04+00:00" in (tasks[0].trace or "")
+
+
+@pytest.mark.parametrize("state", [State.PAUSED, State.FAILED, State.RESTARTING, State.UNASSIGNED])
+def test_other_states_of_a_task_may_be_old_while_the_connectors_heartbeat_is_fresh(state: State) -> None:
+    assert observed(TargetState.STARTED, status(State.RUNNING), status(state, OLD))[1] == [state]
+
+
+def test_a_running_task_of_an_earlier_driver_is_unassigned() -> None:
+    def told(worker: str, generation: int) -> State:
+        task = Status(State.RUNNING, worker, generation, timestamp=FRESH)
+        return observe(TargetState.STARTED, status(State.RUNNING), {0: task}, CLOCK)[1][0].state
+
+    assert told("dead:9", 6) is State.UNASSIGNED
+    assert told("host:1", 6) is State.RUNNING, "the same driver has raised its generation for another task"
+    assert told("host:1", 7) is State.RUNNING
+
+
+def test_a_task_that_was_never_in_kafka_needs_no_heartbeats() -> None:
+    assert observed(TargetState.STARTED, status(State.RUNNING), status(State.RUNNING, 0))[1] == [State.RUNNING]
 
 
 def test_an_unassigned_connector_shows_neither_trace_nor_version_but_its_last_worker() -> None:

@@ -49,6 +49,7 @@ class Reader:
         self.waiting: list[Message] = []
         self.fed = threading.Event()
         self.closed = threading.Event()
+        self.timeouts: list[float] = []
 
     def feed(self, *messages: Message) -> None:
         self.waiting += messages
@@ -58,6 +59,7 @@ class Reader:
         self.assigned = {each.partition: each.offset for each in partitions}
 
     def poll(self, timeout: float) -> Message | None:
+        self.timeouts.append(timeout)
         self.fed.wait(timeout)
         return self.waiting.pop(0) if self.waiting else None
 
@@ -264,3 +266,10 @@ def test_a_tail_raises_when_the_client_reports_a_missing_partition(kafka: Any) -
     kafka.error_cb(KafkaError(KafkaError._UNKNOWN_PARTITION))
     with pytest.raises(InternalTopicError, match="Topic 't'"):
         tail.poll()
+
+
+def test_a_tail_waits_at_least_the_millisecond_that_librdkafka_can_wait(kafka: Any) -> None:
+    tail = TopicTail(WorkerConfig.of({}), "id", {TopicPartition("t", 0): 5})
+    for timeout in (0.0, 0.0004, 0.002):
+        tail.poll(timeout)
+    assert kafka.reader.timeouts == [0.0, 0.001, 0.002]

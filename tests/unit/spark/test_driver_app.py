@@ -31,7 +31,7 @@ class Runner:
             self.outcome = Outcome.DONE
         return self.outcome is None
 
-    def leave(self) -> None:
+    def leave(self, trace: str | None = None) -> None:
         self._left = True
 
     def notify(self) -> None: ...

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sluiceway
-from sluiceway.spark.py_files import package_zip
+from sluiceway.spark.py_files import is_package_zip, package_zip
 
 PACKAGE = Path(sluiceway.__file__).parent
 
@@ -65,3 +65,9 @@ def test_the_zip_is_made_again_only_after_a_change(tmp_path: Path, monkeypatch: 
     assert (package_zip(tmp_path / "cache"), first.stat().st_mtime_ns) == (first, made)
     (root / "__init__.py").write_text("A = 2")
     assert package_zip(tmp_path / "cache") != first
+
+
+def test_the_zip_is_recognized_by_its_name_wherever_it_is(tmp_path: Path) -> None:
+    name = package_zip(tmp_path).name
+    assert all(map(is_package_zip, (name, f"/cache/{name}", f"hdfs://host:8020/staging/{name}")))
+    assert not any(map(is_package_zip, ("", "sluiceway-connectors.zip", f"my-{name}", f"{name}.sha256")))

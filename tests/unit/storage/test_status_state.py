@@ -32,6 +32,19 @@ def test_the_last_record_of_a_key_counts_and_tombstones_remove() -> None:
     assert state.topics == {"a": {"u"}}
 
 
+def test_a_late_report_of_a_replaced_process_is_ignored() -> None:
+    lost = Status(State.UNASSIGNED, "w", 2, trace="its host")
+    state = state_of(
+        codec.encode_task_status(TaskId("a", 0), RUNNING),
+        codec.encode_task_status(TaskId("a", 0), lost),
+        codec.encode_task_status(TaskId("a", 0), RUNNING),
+    )
+    assert state.tasks == {"a": {0: lost}}
+    again = Status(State.RUNNING, "another", 1)
+    state.apply(decode_status_record(*codec.encode_task_status(TaskId("a", 0), again)))
+    assert state.tasks == {"a": {0: again}}, "generations of different workers are not compared"
+
+
 def test_unknown_tombstones_and_unreadable_records_change_nothing() -> None:
     state = state_of(codec.encode_connector_status("a", None), codec.encode_task_status(TaskId("a", 0), None), (b"x", b"y"))
     assert not any(state.tasks.values())

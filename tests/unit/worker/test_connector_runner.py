@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterator
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from sluiceway.config.providers import ConfigData, ConfigProvider
 from sluiceway.errors import ConnectError
 from sluiceway.herder.restart_policy import RestartPolicy
-from sluiceway.storage.model import State, TargetState
-from sluiceway.worker import connector_runner, connector_thread, task_table, worker_connector
+from sluiceway.storage.model import State, Status, TargetState
+from sluiceway.worker import connector_runner, connector_thread, task_table, task_watch, worker_connector
 from sluiceway.worker.connector_runner import Outcome
-from support.runner_bench import NAME, RunnerBench, Script
+from sluiceway.worker.task_watch import Slot
+from support.runner_bench import NAME, WATCHED, RunnerBench, Script
 
 Make = Callable[..., RunnerBench]
 
@@ -62,8 +64,8 @@ EXPIRING = {"config_providers": "expiring", "config_providers_expiring_class": f
 def test_expired_secrets_restart_the_connector_with_its_tasks(make: Make) -> None:
     bench = make(**EXPIRING).start(password="${expiring::x}")
     bench.eventually_running()
-    bench.eventually(lambda: bench.tasks.started == {0: 2, 1: 2}, "both tasks again")
-    bench.eventually(lambda: bench.script.calls["start"] == 2, "the connector again")
+    bench.eventually(lambda: min(bench.tasks.started[task] for task in (0, 1)) >= 2, "both tasks again")
+    bench.eventually(lambda: bench.script.calls["start"] >= 2, "the connector again")
     assert ("connector", State.RESTARTING, None) in bench.channel.published
 
 
@@ -191,12 +193,185 @@ def test_a_requested_restart_resets_a_failed_tasks_restart_budget(make: Make) ->
 @pytest.mark.parametrize("result", [{"failed": True, "lost": True}, {}], ids=["transactional id taken over", "ended by itself"])
 def test_a_lost_task_is_started_again(make: Make, monkeypatch: pytest.MonkeyPatch, result: dict[str, bool]) -> None:
     quick = RestartPolicy(max_restarts=5, backoff_initial=0.01, backoff_max=1.0, reset_after=300.0)
-    monkeypatch.setattr(task_table, "LOST_PROCESS_POLICY", quick)
+    monkeypatch.setattr(task_table, "CRASHED_PROCESS_POLICY", quick)
     bench = make().start()
     bench.eventually_running()
     bench.tasks.end(0, **result)
     bench.eventually(lambda: bench.tasks.started[0] == 2, "a second start")
     assert State.FAILED not in [state for who, state, _ in bench.channel.published if who == "0"]
+
+
+@pytest.fixture
+def quick_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_table, "_WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(task_watch, "_WITHOUT_SLOT_SECONDS", 0.05)
+    monkeypatch.setattr(task_table, "LOST_EXECUTOR_POLICY", RestartPolicy(10_000, 0.01, 0.01, 300.0))
+
+
+def test_each_start_after_a_loss_has_a_higher_generation_which_ends_the_lost_process(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    assert [bench.tasks.assignments[number].spec.generation for number in (0, 1)] == [7, 7]
+    bench.tasks.lose(0, crashed=False)
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "a second start")
+    assert [bench.tasks.assignments[number].spec.generation for number in (0, 1)] == [8, 7]
+    lost = [trace for who, state, trace in bench.channel.published if (who, state) == ("0", State.UNASSIGNED) and trace]
+    assert lost == ["The task was lost and will be started again: Python worker exited unexpectedly"]
+    bench.restart(task=1)
+    bench.eventually(lambda: bench.channel.states["1"] is State.RESTARTING, "the restart of the other")
+    assert bench.channel.generations == {0: 8, 1: 8}
+
+
+def test_running_tasks_are_stopped_with_the_generations_they_run_with(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.tasks.lose(0, crashed=False)
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "a second start")
+    bench.tasks.deaf = {0, 1}
+    bench.store.put_connector(NAME, {"name": NAME, "connector.class": WATCHED, "tasks.max": "2", "x": "y"})
+    bench.eventually(lambda: ("stop", (1,)) in bench.channel.commands, "the stop commands")
+    bench.eventually(lambda: bench.channel.generations == {0: 8, 1: 7}, f"commands: {bench.channel.generations}")
+
+
+@pytest.mark.usefixtures("quick_watch")
+def test_losses_through_no_fault_of_the_task_are_never_given_up(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    for turn in range(1, 9):
+        bench.eventually(lambda turn=turn: bench.tasks.started[0] == turn, f"start {turn}")
+        if turn % 2:
+            bench.tasks.lose(0, crashed=False)
+        else:
+            bench.tasks.end(0, lost=True, second_attempt=True, trace="Spark lost it")
+    bench.eventually(lambda: bench.tasks.started[0] == 9, "start 9")
+    assert State.FAILED not in [state for who, state, _ in bench.channel.published if who == "0"]
+
+
+def test_a_process_that_crashes_six_times_in_a_row_fails(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_table, "CRASHED_PROCESS_POLICY", RestartPolicy(5, 0.01, 0.01, 300.0))
+    bench = make().start()
+    bench.eventually_running()
+    for turn in range(1, 7):
+        bench.eventually(lambda turn=turn: bench.tasks.started[0] == turn, f"start {turn}")
+        bench.tasks.lose(0)
+    bench.eventually_state("0", State.FAILED)
+    assert "Python worker exited unexpectedly" in (bench.channel.traces["0"] or "")
+
+
+@pytest.mark.usefixtures("quick_watch")
+def test_a_task_that_waits_for_a_slot_is_unassigned_and_its_connector_runs(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    bench = make()
+    bench.tasks.slots[1] = Slot.NONE
+    bench.start()
+    bench.eventually(lambda: (bench.channel.traces.get("1") or "") == "Waits for a slot: get more", "the trace")
+    assert (bench.channel.states["1"], bench.channel.states["connector"]) == (State.UNASSIGNED, State.RUNNING)
+    assert caplog.text.count("Task(s) 1 wait for a slot: get more") == 1
+    bench.tasks.deaf = {1}
+    bench.store.put_target_state(NAME, TargetState.PAUSED)
+    bench.ended()
+    assert bench.tasks.cancelled == [1], "it is not waited for"
+    assert bench.channel.states["1"] is State.PAUSED
+
+
+@pytest.mark.usefixtures("quick_watch")
+def test_a_task_that_spark_has_queued_again_is_canceled_and_started_again(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.tasks.slots[0] = Slot.LOST
+    bench.eventually(lambda: bench.tasks.cancelled, "the cancellation")
+    bench.tasks.slots[0] = Slot.HELD
+    bench.eventually(lambda: bench.tasks.started[0] >= 2, "a second start")
+    assert ("0", State.UNASSIGNED, f"{LOST}Spark lost the task's executor or its host") in bench.channel.published
+
+
+LEAVING = "Its executor 3 is being decommissioned; the task starts again on another one."
+
+
+@pytest.mark.usefixtures("quick_watch")
+def test_a_task_leaves_a_decommissioned_executor(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    before = len(bench.channel.published)
+    bench.tasks.leaving[0] = "3"
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "a second start")
+    assert (bench.tasks.started, bench.tasks.cancelled) == ({0: 2, 1: 1}, []), "it drains, and the other keeps running"
+    told = [each for each in bench.channel.published[before:] if each[0] != "connector"]
+    assert told == [("0", State.UNASSIGNED, None), ("0", State.UNASSIGNED, LEAVING)], "the command, then the reason"
+    assert bench.tasks.assignments[0].spec.generation == 7
+
+
+@pytest.mark.usefixtures("quick_watch")
+def test_a_task_that_does_not_drain_is_killed_and_leaves_with_a_higher_generation(make: Make) -> None:
+    bench = make()
+    bench.tasks.deaf, bench.tasks.undying = {0}, {0}
+    bench.start()
+    bench.eventually_running()
+    bench.tasks.leaving[0] = "3"
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "a second start")
+    assert (bench.tasks.cancelled, bench.tasks.assignments[0].spec.generation) == ([0], 8)
+
+
+def test_leaving_an_executor_restores_no_restart_budget(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_table, "_WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(task_table, "CRASHED_PROCESS_POLICY", RestartPolicy(1, 0.01, 0.01, 300.0))
+    bench = make().start()
+    bench.eventually_running()
+    bench.tasks.lose(0)
+    bench.eventually(lambda: bench.tasks.started[0] == 2, "a start after the crash")
+    bench.tasks.leaving[0] = "3"
+    bench.eventually(lambda: bench.tasks.started[0] == 3, "a start elsewhere")
+    bench.tasks.lose(0)
+    bench.eventually_state("0", State.FAILED)
+
+
+LOST = "The task was lost and will be started again: "
+
+
+@pytest.mark.usefixtures("quick_watch")
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_silent_task_is_started_again_unless_the_driver_cannot_read_either(make: Make, broken: bool) -> None:
+    bench = make(sluiceway_heartbeat_timeout_ms="1000")
+    bench.channel.broken = broken
+    bench.channel.heard = {number: Status(State.RUNNING, "w", 7, timestamp=1) for number in (0, 1)}
+    bench.start()
+    bench.eventually_running()
+    stop = threading.Event()
+
+    def beat() -> None:
+        count = 1
+        while not stop.wait(0.1):
+            count += 1
+            bench.channel.heard = {**bench.channel.heard, 1: Status(State.RUNNING, "w", 7, timestamp=count)}
+
+    threading.Thread(target=beat, daemon=True).start()
+    try:
+        if broken:
+            assert not stop.wait(1.5)
+            assert bench.tasks.started == {0: 1, 1: 1}
+            return
+        bench.eventually(lambda: bench.tasks.started[0] == 2, "a second start")
+        assert (bench.tasks.cancelled, bench.tasks.started) == ([0], {0: 2, 1: 1})
+        assert any("no heartbeat for 1 s" in (trace or "") for _, _, trace in bench.channel.published)
+    finally:
+        stop.set()
+
+
+def test_without_an_application_tasks_are_unassigned_with_the_reason(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.tasks.over = True
+    for number in (0, 1):
+        bench.tasks.lose(number)
+    bench.eventually_state("0", State.UNASSIGNED)
+    bench.eventually(lambda: "application has ended" in (bench.channel.traces["1"] or ""), "the reason")
+    bench.runner.leave("The Spark application has ended: killed.")
+    bench.ended()
+    for who in ("connector", "0", "1"):
+        assert (bench.channel.states[who], bench.channel.traces[who]) == (
+            State.UNASSIGNED,
+            "The Spark application has ended: killed.",
+        )
+    assert bench.tasks.started == {0: 1, 1: 1}
 
 
 def test_an_error_reported_by_the_connector_fails_it_and_its_tasks_keep_running(make: Make) -> None:

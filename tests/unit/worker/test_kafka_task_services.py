@@ -10,7 +10,7 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka.kafka_based_log import LogRecord
 from sluiceway.runtime.task import TaskCommand, TaskSpec
-from sluiceway.storage.codec import encode_logger_level, encode_task_status
+from sluiceway.storage.codec import decode_status_record, encode_connector_status, encode_logger_level, encode_task_status
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.worker import kafka_task_services
 from sluiceway.worker.kafka_task_services import KafkaTaskControl, command_in
@@ -67,6 +67,10 @@ def test_a_task_applies_log_levels_that_are_set_for_the_cluster(monkeypatch: pyt
         (TaskId("c", 0), Status(State.UNASSIGNED, "me:1", 4), TaskCommand.STOP),
         (TaskId("c", 0), Status(State.RESTARTING, "me:1", 4), TaskCommand.STOP),
         (TaskId("c", 0), Status(State.RUNNING, "me:1", 4), None),
+        (TaskId("c", 0), Status(State.UNASSIGNED, "me:1", 4, trace="Waits for a slot"), None),
+        (TaskId("c", 0), Status(State.UNASSIGNED, "me:1", 3), None),
+        (TaskId("c", 0), Status(State.UNASSIGNED, "me:1", 5), TaskCommand.ABANDON),
+        (TaskId("c", 0), Status(State.RUNNING, "me:1", 5), TaskCommand.ABANDON),
         (TaskId("c", 0), Status(State.UNASSIGNED, "other:2", 5), TaskCommand.ABANDON),
         (TaskId("c", 0), Status(State.UNASSIGNED, "other:2", 3), None),
         (TaskId("c", 1), Status(State.UNASSIGNED, "me:1", 4), None),
@@ -77,3 +81,33 @@ def test_a_task_status_is_a_command_from_its_own_or_a_newer_driver(
 ) -> None:
     key, value = encode_task_status(task, status)
     assert command_in(LogRecord("statuses", 0, 0, 0, key, value), SPEC) is command
+
+
+def test_the_own_drivers_connector_may_have_a_higher_generation() -> None:
+    key, value = encode_connector_status("c", Status(State.RUNNING, "me:1", 9))
+    assert command_in(LogRecord("statuses", 0, 0, 0, key, value), SPEC) is None
+
+
+def test_heartbeats_end_with_the_stop_command_and_those_of_others_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_task_services, "TopicTail", Tail)
+    decoded: list[bytes | None] = []
+
+    def counted(key: bytes | None, value: bytes | None, timestamp: int = 0) -> object:
+        decoded.append(key)
+        return decode_status_record(key, value, timestamp)
+
+    monkeypatch.setattr(kafka_task_services, "decode_status_record", counted)
+    ended: list[bool] = []
+    control = KafkaTaskControl(SPEC, {}, TaskCommand.RUN, on_end=lambda: ended.append(True))
+    tail: Tail = control._tail  # type: ignore[assignment]
+
+    def record(task: TaskId, state: State) -> LogRecord:
+        return LogRecord("statuses", 0, 0, 0, *encode_task_status(task, Status(state, "me:1", 4)))
+
+    tail.records = [record(TaskId("other", number), State.RUNNING) for number in range(50)]
+    control.wait(0.01)
+    assert (decoded, ended) == ([], [])
+    tail.records = [record(SPEC.id, State.RUNNING), record(SPEC.id, State.UNASSIGNED)]
+    control.wait(0.01)
+    assert control.command() is TaskCommand.STOP
+    assert (len(decoded), ended) == (2, [True])

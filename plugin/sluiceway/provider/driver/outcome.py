@@ -19,6 +19,16 @@ class NextAction(enum.Enum):
     RESTART = "start the driver again: it ended without a request"
 
 
+def death_cause(exit_code: int) -> str:
+    """Describe why a driver that was not asked to end has ended, for the error of its Airflow task."""
+    if exit_code == exit_codes.APPLICATION_ENDED:
+        return (
+            f"the Spark application has ended (the driver's exit code is {exit_code}). It was killed from outside, or the "
+            "cluster gives it no executors any more"
+        )
+    return f"the driver died with exit code {exit_code}"
+
+
 def before_start(*, dag_paused: bool, entry: ConnectorEntry | None) -> NextAction:
     """Return START, or RESCHEDULE for a connector that is paused, stopped or not created yet."""
     if dag_paused or entry is None or entry.target_state is not TargetState.STARTED:

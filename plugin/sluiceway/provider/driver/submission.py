@@ -19,8 +19,11 @@ _PYTHON_CONF = "spark.pyspark.python"
 _JAVA_HOME = "JAVA_HOME"
 _LAUNCHER = "SPARK_LAUNCHER_OPTS"  # options of the short-lived JVM in which spark-submit builds the driver's command line
 _LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_DRIVER_PYTHON, _DRIVER_PYTHON_CONF = "PYSPARK_DRIVER_PYTHON", "spark.pyspark.driver.python"
+_PY_FILES, _FILES = "spark.submit.pyFiles", "spark.files"
 _SPARK = "spark."
 _SHARED_SLOTS = 256  # an unused slot costs nothing
+_SHIPPED_WORKER = "sluiceway-worker.properties"  # the worker file's name in the working directory of a YARN container
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +58,36 @@ class Submission:
     @property
     def local_slots(self) -> int:
         """Return the number of slots that local mode needs: one for each task, and one more for short-lived work."""
-        if self.shared:
-            return _SHARED_SLOTS
-        text = self.config.get(TASKS_MAX, "1").strip()
-        return max(int(text) if text.isdigit() else 1, 1) + 1
+        return _SHARED_SLOTS if self.tasks is None else self.tasks + 1
 
-    def py_files(self, more: str | None) -> str:
-        """Return ``--py-files``: the package's own zip, then the user's files."""
+    @property
+    def tasks(self) -> int | None:
+        """Return the connector's ``tasks.max``; None for a shared application, whose connectors are not known at its start."""
+        if self.shared:
+            return None
+        text = self.config.get(TASKS_MAX, "1").strip()
+        return max(int(text) if text.isdigit() else 1, 1)
+
+    def py_files(self, more: str | None, given: Mapping[str, str]) -> str:
+        """Return ``--py-files``: the package's own zip, then the user's files, else those of ``given``, which it would hide."""
         from sluiceway.spark.py_files import package_zip
 
-        return ",".join(filter(None, (str(package_zip()), more)))
+        return ",".join(filter(None, (str(package_zip()), more or given.get(_PY_FILES))))
 
-    def arguments(self, parent: int | None) -> list[str]:
-        """Return the driver's arguments. ``parent`` is the process id with which the driver ends; None in cluster mode."""
+    def files(self, more: str | None, given: Mapping[str, str]) -> str:
+        """Return ``--files`` of a driver that YARN starts: the worker file, then the user's files, else those of ``given``."""
+        return ",".join(filter(None, (f"{self.worker.as_uri()}#{_SHIPPED_WORKER}", more or given.get(_FILES))))
+
+    def arguments(self, parent: int | None, *, ships_worker: bool = False) -> list[str]:
+        """Return the driver's arguments.
+
+        Args:
+            parent: the process id with which the driver ends; None in cluster mode.
+            ships_worker: whether ``files`` brings the worker file into the driver's working directory.
+        """
         what = "--application" if self.shared else "--connector"
-        arguments = ["--worker", str(self.worker), what, self.connector, "--mode", self.mode]
+        worker = _SHIPPED_WORKER if ships_worker else str(self.worker)
+        arguments = ["--worker", worker, what, self.connector, "--mode", self.mode]
         if parent is None:
             return arguments
         report = [] if self.report is None else ["--report", str(self.report)]
@@ -90,6 +108,16 @@ class Submission:
         """Return whether driver and workers on this machine use this process's Python, which has the package installed."""
         given = {**os.environ, **(explicit or {})}
         return all(each in (None, sys.executable) for each in (given.get(_PYTHON), conf.get(_PYTHON_CONF)))
+
+    def driver_python(self, explicit: Mapping[str, Any] | None, conf: Mapping[str, Any]) -> dict[str, str]:
+        """Return the setting of a client-mode driver's Python, if the executors' Python is in an archive.
+
+        Spark starts the driver with the executors' Python by default, whose relative path exists only in their working directory.
+        """
+        python = str(conf.get(_PYTHON_CONF) or {**os.environ, **(explicit or {})}.get(_PYTHON) or "")
+        if not python.startswith(".") or _DRIVER_PYTHON_CONF in conf:
+            return {}
+        return {_DRIVER_PYTHON_CONF: str({**os.environ, **(explicit or {})}.get(_DRIVER_PYTHON) or sys.executable)}
 
     def environment(self, explicit: Mapping[str, Any] | None, conf: Mapping[str, Any]) -> dict[str, Any]:
         """Return ``explicit`` plus the variables with which a driver on this machine finds Python, spark-submit and Java."""

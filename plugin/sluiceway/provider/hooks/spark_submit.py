@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,26 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 from sluiceway.config.variables import HANDED_OVER
+from sluiceway.provider.driver.cluster_conf import CORES, CORES_MAX, cluster_conf, uploads_spark_jars
+from sluiceway.provider.driver.kubernetes import (
+    IMAGE_APPLICATION,
+    NAMESPACE,
+    POD_NAME,
+    SECRET_PREFIX,
+    UPLOAD_PATH,
+    DriverSecret,
+    driver_pod_name,
+)
+from sluiceway.provider.driver.spark_defaults import read_spark_defaults
 from sluiceway.provider.driver.submission import Submission
+from sluiceway.spark.elastic import INSTANCES
 
 _MASTER = "spark.master"
+_UPLOADS_JARS = (
+    "Spark uploads its jars, about 400 MB, at each submission, because neither spark.yarn.archive nor spark.yarn.jars is set. To "
+    "upload them once: python -m zipfile -c spark-jars.zip $SPARK_HOME/jars/*; hdfs dfs -put spark-jars.zip /apps/; then set "
+    "spark.yarn.archive=hdfs:///apps/spark-jars.zip in spark-defaults.conf"
+)
 _UI_STARTED = re.compile(r"Successfully started service 'SparkUI' on port (\d+)")
 
 
@@ -45,17 +63,34 @@ class ConnectorSubmitHook(SparkSubmitHook):
         explicit = kwargs.pop("env_vars", None)
         py_files = kwargs.pop("py_files", None)
         super().__init__(conf=submission.conf(kwargs.pop("conf", None)), **kwargs)
-        own_python = self.is_local and submission.runs_own_python(explicit, self._conf)
-        self._py_files = py_files if own_python else submission.py_files(py_files)
+        given = self._given({**os.environ, **(explicit or {})})
+        own_python = self.is_local and submission.runs_own_python(explicit, given)
+        # On Kubernetes, a driver's pod has no access to files of this machine, unless spark-submit uploads them.
+        self._in_image = self._is_kubernetes_cluster_mode and UPLOAD_PATH not in given
+        self._py_files = py_files if own_python or self._in_image else submission.py_files(py_files, given)
         if self.is_local:
             self._conf = submission.local_conf(self._conf, own_python=own_python)
-        self._env_vars = submission.environment(explicit, self._conf) if self.is_client_mode else explicit
-        self._application_args = submission.arguments(os.getpid() if self.is_client_mode else None)
+        else:
+            self._conf = {**cluster_conf(self._master, submission.tasks, given), **self._conf}
+        if self.is_client_mode:
+            self._conf = {**submission.driver_python(explicit, given), **self._conf}
+        self._env_vars = submission.environment(explicit, given) if self.is_client_mode else explicit
+        ships_worker = self._is_yarn_cluster_mode
+        if ships_worker:
+            self._files = submission.files(self._files, given)
+        self._application_args = submission.arguments(os.getpid() if self.is_client_mode else None, ships_worker=ships_worker)
+        self._uploads_jars = uploads_spark_jars(self._master, given)
+        self._secret: DriverSecret | None = None
+        if self._is_kubernetes_cluster_mode:
+            # Airflow's hook finds the pod in spark-submit's log only if its namespace is called "spark".
+            self._kubernetes_driver_pod = given.get(POD_NAME) or driver_pod_name(submission.name)
+            self._conf = {**self._conf, POD_NAME: self._kubernetes_driver_pod}
+            self._namespace = self._connection["namespace"] or given.get(NAMESPACE) or "default"
 
     @property
     def is_local(self) -> bool:
         """Return whether the whole Spark application runs on this machine."""
-        return str(self._connection["master"]).startswith("local")
+        return self._master.startswith("local")
 
     @property
     def is_client_mode(self) -> bool:
@@ -77,17 +112,54 @@ class ConnectorSubmitHook(SparkSubmitHook):
 
         Airflow signals a task's whole process group. A JVM that received SIGTERM would end the tasks before they have drained.
         """
+        if self._uploads_jars:
+            self.log.warning(_UPLOADS_JARS)
         if self.is_client_mode:
             kwargs.setdefault("start_new_session", True)
             return super().submit(application, **kwargs)
+        if self._is_kubernetes:
+            return self._submit_to_kubernetes(IMAGE_APPLICATION if self._in_image else application, kwargs)
         with tempfile.TemporaryDirectory(prefix="sluiceway-submit-") as folder:
             self._write_secrets_file(Path(folder) / "spark.properties")
             return super().submit(application, **kwargs)
 
+    def _submit_to_kubernetes(self, application: str, kwargs: dict[str, Any]) -> str | None:
+        """Submit a driver that gets the values from Airflow by a Secret: a pod's description is no place for them."""
+        variables = dict(self._env_vars or {})
+        values = variables.pop(HANDED_OVER, None)
+        if values is None:
+            return super().submit(application, **kwargs)
+        pod = self._conf[POD_NAME]
+        self._secret = secret = DriverSecret.of_airflow(self._namespace, pod, str(values))
+        self._env_vars = variables or None
+        self._conf = {**self._conf, f"{SECRET_PREFIX}.{HANDED_OVER}": secret.reference}
+        secret.create()
+        try:
+            return super().submit(application, **kwargs)
+        finally:
+            secret.close()
+
     def detach_from_driver(self) -> None:
         """Make spark-submit end once the cluster has accepted the driver, for a task that waits in the triggerer."""
         # Otherwise, on Kubernetes, the hook reports a failure if spark-submit ends before it has seen the pod's exit code.
-        self._track_driver_via_k8s_api = self._is_kubernetes and not self.is_client_mode
+        self._track_driver_via_k8s_api = self._is_kubernetes_cluster_mode
+
+    @property
+    def _is_kubernetes_cluster_mode(self) -> bool:
+        return bool(self._is_kubernetes) and not self.is_client_mode
+
+    @property
+    def _master(self) -> str:
+        return str(self._connection["master"])
+
+    def _given(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return all settings that the administrator, the connector and the operator have given; the last wins."""
+        file = read_spark_defaults(
+            environment, properties_file=self._properties_file, binary=str(self._connection["spark_binary"] or "spark-submit")
+        )
+        arguments = {INSTANCES: self._num_executors, CORES: self._executor_cores, CORES_MAX: self._total_executor_cores}
+        settings = {**file, **self._conf, **{key: value for key, value in arguments.items() if value is not None}}
+        return {key: str(value) for key, value in settings.items()}
 
     def _build_spark_common_args(self) -> list[str]:
         """Leave environment variables out of the command line, which any user of the machine can read."""
@@ -102,29 +174,33 @@ class ConnectorSubmitHook(SparkSubmitHook):
         return [*arguments, "--load-spark-defaults"] if self._load_spark_defaults else arguments
 
     def _write_secrets_file(self, file: Path) -> None:
-        """Write the values from Airflow for a driver in a cluster to a properties file, after the user's own properties."""
+        """Write the values from Airflow for a driver on YARN to a properties file, after the user's own properties."""
         variables = dict(self._env_vars or {})
         secrets = variables.pop(HANDED_OVER, None)
         if secrets is None:
             return
-        if not (self._is_yarn or self._is_kubernetes):
+        if not self._is_yarn:
             raise AirflowException(
                 f"Connector {self._submission.connector}: a standalone Spark master passes no environment to a driver in cluster "
                 "mode, so kafka_conn_id and ${airflow:...} do not work there. Set deploy-mode=client in the Spark connection."
             )
-        prefix = "spark.yarn.appMasterEnv" if self._is_yarn else "spark.kubernetes.driverEnv"
         own = Path(self._properties_file).read_text(encoding="utf-8") if self._properties_file else ""
         file.touch(mode=0o600)
-        file.write_text(f"{own}\n{prefix}.{HANDED_OVER}={_escaped(str(secrets))}\n", encoding="utf-8")
+        file.write_text(f"{own}\nspark.yarn.appMasterEnv.{HANDED_OVER}={_escaped(str(secrets))}\n", encoding="utf-8")
         self._load_spark_defaults = not self._properties_file
         self._properties_file = str(file)
         self._env_vars = variables or None
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
-        super()._process_spark_submit_log(map(self._find_ui_url, itr))
+        super()._process_spark_submit_log(map(self._read_line, itr))
 
-    def _find_ui_url(self, line: Any) -> Any:
-        """Set ``ui_url`` if the log line contains the Spark UI's port; return the line unchanged."""
+    def _read_line(self, line: Any) -> Any:
+        """Set ``ui_url`` if the log line contains the Spark UI's port; return the line unchanged.
+
+        A line with the driver pod's name shows that the pod exists, so that it can own the Secret.
+        """
+        if self._secret is not None and self._conf[POD_NAME] in str(line):
+            self._secret.give_to_pod()
         found = _UI_STARTED.search(str(line)) if self.ui_url is None and self.is_client_mode else None
         if found:
             self.ui_url = f"http://{socket.gethostname()}:{found[1]}"
@@ -149,5 +225,8 @@ class ConnectorSubmitHook(SparkSubmitHook):
 
 
 def _escaped(text: str) -> str:
-    """Escape a value for a Java properties file. It is JSON from Python, so it has neither line ends nor non-ASCII characters."""
-    return text.replace("\\", "\\\\")
+    """Escape a value for a Java properties file and for YARN, as Base64.
+
+    YARN writes variables into a shell script in double quotes without escaping them: quotes end there, and ``$`` is expanded.
+    """
+    return base64.b64encode(text.encode()).decode()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sluiceway.exit_codes import FENCED
-from sluiceway.provider.driver.outcome import NextAction, after_end, before_start
+from sluiceway.exit_codes import APPLICATION_ENDED, FENCED
+from sluiceway.provider.driver.outcome import NextAction, after_end, before_start, death_cause
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 RUNS = ConnectorEntry("c", {}, TargetState.STARTED)
@@ -40,6 +40,8 @@ def test_a_driver_starts_only_if_the_target_state_is_started(
         (0, True, None, NextAction.SUCCEED),
         (1, False, RUNS, NextAction.FAIL_DIED),
         (-9, False, RUNS, NextAction.FAIL_DIED),
+        (APPLICATION_ENDED, False, RUNS, NextAction.FAIL_DIED),
+        (APPLICATION_ENDED, False, PAUSED, NextAction.RESCHEDULE),
         (1, True, RUNS, NextAction.RESCHEDULE),
         (137, False, PAUSED, NextAction.RESCHEDULE),
         (1, False, None, NextAction.SUCCEED),
@@ -57,3 +59,8 @@ def test_the_action_after_the_end_depends_on_exit_code_and_target_state(
 def test_a_normal_end_succeeds_only_if_the_run_is_bounded() -> None:
     assert after_end(exit_code=0, bounded=True, dag_paused=False, entry=RUNS) is NextAction.SUCCEED
     assert after_end(exit_code=0, bounded=False, dag_paused=False, entry=RUNS) is NextAction.RESTART
+
+
+def test_the_cause_of_death_distinguishes_the_end_of_the_application() -> None:
+    assert death_cause(137) == "the driver died with exit code 137"
+    assert "the Spark application has ended" in death_cause(APPLICATION_ENDED)

@@ -16,7 +16,8 @@ from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 
 
 class _Connection:
-    conn_type, host, port, extra_dejson = "spark", "spark://master", 7077, {"deploy-mode": "client"}
+    conn_type, host, extra_dejson = "spark", "spark://master", {"deploy-mode": "client"}
+    port: int | None = 7077
 
 
 def _hook(
@@ -112,9 +113,81 @@ def test_the_mode_is_passed_to_the_driver() -> None:
 def test_the_drivers_file_and_the_packages_zip_exist() -> None:
     submission = Submission("c", Path("/w"), "long-running", {})
     assert Path(submission.application).is_file()
-    ours, more = submission.py_files("/more.zip").split(",")
+    ours, more = submission.py_files("/more.zip", {}).split(",")
     assert Path(ours).is_file()
     assert more == "/more.zip"
+
+
+def test_py_files_of_the_settings_are_kept() -> None:
+    """spark-submit ignores the setting if there is an option --py-files."""
+    submission = Submission("c", Path("/w"), "long-running", {})
+    assert submission.py_files(None, {"spark.submit.pyFiles": "/own.py"}).endswith(".zip,/own.py")
+    assert submission.py_files("/more.zip", {"spark.submit.pyFiles": "/own.py"}).endswith(".zip,/more.zip")
+
+
+def test_yarn_in_cluster_mode_ships_the_worker_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OnYarn(_Connection):
+        host, extra_dejson = "yarn", {"deploy-mode": "cluster"}
+        port = None
+
+    command = _command(_hook(monkeypatch, OnYarn(), files="/truststore.jks"))
+    assert _after(command, "--files") == ["file:///w.properties#sluiceway-worker.properties,/truststore.jks"]
+    assert _after(command, "--worker") == ["sluiceway-worker.properties"]
+    config = {"spark.files": "/a.txt"}
+    assert _after(_command(_hook(monkeypatch, OnYarn(), config)), "--files")[0].endswith(".properties,/a.txt")
+
+
+def test_in_client_mode_the_worker_file_is_read_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OnYarn(_Connection):
+        host = "yarn"
+        port = None
+
+    command = _command(_hook(monkeypatch, OnYarn()))
+    assert _after(command, "--files") == []
+    assert _after(command, "--worker") == ["/w.properties"]
+
+
+def test_a_driver_on_this_machine_does_not_use_the_python_of_an_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_DRIVER_PYTHON", raising=False)
+    packed = {"spark.pyspark.python": "./environment/bin/python"}
+    own = f"spark.pyspark.driver.python={sys.executable}"
+    assert own in _after(_command(_hook(monkeypatch, _Connection(), packed)), "--conf")
+    assert own in _after(_command(_hook(monkeypatch, _Connection(), env_vars={"PYSPARK_PYTHON": "./e/bin/python"})), "--conf")
+
+    class InCluster(_Connection):
+        host, extra_dejson = "yarn", {"deploy-mode": "cluster"}
+        port = None
+
+    absolute = {"spark.pyspark.python": "/opt/python"}
+    for settings in (
+        _after(_command(_hook(monkeypatch, InCluster(), packed)), "--conf"),
+        _after(_command(_hook(monkeypatch, _Connection(), absolute)), "--conf"),
+    ):
+        assert not any("driver.python" in each for each in settings)
+
+
+def test_a_cluster_gets_executors_for_the_tasks_unless_the_administrator_set_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    first = "spark.dynamicAllocation.initialExecutors="
+    assert f"{first}3" in _after(_command(_hook(monkeypatch, _Connection())), "--conf")
+    assert f"{first}2" in _after(_command(_hook(monkeypatch, _Connection(), executor_cores=2)), "--conf")
+    assert not _given_by_conf(first, _hook(monkeypatch, _Connection(), num_executors=8))
+    (tmp_path / "spark-defaults.conf").write_text("spark.dynamicAllocation.enabled false")
+    assert not _given_by_conf(first, _hook(monkeypatch, _Connection()))
+    assert _given_by_conf("spark.cores.max=", _hook(monkeypatch, _Connection())) == ["spark.cores.max=3"]
+    assert not _given_by_conf("spark.cores.max=", _hook(monkeypatch, _Connection(), total_executor_cores=8))
+    config = {"spark.cores.max": "5"}
+    assert _given_by_conf("spark.cores.max=", _hook(monkeypatch, _Connection(), config)) == ["spark.cores.max=5"]
+
+
+def _given_by_conf(start: str, hook: ConnectorSubmitHook) -> list[str]:
+    return [each for each in _after(_command(hook), "--conf") if each.startswith(start)]
+
+
+def test_local_mode_gets_no_cluster_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not any(each.startswith(("spark.cores", "spark.executor")) for each in _after(_command(_hook(monkeypatch)), "--conf"))
 
 
 def test_the_packages_zip_is_passed_unless_the_driver_uses_this_python(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,13 @@ from airflow.providers.apache.spark.hooks import spark_submit
 from airflow.sdk.exceptions import AirflowException
 
 from sluiceway.config.properties import parse_properties
-from sluiceway.config.variables import HANDED_OVER
+from sluiceway.config.variables import HANDED_OVER, handed_over
+from sluiceway.provider.driver.kubernetes import DriverSecret
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 
 # Quotes, backslashes and other alphabets, as a JAAS line may have them.
-SECRET = json.dumps({"worker::sasl.jaas.config": 'Module required password="s3cr\\"et=ü";'})
+SECRET = json.dumps({"worker::sasl.jaas.config": 'Module required password="s3cr\\"et=ü $HOME `id`";'})
 
 _STAND_IN = """\
 import json, os, pathlib, sys
@@ -59,26 +61,100 @@ class _Seen:
         return seen
 
 
+def _after_yarns_launch_script(value: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Return what a driver reads after YARN's NodeManager has written the variable into its script, unescaped."""
+    script = f'export {HANDED_OVER}="{value}"\nprintenv {HANDED_OVER}'
+    seen = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.rstrip("\n")
+    with monkeypatch.context() as patch:
+        patch.setenv(HANDED_OVER, seen)
+        return handed_over()
+
+
 @pytest.mark.parametrize("master", ["local[2]", "spark://master:7077", "yarn", "k8s://https://api:6443"])
 def test_in_client_mode_secrets_are_in_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, master: str) -> None:
     seen = _Seen(monkeypatch, tmp_path, master, "client").submit()
     assert (seen["env"][HANDED_OVER], seen["env"]["MY"]) == (SECRET, "own")
 
 
-@pytest.mark.parametrize(
-    ("master", "prefix"), [("yarn", "spark.yarn.appMasterEnv"), ("k8s://https://api:6443", "spark.kubernetes.driverEnv")]
-)
-def test_in_cluster_mode_secrets_are_in_a_file_that_is_deleted_afterwards(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, master: str, prefix: str
+def test_on_yarn_in_cluster_mode_secrets_are_in_a_file_that_is_deleted_afterwards(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    staged = _Seen(monkeypatch, tmp_path, master, "cluster")
-    staged.hook.detach_from_driver()
-    seen = staged.submit()
-    assert parse_properties(seen["file"]) == {f"{prefix}.{HANDED_OVER}": SECRET}
+    prefix = "spark.yarn.appMasterEnv"
+    seen = _Seen(monkeypatch, tmp_path, "yarn", "cluster").submit()
+    found = parse_properties(seen["file"])
+    assert list(found) == [f"{prefix}.{HANDED_OVER}"]
+    assert _after_yarns_launch_script(found[f"{prefix}.{HANDED_OVER}"], monkeypatch) == json.loads(SECRET)
     assert stat.S_IMODE(seen["mode"]) == 0o600
     assert f"{prefix}.MY=own" in seen["argv"]
     assert "--load-spark-defaults" in seen["argv"]
     assert not Path(seen["argv"][seen["argv"].index("--properties-file") + 1]).exists()
+
+
+class _Secret:
+    """A Kubernetes Secret that records what happens to it."""
+
+    reference = "name:values"
+
+    def __init__(self, *given: str) -> None:
+        self.given = given
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda: self.calls.append(name)
+
+
+@pytest.fixture
+def secrets(monkeypatch: pytest.MonkeyPatch) -> list[_Secret]:
+    made: list[_Secret] = []
+
+    def create(*given: str) -> _Secret:
+        made.append(_Secret(*given))
+        return made[-1]
+
+    monkeypatch.setattr(DriverSecret, "of_airflow", create)
+    return made
+
+
+def test_on_kubernetes_in_cluster_mode_values_are_in_a_secret_that_the_pod_owns(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, secrets: list[_Secret]
+) -> None:
+    staged = _Seen(monkeypatch, tmp_path, "k8s://https://api:6443", "cluster")
+    staged.hook.detach_from_driver()
+    seen = staged.submit()
+    [secret] = secrets
+    pod = staged.hook._kubernetes_driver_pod
+    assert secret.given == ("ns", pod, SECRET)
+    assert f"spark.kubernetes.driver.pod.name={pod}" in seen["argv"]
+    assert f"spark.kubernetes.driver.secretKeyRef.{HANDED_OVER}=name:values" in seen["argv"]
+    assert "spark.kubernetes.driverEnv.MY=own" in seen["argv"]
+    assert "file" not in seen
+    assert (secret.calls[0], secret.calls[-1]) == ("create", "close")
+
+
+def test_the_secret_is_given_to_the_pod_at_the_first_log_line_with_its_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, secrets: list[_Secret]
+) -> None:
+    conf = {"spark.kubernetes.driver.pod.name": "c-0123456789abcdef-driver"}  # the one in the stand-in's output
+    staged = _Seen(monkeypatch, tmp_path, "k8s://https://api:6443", "cluster", conf=conf)
+    staged.hook.detach_from_driver()
+    staged.submit()
+    assert secrets[0].calls == ["create", "give_to_pod", "close"]
+
+
+def test_on_kubernetes_the_driver_is_a_file_of_the_image_unless_files_are_uploaded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, secrets: list[_Secret]
+) -> None:
+    staged = _Seen(monkeypatch, tmp_path, "k8s://https://api:6443", "cluster")
+    staged.hook.detach_from_driver()
+    seen = staged.submit()
+    assert "local:///opt/sluiceway/driver_app.py" in seen["argv"]
+    assert "--py-files" not in seen["argv"]
+    conf = {"spark.kubernetes.file.upload.path": "s3a://bucket/spark"}
+    uploading = _Seen(monkeypatch, tmp_path, "k8s://https://api:6443", "cluster", conf=conf)
+    uploading.hook.detach_from_driver()
+    seen = uploading.submit()
+    assert "driver_app.py" in seen["argv"]
+    assert "--py-files" in seen["argv"]
 
 
 def test_the_users_properties_file_is_included(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -87,7 +163,7 @@ def test_the_users_properties_file_is_included(monkeypatch: pytest.MonkeyPatch, 
     seen = _Seen(monkeypatch, tmp_path, "yarn", "cluster", properties_file=str(own)).submit()
     found = parse_properties(seen["file"])
     assert found["spark.executor.cores"] == "4"
-    assert found[f"spark.yarn.appMasterEnv.{HANDED_OVER}"] == SECRET
+    assert _after_yarns_launch_script(found[f"spark.yarn.appMasterEnv.{HANDED_OVER}"], monkeypatch) == json.loads(SECRET)
     assert "--load-spark-defaults" not in seen["argv"], "Spark ignores spark-defaults.conf if the user passes a properties file"
     assert own.read_text() == "spark.executor.cores 4"
 
@@ -101,8 +177,23 @@ def test_a_standalone_master_in_cluster_mode_is_rejected_if_there_are_secrets(
     assert "s3cr" not in str(raised.value)
 
 
-def test_a_detached_spark_submit_on_kubernetes_succeeds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_detached_spark_submit_on_kubernetes_succeeds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, secrets: list[_Secret]
+) -> None:
     staged = _Seen(monkeypatch, tmp_path, "k8s://https://api:6443", "cluster")
     staged.hook.detach_from_driver()
     staged.submit()
     assert staged.hook.exit_code == 0
+
+
+def test_a_submission_that_uploads_sparks_jars_says_how_to_avoid_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    _Seen(monkeypatch, tmp_path, "yarn", "client").submit()
+    assert "spark.yarn.archive=hdfs:" in capsys.readouterr().out
+    _Seen(monkeypatch, tmp_path, "yarn", "client", conf={"spark.yarn.jars": "local:/spark/jars/*"}).submit()
+    (tmp_path / "spark-defaults.conf").write_text("spark.yarn.archive hdfs:///apps/spark-jars.zip")
+    _Seen(monkeypatch, tmp_path, "yarn", "client").submit()
+    _Seen(monkeypatch, tmp_path, "spark://master:7077", "client").submit()
+    assert "spark.yarn.archive=hdfs:" not in capsys.readouterr().out

@@ -1,0 +1,96 @@
+"""Chooses Spark settings of a driver on a cluster, for settings that nobody has given. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sluiceway.spark.elastic import CLUSTERS, INITIAL, INSTANCES, elastic_conf, is_elastic
+
+CORES = "spark.executor.cores"
+CORES_MAX = "spark.cores.max"
+YARN_JARS, YARN_ARCHIVE = "spark.yarn.jars", "spark.yarn.archive"
+_TASK_CPUS = "spark.task.cpus"
+_MINIMUM, _MAXIMUM = "spark.dynamicAllocation.minExecutors", "spark.dynamicAllocation.maxExecutors"
+
+# Spark ends an application after max(3, 2 * executors) lost executors in its whole life, which is right for a job of minutes. A
+# connector runs for months, and loses executors to maintenance and preemption. So only losses of the last ten minutes count, and
+# more of them are allowed than a restart of every host, one after another, can cause. Executors that fail at their start still
+# end the application: YARN replaces each within seconds, so 40 failures take a few minutes.
+_FAILURE_WINDOW = "10m"
+_MIN_FAILURES, _FAILURES_PER_EXECUTOR = 40, 4
+_MAX_FAILURES = "spark.executor.maxNumFailures"
+_FAILURES_INTERVAL = "spark.executor.failuresValidityInterval"
+_AM_FAILURES_INTERVAL = "spark.yarn.am.attemptFailuresValidityInterval"
+
+# Spark 3's names. Spark 4 reads them too, but prefers the new ones.
+_FORMER_NAMES = {
+    _MAX_FAILURES: "spark.yarn.max.executor.failures",
+    _FAILURES_INTERVAL: "spark.yarn.executor.failuresValidityInterval",
+}
+
+
+def cluster_conf(master: str, tasks: int | None, given: Mapping[str, str]) -> dict[str, str]:
+    """Return settings that are missing in ``given``: executors that follow the tasks, and patience with lost executors.
+
+    Args:
+        master: the Spark master. Local masters and unknown ones get no settings.
+        tasks: the number of tasks; None for a shared application, whose connectors are not known at its start.
+        given: all settings that connector, operator, connection and administrator have given.
+    """
+    if not master.startswith(CLUSTERS):
+        return {}
+    chosen = {} if tasks is None else _size(master, tasks, given)
+    chosen |= elastic_conf(master, {**chosen, **given})
+    if not _is_standalone(master):
+        settings = {**chosen, **given}
+        executors = _count(settings, INSTANCES, _count(settings, INITIAL, 1))
+        chosen |= {
+            _MAX_FAILURES: str(max(_MIN_FAILURES, _FAILURES_PER_EXECUTOR * executors)),
+            _FAILURES_INTERVAL: _FAILURE_WINDOW,
+        }
+    if is_yarn(master):
+        chosen[_AM_FAILURES_INTERVAL] = _FAILURE_WINDOW
+    return {key: value for key, value in chosen.items() if key not in given and _FORMER_NAMES.get(key) not in given}
+
+
+def is_yarn(master: str) -> bool:
+    """Return whether the master is YARN, also in Airflow's form ``yarn://...``."""
+    return master.startswith("yarn")
+
+
+def uploads_spark_jars(master: str, given: Mapping[str, str]) -> bool:
+    """Return whether each submission uploads Spark's jars to the cluster's file system."""
+    return is_yarn(master) and not (given.get(YARN_JARS) or given.get(YARN_ARCHIVE))
+
+
+def _size(master: str, tasks: int, given: Mapping[str, str]) -> dict[str, str]:
+    """Return executors at the start and cores, of which the given one determines the other. The default is one for each task.
+
+    If dynamic allocation is off, this is the application's size until its end.
+    """
+    cpus = _count(given, _TASK_CPUS, 1)
+    if INSTANCES in given and CORES not in given and not _is_standalone(master):
+        return {CORES: str(_divided(tasks, _count(given, INSTANCES, 1)) * cpus)}
+    cores = _count(given, CORES, cpus)
+    executors = _divided(tasks, max(cores // cpus, 1))
+    if is_elastic(given):
+        most = max(_count(given, _MAXIMUM, executors), _count(given, _MINIMUM, 1))
+        return {CORES: str(cores), INITIAL: str(min(max(executors, _count(given, _MINIMUM, 1)), most))}
+    if _is_standalone(master):  # without a limit the first connector takes the cores of the whole cluster
+        return {CORES_MAX: str(executors * cores)}
+    return {CORES: str(cores), INSTANCES: str(executors)}
+
+
+def _is_standalone(master: str) -> bool:
+    return master.startswith("spark://")
+
+
+def _count(settings: Mapping[str, str], key: str, default: int) -> int:
+    """Return a setting that is a positive number; the default for anything else, which Spark itself rejects."""
+    text = str(settings.get(key, "")).strip()
+    return max(int(text), 1) if text.isdecimal() else default
+
+
+def _divided(amount: int, by: int) -> int:
+    """Divide and round up."""
+    return -(-amount // by)

@@ -1,0 +1,1 @@
+"""Starts real clusters from pinned jars: Spark standalone, HDFS and YARN."""

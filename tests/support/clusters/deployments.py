@@ -1,0 +1,94 @@
+"""The ways to run a driver on a test cluster: standalone in client mode, YARN in client and in cluster mode."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from support.clusters.daemons import command_of, python_drivers
+from support.clusters.hadoop import Yarn
+from support.clusters.standalone import SparkCluster
+
+_SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A cluster and a deploy mode.
+
+    ``settings`` are Spark settings for small executors with one slot each, at least one more than the connector has tasks.
+    """
+
+    name: str
+    cluster: SparkCluster | Yarn
+    deploy_mode: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def master(self) -> str:
+        return self.cluster.url if isinstance(self.cluster, SparkCluster) else "yarn"
+
+    @property
+    def folder(self) -> Path:
+        return self.cluster.folder
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment variables of spark-submit."""
+        return {} if isinstance(self.cluster, SparkCluster) else self.cluster.environment()
+
+    def application(self, connector: str) -> str:
+        """Return the id of a connector's running application, empty if there is none."""
+        if isinstance(self.cluster, Yarn):
+            return self.cluster.application(f"sluiceway-{connector}")
+        found = [each for each in self.cluster.state().get("activeapps", ()) if each["name"] == f"sluiceway-{connector}"]
+        return str(found[0]["id"]) if found else ""
+
+    def executors(self, connector: str) -> list[psutil.Process]:
+        """Return the JVMs of a connector's executors."""
+        application = self.application(connector)
+        return self.cluster.executors(application) if application else []
+
+    def drivers(self, connector: str) -> list[psutil.Process]:
+        """Return a connector's Python drivers."""
+        return [each for each in python_drivers(self.folder) if f"--connector {connector} " in f"{command_of(each)} "]
+
+
+def small(**more: str) -> dict[str, str]:
+    """Return settings for executors with little memory and one slot each; keyword arguments have underscores for dots."""
+    return {
+        "spark.executor.cores": "1",
+        "spark.executor.memory": "512m",
+        "spark.driver.memory": "512m",
+        "spark.ui.enabled": "false",
+        "spark.driver.extraJavaOptions": _SMALL_JVM,
+        "spark.executor.extraJavaOptions": _SMALL_JVM,
+        **{key.replace("_", "."): value for key, value in more.items()},
+    }
+
+
+def standalone(cluster: SparkCluster, slots: int = 4) -> Deployment:
+    settings = small(
+        spark_cores_max=str(slots),
+        spark_dynamicAllocation_minExecutors=str(slots),
+        spark_driver_host="127.0.0.1",
+        spark_pyspark_python=sys.executable,
+    )
+    return Deployment("standalone", cluster, "client", settings)
+
+
+def yarn(cluster: Yarn, deploy_mode: str, slots: int = 3) -> Deployment:
+    size = {"spark.executor.instances": str(slots), "spark.dynamicAllocation.minExecutors": str(slots)}
+    settings = {
+        **small(spark_yarn_am_extraJavaOptions=_SMALL_JVM),
+        **size,
+        **cluster.settings(),
+        # The application master asks for containers this often, and reports with the same interval.
+        "spark.yarn.scheduler.heartbeat.interval-ms": "1000",
+        "spark.yarn.submit.waitAppCompletion": "true",
+        "spark.yarn.report.interval": "1s",
+    }
+    return Deployment(f"YARN {deploy_mode} mode", cluster, deploy_mode, settings)

@@ -1,0 +1,58 @@
+"""What the launcher does on an executor, and what it says about slots."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pyspark
+import pytest
+
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.runtime.task import TaskResult, TaskSpec
+from sluiceway.spark import launcher
+from sluiceway.spark.launcher import SparkLauncher, run_first_attempt
+from sluiceway.storage.model import TaskId
+from sluiceway.worker.executor import Assignment
+
+SPEC = TaskSpec(id=TaskId("c", 0), config={}, worker=WorkerConfig.of({}), worker_id="me:1", generation=1, sink=False)
+ASSIGNMENT = Assignment(SPEC, services=None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("attempt", [0, 1, 2])
+def test_a_task_runs_at_most_once_for_each_launch(attempt: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[Assignment] = []
+
+    def run(assignments: Any) -> Any:
+        ran.extend(assignments)
+        yield TaskResult(SPEC.id, records=5)
+
+    monkeypatch.setattr(launcher, "run_partition", run)
+    monkeypatch.setattr(pyspark.TaskContext, "get", lambda: SimpleNamespace(attemptNumber=lambda: attempt))
+    [result] = run_first_attempt(iter([ASSIGNMENT]))
+    assert (len(ran), result.second_attempt, result.lost) == ((1, False, False) if attempt == 0 else (0, True, True))
+
+
+def context(slots: int, **conf: str) -> Any:
+    java = SimpleNamespace(
+        maxNumConcurrentTasks=lambda _profile: slots,
+        resourceProfileManager=lambda: SimpleNamespace(defaultResourceProfile=lambda: None),
+    )
+    settings = {key.replace("_", "."): value for key, value in conf.items()}
+    return SimpleNamespace(master="spark://h:7077", _jsc=SimpleNamespace(sc=lambda: java), getConf=lambda: settings)
+
+
+@pytest.mark.parametrize(
+    ("slots", "said"), [(2, "has 2 slot(s) on spark://h:7077, all in use"), (0, "has no executors on spark://h:7077")]
+)
+def test_the_advice_names_the_slots(slots: int, said: str) -> None:
+    assert said in SparkLauncher(context(slots)).slots_advice()
+
+
+def test_the_advice_says_whether_spark_requests_more_executors() -> None:
+    assert "more executors" not in SparkLauncher(context(2)).slots_advice()
+    assert "has requested more executors" in SparkLauncher(context(2, spark_dynamicAllocation_enabled="true")).slots_advice()
+
+
+def test_the_advice_survives_a_jvm_that_does_not_answer() -> None:
+    assert "does not say" in SparkLauncher(SimpleNamespace(master="spark://h")).slots_advice()  # type: ignore[arg-type]

@@ -1,0 +1,3 @@
+class VenvPackException(Exception): ...  # noqa: N818 (the package's name)
+
+def pack(prefix: str, output: str, *, python_prefix: str | None = ..., force: bool = ...) -> str: ...
