@@ -1,4 +1,4 @@
-"""What Spark's scheduler says about decommissioned executors, in a local application."""
+"""Decommissioned executors as Spark's scheduler reports them, in a local application."""
 
 from __future__ import annotations
 

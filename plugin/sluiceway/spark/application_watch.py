@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sluiceway.spark.elastic import is_standalone
 from sluiceway.spark.launcher import SparkLauncher, is_stopped
 from sluiceway.spark.session import slots
 
@@ -27,7 +28,7 @@ def application_ended(context: SparkContext, launcher: SparkLauncher, slots_time
     """
     lost = LostExecutors(lambda: _slots(context), lambda: launcher.launched, slots_timeout)
     master = context.master or ""
-    forgets = master.startswith("spark://")
+    forgets = is_standalone(master)
 
     def reason() -> str | None:
         if is_stopped(context):

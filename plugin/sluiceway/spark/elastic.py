@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 CLUSTERS = ("spark://", "yarn", "k8s://")
-"""What the masters of cluster managers start with."""
+"""Prefixes of the masters of cluster managers."""
 
 INSTANCES = "spark.executor.instances"
 INITIAL = "spark.dynamicAllocation.initialExecutors"
@@ -43,10 +43,15 @@ def elastic_conf(master: str, given: Mapping[str, str]) -> dict[str, str]:
         chosen[DYNAMIC] = "true"
         if _is_true({**chosen, **given}, _DECOMMISSION):
             chosen[_SHUFFLE_TRACKING] = "false"  # connectors have no shuffles; Spark warns if it must track them all the same
-        if master.startswith("spark://"):
+        if is_standalone(master):
             # Otherwise an executor takes all cores of its worker, and Spark still counts on one core.
             chosen[_CORES] = given.get(_TASK_CPUS, "1")
     return {key: value for key, value in chosen.items() if key not in given}
+
+
+def is_standalone(master: str) -> bool:
+    """Return whether the master is that of a Spark standalone cluster."""
+    return master.startswith("spark://")
 
 
 def _is_true(settings: Mapping[str, str], key: str) -> bool:

@@ -27,7 +27,7 @@ _ENDED_SECONDS = 10.0  # without its application, a driver has only statuses lef
 
 @dataclass(frozen=True)
 class Condition:
-    """What ends a driver.
+    """A reason to end a driver.
 
     Args:
         reason: returns the reason as soon as the driver must end, None until then.

@@ -11,7 +11,7 @@ _REPORTED = (State.RUNNING, State.PAUSED)
 
 
 class Slot(enum.Enum):
-    """What Spark says about a launched task."""
+    """Whether a launched task holds a slot, as Spark reports it."""
 
     HELD = "the task runs, or has ended"
     NONE = "the task waits for its first slot"

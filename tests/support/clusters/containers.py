@@ -191,7 +191,7 @@ class Container:
 
 
 class Image:
-    """What every container has, in the place of an image: this machine's files, an entrypoint, and environment variables."""
+    """Contents of every container, in place of an image: this machine's files, an entrypoint, and environment variables."""
 
     def __init__(self, entrypoint: Sequence[str], environment: Mapping[str, str], mounts: Mapping[Path, str]) -> None:
         self.entrypoint, self.environment = list(entrypoint), dict(environment)

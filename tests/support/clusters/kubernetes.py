@@ -204,7 +204,7 @@ class KubernetesCluster:
                 self._sync()
             except Exception:  # the thread's outermost loop
                 if not self._ended.is_set():
-                    log.warning("The test kubelet's loop failed; it goes on", exc_info=True)
+                    log.warning("The test kubelet's loop failed; it continues", exc_info=True)
 
     def _sync(self) -> None:
         pods = self.api.items("/api/v1/pods")

@@ -13,7 +13,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 @dataclass(slots=True)
 class TaskRecords:
-    """What arrived from one task; ``arrived`` is the time of its newest record in seconds since the epoch."""
+    """Records that arrived from one task; ``arrived`` is the time of its newest record in seconds since the epoch."""
 
     arrived: float = 0.0
     total: int = 0

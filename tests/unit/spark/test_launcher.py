@@ -1,4 +1,4 @@
-"""What the launcher does on an executor, and what it says about slots."""
+"""The launcher on an executor, and its advice about slots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the driver's Spark context ships to executors."""
+"""Files that the driver's Spark context ships to executors."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sluiceway.spark.elastic import CLUSTERS, INITIAL, INSTANCES, elastic_conf, is_elastic
+from sluiceway.spark.elastic import CLUSTERS, INITIAL, INSTANCES, elastic_conf, is_elastic, is_standalone
 
 CORES = "spark.executor.cores"
 CORES_MAX = "spark.cores.max"
@@ -41,7 +41,7 @@ def cluster_conf(master: str, tasks: int | None, given: Mapping[str, str]) -> di
         return {}
     chosen = {} if tasks is None else _size(master, tasks, given)
     chosen |= elastic_conf(master, {**chosen, **given})
-    if not _is_standalone(master):
+    if not is_standalone(master):
         settings = {**chosen, **given}
         executors = _count(settings, INSTANCES, _count(settings, INITIAL, 1))
         chosen |= {
@@ -69,20 +69,16 @@ def _size(master: str, tasks: int, given: Mapping[str, str]) -> dict[str, str]:
     If dynamic allocation is off, this is the application's size until its end.
     """
     cpus = _count(given, _TASK_CPUS, 1)
-    if INSTANCES in given and CORES not in given and not _is_standalone(master):
+    if INSTANCES in given and CORES not in given and not is_standalone(master):
         return {CORES: str(_divided(tasks, _count(given, INSTANCES, 1)) * cpus)}
     cores = _count(given, CORES, cpus)
     executors = _divided(tasks, max(cores // cpus, 1))
     if is_elastic(given):
         most = max(_count(given, _MAXIMUM, executors), _count(given, _MINIMUM, 1))
         return {CORES: str(cores), INITIAL: str(min(max(executors, _count(given, _MINIMUM, 1)), most))}
-    if _is_standalone(master):  # without a limit the first connector takes the cores of the whole cluster
+    if is_standalone(master):  # without a limit the first connector takes the cores of the whole cluster
         return {CORES_MAX: str(executors * cores)}
     return {CORES: str(cores), INSTANCES: str(executors)}
-
-
-def _is_standalone(master: str) -> bool:
-    return master.startswith("spark://")
 
 
 def _count(settings: Mapping[str, str], key: str, default: int) -> int:
