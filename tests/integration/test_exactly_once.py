@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from sluiceway.api import SourceRecord
 from sluiceway.data import STRING_SCHEMA
+from sluiceway.kafka.producer_transactions import ProducerTransactions
 from sluiceway.storage.model import State
 from support.engine import RunningTask
 from support.engine_connectors import ACKNOWLEDGED_SOURCE, script
@@ -96,6 +98,25 @@ def test_a_connector_defines_its_transaction_boundaries(worker: Worker, stores: 
     wanted = [number for number in range(complete) if fibonacci_transaction(number)[0]]
     assert [int.from_bytes(message.value() or b"", "big") for message in seen(worker["bootstrap.servers"], name)] == wanted
     assert stores({}).get(name, [{"id": 0}]) == [{"seqno": complete - 1}], "aborted records are not read again"
+
+
+def test_a_transaction_that_is_aborted_right_after_a_commit_keeps_the_producer(kafka_bootstrap: str, unique: Names) -> None:
+    name = unique("aborted")
+    for number in range(10):
+        identity = f"{name}-{number}"
+        client = Producer({"bootstrap.servers": kafka_bootstrap, "transactional.id": identity})
+        transactions = ProducerTransactions(client, identity)
+        transactions.fence(lambda: None)
+        for milliseconds in (0, 2, 3, 5, 8):
+            transactions.begin()
+            transactions.send([(name, None, b"committed")], lambda: None)
+            transactions.commit(lambda: None)
+            transactions.begin()
+            transactions.send([(name, None, b"aborted")], lambda: None)
+            client.poll(milliseconds / 1000)  # at any moment of the request that adds the partition
+            transactions.await_delivery()
+            transactions.abort(lambda: None)
+    assert [message.value() for message in seen(kafka_bootstrap, name)] == [b"committed"] * 50
 
 
 def test_offsets_of_dropped_records_are_committed_in_a_transaction_without_records(

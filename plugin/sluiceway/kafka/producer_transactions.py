@@ -18,6 +18,7 @@ _CALL_SECONDS = 1.0
 _WARNING_SECONDS = 30.0
 # If asked before its first connection is up, librdkafka retries to find the coordinator only after 0.5 s.
 _CONNECT_SECONDS = 0.06
+_DELIVERY_SECONDS = 5.0
 
 Check = Callable[[], None]
 """Called about once a second while waiting for the cluster; raises an exception to stop waiting."""
@@ -63,6 +64,14 @@ class ProducerTransactions:
         """Wait until all records sent are acknowledged, then commit the transaction."""
         self._wait(self._client.commit_transaction, "commit a transaction", check)
         self.open = False
+
+    def await_delivery(self) -> None:
+        """Wait some seconds until the records sent are acknowledged, and with them their partitions.
+
+        Called before an abort of a healthy transaction, which otherwise fails with INVALID_TXN_STATE while the coordinator has
+        accepted none of the transaction's partitions (librdkafka issue 4849).
+        """
+        self._client.flush(_DELIVERY_SECONDS)
 
     def abort(self, check: Check) -> None:
         """Abort the open transaction with all its records, acknowledged or not."""

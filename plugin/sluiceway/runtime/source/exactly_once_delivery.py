@@ -97,6 +97,7 @@ class ExactlyOnceDelivery:
         try:
             if action is CommitAction.ABORT:
                 log.info("Aborting a transaction, as the task requested")
+                self._transactions.await_delivery()
                 self._abort()
             self._commit()
         except ConnectError as error:

@@ -62,6 +62,9 @@ class Transactions:
     def commit(self, _check: Any) -> None:
         self._did("commit", open_after=False)
 
+    def await_delivery(self) -> None:
+        self._calls.append("await delivery")
+
     def abort(self, _check: Any) -> None:
         self._did("abort", open_after=False)
 
@@ -129,7 +132,7 @@ def test_an_abort_drops_records_keeps_offsets_and_acknowledges_nothing(made: Mad
     made.delivery.send(SubmittedRecords.of(RECORDS))
     made.acknowledge(RECORDS[0], 0, 5)
     assert made.delivery.apply(CommitAction.ABORT)
-    assert made.calls == ["begin", "send 3", "abort", "begin", "offsets [2]", "commit"]
+    assert made.calls == ["begin", "send 3", "await delivery", "abort", "begin", "offsets [2]", "commit"]
     assert made.acknowledged == []
 
 
