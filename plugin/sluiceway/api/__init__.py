@@ -1,5 +1,15 @@
 """The public API for authors of connectors, converters and transforms. Other modules may change at any time."""
 
+from sluiceway.api.columns import (
+    Column,
+    ColumnBatch,
+    ColumnDecoder,
+    ColumnEncoder,
+    ColumnPredicate,
+    ColumnRun,
+    ColumnTransform,
+    NotColumnar,
+)
 from sluiceway.api.connector import (
     Connector,
     ConnectorContext,
@@ -25,6 +35,13 @@ from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Predicat
 
 __all__ = [
     "NULL",
+    "Column",
+    "ColumnBatch",
+    "ColumnDecoder",
+    "ColumnEncoder",
+    "ColumnPredicate",
+    "ColumnRun",
+    "ColumnTransform",
     "ConnectRecord",
     "Connector",
     "ConnectorContext",
@@ -34,6 +51,7 @@ __all__ = [
     "ExactlyOnceSupport",
     "HeaderConverter",
     "KeyOrValueTransform",
+    "NotColumnar",
     "Offset",
     "OffsetStorageReader",
     "Partition",

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from sluiceway.api.columns import ColumnDecoder, ColumnEncoder
 from sluiceway.config.definition import ConfigDef
 from sluiceway.data import Schema
 
@@ -85,3 +86,11 @@ class Converter(HeaderConverter):
         Override it if that saves work per record. It must return the same values.
         """
         return functools.partial(self.to_connect_data, topic)
+
+    def column_decoder(self, topic: str) -> ColumnDecoder | None:
+        """Return the columnar form of ``decoder``, or None if there is none. The runtime calls this once for each topic."""
+        return None
+
+    def column_encoder(self, topic: str, schema: Schema | None) -> ColumnEncoder | None:
+        """Return the columnar form of ``encoder``, or None if there is none for this schema."""
+        return None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import abc
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
+from sluiceway.api.columns import ColumnBatch
 from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord
 
 
@@ -164,6 +165,16 @@ class SinkTask(Task):
     @abc.abstractmethod
     def put(self, records: Sequence[SinkRecord]) -> None:
         """Write the next records, possibly none. Raise RetriableError to get the same records again."""
+
+    takes_columns: ClassVar[bool] = False
+    """True if ``put_columns`` is implemented."""
+
+    def put_columns(self, batch: ColumnBatch) -> None:
+        """Write a batch of records like ``put``. Called only if ``takes_columns`` is True, for batches that have a columnar form.
+
+        Raise RetriableError to get the same records again, and NotColumnar, having written nothing, to get them by ``put``.
+        """
+        raise NotImplementedError
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Make all records durable. The runtime then commits ``offsets``, the next offsets to read."""

@@ -10,6 +10,7 @@ import abc
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from sluiceway.api.columns import ColumnPredicate, ColumnTransform
 from sluiceway.api.records import SinkRecord, SourceRecord
 from sluiceway.config.definition import ConfigDef
 from sluiceway.data import Schema
@@ -39,6 +40,13 @@ class Transform(abc.ABC):
         be transformed.
         """
 
+    def column_transform(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnTransform | None:
+        """Return the columnar form for records of these schemas, or None if there is none.
+
+        The chain calls this once for each pair of schemas.
+        """
+        return None
+
     def close(self) -> None:  # noqa: B027
         """Release the resources that ``configure`` acquired."""
 
@@ -59,6 +67,10 @@ class Predicate(abc.ABC):
     @abc.abstractmethod
     def test(self, record: ConnectRecord) -> bool:
         """Return True if the transform applies to the record."""
+
+    def column_predicate(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnPredicate | None:
+        """Return the columnar form for records of these schemas, or None if there is none."""
+        return None
 
     def close(self) -> None:  # noqa: B027
         """Release the resources that ``configure`` acquired."""

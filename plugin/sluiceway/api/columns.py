@@ -1,0 +1,82 @@
+"""Batches of records as Arrow arrays. Runs on executors.
+
+Everything that handles records has a row form; some converters, transforms and tasks also have a columnar form, which handles
+a whole batch in one call and returns the same data. The row form is the specification: where a columnar form could
+differ, it raises ``NotColumnar``, and the batch is handled record by record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sluiceway.data import Schema
+
+
+class NotColumnar(Exception):  # noqa: N818 (no error: the row form handles the batch)
+    """The columnar form cannot handle a batch as the row form would."""
+
+
+class Column(NamedTuple):
+    """Keys or values of one schema, as an Arrow array of the type that ``sluiceway.columns.arrow_type`` gives for the schema.
+
+    ``values`` is None if all of them are null without a schema.
+    """
+
+    schema: Schema | None
+    values: pa.Array | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnBatch:
+    """Successive records of one topic partition with the same key schema and value schema, and without headers.
+
+    Attributes:
+        topic: the topic, after transforms.
+        partition: the Kafka partition; None if a source leaves the choice to the producer.
+        key: the keys.
+        value: the values.
+        count: the number of records.
+        timestamps: milliseconds since the epoch as int64, null where a record has none; None if no record has one.
+        timestamp_type: Kafka's timestamp type, 0 if it is not known, 1 creation time, 2 append time.
+        offsets: the records' offsets as int64, in sinks only.
+        original_topic: the topic that a sink's records were read from.
+    """
+
+    topic: str
+    partition: int | None
+    key: Column
+    value: Column
+    count: int
+    timestamps: pa.Array | None = None
+    timestamp_type: int = 0
+    offsets: pa.Array | None = None
+    original_topic: str = ""
+
+    def __len__(self) -> int:
+        return self.count
+
+
+class ColumnRun(NamedTuple):
+    """The decoded messages ``start`` to ``end`` (exclusive) of a batch; ``column`` is None where the row form must decode them."""
+
+    start: int
+    end: int
+    column: Column | None
+
+
+ColumnDecoder = Callable[["pa.Array"], Sequence[ColumnRun]]
+"""Decodes an array of binary message parts (null for tombstones) into runs that cover it."""
+
+ColumnEncoder = Callable[["pa.Array"], "pa.Array"]
+"""Encodes an array of one schema's values as binary message parts. Raises NotColumnar."""
+
+ColumnTransform = Callable[[ColumnBatch], ColumnBatch]
+"""Transforms a batch. Raises NotColumnar."""
+
+ColumnPredicate = Callable[[ColumnBatch], "pa.BooleanArray"]
+"""Returns for each record whether a transform applies. Raises NotColumnar."""
