@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from sluiceway.data import Schema
 
+    AnyArray = pa.Array[Any]
 
-class NotColumnar(Exception):  # noqa: N818 (no error: the row form handles the batch)
+
+class NotColumnar(Exception):  # noqa: N818 (no failure: the row form handles the batch)
     """The columnar form cannot handle a batch as the row form would."""
 
 
@@ -28,7 +30,7 @@ class Column(NamedTuple):
     """
 
     schema: Schema | None
-    values: pa.Array | None
+    values: AnyArray | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +54,9 @@ class ColumnBatch:
     key: Column
     value: Column
     count: int
-    timestamps: pa.Array | None = None
+    timestamps: AnyArray | None = None
     timestamp_type: int = 0
-    offsets: pa.Array | None = None
+    offsets: AnyArray | None = None
     original_topic: str = ""
 
     def __len__(self) -> int:
@@ -62,17 +64,17 @@ class ColumnBatch:
 
 
 class ColumnRun(NamedTuple):
-    """The decoded messages ``start`` to ``end`` (exclusive) of a batch; ``column`` is None where the row form must decode them."""
+    """The decoded messages ``start`` to ``end`` (exclusive); ``column`` is None where the row form must decode them."""
 
     start: int
     end: int
     column: Column | None
 
 
-ColumnDecoder = Callable[["pa.Array"], Sequence[ColumnRun]]
+ColumnDecoder = Callable[["AnyArray"], Sequence[ColumnRun]]
 """Decodes an array of binary message parts (null for tombstones) into runs that cover it."""
 
-ColumnEncoder = Callable[["pa.Array"], "pa.Array"]
+ColumnEncoder = Callable[["AnyArray"], "AnyArray"]
 """Encodes an array of one schema's values as binary message parts. Raises NotColumnar."""
 
 ColumnTransform = Callable[[ColumnBatch], ColumnBatch]
