@@ -13,8 +13,6 @@ from support.clusters.daemons import command_of, python_drivers
 from support.clusters.hadoop import Yarn
 from support.clusters.standalone import SparkCluster
 
-_SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-
 
 @dataclass(frozen=True)
 class Deployment:
@@ -64,8 +62,6 @@ def small(**more: str) -> dict[str, str]:
         "spark.executor.memory": "512m",
         "spark.driver.memory": "512m",
         "spark.ui.enabled": "false",
-        "spark.driver.extraJavaOptions": _SMALL_JVM,
-        "spark.executor.extraJavaOptions": _SMALL_JVM,
         **{key.replace("_", "."): value for key, value in more.items()},
     }
 
@@ -83,7 +79,7 @@ def standalone(cluster: SparkCluster, slots: int = 4) -> Deployment:
 def yarn(cluster: Yarn, deploy_mode: str, slots: int = 3) -> Deployment:
     size = {"spark.executor.instances": str(slots), "spark.dynamicAllocation.minExecutors": str(slots)}
     settings = {
-        **small(spark_yarn_am_extraJavaOptions=_SMALL_JVM),
+        **small(),
         **size,
         **cluster.settings(),
         # The application master asks for containers this often, and reports with the same interval.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sluiceway.spark.elastic import CLUSTERS, INITIAL, INSTANCES, elastic_conf, is_elastic, is_standalone
+from sluiceway.spark.jvm_options import light_jvms
 
 CORES = "spark.executor.cores"
 CORES_MAX = "spark.cores.max"
@@ -30,7 +31,7 @@ _FORMER_NAMES = {
 
 
 def cluster_conf(master: str, tasks: int | None, given: Mapping[str, str]) -> dict[str, str]:
-    """Return settings that are missing in ``given``: executors that follow the tasks, and patience with lost executors.
+    """Return settings that are missing in ``given``: executors that follow the tasks, patience with lost executors, light JVMs.
 
     Args:
         master: the Spark master. Local masters and unknown ones get no settings.
@@ -48,6 +49,7 @@ def cluster_conf(master: str, tasks: int | None, given: Mapping[str, str]) -> di
             _MAX_FAILURES: str(max(_MIN_FAILURES, _FAILURES_PER_EXECUTOR * executors)),
             _FAILURES_INTERVAL: _FAILURE_WINDOW,
         }
+    chosen |= light_jvms(given, yarn=is_yarn(master))
     if is_yarn(master):
         chosen[_AM_FAILURES_INTERVAL] = _FAILURE_WINDOW
     return {key: value for key, value in chosen.items() if key not in given and _FORMER_NAMES.get(key) not in given}
