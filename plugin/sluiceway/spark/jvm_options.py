@@ -14,8 +14,8 @@ _ROLES = ("driver", "executor")
 _YARN_AM = "spark.yarn.am.extraJavaOptions"
 
 
-def light_jvms(given: Mapping[str, str], *, yarn: bool) -> dict[str, str]:
-    """Return default Java options of driver and executors on a cluster, and of a client-mode driver's application master on YARN.
+def light_jvms(given: Mapping[str, str], *, yarn_client: bool) -> dict[str, str]:
+    """Return default Java options of driver and executors on a cluster, and of the application master of YARN's client mode.
 
     Options that ``given`` has stay: a JVM does not start with two garbage collectors.
     """
@@ -24,7 +24,7 @@ def light_jvms(given: Mapping[str, str], *, yarn: bool) -> dict[str, str]:
         for role in _ROLES
         if not _chooses_own(given.get(f"spark.{role}.extraJavaOptions", ""))
     }
-    if yarn:
+    if yarn_client:
         defaults[_YARN_AM] = LIGHT
     return {key: value for key, value in defaults.items() if key not in given}
 

@@ -80,7 +80,7 @@ class Supervisor:
         deployment, submission = self.deployment, self._submission
         given = submission.conf(deployment.settings)
         in_cluster = self._in_cluster
-        defaults = cluster_conf(deployment.master, submission.tasks, given)
+        defaults = cluster_conf(deployment.master, submission.tasks, given, client_mode=not in_cluster)
         command = [str(spark_home() / "bin" / "spark-submit"), "--master", deployment.master]
         command += ["--deploy-mode", deployment.deploy_mode, "--name", submission.name]
         command += ["--py-files", submission.py_files(None, given)]

@@ -21,5 +21,5 @@ DRIVER, EXECUTOR, AM = "spark.driver.defaultJavaOptions", "spark.executor.defaul
     ],
 )
 def test_jvms_are_light_unless_their_options_are_given(given: dict[str, str], chosen: set[str]) -> None:
-    assert light_jvms(given, yarn=True) == dict.fromkeys(chosen, LIGHT)
-    assert light_jvms(given, yarn=False) == dict.fromkeys(chosen - {AM}, LIGHT)
+    assert light_jvms(given, yarn_client=True) == dict.fromkeys(chosen, LIGHT)
+    assert light_jvms(given, yarn_client=False) == dict.fromkeys(chosen - {AM}, LIGHT)

@@ -218,6 +218,8 @@ def test_spark_submits_own_jvms_start_soon_and_no_driver_inherits_their_options(
     assert seen["env"].get("SPARK_SUBMIT_OPTS") == (archived if deploy_mode == "cluster" else None)
     assert not any("SPARK_LAUNCHER_OPTS" in each or "SPARK_SUBMIT_OPTS" in each for each in seen["argv"])
     assert f"spark.executor.defaultJavaOptions={light}" in seen["argv"]
+    in_client_mode_on_yarn = (master, deploy_mode) == ("yarn", "client")
+    assert (f"spark.yarn.am.extraJavaOptions={light}" in seen["argv"]) is in_client_mode_on_yarn, "Spark warns in cluster mode"
     assert f"spark.driver.defaultJavaOptions={light if deploy_mode == 'cluster' else archived}" in seen["argv"]
 
 
