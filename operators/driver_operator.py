@@ -81,7 +81,7 @@ class DriverOperator(SparkSubmitOperator):
         conn_id: str | None = None,
         # Explicit parameters, because Airflow applies a DAG's default_args only to those.
         retries: int = 10,
-        retry_delay: timedelta = timedelta(seconds=5),
+        retry_delay: timedelta = timedelta(seconds=1),
         retry_exponential_backoff: float = 2.0,
         max_retry_delay: timedelta = timedelta(minutes=1),
         **kwargs: Any,

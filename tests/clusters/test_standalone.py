@@ -29,6 +29,17 @@ def test_after_the_loss_of_an_executor_and_of_a_worker_each_record_is_written_ex
 
 
 @pytest.mark.long
+def test_a_master_that_was_started_again_replaces_a_lost_executor(
+    spark: SparkCluster, kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, chance: random.Random
+) -> None:
+    no_spare = standalone(spark, slots=2)
+    with on_cluster(no_spare, kafka_bootstrap, tmp_path, unique("spark"), exactly_once=True) as source:
+        kills = {each.name: each for each in kills_of(source)}
+        for name in ("master, started again", "executor"):
+            assert strike(source, kills[name], chance).judge() == ""
+
+
+@pytest.mark.long
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("exactly_once", [False, True], ids=["at_least_once", "exactly_once"])
 def test_each_kill(

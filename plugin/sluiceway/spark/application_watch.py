@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sluiceway.spark.elastic import is_standalone
+from sluiceway.spark.executor_requests import ExecutorRequests, request_executors
 from sluiceway.spark.launcher import SparkLauncher, is_stopped
 from sluiceway.spark.session import slots
 
@@ -26,15 +27,21 @@ def application_ended(context: SparkContext, launcher: SparkLauncher, slots_time
     Args:
         slots_timeout: seconds without executors after which the application is given up, if tasks wait for them.
     """
-    lost = LostExecutors(lambda: _slots(context), lambda: launcher.launched, slots_timeout)
+    lost = LostExecutors(slots_timeout)
     master = context.master or ""
     forgets = is_standalone(master)
+    conf = dict(context.getConf().getAll()) if forgets else {}
+    requests = ExecutorRequests(lambda total: request_executors(context, total), conf)
 
     def reason() -> str | None:
         if is_stopped(context):
             because = f": {launcher.last_loss}" if launcher.last_loss else ""
             return f"the Spark application has ended{because}"
-        if forgets and lost():
+        if not forgets:
+            return None
+        have, tasks = _slots(context), launcher.launched
+        requests.check(have, tasks)
+        if lost(have, tasks):
             return (
                 f"the Spark application has had no executors on {master} for {slots_timeout:g} s "
                 "(sluiceway.slots.timeout.ms) although it had some before"
@@ -45,28 +52,17 @@ def application_ended(context: SparkContext, launcher: SparkLauncher, slots_time
 
 
 class LostExecutors:
-    """True once an application that had slots has had none for ``timeout`` seconds while tasks wait for them.
+    """Notices that an application that had slots has had none for ``timeout`` seconds while tasks wait for them."""
 
-    ``slots`` returns None if it is unknown.
-    """
-
-    def __init__(
-        self,
-        slots: Callable[[], int | None],
-        tasks: Callable[[], int],
-        timeout: float,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._slots = slots
-        self._tasks = tasks
+    def __init__(self, timeout: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._timeout = timeout
         self._clock = clock
         self._had_slots = False
         self._without_since: float | None = None
 
-    def __call__(self) -> bool:
-        have = self._slots()
-        if have or have is None or not self._tasks():  # without tasks, Spark gives the executors back
+    def __call__(self, have: int | None, tasks: int) -> bool:
+        """Return True if they are lost. ``have`` is the number of slots, None if it is unknown."""
+        if have or have is None or not tasks:  # without tasks, Spark gives the executors back
             self._had_slots = self._had_slots or bool(have)
             self._without_since = None
             return False

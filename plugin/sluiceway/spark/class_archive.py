@@ -1,11 +1,16 @@
-"""Makes and finds the class archive (AppCDS) of Spark's classes, which shortens each driver's start by more than a second.
+"""Makes and finds class archives (AppCDS) of Spark's classes, which shorten each start of a JVM by more than a second.
 
-``python -m sluiceway.spark.class_archive`` makes it once for each Java and Spark, in half a minute. The local stack does that in
-the background; other installations can run it after they have installed the package. The archive is optional.
+A JVM can use an archive only if its class path begins with the archive's. So there are two: for the JVMs that spark-submit
+starts, and for those that a cluster manager starts, if Spark's jars are put first on their class path (``container_conf``).
+
+``python -m sluiceway.spark.class_archive`` makes the first one once for each Java and Spark, in half a minute. The local stack
+does that in the background; other installations can run it after they have installed the package. With ``--containers`` it makes
+the second one, on each host of the cluster. Archives are optional.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import hashlib
 import logging
@@ -17,6 +22,7 @@ from pathlib import Path
 from sluiceway.errors import ConnectError
 from sluiceway.folders import cache_home, file_lock
 from sluiceway.java_runtime import find_java
+from sluiceway.spark.jvm_options import LIGHT
 
 _TIMEOUT_SECONDS = 600
 _KEPT_LINES = 20
@@ -24,8 +30,8 @@ _KEPT_LINES = 20
 log = logging.getLogger(__name__)
 
 
-def archive_path(folder: Path | None = None) -> Path:
-    """Return the path of the archive for this Java and this Spark, whether it exists or not.
+def archive_path(folder: Path | None = None, *, containers: bool = False) -> Path:
+    """Return the path of an archive for this Java and this Spark, whether it exists or not.
 
     ``folder`` defaults to the user's cache folder. Raises MissingToolError if no Java was found, ConnectError if no Spark was.
     """
@@ -33,43 +39,47 @@ def archive_path(folder: Path | None = None) -> Path:
     jars = sorted((jar.name, jar.stat().st_size) for jar in (spark_home() / "jars").glob("*.jar"))
     build = (java.home / "release").read_text() if (java.home / "release").is_file() else str(java.version)
     digest = hashlib.sha256(repr((str(java.home), build, str(spark_home()), jars)).encode()).hexdigest()[:16]
-    return (folder or cache_home()) / f"spark-classes-{digest}.jsa"
+    return (folder or cache_home()) / f"spark-{'container-' if containers else ''}classes-{digest}.jsa"
 
 
 def archive_options() -> str:
-    """Return the Java options that use the archive, or an empty text if it has not been made."""
+    """Return the Java options with which a JVM of spark-submit uses the archive, or an empty text if it has not been made."""
     with contextlib.suppress(OSError, ConnectError):
         path = archive_path()
         if path.is_file():
-            # A JVM that cannot use the archive, such as one with other jars before Spark's, ignores it silently.
-            return f"-XX:SharedArchiveFile={path} -Xshare:auto -Xlog:disable -Xlog:all=error:stderr"
+            return _options(path)
     return ""
 
 
-def make(folder: Path | None = None) -> Path:
-    """Make the archive with a small Spark application, unless it exists; return its path. Raises ConnectError."""
-    from sluiceway.spark.session import LOCAL_CONF
+def container_conf(archive: Path) -> dict[str, str]:
+    """Return the Spark settings with which application masters and executors use an archive.
 
-    target = archive_path(folder)
+    The archive and Spark's jars must have the same paths on each host. Hosts without them start their JVMs without the archive.
+    """
+    jars, options = f"{spark_home()}/jars/*", _options(archive)
+    return {
+        "spark.driver.extraClassPath": jars,
+        "spark.driver.extraJavaOptions": options,
+        "spark.executor.extraClassPath": jars,
+        "spark.executor.extraJavaOptions": options,
+        "spark.yarn.am.extraJavaOptions": f"{LIGHT} {options}",
+    }
+
+
+def _options(archive: Path) -> str:
+    # A JVM that cannot use the archive, such as one with other jars before Spark's, ignores it silently.
+    return f"-XX:SharedArchiveFile={archive} -Xshare:auto -Xlog:disable -Xlog:all=error:stderr"
+
+
+def make(folder: Path | None = None, *, containers: bool = False) -> Path:
+    """Make an archive with a small Spark application, unless it exists; return its path. Raises ConnectError."""
+    target = archive_path(folder, containers=containers)
     with file_lock(target.with_suffix(".lock")):
         if target.is_file():
             return target
         scratch = target.with_suffix(f".{os.getpid()}.tmp")
-        options = f"{LOCAL_CONF['spark.driver.extraJavaOptions']} -XX:ArchiveClassesAtExit={scratch}"
-        settings = {**LOCAL_CONF, "spark.driver.extraJavaOptions": options, "spark.log.level": "WARN"}
-        command = [str(spark_home() / "bin" / "spark-submit"), "--master", "local[2]"]
-        for key, value in settings.items():
-            command += ["--conf", f"{key}={value}"]
-        environment = {"SPARK_HOME": str(spark_home()), "JAVA_HOME": str(find_java().home), "PYSPARK_PYTHON": sys.executable}
         try:
-            done = subprocess.run(
-                [*command, str(Path(__file__).with_name("class_archive_app.py"))],
-                env={**os.environ, **environment},
-                capture_output=True,
-                text=True,
-                timeout=_TIMEOUT_SECONDS,
-                check=False,
-            )
+            done = _run(_command(scratch, containers=containers))
             if done.returncode != 0 or not scratch.is_file():
                 tail = "\n".join((done.stdout + done.stderr).splitlines()[-_KEPT_LINES:])
                 raise ConnectError(
@@ -83,6 +93,43 @@ def make(folder: Path | None = None) -> Path:
         finally:
             scratch.unlink(missing_ok=True)
     return target
+
+
+def _command(scratch: Path, *, containers: bool) -> list[str]:
+    """Return the command of a small Spark application whose JVM writes its classes to ``scratch`` when it ends."""
+    from sluiceway.spark.session import LOCAL_CONF
+
+    options = f"{LIGHT} -XX:ArchiveClassesAtExit={scratch}"
+    settings = {**LOCAL_CONF, "spark.driver.extraJavaOptions": options, "spark.log.level": "WARN"}
+    # The other master loads the classes with which driver, master and executors talk to each other over the network.
+    submit = ["--master", "local-cluster[1,1,1024]" if containers else "local[2]"]
+    for key, value in settings.items():
+        submit += ["--conf", f"{key}={value}"]
+    submit.append(str(Path(__file__).with_name("class_archive_app.py")))
+    if not containers:
+        return [str(spark_home() / "bin" / "spark-submit"), *submit]
+    jars = f"{spark_home()}/jars/*"
+    launcher = ["-cp", jars, "org.apache.spark.launcher.Main", "org.apache.spark.deploy.SparkSubmit"]
+    # The launcher prints the JVM's command for spark-submit: after the first line, each argument ends with a NUL.
+    printed = _run([str(find_java().executable), *launcher, *submit])
+    command = printed.stdout.partition("\n")[2].split("\0")[:-1]
+    if "-cp" not in command:
+        raise ConnectError(f"Spark's launcher in {jars} printed no command for spark-submit: {printed.stderr.strip()}")
+    command[command.index("-cp") + 1] = jars
+    return command
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    environment = {"SPARK_HOME": str(spark_home()), "JAVA_HOME": str(find_java().home), "PYSPARK_PYTHON": sys.executable}
+    environment["SPARK_SCALA_VERSION"] = "2.13"  # which spark-submit would set, and the launcher's code requires
+    return subprocess.run(
+        command,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_SECONDS,
+        check=False,
+    )
 
 
 def spark_home() -> Path:
@@ -101,10 +148,17 @@ def spark_home() -> Path:
     return Path(spec.origin).parent
 
 
-def main() -> int:
-    """Make the archive and print its path; return the exit code."""
+def main(arguments: list[str]) -> int:
+    """Make an archive and print its path, or the Spark settings that use it; return the exit code."""
+    parser = argparse.ArgumentParser(prog="class_archive", description=__doc__)
+    parser.add_argument("--containers", action="store_true", help="for application masters and executors; print Spark settings")
+    parser.add_argument("--folder", type=Path, help="where to keep the archive; default is the user's cache folder")
+    options = parser.parse_args(arguments)
     try:
-        print(make())  # noqa: T201 (a program's result)
+        made = make(options.folder, containers=options.containers)
+        settings = container_conf(made) if options.containers else {}
+        lines = [f"{key} {value}" for key, value in settings.items()] or [str(made)]
+        print("\n".join(lines))  # noqa: T201 (a program's result)
     except ConnectError as error:
         print(error, file=sys.stderr)  # noqa: T201 (a program's result)
         return 1
@@ -112,4 +166,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +12,12 @@ if sys.path and Path(sys.path[0]) == Path(__file__).parent:
 
 from sluiceway.spark.session import slots, spark_context
 
+# Classes that only the JVMs of a cluster load. Loading one loads those that it extends.
+_ON_CLUSTERS = (
+    "org.apache.spark.deploy.yarn.ApplicationMaster",
+    "org.apache.spark.executor.YarnCoarseGrainedExecutorBackend",
+)
+
 
 def _same(numbers: Iterable[int]) -> Iterable[int]:
     yield from numbers
@@ -18,9 +25,13 @@ def _same(numbers: Iterable[int]) -> Iterable[int]:
 
 def main() -> None:
     """Run one job of one task with the same calls of Spark that a driver makes."""
+    from py4j.protocol import Py4JError
     from pyspark.java_gateway import ensure_callback_server_started
 
     context = spark_context("sluiceway-class-archive")
+    for name in _ON_CLUSTERS:
+        with contextlib.suppress(Py4JError):  # this Spark was built without it
+            context._jvm.java.lang.Class.forName(name)  # type: ignore[union-attr]
     ensure_callback_server_started(context._gateway)
     slots(context)
     context.setJobGroup("archive", "Class archive", interruptOnCancel=True)

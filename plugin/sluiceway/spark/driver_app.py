@@ -6,12 +6,16 @@ Airflow operators submit it. Its exit codes are in ``sluiceway.exit_codes``.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 if sys.path and Path(sys.path[0]) == Path(__file__).parent:
     del sys.path[0]  # spark-submit puts this folder first; its modules must not shadow others
@@ -38,6 +42,9 @@ from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
 from sluiceway.worker.executor import log_to_stderr
 from sluiceway.worker.kafka_channel import KafkaControlChannel
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 _DRAIN_MARGIN_SECONDS = 20.0  # that draining may take on top of the tasks' own stop timeout
 
@@ -72,9 +79,8 @@ def _run(options: argparse.Namespace) -> int:
     use_plugin_path(worker.raw)
     jvm = os.getppid()
     sys.path[:] = without_archives(sys.path)  # must precede the first import of PySpark
-    context = spark_context(f"sluiceway-{options.connector or options.application}")
-    launcher = SparkLauncher(context)
-    with open_stores(worker) as stores:
+    with _spark_and_stores(f"sluiceway-{options.connector or options.application}", worker) as (context, stores):
+        launcher = SparkLauncher(context)
         runners = _Runners(worker, stores, launcher, single=options.connector is not None, bounded=options.mode == "micro-batch")
         follow_cluster_levels(stores.config, Loggers(options.connector))
         if options.connector is not None:
@@ -102,6 +108,20 @@ def _run(options: argparse.Namespace) -> int:
     if options.application is not None:
         return exit_codes.DONE  # each connector's outcome is in its status
     return exit_codes.FAILED if Outcome.FAILED in outcomes else exit_codes.DONE
+
+
+@contextlib.contextmanager
+def _spark_and_stores(app_name: str, worker: WorkerConfig) -> Iterator[tuple[SparkContext, Stores]]:
+    """Create the Spark context, which takes the JVM some seconds, and read the internal topics meanwhile.
+
+    Closes the stores, but not the context.
+    """
+    with ThreadPoolExecutor(1, "spark-context") as pool:
+        creating = pool.submit(spark_context, app_name)
+        with open_stores(worker) as stores:
+            context = creating.result()
+            pool.shutdown()
+            yield context, stores
 
 
 @dataclass(frozen=True)

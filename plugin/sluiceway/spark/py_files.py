@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+import marshal
 import os
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path
 
 import sluiceway
 from sluiceway.folders import cache_home
 
 _NAME = "sluiceway-"
+_UNCHECKED_HASH = (1).to_bytes(4, "little")  # PEP 552: the compiled module is valid whatever its source's time or contents
 _AIRFLOW_ONLY = {"dags", "operators", "sensors"}  # run in Airflow; in a checkout they are links out of the package
 
 
 def package_zip(folder: Path | None = None) -> Path:
     """Return the path of a zip of this package, after making it if a source file has changed.
 
-    It holds all modules and data files except operators, sensors and example DAGs, which only Airflow runs. Its name contains
-    a hash of the contents, so that executors never reuse an older zip. ``folder`` defaults to the user's cache folder.
+    It holds all modules and data files except operators, sensors and example DAGs, which only Airflow runs. Compiled modules
+    are beside their sources, because Python would compile those of a zip again in each process; other versions of Python ignore
+    them. The zip's name contains a hash of the contents, so that executors never reuse an older zip. ``folder`` defaults to the
+    user's cache folder.
     """
     root = Path(sluiceway.__file__).parent
     sources = sorted(_sources(root))
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(MAGIC_NUMBER)
     for source in sources:
         digest.update(str(source.relative_to(root)).encode())
         digest.update(source.read_bytes())
@@ -39,9 +44,18 @@ def package_zip(folder: Path | None = None) -> Path:
         zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as archive,
     ):
         for source in sources:
-            archive.write(source, Path("sluiceway") / source.relative_to(root))
+            name = Path("sluiceway") / source.relative_to(root)
+            archive.write(source, name)
+            if source.suffix == ".py":
+                archive.writestr(str(name.with_suffix(".pyc")), _compiled(source.read_bytes(), str(name)))
     Path(scratch.name).replace(target)  # atomic, so processes that make the same zip at the same time do not interfere
     return target
+
+
+def _compiled(source: bytes, name: str) -> bytes:
+    """Return a module in the format of ``.pyc`` files (PEP 552)."""
+    code = compile(source, name, "exec", dont_inherit=True)
+    return MAGIC_NUMBER + _UNCHECKED_HASH + source_hash(source) + marshal.dumps(code)
 
 
 def is_package_zip(path: str) -> bool:

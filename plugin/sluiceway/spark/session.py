@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sluiceway.java_runtime import find_java
 from sluiceway.spark.elastic import elastic_conf
+from sluiceway.spark.jvm_options import LIGHT
 from sluiceway.spark.py_files import is_package_zip, package_zip
 
 if TYPE_CHECKING:
@@ -22,10 +23,12 @@ REQUIRED_CONF = {
     "spark.task.maxFailures": "1",
 }
 
-# A task's partition holds no data, so no executor is preferable and Spark need not wait for one. The driver
-# reads from the live status store which tasks run, so the store must not skip updates.
+# A task's partition holds no data, so no executor is preferable and Spark need not wait for one. Each task starts on the first
+# executor that registers, while Spark would wait for 80 % of them before it creates the context. The driver reads from the live
+# status store which tasks run, so the store must not skip updates.
 CONNECTOR_CONF = {
     "spark.locality.wait": "0",
+    "spark.scheduler.minRegisteredResourcesRatio": "0",
     "spark.ui.showConsoleProgress": "false",
     "spark.ui.liveUpdate.period": "0",
 }
@@ -33,7 +36,7 @@ CONNECTOR_CONF = {
 # Makes drivers in local mode start faster, without features they do not need.
 LOCAL_CONF = {
     "spark.ui.enabled": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": LIGHT,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }

@@ -30,7 +30,7 @@ from sluiceway.operators import SourceConnectorOperator
 
 with DAG({name!r}, schedule=None, start_date=pendulum.datetime(2024, 1, 1, tz="UTC"), catchup=False,
          is_paused_upon_creation=False):
-    SourceConnectorOperator(task_id="run", retry_delay=pendulum.duration(seconds=5), **{arguments!r})
+    SourceConnectorOperator(task_id="run", **{arguments!r})
 """
 
 

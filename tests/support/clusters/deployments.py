@@ -9,11 +9,10 @@ from pathlib import Path
 
 import psutil
 
+from sluiceway.spark import class_archive
 from support.clusters.daemons import command_of, python_drivers
 from support.clusters.hadoop import Yarn
 from support.clusters.standalone import SparkCluster
-
-_SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 @dataclass(frozen=True)
@@ -64,26 +63,33 @@ def small(**more: str) -> dict[str, str]:
         "spark.executor.memory": "512m",
         "spark.driver.memory": "512m",
         "spark.ui.enabled": "false",
-        "spark.driver.extraJavaOptions": _SMALL_JVM,
-        "spark.executor.extraJavaOptions": _SMALL_JVM,
         **{key.replace("_", "."): value for key, value in more.items()},
     }
 
 
+def archived() -> dict[str, str]:
+    """Return settings of a cluster whose hosts have a class archive; the first call on a machine makes it."""
+    return class_archive.container_conf(class_archive.make(containers=True))
+
+
 def standalone(cluster: SparkCluster, slots: int = 4) -> Deployment:
-    settings = small(
-        spark_cores_max=str(slots),
-        spark_dynamicAllocation_minExecutors=str(slots),
-        spark_driver_host="127.0.0.1",
-        spark_pyspark_python=sys.executable,
-    )
+    settings = {
+        **archived(),
+        **small(
+            spark_cores_max=str(slots),
+            spark_dynamicAllocation_minExecutors=str(slots),
+            spark_driver_host="127.0.0.1",
+            spark_pyspark_python=sys.executable,
+        ),
+    }
     return Deployment("standalone", cluster, "client", settings)
 
 
 def yarn(cluster: Yarn, deploy_mode: str, slots: int = 3) -> Deployment:
     size = {"spark.executor.instances": str(slots), "spark.dynamicAllocation.minExecutors": str(slots)}
     settings = {
-        **small(spark_yarn_am_extraJavaOptions=_SMALL_JVM),
+        **archived(),
+        **small(),
         **size,
         **cluster.settings(),
         # The application master asks for containers this often, and reports with the same interval.

@@ -240,7 +240,9 @@ class Yarn:
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables with which spark-submit finds this cluster."""
-        return {"HADOOP_CONF_DIR": str(self.conf), "YARN_CONF_DIR": str(self.conf), "SPARK_LOCAL_IP": HOST}
+        found = {"HADOOP_CONF_DIR": str(self.conf), "YARN_CONF_DIR": str(self.conf), "SPARK_LOCAL_IP": HOST}
+        # Every node has PySpark installed, so spark-submit need not upload its zips.
+        return {**found, "PYSPARK_ARCHIVES_PATH": f"local:{spark_home().parent}"}
 
     @staticmethod
     def settings() -> dict[str, str]:

@@ -31,7 +31,7 @@ from support.faults.cluster import Cluster
 WORKER_FILE = Path("/etc/sluiceway/worker.properties")
 RATE = 50  # records per second and task
 FLUSH_SECONDS = 1.0
-RETRY_SECONDS = 5.0  # the operators' retry_delay
+RETRY_SECONDS = 1.0  # the operators' retry_delay
 _MOST_FAILURES = 4
 _DRIVERS, _EXECUTORS = "spark-role=driver", "spark-role=executor"
 _CONVERTERS = {

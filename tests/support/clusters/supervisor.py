@@ -21,7 +21,7 @@ from support.clusters.daemons import MARKER
 from support.clusters.deployments import Deployment
 from support.clusters.standalone import spark_home
 
-RETRY_SECONDS = 5.0  # the operators' retry_delay
+RETRY_SECONDS = 1.0  # the operators' retry_delay
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,14 @@ class Supervisor:
         """Return spark-submit's command line, as the operators build it."""
         deployment, submission = self.deployment, self._submission
         given = submission.conf(deployment.settings)
-        in_cluster = deployment.deploy_mode == "cluster"
+        in_cluster = self._in_cluster
+        defaults = cluster_conf(deployment.master, submission.tasks, given, client_mode=not in_cluster)
         command = [str(spark_home() / "bin" / "spark-submit"), "--master", deployment.master]
         command += ["--deploy-mode", deployment.deploy_mode, "--name", submission.name]
         command += ["--py-files", submission.py_files(None, given)]
         if in_cluster:
             command += ["--files", submission.files(None, given)]
-        for key, value in {**cluster_conf(deployment.master, submission.tasks, given), **given}.items():
+        for key, value in {**(defaults if in_cluster else submission.client_conf(defaults)), **given}.items():
             command += ["--conf", f"{key}={value}"]
         return [
             *command,
@@ -97,7 +98,12 @@ class Supervisor:
         own = {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(find_java().home), "SPARK_HOME": str(spark_home())}
         # Without PYTHONPATH, which spark-submit hands on to containers, the driver imports the package from --py-files.
         inherited = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-        return {**inherited, **own, **self.deployment.environment(), MARKER: str(self.deployment.folder)}
+        jvm = self._submission.jvm_variables(None, client_mode=not self._in_cluster)
+        return {**inherited, **own, **jvm, **self.deployment.environment(), MARKER: str(self.deployment.folder)}
+
+    @property
+    def _in_cluster(self) -> bool:
+        return self.deployment.deploy_mode == "cluster"
 
     @property
     def jvm(self) -> psutil.Process | None:

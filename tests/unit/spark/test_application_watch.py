@@ -17,12 +17,12 @@ class World:
         self.slots: int | None = 0
         self.tasks = 1
         self.now = 0.0
-        self.lost = LostExecutors(lambda: self.slots, lambda: self.tasks, 60.0, clock=lambda: self.now)
+        self.lost = LostExecutors(60.0, clock=lambda: self.now)
 
     def after(self, seconds: float, slots: int | None) -> bool:
         self.now += seconds
         self.slots = slots
-        return self.lost()
+        return self.lost(self.slots, self.tasks)
 
 
 def test_an_application_without_executors_is_lost_after_the_timeout() -> None:
@@ -67,6 +67,7 @@ class Context:
             resourceProfileManager=lambda: SimpleNamespace(defaultResourceProfile=lambda: None),
         )
         self._jsc = SimpleNamespace(sc=lambda: java)
+        self.getConf = lambda: SimpleNamespace(getAll=lambda: [])
 
 
 def watch(context: Context, last_loss: str | None = None) -> Any:
@@ -88,5 +89,5 @@ def test_a_running_application_and_a_dead_jvm_give_no_reason() -> None:
     ("master", "ends"), [("spark://h:7077", True), ("yarn", False), ("k8s://https://h:6443", False), ("local[2]", False)]
 )
 def test_only_a_standalone_master_forgets_an_application(master: str, ends: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sluiceway.spark.application_watch.LostExecutors", lambda *_: lambda: True)
+    monkeypatch.setattr("sluiceway.spark.application_watch.LostExecutors", lambda *_: lambda *_: True)
     assert (watch(Context(stopped=False, master=master))() is not None) is ends

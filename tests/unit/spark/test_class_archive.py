@@ -23,6 +23,11 @@ def _submit(monkeypatch: pytest.MonkeyPatch, exit_code: int) -> list[list[str]]:
     commands: list[list[str]] = []
 
     def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        if "org.apache.spark.launcher.Main" in command:
+            options = next(part for part in command if "ArchiveClassesAtExit" in part).partition("=")[2]
+            return subprocess.CompletedProcess(
+                command, 0, "\0\n" + "".join(f"{each}\0" for each in ["java", "-cp", "conf:jars", *options.split()]), ""
+            )
         commands.append(command)
         [options] = [part for part in command if "ArchiveClassesAtExit" in part]
         Path(options.rpartition("ArchiveClassesAtExit=")[2]).write_bytes(b"classes")
@@ -47,6 +52,32 @@ def test_the_archive_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert class_archive.make() == class_archive.make() == class_archive.archive_path()
     assert class_archive.archive_path().read_bytes() == b"classes"
     assert len(commands) == 1
+
+
+def test_the_archive_for_containers_has_only_sparks_jars_on_its_class_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands = _submit(monkeypatch, 0)
+    assert class_archive.main(["--containers", "--folder", str(tmp_path)]) == 0
+    made = class_archive.archive_path(tmp_path, containers=True)
+    assert made != class_archive.archive_path(tmp_path)
+    assert made.read_bytes() == b"classes"
+    [command] = commands
+    jars = f"{class_archive.spark_home()}/jars/*"
+    assert command[:3] == ["java", "-cp", jars]
+    settings = dict(line.split(" ", 1) for line in capsys.readouterr().out.splitlines())
+    assert settings == class_archive.container_conf(made)
+    assert {settings[f"spark.{role}.extraClassPath"] for role in ("driver", "executor")} == {jars}
+    assert all(str(made) in each for key, each in settings.items() if key.endswith("JavaOptions"))
+
+
+def test_a_spark_whose_launcher_fails_has_no_archive_for_containers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 1, "", "no jars")
+
+    monkeypatch.setattr("sluiceway.spark.class_archive.subprocess.run", fails)
+    with pytest.raises(ConnectError, match="no command for spark-submit: no jars"):
+        class_archive.make(containers=True)
 
 
 def test_each_spark_has_an_archive_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

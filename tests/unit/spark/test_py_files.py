@@ -27,6 +27,7 @@ def test_the_zip_holds_every_module_and_data_file_but_those_that_only_airflow_us
         inside = Path(folder).relative_to(PACKAGE)
         if inside.parts[:1] not in (("operators",), ("sensors",), ("dags",)):
             expected.update(str("sluiceway" / inside / name) for name in files if name.endswith((".py", ".json")))
+    expected |= {f"{name}c" for name in expected if name.endswith(".py")}
     assert {"sluiceway/runtime/sink/worker_sink_task.py", "sluiceway/connectors/mirror/keys.json"} <= expected
     assert files_in(package_zip(tmp_path)) == expected
 
@@ -35,12 +36,30 @@ def test_an_executor_that_has_only_the_zip_can_import_what_a_task_needs(tmp_path
     code = (
         "import sluiceway.worker.executor, sluiceway.worker.kafka_task_services, sluiceway.connectors.mirror.source\n"
         "import sluiceway.runtime.sink.worker_sink_task, sluiceway.runtime.source.worker_source_task\n"
-        "print(sluiceway.__file__)"
+        "print(sluiceway.worker.executor.__file__)"
     )
     archive = package_zip(tmp_path)
     environment = {**os.environ, "PYTHONPATH": str(archive)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip().startswith(str(archive))
+    assert done.stdout.strip() == f"{archive}/sluiceway/worker/executor.pyc"
+
+
+def test_a_python_of_another_version_imports_the_sources_and_tracebacks_show_them(tmp_path: Path) -> None:
+    code = (
+        "import importlib.util, sys, traceback, zipimport\n"
+        "if len(sys.argv) > 1: zipimport.MAGIC_NUMBER = zipimport._bootstrap_external.MAGIC_NUMBER = b'????'\n"
+        "import sluiceway.spark.elastic as elastic\n"
+        "print(elastic.__file__)\n"
+        "try: elastic.elastic_conf(1, 2)\n"
+        "except AttributeError: print(traceback.format_exc())"
+    )
+    archive = package_zip(tmp_path)
+    for other, module in ((["other"], "elastic.py"), ([], "elastic.pyc")):
+        environment = {**os.environ, "PYTHONPATH": str(archive)}
+        command = [sys.executable, "-c", code, *other]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert done.stdout.startswith(f"{archive}/sluiceway/spark/{module}\n")
+        assert "if not master.startswith(CLUSTERS):" in done.stdout
 
 
 def test_links_are_not_followed_so_a_loop_of_links_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +71,8 @@ def test_links_are_not_followed_so_a_loop_of_links_ends(tmp_path: Path, monkeypa
     (root / "operators").symlink_to(outside)
     (root / "worker" / "up").symlink_to(root)
     monkeypatch.setattr(sluiceway, "__file__", str(root / "__init__.py"))
-    assert files_in(package_zip(tmp_path / "cache")) == {"sluiceway/__init__.py", "sluiceway/worker/__init__.py"}
+    expected = {"sluiceway/__init__.py", "sluiceway/worker/__init__.py"}
+    assert {name for name in files_in(package_zip(tmp_path / "cache")) if name.endswith(".py")} == expected
 
 
 def test_the_zip_is_made_again_only_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sluiceway.spark.elastic import CLUSTERS, INITIAL, INSTANCES, elastic_conf, is_elastic, is_standalone
+from sluiceway.spark.jvm_options import light_jvms
 
 CORES = "spark.executor.cores"
 CORES_MAX = "spark.cores.max"
@@ -29,13 +30,14 @@ _FORMER_NAMES = {
 }
 
 
-def cluster_conf(master: str, tasks: int | None, given: Mapping[str, str]) -> dict[str, str]:
-    """Return settings that are missing in ``given``: executors that follow the tasks, and patience with lost executors.
+def cluster_conf(master: str, tasks: int | None, given: Mapping[str, str], *, client_mode: bool = False) -> dict[str, str]:
+    """Return settings that are missing in ``given``: executors that follow the tasks, patience with lost executors, light JVMs.
 
     Args:
         master: the Spark master. Local masters and unknown ones get no settings.
         tasks: the number of tasks; None for a shared application, whose connectors are not known at its start.
         given: all settings that connector, operator, connection and administrator have given.
+        client_mode: whether the driver runs on this machine.
     """
     if not master.startswith(CLUSTERS):
         return {}
@@ -48,6 +50,7 @@ def cluster_conf(master: str, tasks: int | None, given: Mapping[str, str]) -> di
             _MAX_FAILURES: str(max(_MIN_FAILURES, _FAILURES_PER_EXECUTOR * executors)),
             _FAILURES_INTERVAL: _FAILURE_WINDOW,
         }
+    chosen |= light_jvms(given, yarn_client=client_mode and is_yarn(master))
     if is_yarn(master):
         chosen[_AM_FAILURES_INTERVAL] = _FAILURE_WINDOW
     return {key: value for key, value in chosen.items() if key not in given and _FORMER_NAMES.get(key) not in given}

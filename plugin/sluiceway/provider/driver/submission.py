@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from sluiceway.config.connector import TASKS_MAX
+from sluiceway.spark.jvm_options import LIGHT
 
 _PYTHON = "PYSPARK_PYTHON"
 _PYTHON_CONF = "spark.pyspark.python"
 _JAVA_HOME = "JAVA_HOME"
-_LAUNCHER = "SPARK_LAUNCHER_OPTS"  # options of the short-lived JVM in which spark-submit builds the driver's command line
-_LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_LAUNCHER = "SPARK_LAUNCHER_OPTS"  # options of the short-lived JVM in which spark-submit builds the command line of the next one
+_SUBMIT = "SPARK_SUBMIT_OPTS"  # options of that one, which submits the driver in cluster mode and is the driver in client mode
+_DRIVER_OPTIONS = "spark.driver.defaultJavaOptions"
 _DRIVER_PYTHON, _DRIVER_PYTHON_CONF = "PYSPARK_DRIVER_PYTHON", "spark.pyspark.driver.python"
 _PY_FILES, _FILES = "spark.submit.pyFiles", "spark.files"
 _SPARK = "spark."
@@ -129,6 +131,25 @@ class Submission:
             variables[_PYTHON] = sys.executable
         if _JAVA_HOME not in given:
             variables[_JAVA_HOME] = str(find_java().home)
-        if _LAUNCHER not in given:
-            variables[_LAUNCHER] = _LAUNCHER_OPTIONS
         return {**(explicit or {}), **variables}
+
+    def jvm_variables(self, explicit: Mapping[str, Any] | None, *, client_mode: bool) -> dict[str, str]:
+        """Return the variables with which spark-submit's own JVMs start sooner, unless this process or ``explicit`` has them.
+
+        In client mode, the second JVM is the driver, whose options are Spark settings.
+        """
+        from sluiceway.spark.class_archive import archive_options
+
+        chosen = {_LAUNCHER: LIGHT}
+        if not client_mode:
+            chosen[_SUBMIT] = f"{LIGHT} {archive_options()}".rstrip()
+        given = {**os.environ, **(explicit or {})}
+        return {key: value for key, value in chosen.items() if key not in given}
+
+    def client_conf(self, defaults: Mapping[str, str]) -> dict[str, str]:
+        """Return ``defaults`` for a driver on this machine, whose JVM can use this machine's class archive."""
+        from sluiceway.spark.class_archive import archive_options
+
+        if _DRIVER_OPTIONS not in defaults:
+            return dict(defaults)
+        return {**defaults, _DRIVER_OPTIONS: f"{defaults[_DRIVER_OPTIONS]} {archive_options()}".rstrip()}

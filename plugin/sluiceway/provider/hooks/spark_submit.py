@@ -71,7 +71,8 @@ class ConnectorSubmitHook(SparkSubmitHook):
         if self.is_local:
             self._conf = submission.local_conf(self._conf, own_python=own_python)
         else:
-            self._conf = {**cluster_conf(self._master, submission.tasks, given), **self._conf}
+            defaults = cluster_conf(self._master, submission.tasks, given, client_mode=self.is_client_mode)
+            self._conf = {**(submission.client_conf(defaults) if self.is_client_mode else defaults), **self._conf}
         if self.is_client_mode:
             self._conf = {**submission.driver_python(explicit, given), **self._conf}
         self._env_vars = submission.environment(explicit, given) if self.is_client_mode else explicit
@@ -171,6 +172,8 @@ class ConnectorSubmitHook(SparkSubmitHook):
             arguments: list[str] = super()._build_spark_common_args()
         finally:
             self._env_vars = variables
+        # Not in env_vars, which in cluster mode become variables of the driver.
+        self._env = {**self._submission.jvm_variables(self._env, client_mode=self.is_client_mode), **(self._env or {})}
         return [*arguments, "--load-spark-defaults"] if self._load_spark_defaults else arguments
 
     def _write_secrets_file(self, file: Path) -> None:

@@ -132,7 +132,7 @@ def test_retries_back_off_exponentially() -> None:
     [task] = _dag("c", {"topic": "t"}).tasks
     assert task.retries == 10
     delays = (task.retry_delay, task.max_retry_delay)
-    assert (delays, task.retry_exponential_backoff) == ((timedelta(seconds=5), timedelta(seconds=60)), 2)
+    assert (delays, task.retry_exponential_backoff) == ((timedelta(seconds=1), timedelta(seconds=60)), 2)
 
 
 def test_airflow_keys_configure_the_dag() -> None:

@@ -197,3 +197,34 @@ def test_a_submission_that_uploads_sparks_jars_says_how_to_avoid_it(
     _Seen(monkeypatch, tmp_path, "yarn", "client").submit()
     _Seen(monkeypatch, tmp_path, "spark://master:7077", "client").submit()
     assert "spark.yarn.archive=hdfs:" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("master", "deploy_mode"),
+    [("spark://master:7077", "client"), ("yarn", "client"), ("yarn", "cluster"), ("k8s://https://api:6443", "cluster")],
+)
+def test_spark_submits_own_jvms_start_soon_and_no_driver_inherits_their_options(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, master: str, deploy_mode: str, secrets: list[_Secret]
+) -> None:
+    monkeypatch.setattr("sluiceway.spark.class_archive.archive_options", lambda: "-XX:SharedArchiveFile=/a.jsa")
+    for name in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"):
+        monkeypatch.delenv(name, raising=False)
+    staged = _Seen(monkeypatch, tmp_path, master, deploy_mode)
+    staged.hook.detach_from_driver()
+    seen = staged.submit()
+    light = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    archived = f"{light} -XX:SharedArchiveFile=/a.jsa"
+    assert seen["env"]["SPARK_LAUNCHER_OPTS"] == light
+    assert seen["env"].get("SPARK_SUBMIT_OPTS") == (archived if deploy_mode == "cluster" else None)
+    assert not any("SPARK_LAUNCHER_OPTS" in each or "SPARK_SUBMIT_OPTS" in each for each in seen["argv"])
+    assert f"spark.executor.defaultJavaOptions={light}" in seen["argv"]
+    in_client_mode_on_yarn = (master, deploy_mode) == ("yarn", "client")
+    assert (f"spark.yarn.am.extraJavaOptions={light}" in seen["argv"]) is in_client_mode_on_yarn, "Spark warns in cluster mode"
+    assert f"spark.driver.defaultJavaOptions={light if deploy_mode == 'cluster' else archived}" in seen["argv"]
+
+
+def test_the_administrators_options_of_spark_submits_jvms_stay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"):
+        monkeypatch.setenv(name, "-Xmx1g")
+    seen = _Seen(monkeypatch, tmp_path, "yarn", "cluster").submit()
+    assert (seen["env"]["SPARK_LAUNCHER_OPTS"], seen["env"]["SPARK_SUBMIT_OPTS"]) == ("-Xmx1g", "-Xmx1g")
