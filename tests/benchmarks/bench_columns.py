@@ -70,7 +70,12 @@ CASES: list[tuple[str, Callable[[], Converter], Schema, Callable[[int], Any]]] =
     ("JsonConverter, 7 fields", JsonConverter, ORDER, order),
     ("JsonConverter, nested", JsonConverter, NESTED, nested),
     ("StringConverter", StringConverter, Schema(Type.STRING, optional=True), lambda number: f"line {number} of a log file"),
-    ("ByteArrayConverter", ByteArrayConverter, Schema(Type.BYTES, optional=True), lambda number: b"line %d of a log file" % number),
+    (
+        "ByteArrayConverter",
+        ByteArrayConverter,
+        Schema(Type.BYTES, optional=True),
+        lambda number: b"line %d of a log file" % number,
+    ),
     ("IntegerConverter", IntegerConverter, Schema(Type.INT32, optional=True), lambda number: number),
     ("LongConverter", LongConverter, Schema(Type.INT64, optional=True), lambda number: number),
     ("FloatConverter", FloatConverter, Schema(Type.FLOAT32, optional=True), lambda number: to_float32(number / 7)),
@@ -99,7 +104,9 @@ def bench(name: str, converter: Converter, schema: Schema, values: list[Any], ba
     chunks = [values[start : start + batch] for start in range(0, len(values), batch)]
     arrays = [to_array(schema, chunk) for chunk in chunks]
     messages = [pa.array([encode(value) for value in chunk], pa.binary()) for chunk in chunks]
-    assert [encode_columns(array).equals(message) for array, message in zip(arrays, messages, strict=True)] == [True] * len(arrays)
+    assert [encode_columns(array).equals(message) for array, message in zip(arrays, messages, strict=True)] == [True] * len(
+        arrays
+    )
 
     def read_rows() -> None:
         for part in messages:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sluiceway.api.columns import NotColumnar
@@ -34,10 +33,8 @@ from sluiceway.data import (
 )
 from sluiceway.data.instant import Instant
 from sluiceway.java.numbers import to_float32
+from support.column_forms import many
 from support.connect_data import schemas, values
-
-EXAMPLES = int(os.environ.get("EXAMPLES", "200"))
-many = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 given_columns = schemas().flatmap(lambda schema: st.tuples(st.just(schema), st.lists(values(schema), max_size=6)))
 
