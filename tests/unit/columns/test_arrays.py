@@ -169,9 +169,10 @@ OTHER = Schema.struct({"a": STRING_SCHEMA})
         (Schema.map(Schema.array(STRING_SCHEMA), INT64_SCHEMA), {}),
         (NESTED, Struct.of(NESTED, [None, None])),
         (NESTED, Struct(OTHER, {"a": "x"})),
+        (INNER, Struct.of(INNER, ["too short"])),
         (Schema.struct({"\ud800": INT64_SCHEMA}), None),
     ],
-    ids=lambda given: repr(given)[:40],
+    ids=lambda given: "struct" if isinstance(given, Struct) else repr(given)[:40],
 )
 def test_values_without_an_exact_arrow_form_are_refused(schema: Schema, value: Any) -> None:
     with pytest.raises(NotColumnar):
