@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sluiceway.api import Transform
-from sluiceway.api.columns import ColumnBatch, ColumnTransform
+from sluiceway.api.columns import ColumnTransform
 from sluiceway.api.transform import R
 from sluiceway.data import Schema
 
@@ -19,8 +19,6 @@ class Filter(Transform):
         return None
 
     def column_transform(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnTransform | None:
-        return _emptied
+        from sluiceway.columns.batches import sliced
 
-
-def _emptied(batch: ColumnBatch) -> ColumnBatch:
-    return batch[:0]
+        return lambda batch: sliced(batch, 0, 0)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from sluiceway.api import Transform
-from sluiceway.api.columns import ColumnBatch, ColumnTransform
+from sluiceway.api.columns import ColumnTransform
 from sluiceway.api.transform import R
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import valid_regex

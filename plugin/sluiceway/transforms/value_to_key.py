@@ -10,7 +10,8 @@ from sluiceway.api.columns import ColumnTransform
 from sluiceway.api.transform import R
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import UniqueList
-from sluiceway.data import Field, Schema, Struct, Type as SchemaType
+from sluiceway.data import Field, Schema, Struct
+from sluiceway.data import Type as SchemaType
 from sluiceway.errors import DataError
 from sluiceway.transforms.util.requirements import require_map, require_struct
 from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, nulls_between, struct_of

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sluiceway.api.columns import AnyArray, ColumnBatch
-from sluiceway.columns import arrow_type
+from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.data import Schema
 from sluiceway.transforms.columns.structs import ArrayFunction
 from sluiceway.transforms.columns.values import by_value

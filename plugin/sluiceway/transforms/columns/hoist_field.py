@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sluiceway.api.columns import AnyArray, ColumnBatch, NotColumnar
-from sluiceway.columns import arrow_type
+from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.data import Schema, Type
 from sluiceway.transforms.columns.structs import children_of
 
@@ -37,9 +37,7 @@ def _lacks_inner_value(schema: Schema, values: AnyArray) -> bool:
     if schema.type is Type.STRUCT:
         present = values.drop_null()
         return any(
-            _lacks_inner_value(field.schema, child)
-            if field.schema.default is not None
-            else _lacks_value(field.schema, child)
+            _lacks_inner_value(field.schema, child) if field.schema.default is not None else _lacks_value(field.schema, child)
             for field, child in zip(schema.fields, children_of(present), strict=True)
         )
     if isinstance(values, pa.ListArray) and schema.value_schema is not None:

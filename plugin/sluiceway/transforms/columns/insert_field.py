@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sluiceway.api.columns import AnyArray, ColumnBatch, NotColumnar
-from sluiceway.columns import arrow_type
+from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.data import Field, Schema
 from sluiceway.transforms.columns.structs import copied, copies, repeated, struct_array
 
@@ -47,8 +47,10 @@ def _offset(batch: ColumnBatch, schema: Schema) -> AnyArray:
 
 
 def _timestamp(batch: ColumnBatch, schema: Schema) -> AnyArray:
-    type_ = arrow_type(schema)
-    return pa.nulls(batch.count, type_) if batch.timestamps is None else batch.timestamps.cast(type_)
+    timestamps = pa.nulls(batch.count, pa.int64()) if batch.timestamps is None else batch.timestamps
+    if timestamps.null_count and not schema.optional:
+        raise NotColumnar("null in a required field")
+    return timestamps.cast(arrow_type(schema))
 
 
 def _constant(text: str) -> Reader:

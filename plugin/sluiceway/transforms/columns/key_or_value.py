@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sluiceway.api.columns import AnyArray, Column, ColumnBatch, ColumnTransform, NotColumnar
 from sluiceway.api.transform import KeyOrValueTransform
-from sluiceway.columns import arrow_type
+from sluiceway.columns.arrow_schema import arrow_type, nullable
 from sluiceway.data import Schema
 from sluiceway.transforms.util.columnar import ColumnFunction
 
@@ -26,7 +26,7 @@ def column_transform(
         values = (batch.key if part == "key" else batch.value).values
         assert values is not None  # noqa: S101 (a column with a schema has values)
         if not values.null_count or (nulls is not None and nulls[0] == changed):
-            column = Column(changed, function(values, batch))
+            column = Column(changed, _checked(changed, function(values, batch)))
         else:
             column = _all_null(values, nulls)
         return dataclasses.replace(batch, key=column) if part == "key" else dataclasses.replace(batch, value=column)
@@ -40,6 +40,12 @@ def result_for_null(transform: KeyOrValueTransform, schema: Schema | None) -> _N
         return transform.on_null(schema)
     except Exception:  # noqa: BLE001 (the row form raises it for the record)
         return None
+
+
+def _checked(schema: Schema, values: AnyArray) -> AnyArray:
+    if values.null_count and not nullable(schema):
+        raise NotColumnar("null without an optional schema")
+    return values
 
 
 def _all_null(values: AnyArray, nulls: _Nulls | None) -> Column:

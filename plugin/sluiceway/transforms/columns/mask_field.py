@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sluiceway.api.columns import AnyArray, NotColumnar
-from sluiceway.columns import to_values
+from sluiceway.columns.arrays import to_values
 from sluiceway.data import Schema
 from sluiceway.transforms.columns.structs import ArrayFunction, scalar_of
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sluiceway.api.columns import AnyArray, ColumnBatch, NotColumnar
-from sluiceway.columns import arrow_type, to_array
+from sluiceway.columns.arrays import to_array
+from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.data import Field, Schema, Struct
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sluiceway.api.columns import AnyArray, ColumnBatch, NotColumnar
-from sluiceway.columns import arrow_type
+from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.data import Schema
 from sluiceway.java.dates.hybrid_calendar import DAY_MS
 from sluiceway.transforms.columns.integers import floor_divide, number

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sluiceway.api.columns import AnyArray, NotColumnar
-from sluiceway.columns import to_array, to_values
+from sluiceway.columns.arrays import to_array, to_values
 from sluiceway.data import Schema
 from sluiceway.transforms.columns.structs import ArrayFunction
 
