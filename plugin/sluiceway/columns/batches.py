@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sluiceway.api.columns import Column, ColumnBatch
-from sluiceway.columns.arrow_schema import arrow_type
+from sluiceway.columns.constants import nulls
 
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
@@ -28,9 +28,7 @@ def filtered(batch: ColumnBatch, mask: pa.BooleanArray) -> ColumnBatch:
 
 def empty_batch(key_schema: Schema | None, value_schema: Schema | None) -> ColumnBatch:
     """Return a sink's batch of these schemas without records. Raises NotColumnar for schemas that have no Arrow type."""
-    key, value = (
-        Column(schema, None if schema is None else pa.nulls(0, arrow_type(schema))) for schema in (key_schema, value_schema)
-    )
+    key, value = (Column(schema, None if schema is None else nulls(schema, 0)) for schema in (key_schema, value_schema))
     return ColumnBatch(topic="", partition=0, key=key, value=value, count=0, offsets=pa.nulls(0, pa.int64()))
 
 

@@ -147,5 +147,5 @@ def _runs(batch: ColumnBatch, applies: pa.BooleanArray) -> list[tuple[ColumnBatc
     changes = pc.indices_nonzero(pc.not_equal(applies[1:], applies[:-1]))
     if len(changes) >= _MOST_BATCHES:
         raise NotColumnar(f"a predicate splits a batch into {len(changes) + 1} parts")
-    starts: list[int] = [0, *(index + 1 for index in changes.to_pylist()), batch.count]
+    starts: list[int] = [0, *pc.add(changes, 1).to_pylist(), batch.count]  # type: ignore[list-item]  # has no nulls
     return [(sliced(batch, start, end), bool(applies[start].as_py())) for start, end in pairwise(starts)]

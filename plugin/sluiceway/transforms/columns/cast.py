@@ -6,22 +6,27 @@ Arrow does the casts in which it is known to agree with Java; the row form's fun
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sluiceway.api.columns import AnyArray, ColumnBatch
+from sluiceway.api.columns import ColumnBatch
 from sluiceway.columns.arrow_schema import arrow_type
+from sluiceway.columns.constants import nulls
 from sluiceway.data import Schema
-from sluiceway.transforms.columns.structs import ArrayFunction
 from sluiceway.transforms.columns.values import by_value
+
+if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
+    from sluiceway.transforms.columns.structs import ArrayFunction
+
+    _Cast = Callable[[AnyArray, pa.DataType], AnyArray | None]
+    """Casts an array to a type; None where Arrow's cast could differ from Java's."""
+
 
 _INTEGER_TEXT = r"\A-?[0-9]{1,18}\z"
 _NUMBER_TEXT = r"\A-?[0-9]{1,17}(\.[0-9]{1,17})?\z"
-
-_Cast = Callable[[AnyArray, pa.DataType], AnyArray | None]
-"""Casts an array to a type; None where Arrow's cast could differ from Java's."""
 
 
 def casting(cast: Callable[[Any], Any], source: Schema, target: Schema) -> ArrayFunction:
@@ -30,7 +35,7 @@ def casting(cast: Callable[[Any], Any], source: Schema, target: Schema) -> Array
 
     def cast_array(values: AnyArray) -> AnyArray:
         if values.null_count == len(values):
-            return pa.nulls(len(values), type_)
+            return nulls(target, len(values))
         result = _cast(values, type_)
         return one_by_one(values) if result is None else result
 

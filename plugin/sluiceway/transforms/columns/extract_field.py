@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sluiceway.api.columns import AnyArray, ColumnBatch, NotColumnar
+from sluiceway.api.columns import ColumnBatch, NotColumnar
 from sluiceway.data import Field
 from sluiceway.transforms.columns.flatten import field_values
 from sluiceway.transforms.columns.structs import children_of
 
 if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
     from sluiceway.transforms.util.columnar import ColumnFunction
 
 

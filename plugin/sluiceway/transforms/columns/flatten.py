@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from sluiceway.api.columns import AnyArray, ColumnBatch, NotColumnar
+from sluiceway.api.columns import ColumnBatch, NotColumnar
+from sluiceway.columns.constants import null_where, with_default
 from sluiceway.data import Field, Schema, Type
-from sluiceway.transforms.columns.structs import children_of, struct_array, with_default
+from sluiceway.transforms.columns.structs import children_of, struct_array
 
 if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
     from sluiceway.transforms.util.columnar import ColumnFunction
 
 
@@ -52,4 +51,4 @@ def field_values(structs: AnyArray, field: Field, default: Any, children: Sequen
     if default is None or values.null_count == structs.null_count:
         return values
     filled = with_default(values, field.schema, default)
-    return pc.if_else(structs.is_valid(), filled, pa.scalar(None, filled.type)) if structs.null_count else filled
+    return null_where(filled, structs.is_null()) if structs.null_count else filled

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sluiceway.api.columns import AnyArray, ColumnBatch, NotColumnar
+from sluiceway.api.columns import ColumnBatch, NotColumnar
 from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.data import Schema, Type
 from sluiceway.transforms.columns.structs import children_of
 
 if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
     from sluiceway.transforms.util.columnar import ColumnFunction
 
 

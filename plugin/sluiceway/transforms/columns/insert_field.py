@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sluiceway.api.columns import AnyArray, ColumnBatch, NotColumnar
+from sluiceway.api.columns import ColumnBatch, NotColumnar
 from sluiceway.columns.arrow_schema import arrow_type
+from sluiceway.columns.constants import repeated
 from sluiceway.data import Field, Schema
-from sluiceway.transforms.columns.structs import copied, copies, repeated, struct_array
+from sluiceway.transforms.columns.structs import copied, copies, struct_array
 
 if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
     from sluiceway.transforms.util.columnar import ColumnFunction
 
-Reader = Callable[[ColumnBatch, Schema], AnyArray]
+    Reader = Callable[[ColumnBatch, Schema], AnyArray]
 
 
 def inserting(

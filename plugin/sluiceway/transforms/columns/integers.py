@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sluiceway.api.columns import AnyArray
+if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
 
 
 def number(value: int) -> pa.Int64Scalar:

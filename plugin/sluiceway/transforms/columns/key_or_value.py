@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from sluiceway.api.columns import AnyArray, Column, ColumnBatch, ColumnTransform, NotColumnar
+from sluiceway.api.columns import Column, ColumnBatch, ColumnTransform, NotColumnar
 from sluiceway.api.transform import KeyOrValueTransform
-from sluiceway.columns.arrow_schema import arrow_type, nullable
+from sluiceway.columns.arrow_schema import nullable
+from sluiceway.columns.constants import nulls as nulls_of
 from sluiceway.data import Schema
-from sluiceway.transforms.util.columnar import ColumnFunction
+
+if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
+    from sluiceway.transforms.util.columnar import ColumnFunction
 
 _Nulls = tuple[Schema | None, Any]
 
@@ -52,4 +54,4 @@ def _all_null(values: AnyArray, nulls: _Nulls | None) -> Column:
     if nulls is None or nulls[1] is not None or values.null_count < len(values):
         raise NotColumnar("nulls get another schema than values, or an error")
     schema = nulls[0]
-    return Column(schema, None if schema is None else pa.nulls(len(values), arrow_type(schema)))
+    return Column(schema, None if schema is None else nulls_of(schema, len(values)))

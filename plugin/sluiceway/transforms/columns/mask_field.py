@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from sluiceway.api.columns import AnyArray, NotColumnar
+from sluiceway.api.columns import NotColumnar
 from sluiceway.columns.arrays import to_values
+from sluiceway.columns.constants import null_where, repeated
 from sluiceway.data import Schema
-from sluiceway.transforms.columns.structs import ArrayFunction, scalar_of
+
+if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
+    from sluiceway.transforms.columns.structs import ArrayFunction
 
 
 def masking(mask: Callable[[Any], Any], schema: Schema) -> ArrayFunction:
@@ -25,9 +26,7 @@ def masking(mask: Callable[[Any], Any], schema: Schema) -> ArrayFunction:
             replacement = mask(to_values(schema, sample)[0])
         except Exception as error:  # whatever it is, the row form raises it
             raise NotColumnar(str(error)) from error
-        scalar = scalar_of(schema, replacement)
-        if not values.null_count:
-            return pa.repeat(scalar, len(values))
-        return pc.if_else(values.is_valid(), scalar, pa.scalar(None, values.type))
+        masks = repeated(schema, replacement, len(values))
+        return null_where(masks, values.is_null()) if values.null_count else masks
 
     return masked

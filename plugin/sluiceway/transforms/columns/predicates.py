@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,5 +25,6 @@ def timestamps_between(batch: ColumnBatch, start: int, end: int) -> pa.BooleanAr
     """Return True for records with a timestamp from ``start`` to ``end``, which is not included."""
     if batch.timestamps is None:
         return same_for_all(batch, False)
-    within = pc.and_(pc.greater_equal(batch.timestamps, number(start)), pc.less(batch.timestamps, number(end)))
-    return within.fill_null(False)
+    after_start: Any = pc.greater_equal(batch.timestamps, number(start))
+    before_end: Any = pc.less(batch.timestamps, number(end))
+    return cast("pa.BooleanArray", pc.and_(after_start, before_end).fill_null(False))

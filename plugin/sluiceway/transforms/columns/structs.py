@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sluiceway.api.columns import AnyArray, ColumnBatch, NotColumnar
-from sluiceway.columns.arrays import to_array
+from sluiceway.api.columns import ColumnBatch, NotColumnar
 from sluiceway.columns.arrow_schema import arrow_type
+from sluiceway.columns.constants import with_default
 from sluiceway.data import Field, Schema, Struct
 
 if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
     from sluiceway.transforms.util.columnar import ColumnFunction
 
-ArrayFunction = Callable[[AnyArray], AnyArray]
+    ArrayFunction = Callable[[AnyArray], AnyArray]
 
 
 class FieldCopy(NamedTuple):
@@ -68,21 +68,6 @@ def _copied(values: AnyArray, null_structs: int, field: FieldCopy, replace: bool
         elif not field.target.schema.optional:
             raise NotColumnar(f"null in required field {field.target.name}")
     return values if field.function is None else field.function(values)
-
-
-def with_default(values: AnyArray, schema: Schema, default: Any) -> AnyArray:
-    """Return an array of a schema's values with a default in place of nulls."""
-    return pc.coalesce(values, scalar_of(schema, default))
-
-
-def scalar_of(schema: Schema, value: Any) -> pa.Scalar[Any]:
-    """Return a value of a schema as an Arrow scalar. Raises NotColumnar."""
-    return to_array(schema, [value])[0]
-
-
-def repeated(schema: Schema, value: Any, count: int) -> AnyArray:
-    """Return an array with ``count`` times the same value of a schema. Raises NotColumnar."""
-    return pa.repeat(scalar_of(schema, value), count)
 
 
 def struct_array(schema: Schema, children: Sequence[AnyArray], like: AnyArray) -> AnyArray:

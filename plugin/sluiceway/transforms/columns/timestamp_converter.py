@@ -6,18 +6,21 @@ Text is read and written by the row form's function, value by value.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sluiceway.api.columns import AnyArray, ColumnBatch, NotColumnar
+from sluiceway.api.columns import ColumnBatch, NotColumnar
 from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.data import Schema
 from sluiceway.java.dates.hybrid_calendar import DAY_MS
 from sluiceway.transforms.columns.integers import floor_divide, number
-from sluiceway.transforms.columns.structs import ArrayFunction
 from sluiceway.transforms.columns.values import by_value
+
+if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
+    from sluiceway.transforms.columns.structs import ArrayFunction
 
 _PER_MILLI = {"nanoseconds": 1_000_000, "microseconds": 1_000}
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sluiceway.api.columns import AnyArray, NotColumnar
+from sluiceway.api.columns import NotColumnar
 from sluiceway.columns.arrays import to_array, to_values
 from sluiceway.data import Schema
-from sluiceway.transforms.columns.structs import ArrayFunction
+
+if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
+    from sluiceway.transforms.columns.structs import ArrayFunction
 
 
 def by_value(function: Callable[[Any], Any], source: Schema, target: Schema) -> ArrayFunction:
