@@ -38,8 +38,7 @@ def record_of(batch: ColumnBatch) -> SourceRecord | SinkRecord:
     (key,), (value,) = column_values(batch.key, 1), column_values(batch.value, 1)
     timestamp = None if batch.timestamps is None else batch.timestamps[0].as_py()
     if batch.offsets is None:
-        schemas = {"value_schema": batch.value.schema, "key_schema": batch.key.schema}
-        return SourceRecord({}, {}, batch.topic, value, key=key, kafka_partition=batch.partition, timestamp=timestamp, **schemas)
+        return SourceRecord({}, {}, batch.topic, value, batch.value.schema, key, batch.key.schema, batch.partition, timestamp)
     offset = int(str(batch.offsets[0]))
     return SinkRecord(batch.topic, batch.partition or 0, offset, value, batch.value.schema, key, batch.key.schema, timestamp)
 

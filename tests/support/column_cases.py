@@ -82,7 +82,7 @@ def scalar_value(rng: Cases, schema: Schema) -> Any:
     if schema.name == DECIMAL:
         number = rng.choice((0, 1, -1, 10**20, rng.randrange(-(10**6), 10**6)))
         return Decimal(number).scaleb(-int(schema.parameters["scale"]))
-    return _SCALARS[schema.name if schema.name in _SCALARS else schema.type](rng)  # type: ignore[index]
+    return _SCALARS[schema.name if schema.name is not None and schema.name in _SCALARS else schema.type](rng)
 
 
 def value_of(rng: Cases, schema: Schema, *, nulls: float = 0.15) -> Any:
@@ -100,10 +100,8 @@ def value_of(rng: Cases, schema: Schema, *, nulls: float = 0.15) -> Any:
     return scalar_value(rng, schema)
 
 
-def _base(rng: Cases) -> Schema:
-    logical = (decimal_schema(rng.choice((0, 2, 5))), date_schema(), time_schema(), timestamp_schema())
-    kinds = [Schema(type_) for type_ in _SCALARS if isinstance(type_, Type)]
-    return rng.choice((*kinds, *kinds, *logical))
+_PRIMITIVE = tuple(Schema(type_) for type_ in _SCALARS if isinstance(type_, Type))
+_LOGICAL = (decimal_schema(0), decimal_schema(2), decimal_schema(5), date_schema(), time_schema(), timestamp_schema())
 
 
 def schema_of_value(rng: Cases, depth: int = 2) -> Schema:
@@ -120,13 +118,14 @@ def schema_of_value(rng: Cases, depth: int = 2) -> Schema:
         return Schema.array(schema_of_value(rng, depth - 1), **attributes)
     if kind < 0.3:
         return Schema.map(Schema(Type.STRING), schema_of_value(rng, depth - 1), **attributes)
-    base = _base(rng)
+    base = rng.choice(_PRIMITIVE if rng.random() < 0.7 else _LOGICAL)
     if base.name is not None:
         attributes.pop("version")
     elif rng.random() < 0.1:
         attributes |= {"name": "com.x.Named", "parameters": {"p": "q"}}
-    schema = base.replace(**attributes)
-    return schema.replace(default=scalar_value(rng, schema)) if rng.random() < 0.2 else schema
+    if rng.random() < 0.2:
+        attributes["default"] = scalar_value(rng, base)
+    return base.replace(**attributes)
 
 
 def struct_schema(rng: Cases, depth: int = 2, **attributes: Any) -> Schema:

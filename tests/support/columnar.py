@@ -52,7 +52,8 @@ def random_case(rng: Cases) -> Case:
     (key_schema, keys), (value_schema, values) = data(rng, count), data(rng, count)
     rng.schemas = {"$Key": key_schema, "$Value": value_schema}
     start = rng.choice((0, 1_700_000_000_000, 86_399_998))
-    timestamps = rng.choice(([None] * count, [start + at * rng.choice((1, 1000)) for at in range(count)]))
+    step = rng.choice((0, 1, 1000))
+    timestamps: list[int | None] = [None if start == 0 else start + at * step for at in range(count)]
     if rng.random() < 0.1:
         timestamps[0] = None
     is_sink, partition = rng.random() < 0.8, rng.choice((0, 3))

@@ -1,0 +1,105 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import org.apache.kafka.connect.data.SchemaAndValue;
+import org.apache.kafka.connect.json.JsonConverter;
+import org.apache.kafka.connect.sink.SinkRecord;
+import org.apache.kafka.connect.transforms.Transformation;
+
+/**
+ * Kafka Connect's side of bench_chain.py: its JsonConverter and transforms on one thread.
+ *
+ * Arguments: the transforms' properties, the topic, and a file of JSON values. Each line on the standard input is a measure
+ * ("whole" or "chain") and "true" or "false" for schemas.enable; the answer is records and processor seconds of this process.
+ */
+public class ConnectChain {
+    private static final com.sun.management.OperatingSystemMXBean SYSTEM =
+        (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+    private static long sink;  // keeps the results alive
+
+    private final JsonConverter converter = new JsonConverter();
+    private final List<Transformation<SinkRecord>> transforms = new ArrayList<>();
+    private final String topic;
+
+    private ConnectChain(Properties properties, String topic, boolean schemas) throws ReflectiveOperationException {
+        this.topic = topic;
+        converter.configure(Map.of("schemas.enable", schemas), false);
+        for (String alias : properties.getProperty("transforms").split(",")) {
+            String prefix = "transforms." + alias + ".";
+            Map<String, String> options = new HashMap<>();
+            for (String key : properties.stringPropertyNames()) {
+                if (key.startsWith(prefix)) {
+                    options.put(key.substring(prefix.length()), properties.getProperty(key));
+                }
+            }
+            @SuppressWarnings("unchecked")
+            Transformation<SinkRecord> transform =
+                (Transformation<SinkRecord>) Class.forName(options.remove("type")).getDeclaredConstructor().newInstance();
+            transform.configure(options);
+            transforms.add(transform);
+        }
+    }
+
+    private SinkRecord decoded(byte[] value, long offset) {
+        SchemaAndValue data = converter.toConnectData(topic, value);
+        return new SinkRecord(topic, 0, null, null, data.schema(), data.value(), offset);
+    }
+
+    private SinkRecord transformed(SinkRecord record) {
+        for (Transformation<SinkRecord> transform : transforms) {
+            record = transform.apply(record);
+        }
+        return record;
+    }
+
+    private double whole(List<byte[]> values) {
+        long started = SYSTEM.getProcessCpuTime();
+        long offset = 0;
+        for (byte[] value : values) {
+            SinkRecord record = transformed(decoded(value, offset++));
+            sink += converter.fromConnectData(record.topic(), record.valueSchema(), record.value()).length;
+        }
+        return (SYSTEM.getProcessCpuTime() - started) / 1e9;
+    }
+
+    private double chain(List<byte[]> values) {
+        List<SinkRecord> records = new ArrayList<>();
+        for (byte[] value : values) {
+            records.add(decoded(value, records.size()));
+        }
+        long started = SYSTEM.getProcessCpuTime();
+        for (SinkRecord record : records) {
+            sink += transformed(record).kafkaOffset();
+        }
+        return (SYSTEM.getProcessCpuTime() - started) / 1e9;
+    }
+
+    public static void main(String[] args) throws Exception {
+        Properties properties = new Properties();
+        properties.load(Files.newBufferedReader(Path.of(args[0])));
+        List<byte[]> values = new ArrayList<>();
+        for (String line : Files.readAllLines(Path.of(args[2]))) {
+            values.add(line.getBytes(StandardCharsets.UTF_8));
+        }
+        Map<String, ConnectChain> chains = new HashMap<>();
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            String[] words = line.split(" ");
+            ConnectChain chain = chains.get(words[1]);
+            if (chain == null) {
+                chain = new ConnectChain(properties, args[1], Boolean.parseBoolean(words[1]));
+                chains.put(words[1], chain);
+            }
+            double seconds = words[0].equals("whole") ? chain.whole(values) : chain.chain(values);
+            System.out.println(values.size() + " " + seconds);
+        }
+    }
+}
