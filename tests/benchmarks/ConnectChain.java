@@ -17,8 +17,9 @@ import org.apache.kafka.connect.transforms.Transformation;
 /**
  * Kafka Connect's side of bench_chain.py: its JsonConverter and transforms on one thread.
  *
- * Arguments: the transforms' properties, the topic, and a file of JSON values. Each line on the standard input is a measure
- * ("whole" or "chain") and "true" or "false" for schemas.enable; the answer is records and processor seconds of this process.
+ * Arguments: a folder and the topic. The folder has chain.properties, and the JSON values in files named "schemas" and
+ * "schemaless". Each line on the standard input is a measure ("whole" or "chain") and the name of such a file; the answer is the
+ * processor seconds of this process.
  */
 public class ConnectChain {
     private static final com.sun.management.OperatingSystemMXBean SYSTEM =
@@ -83,23 +84,29 @@ public class ConnectChain {
     }
 
     public static void main(String[] args) throws Exception {
+        Path folder = Path.of(args[0]);
         Properties properties = new Properties();
-        properties.load(Files.newBufferedReader(Path.of(args[0])));
-        List<byte[]> values = new ArrayList<>();
-        for (String line : Files.readAllLines(Path.of(args[2]))) {
-            values.add(line.getBytes(StandardCharsets.UTF_8));
-        }
+        properties.load(Files.newBufferedReader(folder.resolve("chain.properties")));
         Map<String, ConnectChain> chains = new HashMap<>();
+        Map<String, List<byte[]>> values = new HashMap<>();
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             String[] words = line.split(" ");
-            ConnectChain chain = chains.get(words[1]);
-            if (chain == null) {
-                chain = new ConnectChain(properties, args[1], Boolean.parseBoolean(words[1]));
-                chains.put(words[1], chain);
+            String kind = words[1];
+            if (!chains.containsKey(kind)) {
+                chains.put(kind, new ConnectChain(properties, args[1], kind.equals("schemas")));
+                values.put(kind, valuesOf(folder.resolve(kind)));
             }
-            double seconds = words[0].equals("whole") ? chain.whole(values) : chain.chain(values);
-            System.out.println(values.size() + " " + seconds);
+            ConnectChain chain = chains.get(kind);
+            System.out.println(words[0].equals("whole") ? chain.whole(values.get(kind)) : chain.chain(values.get(kind)));
         }
+    }
+
+    private static List<byte[]> valuesOf(Path file) throws java.io.IOException {
+        List<byte[]> values = new ArrayList<>();
+        for (String line : Files.readAllLines(file)) {
+            values.add(line.getBytes(StandardCharsets.UTF_8));
+        }
+        return values;
     }
 }
