@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar, cast
 
-from sluiceway.api import SinkRecord, SourceRecord
+from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord, SourceRecord
 from sluiceway.errors import java_text_of
 from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.transforms.chain_config import TransformationStage, close, transformation_stages
@@ -88,6 +88,12 @@ class TransformationChain(Generic[R]):
                 continue
             return [last for each in result for last in self._from_segment(index + 1, each)]
         return [record]
+
+    def columns(self, batch: ColumnBatch) -> ColumnBatch:
+        """Return a transformed batch of columns. Raises NotColumnar if it needs the row form."""
+        if self.stages:
+            raise NotColumnar
+        return batch
 
     def apply_one_by_one(self, record: R, first: int = 0, end: int | None = None) -> list[R]:
         """Transform one record stage by stage. Joined segments must return the same. Raises TransformationError."""
