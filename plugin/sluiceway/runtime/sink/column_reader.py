@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from sluiceway.runtime.task_converters import Converters
 
 _NO_TIMESTAMP = -1
 _PARTITION, _TOPIC, _OFFSET, _TIMESTAMP = Message.partition, Message.topic, Message.offset, Message.timestamp
+_first, _second = operator.itemgetter(0), operator.itemgetter(1)
 _HEADERS, _KEY, _VALUE = Message.headers, Message.key, Message.value
 
 
@@ -128,12 +130,13 @@ def _runs_of_partitions(messages: Sequence[ConsumedMessage]) -> Iterator[Sequenc
 def _timestamps(run: Sequence[ConsumedMessage]) -> tuple[int | None, Any]:
     """Return the type and the values of the timestamps; the type is None if it is not the same for all messages."""
     pairs = list(map(_TIMESTAMP, run))  # type: ignore[arg-type]
-    kind = pairs[0][0]
-    if any(each != kind for each, _ in pairs):
+    kinds = set(map(_first, pairs))
+    if len(kinds) > 1:
         return None, None
+    kind = kinds.pop()
     if not kind:
         return kind, None
-    values = [milliseconds for _, milliseconds in pairs]
+    values = list(map(_second, pairs))
     if _NO_TIMESTAMP not in values:
         return kind, pa.array(values, pa.int64())
     return kind, pa.array([None if value == _NO_TIMESTAMP else value for value in values], pa.int64())
