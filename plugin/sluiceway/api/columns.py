@@ -81,6 +81,9 @@ class SourceColumns:
     source_offset: Offset | None
     records: Callable[[], Sequence[SourceRecord]]
 
+    def __len__(self) -> int:
+        return self.batch.count
+
 
 class ColumnRun(NamedTuple):
     """The decoded messages ``start`` to ``end`` (exclusive); ``column`` is None where the row form must decode them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,8 +32,7 @@ def java_texts(schema: Schema, array: AnyArray) -> pa.StringArray:
 
 def lines(texts: pa.StringArray) -> pa.Buffer:
     """Return texts, the text ``null`` for null, each with a line feed, as UTF-8."""
-    joined = pc.binary_join_element_wise(texts.fill_null("null") if texts.null_count else texts, "", "\n")
-    return utf8_of(_one(joined))
+    return utf8_of(_joined(texts.fill_null("null") if texts.null_count else texts, "\n"))
 
 
 def utf8_of(texts: pa.StringArray) -> pa.Buffer:
@@ -53,15 +52,20 @@ def _struct_texts(schema: Schema, array: AnyArray) -> pa.StringArray:
     texts = [java_texts(field.schema, array.field(field.index)) for field in schema.fields]
     names = [field.name for field in schema.fields]
     if any(text.null_count for text in texts):
-        pairs = [pc.binary_join_element_wise(f"{name}=", text, "") for name, text in zip(names, texts, strict=True)]
-        body = pc.binary_join_element_wise(*pairs, ",", null_handling="skip")
-        structs = pc.binary_join_element_wise("Struct{", body, "}", "")
+        pairs = [_joined(f"{name}=", text) for name, text in zip(names, texts, strict=True)]
+        structs = _joined("Struct{", _joined(*pairs, separator=",", null_handling="skip"), "}")
     else:
         pieces: list[object] = []
         for name, text in zip(names, texts, strict=True):
             pieces += [f"{',' if pieces else 'Struct{'}{name}=", text]
-        structs = pc.binary_join_element_wise(*pieces, "}", "")  # type: ignore[call-overload]
+        structs = _joined(*pieces, "}")
     return _one(pc.if_else(array.is_valid(), structs, None) if array.null_count else structs)
+
+
+def _joined(*pieces: object, separator: str = "", null_handling: str = "emit_null") -> pa.StringArray:
+    """Return the pieces, texts or arrays of them, joined element by element."""
+    join: Any = pc.binary_join_element_wise  # its stubs allow one array only
+    return _one(join(*pieces, separator, null_handling=null_handling))
 
 
 def _one(array: object) -> pa.StringArray:

@@ -115,7 +115,8 @@ class _PartDecoder:
             return Column(None, None)
         from sluiceway.columns.arrow_schema import arrow_type
 
-        return Column(schema, pa.nulls(count, arrow_type(schema)))
+        null_type: Any = arrow_type(schema)
+        return Column(schema, pa.nulls(count, null_type))
 
 
 def _runs_of_partitions(messages: Sequence[ConsumedMessage]) -> Iterator[Sequence[ConsumedMessage]]:
