@@ -34,7 +34,7 @@ POSITION_FIELD = "position"
 
 _RETRY_SECONDS = 0.05
 _ATTEMPTS = 4
-_FEWEST_FOR_COLUMNS = 200
+_FEWEST_BYTES_FOR_COLUMNS = 1 << 15
 
 
 class FileStreamSourceTask(SourceTask):
@@ -82,7 +82,7 @@ class FileStreamSourceTask(SourceTask):
         lines = self._next_lines()
         if not lines.raw:
             return None
-        if lines.raw.count(b"\n") >= _FEWEST_FOR_COLUMNS:
+        if len(lines.raw) >= _FEWEST_BYTES_FOR_COLUMNS:
             from sluiceway.connectors.file.columns import split_columns  # loads Arrow
 
             columns = split_columns(lines, self._batch_size)

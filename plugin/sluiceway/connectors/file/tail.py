@@ -13,7 +13,7 @@ from sluiceway.connectors.file.lines import Lines, LineSplitter
 
 log = logging.getLogger(__name__)
 
-_CHUNK = 1 << 17  # small enough that a chunk's lines stay in the processor's cache until they are sent
+_CHUNK = 1 << 18  # small enough that a chunk's lines stay in the processor's cache until they are sent
 _WARNING_SECONDS = 1.0
 
 
