@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
 
 
 class SinkPart(NamedTuple):
-    """Successive messages of a poll: of one topic partition with their columns, or of any for the row form (None)."""
+    """Successive messages of a poll: of one topic partition with their columns, or of any for the row form (None).
+
+    With ``dropped`` the transforms have dropped all of the messages.
+    """
 
     messages: Sequence[ConsumedMessage]
     columns: ColumnBatch | None = None
+    dropped: bool = False
 
     def without(self, partitions: frozenset[TopicPartition]) -> SinkPart:
         """Return the part without the messages of these partitions."""
@@ -58,23 +63,19 @@ class SinkBatches:
         """Return the messages in order in one or several parts. ``one_partition``: all are of one topic partition."""
         if not self._columns or len(messages) < FEWEST_RECORDS or not self._attempts.next():
             return (SinkPart(messages),)
-        parts = self._loaded_reader().parts(messages, one_partition=one_partition)
-        if all(part.columns is None for part in parts):
+        read = self._loaded_reader().parts(messages, one_partition=one_partition)
+        parts = [transformed for part in read for transformed in self._transformed(part)]
+        if all(part.columns is None and not part.dropped for part in parts):
             self._attempts.failed()
         return parts
 
     def batch(self, part: SinkPart) -> SinkBatch:
         """Return the transformed batch of a part. Raises Interrupted or Abandoned if a retry is interrupted."""
-        if part.columns is None:
+        if part.columns is None and not part.dropped:
             return self.rows(part)
-        try:
-            columns = self._chain.columns(part.columns)
-        except NotColumnar:
-            return self.not_columnar(part)
         first, last = part.messages[0], part.messages[-1]
         partition = TopicPartition(first.topic(), first.partition())
-        self._attempts.succeeded()
-        return SinkBatch(columns=columns, starts={partition: first.offset()}, ends={partition: last.offset() + 1})
+        return SinkBatch(columns=part.columns, starts={partition: first.offset()}, ends={partition: last.offset() + 1})
 
     def rows(self, part: SinkPart) -> SinkBatch:
         """Return the batch of a part in row form."""
@@ -84,10 +85,32 @@ class SinkBatches:
             raise batch.failure
         return batch
 
+    def columns_put(self) -> None:
+        """Record that the task has taken columns."""
+        self._attempts.succeeded()
+
     def not_columnar(self, part: SinkPart) -> SinkBatch:
         """Return the batch of a part in row form, because its columns could not be transformed or put."""
         self._attempts.failed()
         return self.rows(part)
+
+    def _transformed(self, part: SinkPart) -> list[SinkPart]:
+        """Return the parts that transforms make of a part, without columns if they have no columnar form."""
+        if part.columns is None:
+            return [part]
+        messages = part.messages
+        try:
+            batches = self._chain.columns(part.columns)
+        except NotColumnar:
+            return [SinkPart(messages)]
+        if not batches:
+            return [SinkPart(messages, dropped=True)]
+        if len(batches) == 1:
+            return [SinkPart(messages, batches[0])]
+        firsts = [_first_offset(batch) for batch in batches[1:]]
+        starts = [0, *(bisect.bisect_left(messages, offset, key=lambda message: message.offset()) for offset in firsts)]
+        ends = [*starts[1:], len(messages)]
+        return [SinkPart(messages[start:end], batch) for start, end, batch in zip(starts, ends, batches, strict=True)]
 
     def _loaded_reader(self) -> ColumnReader:
         if self._reader is None:
@@ -95,3 +118,8 @@ class SinkBatches:
 
             self._reader = ColumnReader(self._converters, self._new_topic)
         return self._reader
+
+
+def _first_offset(batch: ColumnBatch) -> int:
+    assert batch.offsets is not None  # noqa: S101 (a sink's batch has offsets)
+    return int(batch.offsets[0].as_py())

@@ -144,6 +144,7 @@ class WorkerSinkTask(WorkerTask):
                         self._task.put(batch.records)
                     else:
                         self._task.put_columns(batch.columns)
+                        self._batches.columns_put()
                 if self._errant_record_reporter is not None:
                     self._errant_record_reporter.check()
                 self._put_seconds += time.monotonic() - started

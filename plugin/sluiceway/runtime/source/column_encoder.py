@@ -22,7 +22,12 @@ class SourceColumnEncoder:
 
     def __call__(self, source: SourceColumns) -> SubmittedColumns:
         """Return the transformed and encoded records. Raises NotColumnar if they need the row form."""
-        batch = self._chain.columns(source.batch)
+        batches = self._chain.columns(source.batch)
+        if len(batches) > 1:  # a record's place among several batches would have to be found again after a failure
+            raise NotColumnar
+        if not batches:
+            return SubmittedColumns(source, source.batch.topic, [], None, None, None, lambda _position: source.records())
+        batch = batches[0]
         keys = self._key(batch.topic, batch.key, batch.count)
         values = self._value(batch.topic, batch.value, batch.count)
 
