@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from decimal import Decimal
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 
 from sluiceway.api.columns import NotColumnar
 from sluiceway.columns.arrow_schema import arrow_fields, arrow_type, logical, nullable
@@ -20,6 +20,8 @@ from sluiceway.java.dates.hybrid_calendar import DAY_MS
 
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
+
+pc: Any = pyarrow.compute  # its stubs do not know all arguments
 
 _NULL = type(None)
 _EXACT: dict[Type, type] = {
@@ -156,25 +158,23 @@ def _structs(schema: Schema, values: Sequence[Any]) -> AnyArray:
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
     count = sum(nulls)
     arrays = [_array(field.schema, column, count) for field, column in zip(fields, columns, strict=True)]
-    return pa.StructArray.from_arrays(arrays, fields=arrow_fields(schema), mask=pa.array(nulls, pa.bool_()) if count else None)
+    return struct_array(schema, arrays, pa.array(nulls, pa.bool_()) if count else None)
 
 
 def _lists(schema: Schema, values: Sequence[Any]) -> AnyArray:
     assert schema.value_schema is not None  # noqa: S101 (an array schema has one)
-    items = _array(schema.value_schema, _flat(values), 0)
-    return pa.ListArray.from_arrays(_offsets(values), items, type=arrow_type(schema), mask=_mask(values))
+    items = _array(schema.value_schema, flat(values), 0)
+    return list_array(schema, offsets(values), items, null_mask(values))
 
 
 def _maps(schema: Schema, values: Sequence[Any]) -> AnyArray:
     assert schema.key_schema is not None  # noqa: S101 (a map schema has both)
     assert schema.value_schema is not None  # noqa: S101
-    keys = _array(schema.key_schema, _flat(values), 0)
+    keys = _array(schema.key_schema, flat(values), 0)
     if keys.null_count:
         raise NotColumnar("Arrow maps have no null keys")
-    items = _array(schema.value_schema, _flat([value and value.values() for value in values]), 0)
-    kind: Any = arrow_type(schema)  # the stubs do not know all arguments
-    array: AnyArray = pa.MapArray.from_arrays(_offsets(values), keys, items, kind, mask=_mask(values))
-    return array
+    items = _array(schema.value_schema, flat([value and value.values() for value in values]), 0)
+    return map_array(schema, offsets(values), keys, items, null_mask(values))
 
 
 _NESTED: dict[Type, Callable[[Schema, Sequence[Any]], AnyArray]] = {
@@ -184,15 +184,38 @@ _NESTED: dict[Type, Callable[[Schema, Sequence[Any]], AnyArray]] = {
 }
 
 
-def _flat(values: Sequence[Any]) -> list[Any]:
+# --- parts of nested arrays ---
+
+
+def struct_array(schema: Schema, arrays: Sequence[AnyArray], nulls: pa.BooleanArray | None = None) -> pa.StructArray:
+    """Return the array of a struct schema with at least one field; ``nulls`` is true for null structs."""
+    return pa.StructArray.from_arrays(arrays, fields=arrow_fields(schema), mask=nulls)
+
+
+def list_array(schema: Schema, starts: pa.Int32Array, items: AnyArray, nulls: pa.BooleanArray | None) -> AnyArray:
+    """Return the array of an array schema."""
+    return pa.ListArray.from_arrays(starts, items, type=arrow_type(schema), mask=nulls)
+
+
+def map_array(schema: Schema, starts: pa.Int32Array, keys: AnyArray, items: AnyArray, nulls: pa.BooleanArray | None) -> AnyArray:
+    """Return the array of a map schema."""
+    make: Any = pa.MapArray.from_arrays  # the stubs do not know all arguments
+    array: AnyArray = make(starts, keys, items, arrow_type(schema), mask=nulls)
+    return array
+
+
+def flat(values: Iterable[Iterable[Any] | None]) -> list[Any]:
+    """Return the elements of all collections."""
     return list(chain.from_iterable(value or () for value in values))
 
 
-def _offsets(values: Sequence[Any]) -> pa.Int32Array:
+def offsets(values: Iterable[Sized | None]) -> pa.Int32Array:
+    """Return where each collection starts among the elements of all, and where the last one ends."""
     return pa.array(accumulate((len(value or ()) for value in values), initial=0), pa.int32())
 
 
-def _mask(values: Sequence[Any]) -> pa.BooleanArray | None:
+def null_mask(values: Sequence[Any]) -> pa.BooleanArray | None:
+    """Return an array that is true for null values, None if there are none."""
     return pa.array([value is None for value in values], pa.bool_()) if None in values else None
 
 
@@ -224,8 +247,8 @@ def _list_values(schema: Schema, array: AnyArray) -> list[Any]:
     assert isinstance(array, pa.ListArray)  # noqa: S101 (the type of an array schema)
     assert schema.value_schema is not None  # noqa: S101
     items = to_values(schema.value_schema, array.values)
-    offsets = array.offsets.to_pylist()
-    return _with_nulls(array, [items[start:end] for start, end in pairwise(offsets)])
+    bounds = array.offsets.to_pylist()
+    return _with_nulls(array, [items[start:end] for start, end in pairwise(bounds)])
 
 
 def _map_values(schema: Schema, array: AnyArray) -> list[Any]:
@@ -233,8 +256,8 @@ def _map_values(schema: Schema, array: AnyArray) -> list[Any]:
     assert schema.key_schema is not None  # noqa: S101
     assert schema.value_schema is not None  # noqa: S101
     keys, items = to_values(schema.key_schema, array.keys), to_values(schema.value_schema, array.items)
-    offsets = array.offsets.to_pylist()
-    maps = [dict(zip(keys[start:end], items[start:end], strict=True)) for start, end in pairwise(offsets)]
+    bounds = array.offsets.to_pylist()
+    maps = [dict(zip(keys[start:end], items[start:end], strict=True)) for start, end in pairwise(bounds)]
     return _with_nulls(array, maps)
 
 
