@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sluiceway.api import Converter, SchemaAndValue
+from sluiceway.api import ColumnDecoder, ColumnEncoder, Converter, SchemaAndValue
 from sluiceway.config.definition import ConfigDef
 from sluiceway.converters.config import converter_config_def
 from sluiceway.data import OPTIONAL_BYTES_SCHEMA, Schema, Type
@@ -32,3 +32,15 @@ class ByteArrayConverter(Converter):
 
     def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
         return SchemaAndValue(OPTIONAL_BYTES_SCHEMA, data)
+
+    def column_decoder(self, topic: str) -> ColumnDecoder | None:
+        from sluiceway.converters.text_columns import decode_bytes
+
+        return decode_bytes
+
+    def column_encoder(self, topic: str, schema: Schema | None) -> ColumnEncoder | None:
+        if schema is None or schema.type is not Type.BYTES or schema.name is not None:
+            return None
+        from sluiceway.converters.text_columns import encode_bytes
+
+        return encode_bytes

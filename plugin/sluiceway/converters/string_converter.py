@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sluiceway.api import Converter, SchemaAndValue
+from sluiceway.api import ColumnDecoder, ColumnEncoder, Converter, SchemaAndValue
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
 from sluiceway.converters.config import converter_config_def, parsed_options
 from sluiceway.data import OPTIONAL_STRING_SCHEMA, Schema, java_text
@@ -71,3 +71,17 @@ class StringConverter(Converter):
             return OPTIONAL_STRING_SCHEMA, None if data is None else decode(data)
 
         return read
+
+    def column_decoder(self, topic: str) -> ColumnDecoder | None:
+        if self._charset is not UTF_8:
+            return None
+        from sluiceway.converters.text_columns import decode_utf8
+
+        return decode_utf8
+
+    def column_encoder(self, topic: str, schema: Schema | None) -> ColumnEncoder | None:
+        if self._charset is not UTF_8 or schema is None:
+            return None
+        from sluiceway.converters.text_columns import utf8_encoder
+
+        return utf8_encoder(schema)
