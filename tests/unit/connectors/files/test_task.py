@@ -136,7 +136,7 @@ def test_a_kill_at_any_point_of_a_commit_loses_and_repeats_nothing(
     fs, log = LocalFileSystem, CommitLog
     calls = {"publish": 0}
 
-    def dying(*_: Any) -> Any:
+    def dying(*_: Any, **__: Any) -> Any:
         raise Killed
 
     def half(self: LocalFileSystem, temporary: str, path: str) -> bool:
