@@ -99,7 +99,7 @@ def test_kills_at_random_lose_and_repeat_nothing(
         files = len(data_files(tmp_path))
         with FileSinkProcess(keys, kafka.bootstrap) as process:
             if chance.random() < 0.7:
-                eventually(lambda: len(data_files(tmp_path)) > files, within=60, what="another file")
+                eventually(lambda least=files: len(data_files(tmp_path)) > least, within=60, what="another file")
             process.ended(within=chance.random())
             process.kill()
     finished(kafka, keys)

@@ -15,7 +15,7 @@ from sluiceway.connectors.files import partition_writer
 from sluiceway.connectors.files.commit_log import CommitLog
 from sluiceway.connectors.files.filesystem import StorageError
 from sluiceway.connectors.files.filesystem.local import LocalFileSystem
-from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Schema
+from sluiceway.data import INT32_SCHEMA, INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Schema, Struct
 from sluiceway.discovery import connector_class
 from sluiceway.errors import ConnectError, DataError, FencedError, SchemaProjectorError
 from support.file_sinks import ROW, TOPIC, all_rows, data_files, file_sink, ids, names, read, record, row, rows
@@ -310,9 +310,9 @@ def test_other_versions_are_projected(tmp_path: Path, mode: str, expected: list[
 
 def test_compatibility_needs_versions_and_types_that_fit(tmp_path: Path) -> None:
     plain = Schema.struct({"id": INT64_SCHEMA})
-    with file_sink(tmp_path, schema_compatibility="BACKWARD", reports=False) as sink:
-        with pytest.raises(SchemaProjectorError, match="Schema version required for BACKWARD compatibility"):
-            sink.put([record(0, {"id": 1}, plain)], columns=True)
+    needed = pytest.raises(SchemaProjectorError, match="Schema version required for BACKWARD compatibility")
+    with file_sink(tmp_path, schema_compatibility="BACKWARD", reports=False) as sink, needed:
+        sink.put([record(0, {"id": 1}, plain)], columns=True)
     text = Schema.struct({"id": STRING_SCHEMA, "name": OPTIONAL_STRING_SCHEMA}, name="row", version=3)
     with file_sink(tmp_path, schema_compatibility="BACKWARD", reports=False) as sink:
         sink.put([record(0, {"id": "a"}, text)])
@@ -329,8 +329,6 @@ def test_missing_fields_have_their_defaults(tmp_path: Path, columns: bool) -> No
             "s": Schema.struct({"x": Schema(INT32_SCHEMA.type, default=8)}),
         }
     )
-    from sluiceway.data import Struct
-
     inner = schema.field("s").schema  # type: ignore[union-attr]
     value = Struct.of(schema, [1, None, Struct.of(inner, [None])])
     for connector in ("ParquetSink", "OrcSink", "AvroFileSink"):
