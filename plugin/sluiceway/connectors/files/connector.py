@@ -36,7 +36,7 @@ class FileSinkConnector(SinkConnector):
 
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys and the storage. A storage that does not answer is not an error, because tasks wait for it."""
+        """Check the keys, and whether the storage is there and lets us in. No answer within seconds is not an error."""
         found = add_conflicts(cls.kind.definition.validate(config), cls.kind.definition)
         if not any(each.errors for each in found.values()):
             options = FileOptions.of(config, cls.kind)
