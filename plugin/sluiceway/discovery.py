@@ -24,6 +24,17 @@ B = TypeVar("B")
 _BUILT_IN = {
     "sluiceway.connectors": {
         "DebeziumJdbcSink": "sluiceway.connectors.jdbc.debezium:DebeziumJdbcSinkConnector",
+        "AvroFileSink": "sluiceway.connectors.files.classes:AvroFileSinkConnector",
+        "AzureBlobStorageSink": "sluiceway.connectors.files.classes:AzureBlobStorageSinkConnector",
+        "CsvSink": "sluiceway.connectors.files.classes:CsvSinkConnector",
+        "GcsSink": "sluiceway.connectors.files.classes:GcsSinkConnector",
+        "Hdfs3Sink": "sluiceway.connectors.files.classes:Hdfs3SinkConnector",
+        "HdfsSink": "sluiceway.connectors.files.classes:HdfsSinkConnector",
+        "JsonFileSink": "sluiceway.connectors.files.classes:JsonFileSinkConnector",
+        "OrcSink": "sluiceway.connectors.files.classes:OrcSinkConnector",
+        "ParquetSink": "sluiceway.connectors.files.classes:ParquetSinkConnector",
+        "S3Sink": "sluiceway.connectors.files.classes:S3SinkConnector",
+        "TextSink": "sluiceway.connectors.files.classes:TextSinkConnector",
         "FileStreamSource": "sluiceway.connectors.file.source:FileStreamSourceConnector",
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
         "JdbcSink": "sluiceway.connectors.jdbc.sink:JdbcSinkConnector",

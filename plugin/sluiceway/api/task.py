@@ -88,6 +88,10 @@ class SinkTaskContext(Protocol):
     def errant_record_reporter(self) -> ErrantRecordReporter | None:
         """Reports bad records; None if the connector's ``errors.*`` keys do not allow it."""
 
+    @property
+    def delivery_ends(self) -> bool:
+        """In ``pre_commit``: no more records of these partitions come for now, because they are revoked or the task pauses."""
+
     def offset(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Deliver records from these offsets on, starting with the next ``put``."""
 

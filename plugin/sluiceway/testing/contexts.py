@@ -66,6 +66,7 @@ class MemorySinkContext:
         self.timeouts: list[int] = []
         self.paused: set[TopicPartition] = set()
         self.commit_requested = False
+        self.delivery_ends = False
 
     @property
     def reported(self) -> list[tuple[SinkRecord, BaseException]]:

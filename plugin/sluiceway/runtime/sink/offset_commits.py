@@ -105,6 +105,7 @@ class SinkOffsetCommitter:
         """
         current = {key: offset for key, offset in self.current_offsets.items() if partitions is None or key in partitions}
         self._due = time.monotonic() + self._interval
+        self._context.delivery_ends = True
         try:
             try:
                 safe = self._task.pre_commit(dict(current)) if current else {}
@@ -115,6 +116,8 @@ class SinkOffsetCommitter:
         except Interrupted:
             log.warning("Offsets were not committed: the task was stopped while it reported a record")
             return False
+        finally:
+            self._context.delivery_ends = False
         if not flushed:
             log.error("Offsets were not committed: dead letter queue records are not in Kafka yet")
             return False

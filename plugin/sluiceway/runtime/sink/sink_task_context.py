@@ -28,6 +28,7 @@ class WorkerSinkTaskContext:
         self.configs = configs
         self.errant_record_reporter = errant_record_reporter
         self.commit_requested = False
+        self.delivery_ends = False
         self._consumer = consumer
         self._rewinds: dict[TopicPartition, int] = {}
         self._timeout: float | None = None

@@ -1,0 +1,184 @@
+"""The file sinks: a connector for each format, and Confluent's sinks for HDFS, S3, GCS and Azure."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
+
+from sluiceway.api import SinkConnector, TopicPartition
+from sluiceway.config.definition import ConfigDef, ConfigKey, ValidatedValue
+from sluiceway.connectors.files import common_config as common
+from sluiceway.connectors.files import store_config
+from sluiceway.connectors.files.commit_log import CommitLog
+from sluiceway.connectors.files.filesystem import FileSystem
+from sluiceway.connectors.files.options import FileOptions, SinkKind, add_conflicts
+from sluiceway.connectors.files.partition_writer import commit_folder, connector_folder
+from sluiceway.connectors.files.store import Store, azure_store, gcs_store, hdfs_store, path_store, s3_store
+from sluiceway.connectors.files.task import FileSinkTask
+from sluiceway.errors import ConnectError, MissingToolError
+
+log = logging.getLogger(__name__)
+
+_CHECK_SECONDS = 10.0
+_RECORDS = 100_000
+
+
+class FileSinkConnector(SinkConnector):
+    """What all file sinks have in common."""
+
+    kind: ClassVar[SinkKind]
+
+    @classmethod
+    def config_def(cls) -> ConfigDef:
+        return cls.kind.definition
+
+    @classmethod
+    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
+        """Check the keys, and whether the storage is there and lets us in. No answer within seconds is not an error."""
+        found = add_conflicts(cls.kind.definition.validate(config), cls.kind.definition)
+        if not any(each.errors for each in found.values()):
+            options = FileOptions.of(config, cls.kind)
+            for key, message in _refusals(options.store, options.names.topics_dir):
+                found[key].errors.append(message)
+        return found
+
+    def start(self, config: Mapping[str, str]) -> None:
+        FileOptions.of(config, self.kind)
+        self._config = dict(config)
+
+    def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
+        return [self._config] * max_tasks
+
+    def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
+        """Set the offsets in the commit logs too, because tasks start from those. Writes to the storage.
+
+        Resetting all offsets also resets those of partitions that the consumer group has forgotten.
+        """
+        for partition, offset in offsets.items():
+            if offset is not None and offset < 0:
+                raise ConnectError(f"The offset of {partition[0]}-{partition[1]} must not be negative, but is {offset}.")
+        options = FileOptions.of(config, self.kind)
+        fs = options.store.connect()
+        changes = {TopicPartition._make(partition): offset for partition, offset in offsets.items()}
+        if not changes:
+            changes = dict.fromkeys(_logged(fs, options))
+        for partition, offset in changes.items():
+            CommitLog(fs, commit_folder(options, partition)).set_offset(offset)
+        return True
+
+
+def _logged(fs: FileSystem, options: FileOptions) -> list[TopicPartition]:
+    """Return the topic partitions that have a commit log."""
+    base = connector_folder(options)
+    return [
+        TopicPartition(topic, int(number))
+        for topic in fs.folders(base)
+        for number in fs.folders(f"{base}/{topic}")
+        if number.isdigit()
+    ]
+
+
+def _refusals(store: Store, folder: str) -> list[tuple[str, str]]:
+    """Return the errors of keys if the storage refuses to be used. Waits a while for its answer."""
+
+    def check() -> None:
+        store.connect().check(folder)
+
+    pool = ThreadPoolExecutor(1, "storage-check")
+    try:
+        pool.submit(check).result(_CHECK_SECONDS)
+    except TimeoutError:
+        log.warning("%s did not answer within %.0f s", store.url, _CHECK_SECONDS)
+    except MissingToolError as error:
+        return [(store.path_key, str(error))]
+    except ConnectError as error:
+        if _is_refused_login(error):
+            return [(key, str(error)) for key in store.login_keys or (store.path_key,)]
+        return [(store.path_key, str(error))]
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    return []
+
+
+def _is_refused_login(error: BaseException) -> bool:
+    text = f"{error} {error.__cause__!r}".lower()
+    return any(sign in text for sign in ("credential", "accesskey", "signature", "gssapi", "kerberos", "authenticat"))
+
+
+def _own(name: str, *more: ConfigKey) -> SinkKind:
+    rotation = common.ROTATION.replace(*_with_default(common.ROTATION, {"rotate.schedule.interval.ms": 600_000}))
+    partitioning = common.PARTITIONING.replace(*_with_default(common.PARTITIONING, {"timezone": "UTC"}))
+    first = ConfigDef([*store_config.PATH, common.flush_size(_RECORDS)])
+    return SinkKind((first + rotation + common.NAMES + partitioning + common.DATA).define(*more), path_store, name)
+
+
+def _with_default(definition: ConfigDef, defaults: Mapping[str, int | str]) -> list[ConfigKey]:
+    return [common.changed(definition[name], default=default) for name, default in defaults.items()]
+
+
+def _confluent(keys: ConfigDef, *more: ConfigKey) -> ConfigDef:
+    return (ConfigDef([*keys, common.flush_size(None)]) + common.COMMON).define(*more)
+
+
+PARQUET = _own("ParquetFormat", common.PARQUET)
+ORC = _own("OrcFormat", common.ORC)
+AVRO = _own("AvroFormat", common.AVRO)
+CSV = _own("CsvFormat", *common.CSV)
+JSON = _own("JsonFormat", common.LINES, common.DECIMALS)
+TEXT = _own("TextFormat", common.LINES)
+_CONFLUENT_FORMATS = (common.PARQUET, common.AVRO, common.DECIMALS)
+HDFS = SinkKind(
+    _confluent(store_config.HDFS, common.PARQUET, common.AVRO, common.ORC, common.DECIMALS).replace(
+        common.changed(common.NAMES["logs.dir"], default="logs")
+    ),
+    hdfs_store,
+)
+S3 = SinkKind(_confluent(store_config.S3, *_CONFLUENT_FORMATS, *common.BYTES), s3_store, last_in_name=False, codec_in_name=True)
+GCS = SinkKind(
+    _confluent(store_config.GCS, *_CONFLUENT_FORMATS, *common.BYTES), gcs_store, last_in_name=False, codec_in_name=True
+)
+AZURE = SinkKind(
+    _confluent(store_config.AZURE, *_CONFLUENT_FORMATS, *common.BYTES), azure_store, last_in_name=False, codec_in_name=True
+)
+
+
+class ParquetSinkTask(FileSinkTask):
+    kind = PARQUET
+
+
+class OrcSinkTask(FileSinkTask):
+    kind = ORC
+
+
+class AvroFileSinkTask(FileSinkTask):
+    kind = AVRO
+
+
+class CsvSinkTask(FileSinkTask):
+    kind = CSV
+
+
+class JsonFileSinkTask(FileSinkTask):
+    kind = JSON
+
+
+class TextSinkTask(FileSinkTask):
+    kind = TEXT
+
+
+class HdfsSinkTask(FileSinkTask):
+    kind = HDFS
+
+
+class S3SinkTask(FileSinkTask):
+    kind = S3
+
+
+class GcsSinkTask(FileSinkTask):
+    kind = GCS
+
+
+class AzureBlobStorageSinkTask(FileSinkTask):
+    kind = AZURE

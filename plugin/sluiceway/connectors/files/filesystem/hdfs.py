@@ -1,0 +1,120 @@
+"""Files in HDFS, by hdfs-native: no Java, with high availability and Kerberos."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sluiceway.connectors.files.filesystem.base import FileSystem, Output, storage_errors
+from sluiceway.errors import MissingToolError
+
+
+@dataclass(frozen=True, slots=True)
+class HdfsLogin:
+    """How to reach HDFS; empty texts stand for the client's defaults (``HADOOP_CONF_DIR``, the ticket cache)."""
+
+    url: str
+    conf_dir: str = ""
+    principal: str = ""
+    keytab: str = ""
+    settings: Mapping[str, str] | None = None
+
+
+class HdfsFileSystem(FileSystem):
+    """HDFS renames a file in one step and refuses to do so if the new name exists."""
+
+    def __init__(self, login: HdfsLogin) -> None:
+        self._client: Any = _client(login)
+
+    def open(self, path: str) -> Output:
+        with storage_errors("create", path):
+            file = self._client.create(path)
+        return Output(path, file.write, file.close, file.close)
+
+    def create(self, path: str, data: bytes) -> bool:
+        temporary = f"{path}.{uuid.uuid4().hex}.tmp"
+        output = self.open(temporary)
+        output.write(data)
+        output.finish()
+        if self._rename(temporary, path):
+            return True
+        self.delete(temporary)
+        return False
+
+    def publish(self, temporary: str, path: str) -> bool:
+        with storage_errors("create", path):
+            self._client.mkdirs(path.rpartition("/")[0], 0o755, True)
+        try:
+            renamed = self._rename(temporary, path)
+        except FileNotFoundError:
+            return self._exists(path)
+        if not renamed and self._exists(temporary):
+            raise FileExistsError(path)
+        return True
+
+    def _rename(self, source: str, target: str) -> bool:
+        """Return False if the target exists."""
+        with storage_errors("rename", source):
+            try:
+                self._client.rename(source, target, False)
+            except FileExistsError:
+                return False
+            except FileNotFoundError:
+                raise
+            except Exception:
+                # The client's retry after a lost answer finds its own rename done.
+                if self._exists(target):
+                    return not self._exists(source)
+                if not self._exists(source):
+                    raise FileNotFoundError(source) from None
+                raise
+        return True
+
+    def _exists(self, path: str) -> bool:
+        with storage_errors("read", path):
+            try:
+                self._client.get_file_info(path)
+            except FileNotFoundError:
+                return False
+            return True
+
+    def read(self, path: str) -> bytes:
+        with storage_errors("read", path):
+            return bytes(self._client.read(path).read())
+
+    def names(self, folder: str) -> list[str]:
+        return self._entries(folder, folders=False)
+
+    def folders(self, folder: str) -> list[str]:
+        return self._entries(folder, folders=True)
+
+    def _entries(self, folder: str, *, folders: bool) -> list[str]:
+        with storage_errors("list", folder):
+            try:
+                found = list(self._client.list_status(folder, False))
+            except FileNotFoundError:
+                return []
+            return [entry.path.rpartition("/")[2] for entry in found if entry.isdir == folders]
+
+    def delete(self, path: str) -> None:
+        with storage_errors("delete", path):
+            try:
+                self._client.delete(path, False)
+            except FileNotFoundError:
+                return
+
+    def check(self, folder: str) -> None:
+        with storage_errors("reach", folder):
+            self._client.get_file_info("/")
+
+
+def _client(login: HdfsLogin) -> Any:
+    try:
+        from hdfs_native import Client
+    except ImportError as error:
+        raise MissingToolError("HDFS needs the package hdfs-native. Install sluiceway[hdfs].") from error
+    kerberos = {"kerberos_principal": login.principal or None, "kerberos_keytab": login.keytab or None}
+    with storage_errors("connect to", login.url):
+        return Client(login.url, dict(login.settings or {}), login.conf_dir or None, **kerberos)

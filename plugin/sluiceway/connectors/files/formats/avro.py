@@ -1,0 +1,139 @@
+"""Avro container files, by fastavro."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from fastavro import parse_schema
+from fastavro.schema import SchemaParseException
+from fastavro.write import Writer
+
+from sluiceway.columns.arrays import to_values
+from sluiceway.connectors.files.formats.avro_schema import avro_schema
+from sluiceway.connectors.files.formats.base import FileWriter, Format
+from sluiceway.connectors.files.keys import AVRO_CODEC
+from sluiceway.data import Schema, Struct, Type
+from sluiceway.data.instant import Instant
+from sluiceway.data.logical import FROM_LOGICAL
+from sluiceway.errors import DataError
+
+if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
+    from sluiceway.connectors.files.filesystem import Output
+
+_CODECS = {"null": "null", "deflate": "deflate", "snappy": "snappy", "bzip2": "bzip2"}
+
+
+class AvroWriter(FileWriter):
+    """Writes a container file with blocks of a few thousand bytes, which are fastavro's."""
+
+    def __init__(self, output: Output, schema: Any, codec: str) -> None:
+        self._writer: Any = Writer(cast("IO[bytes]", output), schema, codec=_CODECS[codec])
+
+    def write(self, piece: list[Any]) -> None:
+        for value in piece:
+            self._writer.write(value)
+
+    def flush(self) -> None:
+        self._writer.flush()
+
+    def close(self) -> None:
+        self._writer.flush()
+
+
+class AvroFormat(Format):
+    """Values of any schema, with the Avro schema that Confluent's AvroConverter would give them."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(options)
+        self._converters: dict[Schema, Callable[[Any], Any]] = {}
+        self._schemas: dict[Schema, Any] = {}
+
+    @property
+    def extension(self) -> str:
+        return ".avro"
+
+    def rows(self, topic: str, schema: Schema | None, values: Sequence[Any]) -> list[Any]:
+        if schema is None:
+            raise DataError(
+                "Avro files need records with a schema. Use a converter with schemas, such as AvroConverter, or JsonConverter "
+                "with schemas.enable=true; or write JSON files."
+            )
+        convert = self._converters.get(schema)
+        if convert is None:
+            self._parsed(schema)
+            convert = self._converters[schema] = _converter(schema)
+        return [convert(value) for value in values]
+
+    def columns(self, topic: str, schema: Schema, array: AnyArray) -> list[Any]:
+        return self.rows(topic, schema, to_values(schema, array))
+
+    def open(self, output: Output, topic: str, schema: Schema | None) -> FileWriter:
+        if schema is None:
+            raise DataError("Avro files need records with a schema.")
+        return AvroWriter(output, self._parsed(schema), self.options[AVRO_CODEC])
+
+    def _parsed(self, schema: Schema) -> Any:
+        if schema not in self._schemas:
+            try:
+                self._schemas[schema] = parse_schema(avro_schema(schema))
+            except (SchemaParseException, ValueError) as error:
+                raise DataError(f"The schema cannot be an Avro schema: {error}. Rename fields with ReplaceField.") from error
+        return self._schemas[schema]
+
+
+def _converter(schema: Schema) -> Callable[[Any], Any]:
+    """Return the function from Connect's values to fastavro's. Missing fields become their defaults."""
+    convert = _NESTED.get(schema.type, _leaf)(schema)
+    default = None if schema.default is None else convert(schema.default)
+    return lambda value: default if value is None else convert(value)
+
+
+def _leaf(schema: Schema) -> Callable[[Any], Any]:
+    if schema.name in FROM_LOGICAL:  # written as numbers and bytes: fastavro would check the precision of decimals
+        primitive, name = FROM_LOGICAL[schema.name], schema.name
+        return lambda value: primitive(schema, value) if isinstance(value, _LOGICAL_VALUES) else _refuse(name, value)
+    return lambda value: value
+
+
+def _struct(schema: Schema) -> Callable[[Any], Any]:
+    fields = [(field.name, field.index, _converter(field.schema)) for field in schema.fields]
+
+    def convert(value: Struct) -> dict[str, Any]:
+        values = value.values_
+        return {name: convert(values[index]) for name, index, convert in fields}
+
+    return convert
+
+
+def _array(schema: Schema) -> Callable[[Any], Any]:
+    assert schema.value_schema is not None  # noqa: S101 (an array schema has one)
+    item = _converter(schema.value_schema)
+    return lambda values: [item(value) for value in values]
+
+
+def _map(schema: Schema) -> Callable[[Any], Any]:
+    keys, items = schema.key_schema, schema.value_schema
+    assert keys is not None  # noqa: S101 (a map schema has both)
+    assert items is not None  # noqa: S101
+    key, item = _converter(keys), _converter(items)
+    if keys.type is Type.STRING and not keys.optional:
+        return lambda values: {key(name): item(value) for name, value in values.items()}
+    return lambda values: [{"key": key(name), "value": item(value)} for name, value in values.items()]
+
+
+_NESTED: dict[Type, Callable[[Schema], Callable[[Any], Any]]] = {
+    Type.STRUCT: _struct,
+    Type.ARRAY: _array,
+    Type.MAP: _map,
+    Type.BYTES: lambda schema: _leaf(schema) if schema.name in FROM_LOGICAL else bytes,
+}
+
+_LOGICAL_VALUES = (Decimal, dt.date, dt.time, dt.datetime, Instant)
+
+
+def _refuse(name: str, value: Any) -> Any:
+    raise DataError(f"{value!r} is not a value of {name}")

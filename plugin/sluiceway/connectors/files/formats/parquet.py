@@ -1,0 +1,45 @@
+"""Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sluiceway.columns.arrow_schema import arrow_field
+from sluiceway.connectors.files.formats.base import FileWriter, Format, struct_schema
+from sluiceway.connectors.files.formats.tables import TableWriter, check_columnar, record_batch, struct_array
+from sluiceway.connectors.files.keys import CODEC_IN_NAME, PARQUET_CODEC
+from sluiceway.data import Schema
+
+if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
+    from sluiceway.connectors.files.filesystem import Output
+
+
+_CODEC_EXTENSIONS = {"gzip": "gz", "brotli": "br", "zstd": "zst"}
+
+
+class ParquetFormat(Format):
+    """Columns of a struct's fields. Timestamps are in milliseconds and UTC."""
+
+    @property
+    def extension(self) -> str:
+        codec = self.options[PARQUET_CODEC]
+        in_name = self.options[CODEC_IN_NAME] == "true" and codec != "none"
+        return f".{_CODEC_EXTENSIONS.get(codec, codec)}.parquet" if in_name else ".parquet"
+
+    def rows(self, topic: str, schema: Schema | None, values: Sequence[Any]) -> pa.RecordBatch:
+        struct = struct_schema(schema, "Parquet")
+        return record_batch(struct, struct_array(struct, values))
+
+    def columns(self, topic: str, schema: Schema, array: AnyArray) -> pa.RecordBatch:
+        check_columnar(schema)
+        return record_batch(schema, array)
+
+    def open(self, output: Output, topic: str, schema: Schema | None) -> FileWriter:
+        columns = pa.schema([arrow_field(field) for field in struct_schema(schema, "Parquet").fields])
+        writer = pq.ParquetWriter(cast("IO[bytes]", output), columns, compression=cast("Any", self.options[PARQUET_CODEC]))
+        return TableWriter(writer.write_table, writer.close)

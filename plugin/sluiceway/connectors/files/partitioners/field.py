@@ -1,0 +1,69 @@
+"""The partitioner by values of fields. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sluiceway.api import SinkRecord
+from sluiceway.api.columns import ColumnBatch, NotColumnar
+from sluiceway.connectors.files.naming import check_length, escaped
+from sluiceway.connectors.files.partitioners.base import (
+    EncodedColumns,
+    Partitioner,
+    nested_column,
+    nested_value,
+    struct_or_map,
+)
+from sluiceway.data import Type
+from sluiceway.errors import DataError
+
+_TYPES = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.STRING, Type.BOOLEAN)
+
+
+class FieldPartitioner(Partitioner):
+    """Writes ``<field>=<value>`` for each field: integers, strings and booleans. Characters that end a name are escaped."""
+
+    def __init__(self, fields: Sequence[str], delimiter: str = "/") -> None:
+        self._fields = tuple(fields)
+        self._delimiter = delimiter
+
+    def encode(self, record: SinkRecord, now: int) -> str:
+        value = struct_or_map(record)
+        return self._delimiter.join(_folder(field, nested_value(value, field)) for field in self._fields)
+
+    def encode_columns(self, batch: ColumnBatch, now: int) -> EncodedColumns:
+        import numpy as np
+
+        columns, codes = [], np.zeros(len(batch), dtype=np.int64)
+        for name in self._fields:
+            schema, array = nested_column(batch, name)
+            if schema.type not in _TYPES or schema.name is not None:
+                raise NotColumnar(f"Folders by {schema}")
+            encoded = array.dictionary_encode()
+            columns.append(encoded.dictionary.to_pylist())
+            codes = codes * len(columns[-1]) + encoded.indices.to_numpy(zero_copy_only=False)
+        used, indices = np.unique(codes, return_inverse=True)
+        return EncodedColumns([self._name(int(code), columns) for code in used], indices)
+
+    def _name(self, code: int, columns: list[list[Any]]) -> str:
+        parts = []
+        for name, values in zip(reversed(self._fields), reversed(columns), strict=True):
+            code, index = divmod(code, len(values))
+            try:
+                parts.append(_folder(name, values[index]))
+            except DataError as error:
+                raise NotColumnar(str(error)) from error
+        return self._delimiter.join(reversed(parts))
+
+
+def _folder(field: str, value: Any) -> str:
+    if isinstance(value, bool):
+        text = "true" if value else "false"
+    elif isinstance(value, (int, str)):
+        text = str(value)
+    else:
+        raise DataError(
+            f"Cannot partition by the field {field} with the value {value!r}: it has to be an integer, a string or a boolean."
+        )
+    return check_length(f"{escaped(field)}={escaped(text)}")

@@ -1,0 +1,252 @@
+"""Passes records and columns on to the files they belong to, and commits where a file ends. Runs on executors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from sluiceway.api import SinkRecord
+from sluiceway.api.columns import Column, ColumnBatch, NotColumnar
+from sluiceway.connectors.files.formats import Format
+from sluiceway.connectors.files.formats.base import Piece
+from sluiceway.connectors.files.options import FileOptions
+from sluiceway.connectors.files.partition_writer import FileKey, PartitionWriter, Span
+from sluiceway.connectors.files.schemas import CurrentSchemas
+from sluiceway.data import Schema
+from sluiceway.data.projection import project
+from sluiceway.errors import ConnectError, DataError, RetriableError, SchemaProjectorError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sluiceway.api.columns import AnyArray
+
+    Numbers = np.ndarray[Any, Any]
+
+Report = Callable[[PartitionWriter, SinkRecord, Exception], None]
+
+
+@dataclass(slots=True)
+class _Group:
+    """Records of one file with the same schema, with the values to write."""
+
+    key: FileKey
+    schema: Schema | None
+    records: list[SinkRecord] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+
+
+class RecordWriter:
+    """Writes the records of one task. ``report`` reports a bad record, or raises its error."""
+
+    def __init__(self, options: FileOptions, file_format: Format, report: Report) -> None:
+        self._options = options
+        self._format = file_format
+        self._report = report
+        self._partitioner = options.partitioner
+        self._schemas = CurrentSchemas(options.compatibility if file_format.needs_schema else "NONE")
+        interval = options.limits.interval if options.limits.by_record_time else None
+        self._record_interval = interval
+
+    def write(self, writer: PartitionWriter, records: Sequence[SinkRecord], now: int) -> None:
+        """Write records of one topic partition. Those that were written before are skipped. Raises StorageError."""
+        writer.begins_at(records[0].original_kafka_offset)
+        groups: list[_Group] = []
+        newest: dict[FileKey, _Group] = {}
+
+        def flush(end: int) -> None:
+            for group in groups:
+                self._write_group(writer, group)
+            groups.clear()
+            newest.clear()
+            writer.advance(end)
+
+        last = -1
+        for record in records:
+            offset = record.original_kafka_offset
+            if offset < (writer.position or 0):
+                continue
+            last = offset
+            placed = self._placed(writer, record, now)
+            if placed is None:
+                continue
+            key, schema, value, time = placed
+            if time is not None and writer.rotation.boundary is not None and time >= writer.rotation.boundary:
+                flush(offset)
+                writer.commit()
+            writer.rotation.wrote(1, now, time)
+            group = newest.get(key)
+            if group is None or group.schema is not schema:
+                newest[key] = group = _Group(key, schema)
+                groups.append(group)
+            group.records.append(record)
+            group.values.append(value)
+            if writer.rotation.room <= 0:
+                flush(offset + 1)
+                writer.commit()
+        if last >= 0:
+            flush(last + 1)
+
+    def _placed(
+        self, writer: PartitionWriter, record: SinkRecord, now: int
+    ) -> tuple[FileKey, Schema | None, Any, int | None] | None:
+        """Return a record's file, the schema and value to write, and the time by which it rotates files; None to skip it."""
+        try:
+            if record.value is None:
+                if self._options.skip_nulls:
+                    return None
+                raise DataError("Files cannot hold a record without a value. Set behavior.on.null.values=ignore to skip it.")
+            schema = self._schemas.target(record.topic, record.value_schema)
+            value = record.value
+            if schema is not record.value_schema and schema is not None and schema != record.value_schema:
+                value = self._projected(record, schema)
+            folder = self._partitioner.encode(record, now)
+            time = None if self._record_interval is None else self._partitioner.time_of(record, now)
+            return FileKey(record.topic, folder, schema if self._format.needs_schema else None), schema, value, time
+        except DataError as error:
+            self._report(writer, record, error)
+            return None
+
+    @staticmethod
+    def _projected(record: SinkRecord, schema: Schema) -> Any:
+        if record.value_schema is None:
+            raise SchemaProjectorError("Switch between schema-based and schema-less data is not supported")
+        return project(record.value_schema, record.value, schema)
+
+    def _write_group(self, writer: PartitionWriter, group: _Group) -> None:
+        try:
+            piece = self._format.rows(group.key.topic, group.schema, group.values)
+        except RetriableError:
+            raise
+        except (ConnectError, NotColumnar) as error:
+            if len(group.records) == 1:
+                self._report(writer, group.records[0], _as_data_error(error))
+                return
+            for record, value in zip(group.records, group.values, strict=True):
+                self._write_group(writer, _Group(group.key, group.schema, [record], [value]))
+            return
+        first, last = group.records[0].original_kafka_offset, group.records[-1].original_kafka_offset
+        writer.write(group.key, piece, Span(len(group.records), first, last))
+
+    def write_columns(self, writer: PartitionWriter, batch: ColumnBatch, now: int) -> None:
+        """Write a batch. Raises NotColumnar, with nothing of the rest written, if its row form has to be written."""
+        columns = self._columns(batch, now)
+        if columns is None:
+            writer.begins_at(_offset(batch, 0))
+            writer.advance(max(writer.position or 0, _offset(batch, len(batch) - 1) + 1))
+            return
+        writer.begins_at(_offset(batch, 0))
+        start = int(columns.offsets.searchsorted(writer.position or 0))
+        while start < len(columns):
+            end = self._end(writer, columns, start)
+            if end == start:
+                writer.commit()
+                continue
+            for key, piece, span in columns.pieces(self._format, start, end):
+                writer.write(key, piece, span)
+            writer.rotation.wrote(end - start, now, None if columns.times is None else int(columns.times[start]))
+            writer.advance(int(columns.offsets[end - 1]) + 1)
+            start = end
+            if start < len(columns):
+                writer.commit()
+        writer.advance(max(writer.position or 0, _offset(batch, len(batch) - 1) + 1))
+
+    def _end(self, writer: PartitionWriter, columns: _Columns, start: int) -> int:
+        """Return the index after the last record that belongs to the open files; ``start`` if they end before it."""
+        end = min(len(columns), start + writer.rotation.room)
+        if columns.times is None or self._record_interval is None:
+            return end
+        boundary = writer.rotation.boundary
+        if boundary is None:
+            boundary = int(columns.times[start]) + self._record_interval
+        late = (columns.times[start:end] >= boundary).nonzero()[0]
+        return start + int(late[0]) if late.size else end
+
+    def _columns(self, batch: ColumnBatch, now: int) -> _Columns | None:
+        """Return the batch's records with values, None if there are none. Raises NotColumnar."""
+        assert batch.offsets is not None  # noqa: S101 (a sink's batch has offsets)
+        batch = self._with_values(batch)
+        schema, values = batch.value.schema, batch.value.values
+        if not len(batch) or schema is None or values is None:
+            return None
+        if self._format.needs_schema and self._target(batch.topic, schema) != schema:
+            raise NotColumnar("Values of another schema than the open file's")
+        encoded = self._partitioner.encode_columns(batch, now)
+        times = None if self._record_interval is None else self._partitioner.times_of(batch, now)
+        assert batch.offsets is not None  # noqa: S101
+        file_schema = schema if self._format.needs_schema else None
+        keys = [FileKey(batch.topic, folder, file_schema) for folder in encoded.names]
+        return _Columns(schema, values, batch.offsets.to_numpy(), keys, encoded.indices, times)
+
+    def _target(self, topic: str, schema: Schema) -> Schema | None:
+        try:
+            return self._schemas.target(topic, schema)
+        except DataError as error:
+            raise NotColumnar(str(error)) from error
+
+    def _with_values(self, batch: ColumnBatch) -> ColumnBatch:
+        """Return a batch without tombstones, if they are skipped."""
+        values = batch.value.values
+        if values is not None and batch.value.schema is not None and not values.null_count:
+            return batch
+        if not self._options.skip_nulls:
+            raise NotColumnar("Records without values")
+        return _filtered(batch)
+
+
+def _filtered(batch: ColumnBatch) -> ColumnBatch:
+    values = batch.value.values
+    if values is None:
+        return replace(batch, count=0)
+    valid = values.is_valid()
+    kept = values.filter(valid)
+    return replace(
+        batch,
+        value=Column(batch.value.schema, kept),
+        key=Column(batch.key.schema, None),
+        count=len(kept),
+        timestamps=None if batch.timestamps is None else batch.timestamps.filter(valid),
+        offsets=None if batch.offsets is None else batch.offsets.filter(valid),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Values without nulls, with the file of each: ``keys`` by ``indices``, or the first key for all."""
+
+    schema: Schema
+    values: AnyArray
+    offsets: Numbers
+    keys: Sequence[FileKey]
+    indices: Numbers | None
+    times: Numbers | None
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def pieces(self, file_format: Format, start: int, end: int) -> list[tuple[FileKey, Piece, Span]]:
+        """Convert a range of records to a piece for each file. Raises NotColumnar."""
+        return [
+            (key, file_format.columns(key.topic, self.schema, values), Span(len(values), first, last))
+            for key, values, first, last in self._parts(start, end)
+        ]
+
+    def _parts(self, start: int, end: int) -> Iterator[tuple[FileKey, AnyArray, int, int]]:
+        if self.indices is None:
+            yield self.keys[0], self.values[start:end], int(self.offsets[start]), int(self.offsets[end - 1])
+            return
+        indices = self.indices[start:end]
+        for number, key in enumerate(self.keys):
+            rows = (indices == number).nonzero()[0] + start
+            if rows.size:
+                yield key, self.values.take(rows), int(self.offsets[rows[0]]), int(self.offsets[rows[-1]])
+
+
+def _offset(batch: ColumnBatch, index: int) -> int:
+    assert batch.offsets is not None  # noqa: S101 (a sink's batch has offsets)
+    return int(batch.offsets[index].as_py())
+
+
+def _as_data_error(error: Exception) -> Exception:
+    return error if isinstance(error, DataError) else DataError(str(error))

@@ -1,0 +1,226 @@
+"""The file sinks' task: puts records and columns into the files of their topic partitions. Runs on executors."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from typing import ClassVar
+
+from sluiceway.api import SinkRecord, SinkTask, TopicPartition
+from sluiceway.api.columns import ColumnBatch
+from sluiceway.connectors.files import keys
+from sluiceway.connectors.files.filesystem import FileSystem, StorageError
+from sluiceway.connectors.files.formats import Format, format_named
+from sluiceway.connectors.files.options import FileOptions, SinkKind
+from sluiceway.connectors.files.partition_writer import PartitionWriter
+from sluiceway.connectors.files.record_writer import RecordWriter
+from sluiceway.errors import ConnectError, FencedError, RetriableError
+
+log = logging.getLogger(__name__)
+
+_FENCED_SECONDS = 60.0
+_MEMORY_BYTES = 64 * 1024 * 1024
+
+
+class FileSinkTask(SinkTask):
+    """Writes to one storage. The commit logs beside the data are authoritative: the task seeks to their offsets.
+
+    A partition whose storage fails is opened again, and its records since the last commit are read again.
+    """
+
+    takes_columns = True
+    kind: ClassVar[SinkKind]
+
+    _options: FileOptions
+    _format: Format
+    _fs: FileSystem | None = None
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self._options = options = FileOptions.of(config, self.kind)
+        self._format = format_named(options.format, options.format_options)
+        self._writers: dict[TopicPartition, PartitionWriter] = {}
+        self._records = RecordWriter(options, self._format, self._report)
+        self._unclaimed: set[TopicPartition] = set()
+        self._rewinding: set[TopicPartition] = set()
+        self._fenced: dict[TopicPartition, float] = {}
+        self._outage = Outage(options.unreachable)
+
+    def open(self, partitions: Collection[TopicPartition]) -> None:
+        """Claim partitions from former owners; if the storage is away, the next ``put`` tries again."""
+        self._unclaimed.update(map(TopicPartition._make, partitions))
+        try:
+            self._claim()
+        except RetriableError as error:
+            log.warning("Cannot open partitions yet, the next put tries again: %s", error)
+        self._rewinding.clear()  # the consumer has fetched nothing yet
+
+    def close(self, partitions: Collection[TopicPartition]) -> None:
+        for partition in map(TopicPartition._make, partitions):
+            self._unclaimed.discard(partition)
+            self._rewinding.discard(partition)
+            self._fenced.pop(partition, None)
+            writer = self._writers.pop(partition, None)
+            if writer is not None:
+                writer.discard()
+
+    def stop(self) -> None:
+        self.close(list(getattr(self, "_writers", ())))
+
+    def put(self, records: Sequence[SinkRecord]) -> None:
+        with self._retrying():
+            self._prepare()
+            for partition, group in groupby(records, key=_partition):
+                writer = self._writer(partition)
+                if writer is not None:
+                    with self._guarded(partition):
+                        self._records.write(writer, list(group), _now())
+            self._commit_due()
+        self._rewinding.clear()  # the runtime seeks after put has returned
+
+    def put_columns(self, batch: ColumnBatch) -> None:
+        with self._retrying():
+            self._prepare()
+            partition = TopicPartition(batch.original_topic or batch.topic, batch.partition or 0)
+            writer = self._writer(partition)
+            if writer is not None:
+                with self._guarded(partition):
+                    self._records.write_columns(writer, batch, _now())
+            self._commit_due()
+        self._rewinding.clear()
+
+    def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        """Commit files that are due, and all if no more records come; return the offsets of what is committed."""
+        safe = {}
+        last, now = self.context.delivery_ends, _now()
+        for partition in map(TopicPartition._make, offsets):
+            writer = self._writer(partition)
+            if writer is None:
+                continue
+            try:
+                with self._guarded(partition):
+                    if last or writer.due(now):
+                        writer.commit()
+            except StorageError as error:
+                log.warning("Files of %s-%d are not committed yet: %s", *partition, error)
+            if partition in self._fenced or partition in self._unclaimed:
+                continue
+            if writer.safe_offset is not None:
+                safe[partition] = writer.safe_offset
+        return safe
+
+    def _writer(self, partition: TopicPartition) -> PartitionWriter | None:
+        """Return a partition's writer, or None if its records must not be written now."""
+        if partition in self._fenced or partition in self._rewinding or partition in self._unclaimed:
+            return None
+        writer = self._writers.get(partition)
+        if writer is None:
+            raise ConnectError(f"Records of {partition.topic}-{partition.partition}, which is not assigned to this task")
+        return writer
+
+    def _prepare(self) -> None:
+        self._check_fenced()
+        if self._unclaimed:
+            self._claim()
+        while sum(writer.pending for writer in self._writers.values()) > _MEMORY_BYTES:
+            partition, writer = max(self._writers.items(), key=lambda item: item[1].pending)
+            with self._guarded(partition):
+                writer.flush_largest()
+
+    def _check_fenced(self) -> None:
+        """Fail if the consumer group does not take away partitions that another task writes: it is in another group."""
+        for partition, since in self._fenced.items():
+            if time.monotonic() - since > _FENCED_SECONDS:
+                raise FencedError(
+                    f"Another task writes the files of {partition.topic}-{partition.partition}, which is assigned to this task: a "
+                    "connector of the same name in another cluster or consumer group uses the same storage. Rename one of them or "
+                    f"set another {keys.LOGS_DIR}."
+                )
+
+    def _claim(self) -> None:
+        for partition in sorted(self._unclaimed):
+            writer = self._writers.get(partition)
+            if writer is None:
+                writer = PartitionWriter(self._connected(), self._options, self._format, partition)
+                self._writers[partition] = writer
+            try:
+                offset = writer.open()
+            except FencedError as error:  # both try again; the consumer group leaves the partition to one of them
+                raise StorageError(str(error)) from error
+            self._unclaimed.discard(partition)
+            if offset is not None:
+                self._rewinding.add(partition)
+                self.context.offset({partition: offset})
+
+    def _connected(self) -> FileSystem:
+        if self._fs is None:
+            self._fs = self._options.store.connect()
+        return self._fs
+
+    def _commit_due(self) -> None:
+        now = _now()
+        for partition, writer in list(self._writers.items()):
+            if writer.due(now) and self._writer(partition) is not None:
+                with self._guarded(partition):
+                    writer.commit()
+
+    @contextmanager
+    def _guarded(self, partition: TopicPartition) -> Iterator[None]:
+        """Give a partition up if its storage fails, until it is opened again, or if another task owns it."""
+        try:
+            yield
+        except StorageError:
+            self._writers[partition].discard()
+            self._unclaimed.add(partition)
+            raise
+        except FencedError as error:
+            self._writers[partition].discard()
+            self._fenced[partition] = time.monotonic()
+            log.warning("%s Waiting for the consumer group to take it away", error)
+
+    @contextmanager
+    def _retrying(self) -> Iterator[None]:
+        """Ask the runtime to repeat the call after a failure of the storage, until that has lasted too long."""
+        try:
+            yield
+            self._outage.ended()
+        except StorageError as error:
+            self.context.timeout(self._options.backoff)
+            self._outage.lasts(error)
+            raise
+
+    def _report(self, writer: PartitionWriter, record: SinkRecord, error: Exception) -> None:
+        """Report a bad record. Raises ``error`` without an error reporter."""
+        reporter = self.context.errant_record_reporter
+        if reporter is None:
+            raise error
+        writer.reported(reporter.report(record, error))
+
+
+class Outage:
+    """Measures how long the storage has failed; None is unlimited."""
+
+    def __init__(self, limit: int | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limit = limit
+        self._clock = clock
+        self._since: float | None = None
+
+    def ended(self) -> None:
+        self._since = None
+
+    def lasts(self, error: StorageError) -> None:
+        """Raise ConnectError if the storage has failed for longer than allowed."""
+        now = self._clock()
+        self._since = now if self._since is None else self._since
+        if self._limit is not None and (now - self._since) * 1000 >= self._limit:
+            raise ConnectError(f"{error} (for {now - self._since:.0f} s, more than {keys.UNREACHABLE_MS} allows)") from error
+
+
+def _partition(record: SinkRecord) -> TopicPartition:
+    return TopicPartition(record.original_topic, record.original_kafka_partition)
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

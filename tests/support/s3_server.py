@@ -1,0 +1,71 @@
+"""A server with S3's protocol (moto) for tests, in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+
+from sluiceway.stack.ports import free_port
+from support.eventually import eventually
+
+_SERVE = "import sys; from moto.server import main; main(['-H', '127.0.0.1', '-p', sys.argv[1]])"
+
+
+@dataclass(frozen=True)
+class S3Server:
+    """The server and one bucket in it."""
+
+    url: str
+    bucket: str
+
+    @property
+    def config(self) -> dict[str, str]:
+        return {
+            "s3.bucket.name": self.bucket,
+            "s3.region": "us-east-1",
+            "store.url": self.url,
+            "aws.access.key.id": "key",
+            "aws.secret.access.key": "secret",
+        }
+
+    def files(self) -> Any:
+        """Return the file system of fsspec."""
+        s3fs = pytest.importorskip("s3fs")
+        return s3fs.S3FileSystem(key="key", secret="secret", endpoint_url=self.url, use_listings_cache=False)  # noqa: S106
+
+    def stop(self, process: subprocess.Popen[bytes]) -> None:
+        process.terminate()
+        process.wait(30)
+
+
+@contextmanager
+def s3_server(bucket: str = "lake") -> Iterator[S3Server]:
+    """Start a server with an empty bucket. Skips the test if moto is not installed."""
+    pytest.importorskip("moto")
+    pytest.importorskip("s3fs")
+    port = free_port()
+    server = S3Server(f"http://127.0.0.1:{port}", bucket)
+    process = subprocess.Popen(  # noqa: S603 (our own command)
+        [sys.executable, "-c", _SERVE, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        eventually(lambda: _answers(server.url), within=60, what="moto")
+        server.files().mkdir(bucket)
+        yield server
+    finally:
+        server.stop(process)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=2):  # noqa: S310 (our own server)
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from sluiceway.connectors.files.naming import FileNames, check_length, escaped
+from sluiceway.errors import DataError
+
+
+def test_names_are_those_of_confluents_sinks() -> None:
+    hdfs, s3 = FileNames("/topics"), FileNames("bucket/topics", with_last=False)
+    assert hdfs.name("t", 3, 7, 19, ".parquet") == "t+3+0000000007+0000000019.parquet"
+    assert s3.name("t", 3, 7, 19, ".json.gz") == "t+3+0000000007.json.gz"
+    assert hdfs.folder("t", "partition=3") == "/topics/t/partition=3"
+    assert FileNames("").folder("t", "a=b") == "t/a=b"
+
+
+def test_padding_delimiter_and_epoch() -> None:
+    names = FileNames("/x", file_delim="_", zero_pad=3)
+    assert names.name("t", 0, 7, 12345, ".avro", epoch=2) == "t_0_007_12345.e2.avro"
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ("plain", "plain"),
+        ("a/b", "a%2Fb"),
+        ("a=b:c", "a%3Db%3Ac"),
+        ("50%", "50%25"),
+        ("..", "%2E%2E"),
+        ("", "__HIVE_DEFAULT_PARTITION__"),
+        ("line\n", "line%0A"),
+        ("größe 日本", "größe 日本"),
+    ],
+)
+def test_values_cannot_leave_their_folder(value: str, name: str) -> None:
+    assert escaped(value) == name
+
+
+def test_a_name_may_not_be_too_long() -> None:
+    assert check_length("x" * 255)
+    with pytest.raises(DataError, match="more than 255 bytes"):
+        check_length("ü" * 128)
