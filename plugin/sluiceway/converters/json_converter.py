@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from sluiceway.api import NULL, Converter, SchemaAndValue
+from sluiceway.api.columns import ColumnDecoder, ColumnEncoder
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
 from sluiceway.config.validators import OneOf
 from sluiceway.converters.config import converter_config_def, parsed_options
@@ -157,9 +158,24 @@ class JsonConverter(Converter):
         write = fast_writer(self._writer, schema)
         if not self._enabled:
             return lambda value: dumps(write(value))
+        prefix, suffix = self._envelope_of(schema)
+        return lambda value: b"%b%b%b" % (prefix, dumps(write(value)), suffix)
+
+    def column_encoder(self, topic: str, schema: Schema | None) -> ColumnEncoder | None:
+        """Return the encoder of values with this schema; None without one, and for subclasses, which may write otherwise."""
+        if type(self) is not JsonConverter or schema is None:
+            return None
+        from sluiceway.converters.json.column_writer import column_writer
+
+        prefix, suffix = self._envelope_of(schema)
+        return column_writer(self._writer, schema, prefix, suffix)
+
+    def _envelope_of(self, schema: Schema) -> tuple[bytes, bytes]:
+        """Return what stands before and after the payloads of a schema."""
+        if not self._enabled:
+            return b"", b""
         node = schema_to_json(schema, lambda inner, default: self._writer.writer(inner)(default))
-        prefix = b'{"schema":%b,"payload":' % dumps(node)
-        return lambda value: b"%b%b}" % (prefix, dumps(write(value)))
+        return b'{"schema":%b,"payload":' % dumps(node), b"}"
 
     # --- reading ---
 
@@ -193,6 +209,29 @@ class JsonConverter(Converter):
             return self._decode_document(data, cache)
 
         return decode
+
+    def column_decoder(self, topic: str) -> ColumnDecoder | None:
+        """Return the decoder of messages with schemas; None for schemaless ones, and for subclasses, which may read otherwise."""
+        if type(self) is not JsonConverter or not self._enabled:
+            return None
+        from sluiceway.converters.json.column_runs import RunDecoder
+
+        if self._content is not None:
+            known = b"", self._content.schema
+            return RunDecoder(lambda _: known, suffix=b"", use_defaults=self._use_defaults)
+        cache = EnvelopeCache(min(self._cache_size, _MAX_ENVELOPES))
+        return RunDecoder(lambda data: self._find_envelope(data, cache), suffix=b"}", use_defaults=self._use_defaults)
+
+    def _find_envelope(self, data: bytes, cache: EnvelopeCache) -> tuple[bytes, Schema | None] | None:
+        """Return the prefix and schema of a message, None if it has none that can be cached."""
+        envelope = cache.find(data)
+        if envelope is None:
+            try:
+                self._decode_document(data, cache)
+            except DataError:
+                return None
+            envelope = cache.find(data)
+        return None if envelope is None else (envelope.prefix, envelope.schema)
 
     def _decode_document(self, data: bytes, cache: EnvelopeCache) -> tuple[Schema | None, Any]:
         """Parse the complete document, and cache its envelope."""

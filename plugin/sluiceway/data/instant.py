@@ -12,7 +12,7 @@ from sluiceway.java.dates.simple_date_format import SimpleDateFormat
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 EPOCH_DAY = EPOCH.toordinal()
 _MILLISECOND = dt.timedelta(milliseconds=1)
-_EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
+EARLIEST_MILLIS, LATEST_MILLIS = -62_135_596_800_000, 253_402_300_799_999  # the years 1 to 9999
 
 
 @functools.total_ordering
@@ -77,13 +77,13 @@ def millis_of(value: Any) -> int:
 
 def timestamp_of(millis: int) -> dt.datetime | Instant:
     """Return the datetime in UTC of milliseconds since the epoch; an Instant outside the years 1 to 9999."""
-    return EPOCH + millis * _MILLISECOND if _EARLIEST <= millis <= _LATEST else Instant(millis)
+    return EPOCH + millis * _MILLISECOND if EARLIEST_MILLIS <= millis <= LATEST_MILLIS else Instant(millis)
 
 
 def date_of(millis: int) -> dt.date | Instant:
     """Return the date of milliseconds since the epoch; an Instant if the time is not midnight."""
     days, rest = divmod(millis, DAY_MS)
-    return Instant(millis) if rest or not _EARLIEST <= millis <= _LATEST else dt.date.fromordinal(EPOCH_DAY + days)
+    return Instant(millis) if rest or not EARLIEST_MILLIS <= millis <= LATEST_MILLIS else dt.date.fromordinal(EPOCH_DAY + days)
 
 
 def time_of(millis: int) -> dt.time | Instant:

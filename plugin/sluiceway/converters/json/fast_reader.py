@@ -37,6 +37,12 @@ def fast_reader(schema: Schema, *, use_defaults: bool = True) -> Callable[[bytes
     return emit.code.callable(emit.code.function("data", ["node = loads(data)", f"return {emit.value(schema, 'node', 0)}"]))
 
 
+def node_reader(schema: Schema, *, use_defaults: bool = True) -> Callable[[Any], Any]:
+    """Return the function from orjson's nodes to values of a schema. The function raises Unusual and DataError."""
+    emit = _Emitter(use_defaults)
+    return emit.code.callable(emit.code.function("node", [f"return {emit.value(schema, 'node', 0)}"]))
+
+
 class _Emitter:
     """Generates expressions that convert nodes; ``depth`` makes the variable names of nested loops unique."""
 

@@ -1,0 +1,232 @@
+"""Converts payloads of one schema to Arrow arrays: a batch is parsed as one JSON document, then converted field by field.
+
+It returns the same values as ``fast_reader``. Where that raises an error or leaves a payload to ``reader``, NotColumnar is raised
+for the whole batch.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute
+
+from sluiceway.api.columns import NotColumnar
+from sluiceway.columns.arrays import flat, list_array, map_array, null_mask, offsets, struct_array, to_array
+from sluiceway.columns.arrow_schema import arrow_type, logical
+from sluiceway.converters.json.base64_text import from_base64
+from sluiceway.converters.json.fast_reader import Unusual, node_reader
+from sluiceway.data.instant import EARLIEST_MILLIS, LATEST_MILLIS
+from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
+from sluiceway.data.schema import INTEGER_BITS, Schema, Type
+from sluiceway.errors import DataError
+from sluiceway.java.dates.hybrid_calendar import DAY_MS
+
+if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
+
+    Build = Callable[[Sequence[Any]], AnyArray]
+    """Returns the array of nodes. Raises NotColumnar, and what ``column_reader`` handles."""
+
+pc: Any = pyarrow.compute  # its stubs do not know all arguments
+
+_NULL = type(None)
+_SEPARATOR = secrets.randbits(62)  # unknown to those who write payloads
+_JOIN = b",%d," % _SEPARATOR
+_DOUBLE_DIGITS = 1 << 52
+_MOMENTS: dict[str, tuple[pa.DataType, int, int]] = {
+    DATE: (pa.int32(), EARLIEST_MILLIS // DAY_MS, LATEST_MILLIS // DAY_MS),
+    TIME: (pa.int32(), 0, DAY_MS - 1),
+    TIMESTAMP: (pa.int64(), EARLIEST_MILLIS, LATEST_MILLIS),
+}
+"""The integers that are dates and times in Python, by schema name; all others are Instants or errors."""
+
+
+def column_reader(schema: Schema, *, use_defaults: bool = True) -> Callable[[AnyArray], AnyArray]:
+    """Return the function from payloads, of which none is null, to an array of ``arrow_type(schema)``.
+
+    Raises NotColumnar if the schema has no Arrow type. The function raises it, too.
+    """
+    arrow_type(schema)
+    build = _builder(schema, use_defaults)
+
+    def read(payloads: AnyArray) -> AnyArray:
+        try:
+            return build(_parse(payloads))
+        except (Unusual, DataError, ValueError, ArithmeticError, pa.ArrowException) as error:
+            raise NotColumnar(f"Payloads of {schema} that are not exactly of its types: {error}") from error
+
+    return read
+
+
+def _parse(payloads: AnyArray) -> list[Any]:
+    """Return the nodes of payloads. Raises ValueError unless each of them is one JSON value.
+
+    Parts of payloads could form other values together, such as ``[1`` and ``2]``. So each pair is separated by a number that
+    occurs nowhere else: if all separators are elements of the list, there is one value between two of them.
+    """
+    count = len(payloads)
+    lists = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), payloads)
+    joined: Any = pc.binary_join(lists, _JOIN)[0].as_py()
+    nodes: list[Any] = orjson.loads(b"[%b]" % joined)
+    if len(nodes) != 2 * count - 1 or nodes[1::2] != [_SEPARATOR] * (count - 1):
+        raise ValueError("a payload is not one JSON value")
+    return nodes[::2]
+
+
+def _builder(schema: Schema, use_defaults: bool) -> Build:
+    """Return the function from nodes to the array of a schema."""
+    default = schema.default if use_defaults else None
+    build = _typed_builder(schema, use_defaults)
+    if build is None:
+        return _row_builder(schema, use_defaults)
+    if default is not None:
+        if not schema.type.primitive:
+            return _row_builder(schema, use_defaults)
+        filler = to_array(schema, [default])[0]
+        return lambda nodes: pc.fill_null(build(nodes), filler)
+    if schema.optional:
+        return build
+
+    def build_required(nodes: Sequence[Any]) -> AnyArray:
+        array = build(nodes)
+        if array.null_count:
+            raise NotColumnar(f"{schema} is required, but has null values")
+        return array
+
+    return build_required
+
+
+def _row_builder(schema: Schema, use_defaults: bool) -> Build:
+    """Return the builder that reads value by value, for rare types."""
+    read = node_reader(schema, use_defaults=use_defaults)
+    return lambda nodes: to_array(schema, [read(node) for node in nodes])
+
+
+def _typed_builder(schema: Schema, use_defaults: bool) -> Build | None:
+    """Return the builder for nodes that may be null; None if the schema has no quick one."""
+    name = logical(schema)
+    if name is not None:
+        return None if name == DECIMAL else _moments(schema, name)
+    if schema.type in INTEGER_BITS:
+        return _exact(schema, int)
+    if schema.type in (Type.BOOLEAN, Type.STRING):
+        return _exact(schema, bool if schema.type is Type.BOOLEAN else str)
+    if schema.type is Type.BYTES:
+        return _bytes
+    if schema.type in (Type.FLOAT32, Type.FLOAT64):
+        return _float64 if schema.type is Type.FLOAT64 else _float32
+    if schema.type is Type.STRUCT:
+        return _structs(schema, use_defaults) if schema.fields else None
+    if schema.type is Type.ARRAY:
+        return _lists(schema, use_defaults)
+    return _maps(schema, use_defaults) if schema.key_schema and schema.key_schema.type is Type.STRING else None
+
+
+def _check_types(nodes: Sequence[Any], *allowed: type) -> set[type]:
+    """Return the types of nodes. Raises NotColumnar for one that is not null or exactly of an allowed type."""
+    found = set(map(type, nodes))
+    if not found <= {_NULL, *allowed}:
+        raise NotColumnar("nodes of other types")
+    return found
+
+
+def _exact(schema: Schema, exact: type) -> Build:
+    kind = arrow_type(schema)
+
+    def build(nodes: Sequence[Any]) -> AnyArray:
+        _check_types(nodes, exact)
+        return pa.array(nodes, kind)
+
+    return build
+
+
+def _moments(schema: Schema, name: str) -> Build:
+    kind = arrow_type(schema)
+    integer, earliest, latest = _MOMENTS[name]
+
+    def build(nodes: Sequence[Any]) -> AnyArray:
+        _check_types(nodes, int)
+        array = pa.array(nodes, integer)
+        found: Any = pc.min_max(array).as_py()
+        if found["min"] is not None and not earliest <= found["min"] <= found["max"] <= latest:
+            raise NotColumnar(f"a {name} that Python's types cannot represent")
+        return array.view(kind)
+
+    return build
+
+
+def _bytes(nodes: Sequence[Any]) -> AnyArray:
+    _check_types(nodes, str)
+    return pa.array([None if node is None else from_base64(node) for node in nodes], pa.binary())
+
+
+def _float64(nodes: Sequence[Any]) -> AnyArray:
+    if int in _check_types(nodes, float, int):
+        nodes = [None if node is None else node + 0.0 for node in nodes]
+    array: AnyArray = pc.add(pa.array(nodes, pa.float64()), 0.0)  # adding zero converts -0.0 to 0.0
+    return array
+
+
+def _float32(nodes: Sequence[Any]) -> AnyArray:
+    if int in _check_types(nodes, float, int):
+        if any(type(node) is int and not -_DOUBLE_DIGITS <= node < _DOUBLE_DIGITS for node in nodes):
+            raise NotColumnar("an integer that a double would round")
+        nodes = [None if node is None else node + 0.0 for node in nodes]
+    singles = pa.array(nodes, pa.float64()).cast(pa.float32(), safe=False)
+    array: AnyArray = pc.add(singles, pa.scalar(0.0, pa.float32()))
+    return array
+
+
+def _structs(schema: Schema, use_defaults: bool) -> Build:
+    names = [field.name for field in schema.fields]
+    builders = [_builder(field.schema, use_defaults) for field in schema.fields]
+
+    def columns(nodes: Sequence[Any]) -> list[list[Any]]:
+        try:
+            return [[node[name] for node in nodes] for name in names]
+        except KeyError:  # a missing field is null
+            return [[node.get(name) for node in nodes] for name in names]
+
+    def build(nodes: Sequence[Any]) -> AnyArray:
+        found = _check_types(nodes, dict)
+        present = [node for node in nodes if node is not None] if _NULL in found else nodes
+        arrays = [build(column) for build, column in zip(builders, columns(present), strict=True)]
+        structs = struct_array(schema, arrays)
+        return structs if present is nodes else structs.take(_positions(nodes))
+
+    return build
+
+
+def _positions(nodes: Sequence[Any]) -> AnyArray:
+    """Return the index of each node among those that are not null."""
+    position = iter(range(len(nodes)))
+    return pa.array([None if node is None else next(position) for node in nodes], pa.int64())
+
+
+def _lists(schema: Schema, use_defaults: bool) -> Build:
+    assert schema.value_schema is not None  # noqa: S101 (an array schema has one)
+    build_items = _builder(schema.value_schema, use_defaults)
+
+    def build(nodes: Sequence[Any]) -> AnyArray:
+        _check_types(nodes, list)
+        return list_array(schema, offsets(nodes), build_items(flat(nodes)), null_mask(nodes))
+
+    return build
+
+
+def _maps(schema: Schema, use_defaults: bool) -> Build:
+    """Return the builder of maps with string keys, which are JSON objects."""
+    assert schema.value_schema is not None  # noqa: S101 (a map schema has one)
+    build_items = _builder(schema.value_schema, use_defaults)
+
+    def build(nodes: Sequence[Any]) -> AnyArray:
+        _check_types(nodes, dict)
+        keys = pa.array(flat(nodes), pa.utf8())
+        items = build_items(flat(None if node is None else node.values() for node in nodes))
+        return map_array(schema, offsets(nodes), keys, items, null_mask(nodes))
+
+    return build
