@@ -8,19 +8,26 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
+from confluent_kafka import Consumer, TopicPartition
+from pyspark import SparkContext
 
+from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
-from sluiceway.stack.process import BackgroundProcess
-from sluiceway.storage.factory import open_stores
-from support.driver import submitted_driver, worker_of, worker_properties, write_properties
+from sluiceway.spark.launcher import SparkLauncher
+from sluiceway.spark.session import local_context
+from sluiceway.storage.factory import Stores, open_stores
+from sluiceway.worker.connector_runner import ConnectorRunner
+from sluiceway.worker.kafka_channel import KafkaControlChannel
 from support.eventually import eventually
-from support.kafka import Kafka
+from support.kafka import Kafka, worker_for
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
+STRING = "org.apache.kafka.connect.storage.StringConverter"
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 _SCHEMA = {
     "type": "struct",
@@ -30,52 +37,70 @@ _SCHEMA = {
 
 
 class Application:
-    """The driver of one connector."""
+    """A connector that an application with a local Spark master runs."""
 
-    def __init__(self, herder: Herder, name: str, start: Callable[[], BackgroundProcess]) -> None:
-        self.herder = herder
+    def __init__(self, name: str, worker: WorkerConfig, stores: Stores, context: SparkContext) -> None:
         self.name = name
-        self.start = start
-        self.driver = start()
+        self.herder = Herder(worker, stores.config, stores.status, stores.offsets)
+        self._new = lambda: ConnectorRunner(
+            name,
+            worker=worker,
+            config_store=stores.config,
+            channel=KafkaControlChannel(name, worker, "driver:1", stores),
+            launcher=SparkLauncher(context),
+            worker_id="driver:1",
+            exit_when_idle=False,
+        )
+        stores.config.on_change(lambda _kind, _name: self.runner.notify())
+        self.runner = self._new()
 
-    def states(self) -> tuple[str, list[str]]:
-        status = self.herder.status(self.name)
-        return status.connector.state.value, [task.state.value for task in status.tasks.values()]
+    def start(self, config: Mapping[str, str]) -> None:
+        self.herder.create(self.name, config)
+        self.runner.start()
+        self.eventually("RUNNING")
 
-    def eventually_states(self, *wanted: str, within: float = 90) -> None:
-        eventually(lambda: self.states()[1] == list(wanted), within=within, what=f"{wanted}\n{self.driver.log_tail(60)}")
+    def leave(self) -> None:
+        self.runner.leave()
+        self.runner.join(60)
+        assert not self.runner.is_alive()
+
+    def eventually(self, state: str, within: float = 90) -> None:
+        eventually(lambda: self.states() == [state], within=within, what=f"{state}: {self.traces()}")
+
+    def states(self) -> list[str]:
+        return [task.state.value for task in self.herder.status(self.name).tasks.values()]
+
+    def traces(self) -> list[str | None]:
+        return [task.trace for task in self.herder.status(self.name).tasks.values()]
 
     def offsets(self) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        return [(dict(each.partition), dict(each.offset)) for each in self.herder.offsets(self.name).offsets]
+        return [(dict(partition or {}), dict(offset or {})) for partition, offset in self.herder.offsets(self.name)]
 
 
-Run = Callable[..., Application]
+@pytest.fixture(scope="module")
+def context() -> Iterator[SparkContext]:
+    context = local_context("test-spark-formats")
+    yield context
+    context.stop()
+
+
+New = Callable[..., Application]
 
 
 @pytest.fixture
-def run(kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path) -> Iterator[Run]:
-    """Create a connector and start its driver."""
+def application(context: SparkContext, kafka_bootstrap: str, unique: Callable[[str], str]) -> Iterator[New]:
+    """Create applications of one connector, which leave at the end of the test."""
     with contextlib.ExitStack() as stack:
 
-        def create(config: Mapping[str, str], **settings: str) -> Application:
-            properties = worker_properties(kafka_bootstrap, unique("frames"), **settings)
-            worker_file = write_properties(tmp_path / "worker.properties", properties)
-            stores = stack.enter_context(open_stores(worker_of(properties)))
-            herder = Herder(worker_of(properties), stores.config, stores.status, stores.offsets)
-            name = unique("frames")
-            herder.create(name, config)
-            number = iter(range(100))
+        def new(**settings: str) -> Application:
+            defaults = {"key.converter": STRING, "value.converter": JSON, "offset.flush.interval.ms": "500"}
+            worker = worker_for(kafka_bootstrap, unique, **{**defaults, **settings})
+            stores = stack.enter_context(open_stores(worker))
+            made = Application(unique("frames"), worker, stores, context)
+            stack.callback(made.leave)
+            return made
 
-            def start() -> BackgroundProcess:
-                folder = tmp_path / f"driver-{next(number)}"
-                driver = submitted_driver(name, worker_file, folder, master="local[4]")
-                stack.callback(driver.stop)
-                driver.start()
-                return driver
-
-            return Application(herder, name, start)
-
-        yield create
+        yield new
 
 
 def envelope(number: int) -> bytes:
@@ -83,12 +108,12 @@ def envelope(number: int) -> bytes:
 
 
 def ids(folder: Path) -> list[int]:
-    table = pyarrow.dataset.dataset(sorted(folder.rglob("*.parquet"))).to_table() if list(folder.rglob("*.parquet")) else None
-    return [] if table is None else sorted(table.column("id").to_pylist())
+    files = [str(path) for path in folder.rglob("*.parquet")]
+    return sorted(map(int, pyarrow.dataset.dataset(files).to_table().column("id").to_pylist())) if files else []
 
 
 def test_a_sink_writes_rounds_with_a_spark_format_and_commits_their_offsets(
-    run: Run, kafka: Kafka, unique: Callable[[str], str], tmp_path: Path
+    application: New, kafka: Kafka, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
     topic = kafka.create(unique("orders"), 2)
     for partition in range(2):
@@ -98,13 +123,78 @@ def test_a_sink_writes_rounds_with_a_spark_format_and_commits_their_offsets(
     config = {"connector.class": "SparkSink", "topics": topic, "format": "parquet", "path": str(out), "partition.by": "city"}
     config |= {"value.converter": JSON, "rotate.interval.ms": "500", "flush.size": "400", "errors.tolerance": "all"}
     config |= {"errors.deadletterqueue.topic.name": dlq, "errors.deadletterqueue.topic.replication.factor": "1"}
-    app = run(config)
-    app.eventually_states("RUNNING")
-    eventually(lambda: ids(out) == list(range(1000)), within=90, what=f"the rows\n{app.driver.log_tail(60)}")
+    app = application()
+    app.start(config)
+    eventually(lambda: ids(out) == list(range(1000)), within=90, what=f"the rows; {app.traces()}")
     group = f"connect-{app.name}"
     eventually(lambda: kafka.committed(group) == {(topic, 0): 500, (topic, 1): 501}, within=20, what="the group's offsets")
     assert len(kafka.read(dlq, 1)) == 1
     assert {path.name.partition("=")[0] for path in out.iterdir() if path.is_dir()} == {"city"}
 
     app.herder.pause(app.name)
-    app.eventually_states("PAUSED", within=10)
+    app.eventually("PAUSED", within=10)
+    kafka.produce(topic, envelope(1000))
+    app.herder.resume(app.name)
+    eventually(lambda: ids(out) == list(range(1001)), within=30, what="the row that was produced while the sink was paused")
+
+
+def test_a_source_reads_a_column_in_splits_exactly_once_with_true_offsets(
+    application: New, context: SparkContext, kafka: Kafka, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    folder, topic = tmp_path / "in", unique("rows")
+    write_rows(folder, 1, 1000)
+    config = {"connector.class": "SparkSource", "format": "parquet", "path": str(folder), "topic": topic}
+    config |= {"incrementing.column.name": "id", "splits": "3", "split.max.rows": "200", "poll.interval.ms": "300"}
+    app = application(**{"exactly.once.source.support": "enabled"})
+    app.start(config)
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 1001)), within=120, what=f"the rows; {app.traces()}")
+    eventually(lambda: app.offsets() == [({"path": str(folder)}, {"incrementing": 1000})], within=20, what="the offsets")
+    write_rows(folder, 1001, 1005)
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 1006)), within=60, what="the new rows")
+
+    app.herder.stop(app.name)
+    eventually(lambda: app.herder.status(app.name).connector.state.value == "STOPPED", within=20, what="the stop")
+    app.herder.alter_offsets(app.name, [({"path": str(folder)}, {"incrementing": 995})])
+    app.herder.resume(app.name)
+    expected = sorted([*range(1, 1006), *range(996, 1006)])
+    eventually(lambda: committed_ids(kafka, topic) == expected, within=60, what="ten rows again")
+
+
+def test_a_source_reads_each_file_of_a_folder_once(
+    application: New, kafka: Kafka, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    folder, topic = tmp_path / "inbox", unique("files")
+    write_rows(folder, 1, 50)
+    write_rows(folder, 51, 100)
+    config = {"connector.class": "SparkSource", "format": "parquet", "path": str(folder), "topic": topic}
+    app = application()
+    app.start({**config, "poll.interval.ms": "300"})
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 101)), within=60, what=f"the rows; {app.traces()}")
+    write_rows(folder, 101, 110)
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 111)), within=60, what="the new file's rows")
+    assert len(app.offsets()) == 3
+
+
+def write_rows(folder: Path, first: int, last: int) -> None:
+    """Write a Parquet file in one step, as Spark does."""
+    numbers = list(range(first, last + 1))
+    table = pyarrow.table({"id": numbers, "city": [f"c{number % 7}" for number in numbers]})
+    folder.mkdir(exist_ok=True)
+    pyarrow.parquet.write_table(table, folder / f".{first}")
+    (folder / f".{first}").rename(folder / f"{first}.parquet")
+
+
+def committed_ids(kafka: Kafka, topic: str) -> list[int]:
+    """Return the ids in a topic's committed records, in order."""
+    settings = {"bootstrap.servers": kafka.bootstrap, "group.id": "reader", "enable.partition.eof": True}
+    consumer = Consumer({**settings, "isolation.level": "read_committed", "enable.auto.commit": False})
+    try:
+        known = kafka.admin.list_topics(timeout=10).topics.get(topic)
+        found: list[int] = []
+        for number in known.partitions if known is not None else ():
+            consumer.assign([TopicPartition(topic, number, 0)])
+            while (message := consumer.poll(10)) is not None and message.error() is None:
+                found.append(json.loads(message.value() or b"")["payload"]["id"])
+        return sorted(found)
+    finally:
+        consumer.close()

@@ -1,4 +1,7 @@
-"""Converts Connect's values to Arrow arrays that Spark reads, and Spark's Arrow arrays to Connect's values. No I/O."""
+"""Converts Connect's values to Arrow arrays that Spark reads, and Spark's Arrow arrays to Connect's values. No I/O.
+
+``sluiceway.columns`` refuses values that it could not return as they were; here a value only has to fit a column of Spark's.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sluiceway.data import Schema, Struct, Type
+from sluiceway.columns import arrays as columns
+from sluiceway.columns.arrow_schema import arrow_type as columns_type
+from sluiceway.data import Schema, Type
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP, decimal_scale, time_to_millis
 from sluiceway.errors import DataError
 
@@ -26,7 +31,6 @@ _PRIMITIVE: dict[Type, Callable[[], pa.DataType]] = {
     Type.BYTES: pa.binary,
 }
 _DECIMAL_DIGITS = 38  # the most that Spark has
-_MILLIS = pa.timestamp("ms", "UTC")
 
 
 def arrow_type(schema: Schema) -> pa.DataType:
@@ -100,40 +104,19 @@ def _ends(values: Sequence[Any]) -> AnyArray:
 
 
 def to_values(schema: Schema, array: AnyArray) -> list[Any]:
-    """Return the values of one of Spark's arrays, whose schema is ``connect_schema`` of its type."""
-    if schema.name == TIMESTAMP:
-        if array.type.tz is None:  # TimestampNTZType
-            array = array.cast(pa.timestamp("us")).cast(pa.timestamp("us", "UTC"))
-        return list(array.cast(_MILLIS, safe=False).to_pylist())
-    if schema.type.primitive:
-        return list(array.to_pylist())
-    if schema.type is Type.STRUCT:
-        columns = [to_values(field.schema, array.field(field.index)) for field in schema.fields]
-        rows = [Struct.of(schema, list(row)) for row in zip(*columns, strict=True)] if columns else []
-        return [row if valid else None for row, valid in zip(rows, array.is_valid().to_pylist(), strict=True)]
-    convert = _converter(schema)
-    return [None if value is None else convert(value) for value in array.to_pylist()]
+    """Return the values of one of Spark's arrays, whose type ``schema`` was made from. Timestamps lose their microseconds."""
+    return columns.to_values(schema, array.cast(_nullable(columns_type(schema)), safe=False))
 
 
-def _converter(schema: Schema) -> Callable[[Any], Any]:
-    """Return the conversion of a value that ``to_pylist`` has made: structs are dicts, maps are lists of pairs."""
-    if schema.name == TIMESTAMP:
-        return lambda value: value.replace(microsecond=value.microsecond // 1000 * 1000)
-    if schema.type is Type.STRUCT:
-        parts = [(field.name, _nullable(field.schema)) for field in schema.fields]
-        return lambda value: Struct.of(schema, [convert(value[name]) for name, convert in parts])
-    if schema.type is Type.ARRAY:
-        item = _nullable(_part(schema.value_schema))
-        return lambda value: [item(each) for each in value]
-    if schema.type is Type.MAP:
-        key, entry = _nullable(_part(schema.key_schema)), _nullable(_part(schema.value_schema))
-        return lambda value: {key(name): entry(each) for name, each in value}
-    return lambda value: value
-
-
-def _nullable(schema: Schema) -> Callable[[Any], Any]:
-    convert = _converter(schema)
-    return lambda value: None if value is None else convert(value)
+def _nullable(kind: Any) -> Any:
+    """Return a type whose nested fields are all nullable: Arrow refuses to cast the required fields of a null struct."""
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(each.name, _nullable(each.type)) for each in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(_nullable(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_nullable(kind.key_type), _nullable(kind.item_type))
+    return kind
 
 
 def _part(schema: Schema | None) -> Schema:

@@ -42,16 +42,15 @@ CHUNK = "range int, records long, end long, failure string, schema binary, data 
 ``data`` is an Arrow stream of records of one ``schema``. The last row of a range has its number of records and its ``end``.
 """
 
-_CHUNK = pa.schema(
-    [
-        pa.field("range", pa.int32()),
-        pa.field("records", pa.int64()),
-        pa.field("end", pa.int64()),
-        pa.field("failure", pa.string()),
-        pa.field("schema", pa.binary()),
-        pa.field("data", pa.binary()),
-    ]
-)
+_FIELDS: list[pa.Field[Any]] = [
+    pa.field("range", pa.int32()),
+    pa.field("records", pa.int64()),
+    pa.field("end", pa.int64()),
+    pa.field("failure", pa.string()),
+    pa.field("schema", pa.binary()),
+    pa.field("data", pa.binary()),
+]
+_CHUNK = pa.schema(_FIELDS)
 
 _CHUNK_RECORDS = 20_000
 _CONSUME_RECORDS = 5_000

@@ -52,7 +52,7 @@ class SinkRound:
         chunks = numbers.mapInArrow(ReadRanges(self._spec, self.ranges, self._task.skip_nulls), CHUNK).persist()
         try:
             found = chunks.select("range", "end", "records", "failure", "schema").collect()
-            schemas = {row["schema"] for row in found if row["schema"] is not None}
+            schemas = {bytes(row["schema"]) for row in found if row["schema"] is not None}
             if schemas:
                 frame = self._frame(chunks, _common_schema(schemas))
                 self.writing = True
