@@ -14,9 +14,11 @@ import pyarrow.parquet
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
+from sluiceway.spark.data_source import register
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.session import local_context
 from sluiceway.storage.factory import Stores, open_stores
@@ -79,9 +81,9 @@ class Application:
 
 @pytest.fixture(scope="module")
 def context() -> Iterator[SparkContext]:
-    context = local_context("test-spark-formats")
+    context: SparkContext = local_context("test-spark-formats")
     yield context
-    context.stop()
+    context.stop()  # type: ignore[no-untyped-call]
 
 
 New = Callable[..., Application]
@@ -109,7 +111,8 @@ def envelope(number: int) -> bytes:
 
 def ids(folder: Path) -> list[int]:
     files = [str(path) for path in folder.rglob("*.parquet")]
-    return sorted(map(int, pyarrow.dataset.dataset(files).to_table().column("id").to_pylist())) if files else []
+    rows: list[dict[str, Any]] = pyarrow.dataset.dataset(files).to_table().to_pylist() if files else []
+    return sorted(row["id"] for row in rows)
 
 
 def test_a_sink_writes_rounds_with_a_spark_format_and_commits_their_offsets(
@@ -173,6 +176,26 @@ def test_a_source_reads_each_file_of_a_folder_once(
     write_rows(folder, 101, 110)
     eventually(lambda: committed_ids(kafka, topic) == list(range(1, 111)), within=60, what="the new file's rows")
     assert len(app.offsets()) == 3
+
+
+def test_connectors_are_sources_and_sinks_of_a_pyspark_job(context: SparkContext, tmp_path: Path) -> None:
+    spark = SparkSession(context)
+    register(spark)
+    source, copy = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("a\nb\n")
+    options = {"connector.class": "FileStreamSource", "file": str(source), "topic": "lines"}
+    options |= {"key.converter": STRING, "value.converter": STRING}
+    lines = spark.readStream.format("sluiceway").options(**options).load().selectExpr("cast(value as string) as line")
+    # FileStreamSink writes a struct as Java prints it
+    writer = lines.writeStream.format("sluiceway").option("connector.class", "FileStreamSink").option("file", str(copy))
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    try:
+        eventually(lambda: copy.exists() and copy.read_text() == "Struct{line=a}\nStruct{line=b}\n", within=60, what="the lines")
+        with source.open("a") as file:
+            file.write("c\n")
+        eventually(lambda: copy.read_text().endswith("Struct{line=c}\n"), within=60, what="the new line")
+    finally:
+        query.stop()
 
 
 def write_rows(folder: Path, first: int, last: int) -> None:
