@@ -44,7 +44,7 @@ class Application:
     def __init__(self, name: str, worker: WorkerConfig, stores: Stores, context: SparkContext) -> None:
         self.name = name
         self.herder = Herder(worker, stores.config, stores.status, stores.offsets)
-        self._new = lambda: ConnectorRunner(
+        self.runner = ConnectorRunner(
             name,
             worker=worker,
             config_store=stores.config,
@@ -54,7 +54,6 @@ class Application:
             exit_when_idle=False,
         )
         stores.config.on_change(lambda _kind, _name: self.runner.notify())
-        self.runner = self._new()
 
     def start(self, config: Mapping[str, str]) -> None:
         self.herder.create(self.name, config)
@@ -83,7 +82,7 @@ class Application:
 def context() -> Iterator[SparkContext]:
     context: SparkContext = local_context("test-spark-formats")
     yield context
-    context.stop()  # type: ignore[no-untyped-call]
+    context.stop()
 
 
 New = Callable[..., Application]
