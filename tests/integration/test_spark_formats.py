@@ -65,7 +65,7 @@ class Application:
         self.runner.join(60)
         assert not self.runner.is_alive()
 
-    def eventually(self, state: str, within: float = 90) -> None:
+    def eventually(self, state: str, within: float = 180) -> None:
         eventually(lambda: self.states() == [state], within=within, what=f"{state}: {self.traces()}")
 
     def states(self) -> list[str]:
@@ -127,17 +127,17 @@ def test_a_sink_writes_rounds_with_a_spark_format_and_commits_their_offsets(
     config |= {"errors.deadletterqueue.topic.name": dlq, "errors.deadletterqueue.topic.replication.factor": "1"}
     app = application()
     app.start(config)
-    eventually(lambda: ids(out) == list(range(1000)), within=90, what=f"the rows; {app.traces()}")
+    eventually(lambda: ids(out) == list(range(1000)), within=240, what=f"the rows; {app.traces()}")
     group = f"connect-{app.name}"
-    eventually(lambda: kafka.committed(group) == {(topic, 0): 500, (topic, 1): 501}, within=20, what="the group's offsets")
+    eventually(lambda: kafka.committed(group) == {(topic, 0): 500, (topic, 1): 501}, within=120, what="the group's offsets")
     assert len(kafka.read(dlq, 1)) == 1
     assert {path.name.partition("=")[0] for path in out.iterdir() if path.is_dir()} == {"city"}
 
     app.herder.pause(app.name)
-    app.eventually("PAUSED", within=10)
+    app.eventually("PAUSED", within=60)
     kafka.produce(topic, envelope(1000))
     app.herder.resume(app.name)
-    eventually(lambda: ids(out) == list(range(1001)), within=30, what="the row that was produced while the sink was paused")
+    eventually(lambda: ids(out) == list(range(1001)), within=120, what="the row that was produced while the sink was paused")
 
 
 def test_a_source_reads_a_column_in_splits_exactly_once_with_true_offsets(
@@ -146,20 +146,20 @@ def test_a_source_reads_a_column_in_splits_exactly_once_with_true_offsets(
     folder, topic = tmp_path / "in", unique("rows")
     write_rows(folder, 1, 1000)
     config = {"connector.class": "SparkSource", "format": "parquet", "path": str(folder), "topic": topic}
-    config |= {"incrementing.column.name": "id", "splits": "3", "split.max.rows": "200", "poll.interval.ms": "300"}
+    config |= {"incrementing.column.name": "id", "splits": "3", "split.max.rows": "250", "poll.interval.ms": "300"}
     app = application(**{"exactly.once.source.support": "enabled"})
     app.start(config)
-    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 1001)), within=120, what=f"the rows; {app.traces()}")
-    eventually(lambda: app.offsets() == [({"path": str(folder)}, {"incrementing": 1000})], within=20, what="the offsets")
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 1001)), within=240, what=f"the rows; {app.traces()}")
+    eventually(lambda: app.offsets() == [({"path": str(folder)}, {"incrementing": 1000})], within=120, what="the offsets")
     write_rows(folder, 1001, 1005)
-    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 1006)), within=60, what="the new rows")
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 1006)), within=180, what="the new rows")
 
     app.herder.stop(app.name)
-    eventually(lambda: app.herder.status(app.name).connector.state.value == "STOPPED", within=20, what="the stop")
+    eventually(lambda: app.herder.status(app.name).connector.state.value == "STOPPED", within=120, what="the stop")
     app.herder.alter_offsets(app.name, [({"path": str(folder)}, {"incrementing": 995})])
     app.herder.resume(app.name)
     expected = sorted([*range(1, 1006), *range(996, 1006)])
-    eventually(lambda: committed_ids(kafka, topic) == expected, within=60, what="ten rows again")
+    eventually(lambda: committed_ids(kafka, topic) == expected, within=180, what="ten rows again")
 
 
 def test_a_source_reads_each_file_of_a_folder_once(
@@ -171,9 +171,9 @@ def test_a_source_reads_each_file_of_a_folder_once(
     config = {"connector.class": "SparkSource", "format": "parquet", "path": str(folder), "topic": topic}
     app = application()
     app.start({**config, "poll.interval.ms": "300"})
-    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 101)), within=60, what=f"the rows; {app.traces()}")
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 101)), within=240, what=f"the rows; {app.traces()}")
     write_rows(folder, 101, 110)
-    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 111)), within=60, what="the new file's rows")
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 111)), within=180, what="the new file's rows")
     assert len(app.offsets()) == 3
 
 
@@ -189,10 +189,10 @@ def test_connectors_are_sources_and_sinks_of_a_pyspark_job(context: SparkContext
     writer = lines.writeStream.format("sluiceway").option("connector.class", "FileStreamSink").option("file", str(copy))
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
     try:
-        eventually(lambda: copy.exists() and copy.read_text() == "Struct{line=a}\nStruct{line=b}\n", within=60, what="the lines")
+        eventually(lambda: copy.exists() and copy.read_text() == "Struct{line=a}\nStruct{line=b}\n", within=180, what="the lines")
         with source.open("a") as file:
             file.write("c\n")
-        eventually(lambda: copy.read_text().endswith("Struct{line=c}\n"), within=60, what="the new line")
+        eventually(lambda: copy.read_text().endswith("Struct{line=c}\n"), within=180, what="the new line")
     finally:
         query.stop()
 

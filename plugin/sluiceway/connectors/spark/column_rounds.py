@@ -61,7 +61,7 @@ class ColumnRounds:
             config.topic,
             splits,
             config.schema_name,
-            begin=[(config.partition, {**before, ROUND_FIELD: plan.stored()})],
+            begin=[(config.partition, {**before, ROUND_FIELD: plan.text()})],
             end=[
                 (config.partition, offset_of(plan.bounds[-1], timestamp=config.by_timestamp)),
                 *((mark, None) for mark in marks),

@@ -5,7 +5,6 @@ Positions are integers: values of the column, or microseconds since the epoch of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,6 @@ from sluiceway.errors import ConnectError
 
 INCREMENTING_FIELD, TIMESTAMP_FIELD, NANOS_FIELD = "incrementing", "timestamp", "timestamp_nanos"  # as the JDBC source has them
 ROUND_FIELD, SPLIT_FIELD = "round", "split"
-_ID, _BOUNDS = "id", "bounds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +52,24 @@ class RoundPlan:
         """The ranges as pairs of an exclusive start and an inclusive end."""
         return list(zip(self.bounds, self.bounds[1:], strict=False))
 
-    def stored(self) -> dict[str, Any]:
-        return {_ID: self.id, _BOUNDS: list(self.bounds)}
+    def text(self) -> str:
+        """Return the plan as an offset's field, which must be primitive: ``id:0,5,10``."""
+        return f"{self.id}:{','.join(map(str, self.bounds))}"
 
 
 def plan_in(offset: Offset | None) -> RoundPlan | None:
     """Return the plan of a round that has begun, if the offset has one. Raises ConnectError for an invalid one."""
-    stored = (offset or {}).get(ROUND_FIELD)
-    if stored is None:
+    text = (offset or {}).get(ROUND_FIELD)
+    if text is None:
         return None
-    bounds = stored.get(_BOUNDS) if isinstance(stored, Mapping) else None
-    if not isinstance(bounds, Sequence) or len(bounds) < 2 or not all(isinstance(each, int) for each in bounds):
-        raise ConnectError(f"The offset's {ROUND_FIELD} is not a round's plan: {stored}. Set the offset without it.")
-    return RoundPlan(str(stored.get(_ID)), tuple(bounds))
+    number, _, bounds = str(text).partition(":")
+    try:
+        plan = RoundPlan(number, tuple(map(int, bounds.split(","))))
+    except ValueError:
+        plan = None
+    if plan is None or not plan.ranges:
+        raise ConnectError(f"The offset's {ROUND_FIELD} is not a round's plan: {text}. Set the offset without it.")
+    return plan
 
 
 def position_in(offset: Offset | None, *, timestamp: bool) -> int | None:

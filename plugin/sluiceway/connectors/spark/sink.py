@@ -9,11 +9,13 @@ from sluiceway.api import SinkConnector, TopicPartition
 from sluiceway.api.data_frames import DataFrameSinkTask
 from sluiceway.config.definition import ConfigDef, ValidatedValue
 from sluiceway.connectors.spark import keys
+from sluiceway.errors import ConfigError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _JDBC = "jdbc"
+_ONE_PLACE = f"Exactly one of {keys.PATH} and {keys.TABLE} must be set."
 
 
 class SparkSinkTask(DataFrameSinkTask):
@@ -54,12 +56,14 @@ class SparkSinkConnector(SinkConnector):
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         found = keys.SINK.validate(config)
-        if bool(config.get(keys.PATH)) == bool(config.get(keys.TABLE)):
-            found[keys.PATH].errors.append(f"Exactly one of {keys.PATH} and {keys.TABLE} must be set.")
+        if not _has_one_place(config):
+            found[keys.PATH].errors.append(_ONE_PLACE)
         return found
 
     def start(self, config: Mapping[str, str]) -> None:
         keys.SINK.parse(config)
+        if not _has_one_place(config):
+            raise ConfigError(_ONE_PLACE)
         self._config = dict(config)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
@@ -67,3 +71,7 @@ class SparkSinkConnector(SinkConnector):
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         return True  # any offset is valid, since writing does not depend on it
+
+
+def _has_one_place(config: Mapping[str, str]) -> bool:
+    return bool(config.get(keys.PATH)) != bool(config.get(keys.TABLE))

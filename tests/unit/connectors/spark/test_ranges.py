@@ -53,11 +53,13 @@ def test_a_text_is_no_position() -> None:
 
 def test_a_plan_is_read_from_its_offset() -> None:
     plan = RoundPlan("a", (0, 5, 10))
-    assert plan_in({"incrementing": 0, "round": plan.stored()}) == plan
+    assert plan_in({"incrementing": 0, "round": plan.text()}) == plan
     assert plan.ranges == [(0, 5), (5, 10)]
     assert plan_in({"incrementing": 3}) is None
     with pytest.raises(ConnectError, match="not a round's plan"):
-        plan_in({"round": {"id": "a", "bounds": [1]}})
+        plan_in({"round": "a:1"})
+    with pytest.raises(ConnectError, match="not a round's plan"):
+        plan_in({"round": "nonsense"})
 
 
 def test_a_split_has_a_partition_of_its_own() -> None:
