@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyarrow
 import pyarrow.dataset
 import pyarrow.parquet
@@ -16,12 +18,15 @@ from confluent_kafka import Consumer, TopicPartition
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from sluiceway.api.data_frames import Offsets
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.spark.data_source import register
 from sluiceway.spark.launcher import SparkLauncher
+from sluiceway.spark.rounds.source_task import SourceRoundsTask
 from sluiceway.spark.session import local_context
 from sluiceway.storage.factory import Stores, open_stores
+from sluiceway.storage.model import TaskId
 from sluiceway.worker.connector_runner import ConnectorRunner
 from sluiceway.worker.kafka_channel import KafkaControlChannel
 from support.eventually import eventually
@@ -160,6 +165,61 @@ def test_a_source_reads_a_column_in_splits_exactly_once_with_true_offsets(
     app.herder.resume(app.name)
     expected = sorted([*range(1, 1006), *range(996, 1006)])
     eventually(lambda: committed_ids(kafka, topic) == expected, within=180, what="ten rows again")
+
+
+def test_killed_workers_and_crashes_between_the_steps_of_a_round_lose_and_repeat_nothing(
+    application: New,
+    context: SparkContext,
+    kafka: Kafka,
+    unique: Callable[[str], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder, topic = tmp_path / "in", unique("rows")
+    write_rows(folder, 1, 40_000)
+    config = {"connector.class": "SparkSource", "format": "parquet", "path": str(folder), "topic": topic}
+    config |= {"incrementing.column.name": "id", "splits": "4", "split.max.rows": "2500", "poll.interval.ms": "300"}
+    crashes = iter([0, 3, 5])  # before a plan is stored, and twice after the end of a round was
+    calls = itertools.count()
+    next_crash = [next(crashes, -1)]
+    store = SourceRoundsTask._store
+
+    def crash(task: SourceRoundsTask, offsets: Offsets) -> None:
+        number = next(calls)
+        before = number % 2 == 0
+        if number == next_crash[0] and before:
+            next_crash[0] = next(crashes, -1)
+            raise RuntimeError("crash before offsets are stored")
+        store(task, offsets)
+        if number == next_crash[0]:
+            next_crash[0] = next(crashes, -1)
+            raise RuntimeError("crash after offsets were stored")
+
+    monkeypatch.setattr(SourceRoundsTask, "_store", crash)
+    app = application(**{"exactly.once.source.support": "enabled"})
+    app.start(config)
+    kills = 0
+    wanted = list(range(1, 40_001))
+
+    def done() -> bool:
+        nonlocal kills
+        if app.states() == ["FAILED"]:
+            app.herder.restart_task(TaskId(app.name, 0))
+        if kills < 3 and (workers := python_workers()):
+            workers[-1].kill()
+            kills += 1
+        return committed_ids(kafka, topic) == wanted
+
+    eventually(done, within=300, what=f"each row once; {app.traces()}")
+    assert kills
+    assert next_crash[0] == -1
+
+
+def python_workers() -> list[psutil.Process]:
+    """Return the processes in which Spark runs Python functions now: children of its daemon."""
+    below = psutil.Process().children(recursive=True)
+    daemons = {each.pid for each in below if "local_daemon" in " ".join(each.cmdline())}
+    return [each for each in below if each.ppid() in daemons]
 
 
 def test_a_source_reads_each_file_of_a_folder_once(

@@ -17,6 +17,7 @@ from sluiceway.api.data_frames import DataFrameSinkTask
 from sluiceway.config.variables import resolver
 from sluiceway.data import Schema, Type
 from sluiceway.errors import ConnectError, DataError, trace_of
+from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.kafka import clients
 from sluiceway.kafka.clients import ConsumedMessage
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
@@ -24,6 +25,7 @@ from sluiceway.runtime.errors.errant_record_reporter import consumer_record_of
 from sluiceway.runtime.errors.error_handling import retry_with_tolerance_operator
 from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
+from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.runtime.sink.sink_records import SinkBatch, SinkRecordConverter
 from sluiceway.runtime.sink.task_consumer import PERMANENT, sink_consumer
 from sluiceway.runtime.task import TaskSpec
@@ -72,6 +74,8 @@ class ReadRanges:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         log_to_stderr(f"[{self.spec.id.connector}|task-{self.spec.id.task}] ")
+        raise_gc_threshold()
+        use_plugin_path(self.spec.worker.raw)
         spec = replace(self.spec, config=resolver(self.spec.worker).resolve(self.spec.config))
         for batch in batches:
             for number in map(int, batch.column(0).to_numpy()):

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sluiceway import discovery
@@ -51,6 +52,13 @@ def run_sink_rounds(assignment: Assignment, spark: SparkSession, spec: TaskSpec,
     return run_task(create, spec, services)
 
 
+@dataclass(slots=True)
+class _RunningRound:
+    round: SinkRound
+    future: Future[Sequence[RangeResult]]
+    committed: bool = False
+
+
 class SinkRoundsTask(WorkerTask):
     """A sink task that writes DataFrames, and what it runs with."""
 
@@ -73,7 +81,7 @@ class SinkRoundsTask(WorkerTask):
         self._end_offsets: dict[TopicPartition, int] = {}
         self._topics: set[str] = set()
         self._list_at = 0.0
-        self._round: tuple[SinkRound, Future[Sequence[RangeResult]]] | None = None
+        self._running_round: _RunningRound | None = None
         self._backoff = BACKOFF_SECONDS[0]
         self._started = False
 
@@ -115,10 +123,13 @@ class SinkRoundsTask(WorkerTask):
 
     def on_partitions_revoked(self, partitions: frozenset[TopicPartition]) -> None:
         """Finish a round with these partitions first, so that its offsets can be committed."""
-        if self._round is not None and any(each.topic_partition in partitions for each in self._round[0].ranges):
-            concurrent.futures.wait([self._round[1]])
-            self._commit_finished()
-        self.on_partitions_lost(partitions)
+        running = self._running_round
+        try:
+            if running is not None and any(each.topic_partition in partitions for each in running.round.ranges):
+                concurrent.futures.wait([running.future])
+                self._commit_round(running)
+        finally:
+            self.on_partitions_lost(partitions)
 
     def on_partitions_lost(self, partitions: frozenset[TopicPartition]) -> None:
         self._positions.forget(partitions)
@@ -134,6 +145,7 @@ class SinkRoundsTask(WorkerTask):
         if now < self._list_at or not self._positions.offsets:
             return
         self._list_at = now + _LIST_SECONDS
+        self._commit()
         ends = self._end_offsets if self._spec.bounded else self._positions.ends()
         ranges = self._planner.plan(self._positions.offsets, ends, now, at_once=self._spec.bounded)
         if ranges:
@@ -145,57 +157,62 @@ class SinkRoundsTask(WorkerTask):
         self._report_topics(ranges)
         started = time.monotonic()
         round_ = SinkRound(self._task, self._executor_spec, ranges)
-        self._round = round_, self._jobs.submit(round_.run)
+        running = self._running_round = _RunningRound(round_, self._jobs.submit(round_.run))
         try:
-            self._wait_for(*self._round)
-            done = self._commit_finished()
+            self._wait_for(running)
+            self._commit_round(running)
         except RetriableError as error:
             log.warning("A round failed; retrying in %.1f s: %s", self._backoff, error)
             self._idle_for(self._backoff)
             self._backoff = min(self._backoff * 2, BACKOFF_SECONDS[1])
             return
         finally:
-            self._round = None
+            self._running_round = None
         self._backoff = BACKOFF_SECONDS[0]
+        done = running.future.result()
         records = sum(result.records for result in done)
         log.info("Wrote a round of %d records in %.1f s: %s", records, time.monotonic() - started, ", ".join(map(str, ranges)))
         for result in done:
             result.check()
 
-    def _wait_for(self, round_: SinkRound, future: Future[Sequence[RangeResult]]) -> None:
+    def _wait_for(self, running: _RunningRound) -> None:
         """Wait for the round's end while the task stays in its group; cancel the round if a command requires it."""
         deadline: float | None = None
-        while not future.done() and self._round is not None:
-            concurrent.futures.wait([future], _POLL_SECONDS)
+        while not running.future.done():
+            concurrent.futures.wait([running.future], _POLL_SECONDS)
             self._consumer.idle(0)
             command = self._control.command()
-            if command is TaskCommand.RUN:
-                continue
             if command is TaskCommand.STOP and deadline is None:
                 deadline = time.monotonic() + _STOP_SHARE * self._shutdown_seconds
             # A write that has begun may have written part of the round, which would be repeated.
-            if command is TaskCommand.ABANDON or not round_.writing or (deadline is not None and time.monotonic() > deadline):
-                if future.done():
-                    continue
-                log.info("Canceling a round that was not committed: the task must %s", command.value)
-                self._jobs.cancel()
-                if command is TaskCommand.ABANDON:
-                    raise Abandoned
-                if future.exception() is not None:
-                    raise Interrupted
+            late = deadline is not None and time.monotonic() > deadline
+            if command is TaskCommand.ABANDON or (command is not TaskCommand.RUN and (late or not running.round.writing)):
+                self._cancel(running.future, command)
 
-    def _commit_finished(self) -> Sequence[RangeResult]:
-        """Commit the offsets of the round that has ended. Raises its error."""
-        assert self._round is not None  # noqa: S101 (called by the round only)
-        done = self._round[1].result()
-        self._round = None
-        offsets = {result.range.topic_partition: result.end for result in done}
-        self._consumer.commit(
-            {each: offset for each, offset in offsets.items() if each in self._consumer.assignment}, wait=self._shutdown_seconds
-        )
-        self._positions.moved(offsets)
+    def _cancel(self, future: Future[Sequence[RangeResult]], command: TaskCommand) -> None:
+        """Cancel a round. Raises Abandoned, and Interrupted unless the round has ended well after all."""
+        log.info("Canceling a round that was not committed: the task must %s", command.value)
+        self._jobs.cancel()
+        if command is TaskCommand.ABANDON:
+            raise Abandoned
+        if not future.done() or future.exception() is not None:
+            raise Interrupted
+
+    def _commit_round(self, running: _RunningRound) -> None:
+        """Commit the offsets of a round that has ended, unless that was done when its partitions were revoked."""
+        done = running.future.result()
+        if running.committed:
+            return
+        running.committed = True
+        self._positions.moved({result.range.topic_partition: result.end for result in done})
         self._result.records += sum(result.records for result in done)
-        return done
+        self._commit()
+
+    def _commit(self) -> None:
+        """Commit the positions that the group does not have. A commit that fails is repeated by the next one."""
+        known = self._consumer.committed
+        behind = {each: offset for each, offset in self._positions.offsets.items() if known.get(each) != offset}
+        self._consumer.commit(behind, wait=self._shutdown_seconds)
 
     def _report_topics(self, ranges: list[OffsetRange]) -> None:
         for topic in {each.topic for each in ranges} - self._topics:

@@ -15,6 +15,7 @@ from sluiceway.config.variables import resolver
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, FencedError, RetriableError, trace_of
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.runtime.source.exactly_once_delivery import TransactionLostError
 from sluiceway.runtime.source.failed_sends import describe_source_record
 from sluiceway.runtime.source.source_task_builder import SourceTaskParts, build_source_task
@@ -107,6 +108,7 @@ class ProduceSplits:
             return
         spec = self.assignment.spec
         log_to_stderr(f"[{spec.id.connector}|task-{spec.id.task}] ")
+        raise_gc_threshold()
         use_plugin_path(spec.worker.raw)
         spec = replace(spec, config=resolver(spec.worker).resolve(spec.config))
         services = self.assignment.services.open(self.assignment.spec)
