@@ -179,20 +179,17 @@ def test_killed_workers_and_crashes_between_the_steps_of_a_round_lose_and_repeat
     write_rows(folder, 1, 40_000)
     config = {"connector.class": "SparkSource", "format": "parquet", "path": str(folder), "topic": topic}
     config |= {"incrementing.column.name": "id", "splits": "4", "split.max.rows": "2500", "poll.interval.ms": "300"}
-    crashes = iter([0, 3, 5])  # before a plan is stored, and twice after the end of a round was
+    # By the number of the call that stores a round's plan (0, 3) or its end (5, 7), without kills in between.
+    crashes = {0: "before", 3: "after", 5: "before", 7: "after"}
     calls = itertools.count()
-    next_crash = [next(crashes, -1)]
     store = SourceRoundsTask._store
 
     def crash(task: SourceRoundsTask, offsets: Offsets) -> None:
-        number = next(calls)
-        before = number % 2 == 0
-        if number == next_crash[0] and before:
-            next_crash[0] = next(crashes, -1)
+        when = crashes.pop(next(calls), None)
+        if when == "before":
             raise RuntimeError("crash before offsets are stored")
         store(task, offsets)
-        if number == next_crash[0]:
-            next_crash[0] = next(crashes, -1)
+        if when == "after":
             raise RuntimeError("crash after offsets were stored")
 
     monkeypatch.setattr(SourceRoundsTask, "_store", crash)
@@ -212,7 +209,7 @@ def test_killed_workers_and_crashes_between_the_steps_of_a_round_lose_and_repeat
 
     eventually(done, within=300, what=f"each row once; {app.traces()}")
     assert kills
-    assert next_crash[0] == -1
+    assert not crashes
 
 
 def python_workers() -> list[psutil.Process]:
