@@ -42,6 +42,8 @@ _BUILT_IN = {
         "MirrorSource": "sluiceway.connectors.mirror.source:MirrorSourceConnector",
         "VerifiableSource": "sluiceway.connectors.verifiable.source:VerifiableSourceConnector",
         "VerifiableSink": "sluiceway.connectors.verifiable.sink:VerifiableSinkConnector",
+        "SparkSink": "sluiceway.connectors.spark.sink:SparkSinkConnector",
+        "SparkSource": "sluiceway.connectors.spark.source:SparkSourceConnector",
         "MockSource": "sluiceway.connectors.mock.source:MockSourceConnector",
         "MockSink": "sluiceway.connectors.mock.sink:MockSinkConnector",
     },

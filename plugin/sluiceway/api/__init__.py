@@ -20,6 +20,7 @@ from sluiceway.api.connector import (
     SourceConnector,
 )
 from sluiceway.api.converter import NULL, Converter, HeaderConverter, SchemaAndValue
+from sluiceway.api.data_frames import DataFrameSinkTask, DataFrameSourceTask, Round, Split
 from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord
 from sluiceway.api.task import (
     ErrantRecordReporter,
@@ -48,6 +49,8 @@ __all__ = [
     "ConnectorContext",
     "ConnectorTransactionBoundaries",
     "Converter",
+    "DataFrameSinkTask",
+    "DataFrameSourceTask",
     "ErrantRecordReporter",
     "ExactlyOnceSupport",
     "HeaderConverter",
@@ -58,6 +61,7 @@ __all__ = [
     "Partition",
     "Predicate",
     "Resolved",
+    "Round",
     "SchemaAndValue",
     "SinkConnector",
     "SinkRecord",
@@ -68,6 +72,7 @@ __all__ = [
     "SourceRecord",
     "SourceTask",
     "SourceTaskContext",
+    "Split",
     "Task",
     "TopicPartition",
     "TransactionContext",

@@ -1,4 +1,7 @@
-"""Launches each task as a Spark job with a single partition, submitted from a thread of its own."""
+"""Launches each task as a Spark job with a single partition, submitted from a thread of its own.
+
+Tasks that read or write DataFrames run in that thread instead, because only the driver has a Spark session.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from sluiceway.runtime.task import TaskResult
 from sluiceway.spark.decommissions import Decommissions
 from sluiceway.spark.elastic import DYNAMIC
 from sluiceway.spark.lost_task import lost_task
+from sluiceway.spark.rounds.driver_task import run_on_driver, runs_on_driver
 from sluiceway.spark.slot_usage import SlotUsage
 from sluiceway.worker.executor import Assignment, run_partition
 from sluiceway.worker.task_launcher import in_thread
@@ -38,6 +42,8 @@ class SparkLauncher:
         return self._usage.launched
 
     def launch(self, assignment: Assignment) -> Future[TaskResult]:
+        if runs_on_driver(assignment):
+            return in_thread(lambda: run_on_driver(assignment, self._context), assignment)
         self._usage.add(assignment.job)
         future = in_thread(lambda: self._run(assignment), assignment)
         future.add_done_callback(lambda _: self._usage.discard(assignment.job))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -34,7 +34,21 @@ class Assignment:
     job: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
-def run_assignment(assignment: Assignment) -> TaskResult:
+RunTask = Callable[[TaskSpec, TaskServices], TaskResult]
+
+
+def run_records(spec: TaskSpec, services: TaskServices) -> TaskResult:
+    """Run a source or sink task that handles records."""
+    if spec.sink:
+        from sluiceway.runtime.sink.worker_sink_task import run_sink
+
+        return run_sink(spec, services)
+    from sluiceway.runtime.source.worker_source_task import run_source
+
+    return run_source(spec, services)
+
+
+def run_assignment(assignment: Assignment, run: RunTask = run_records) -> TaskResult:
     """Run a task until it ends and return its result; the task's own failure is part of the result. Runs on an executor.
 
     References to config providers are resolved here, so that neither the job nor the config topic holds a secret.
@@ -47,13 +61,7 @@ def run_assignment(assignment: Assignment) -> TaskResult:
         except ConfigError as error:
             services.reporter.report(State.FAILED, trace_of(error))
             return TaskResult(spec.id, failed=True, trace=trace_of(error))
-        if spec.sink:
-            from sluiceway.runtime.sink.worker_sink_task import run_sink
-
-            return run_sink(spec, services)
-        from sluiceway.runtime.source.worker_source_task import run_source
-
-        return run_source(spec, services)
+        return run(spec, services)
     finally:
         services.control.close()
         if services.offsets is not None:

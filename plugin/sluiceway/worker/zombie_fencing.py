@@ -50,22 +50,35 @@ def fence_source_tasks(worker: WorkerConfig, connector: str, count: int) -> None
     Raises ConnectError if that fails for one of them; the others may be fenced.
     """
     tasks = [TaskId(connector, number) for number in range(count)]
-    if not tasks:
-        return
-    with ThreadPoolExecutor(max_workers=min(count, _MAX_THREADS), thread_name_prefix="fencing") as pool:
-        futures = [pool.submit(_fence, worker, task) for task in tasks]
-    for task, future in zip(tasks, futures, strict=True):
-        error = future.exception()
-        if error is not None:
-            raise ConnectError(
-                f"Connector {connector}: cannot fence task {task} of an earlier generation, so no task was started: {error} "
-                f"Allow this principal to use the transactional id {transactional_id(worker, task)}, then restart the tasks."
-            ) from error
+    _fence_all(worker, {f"task {task} of an earlier generation": transactional_id(worker, task) for task in tasks}, connector)
     log.info("[%s|worker] Fenced %d earlier tasks", connector, count)
 
 
-def _fence(worker: WorkerConfig, task: TaskId) -> None:
-    writer = FencedWriter(worker, transactional_id(worker, task), f"{worker.group_id}-fencing-{task}")
+def fence_slots(worker: WorkerConfig, task: TaskId, count: int) -> None:
+    """Fence the transactional ids of slots 0 to ``count`` - 1 of a task that reads DataFrames.
+
+    Raises ConnectError if that fails for one of them; the others may be fenced.
+    """
+    ids = {f"slot {slot} of task {task}": transactional_id(worker, task, slot) for slot in range(count)}
+    _fence_all(worker, ids, task.connector)
+
+
+def _fence_all(worker: WorkerConfig, ids: Mapping[str, str], connector: str) -> None:
+    if not ids:
+        return
+    with ThreadPoolExecutor(max_workers=min(len(ids), _MAX_THREADS), thread_name_prefix="fencing") as pool:
+        futures = {what: pool.submit(_fence, worker, identity) for what, identity in ids.items()}
+    for what, future in futures.items():
+        error = future.exception()
+        if error is not None:
+            raise ConnectError(
+                f"Connector {connector}: cannot fence {what}, so no task was started: {error} "
+                f"Allow this principal to use the transactional id {ids[what]}, then restart the tasks."
+            ) from error
+
+
+def _fence(worker: WorkerConfig, identity: str) -> None:
+    writer = FencedWriter(worker, identity, f"{worker.group_id}-fencing-{identity}")
     try:
         for attempt in range(1, _ATTEMPTS + 1):
             try:

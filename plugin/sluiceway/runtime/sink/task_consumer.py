@@ -23,7 +23,7 @@ from sluiceway.runtime.task import TaskSpec
 log = logging.getLogger(__name__)
 
 # Errors returned in place of messages that do not go away by waiting.
-_PERMANENT = {
+PERMANENT = {
     "TOPIC_AUTHORIZATION_FAILED",
     "GROUP_AUTHORIZATION_FAILED",
     "CLUSTER_AUTHORIZATION_FAILED",
@@ -176,7 +176,7 @@ class TaskConsumer:
                 good.append(message)
             elif error.name() == _END:
                 self.at_end.add(_partition_of(message))
-            elif error.fatal() or error.name() in _PERMANENT:
+            elif error.fatal() or error.name() in PERMANENT:
                 raise to_connect_error(error, f"read from topic {message.topic()}")
             else:
                 log.warning("Reading from Kafka: %s (%s)", error.str(), error.name())

@@ -45,9 +45,9 @@ def exactly_once_enabled(worker: WorkerConfig) -> bool:
     return str(WORKER.parse(worker.raw)[WORKER_SUPPORT]).lower() == "enabled"
 
 
-def transactional_id(worker: WorkerConfig, task: TaskId) -> str:
-    """Return the transactional id of a source task, the same as Kafka Connect's."""
-    return f"{worker.group_id}-{task}"
+def transactional_id(worker: WorkerConfig, task: TaskId, slot: int | None = None) -> str:
+    """Return the transactional id of a source task, the same as Kafka Connect's, or of one of its slots for DataFrames."""
+    return f"{worker.group_id}-{task}" if slot is None else f"{worker.group_id}-{task}-slot-{slot}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,10 @@ class WorkerSourceTaskContext:
 
 @dataclass(frozen=True, slots=True)
 class SourceTaskParts:
-    """Everything a source task runs with. ``task`` and ``delivery`` have not been started."""
+    """Everything a source task runs with. ``task`` and ``delivery`` have not been started.
+
+    ``offsets`` collects what the next commit of ``delivery`` stores.
+    """
 
     task: SourceTask
     context: WorkerSourceTaskContext
@@ -62,12 +65,17 @@ class SourceTaskParts:
     tolerance: RetryWithToleranceOperator
     sender: RecordSender
     delivery: Delivery
+    offsets: OffsetStorageWriter
     encode_columns: SourceColumnEncoder | None
     """Encodes the task's columns; None if ``poll_columns`` must not be called."""
 
 
-def build_source_task(spec: TaskSpec, services: TaskServices, resources: ExitStack) -> SourceTaskParts:
+def build_source_task(
+    spec: TaskSpec, services: TaskServices, resources: ExitStack, *, slot: int | None = None
+) -> SourceTaskParts:
     """Return what a source task runs with, and register its resources for closing.
+
+    ``slot`` is the number of the part of a task that reads DataFrames; each has a transactional id of its own.
 
     Raises ConfigError or KafkaClientError for settings that cannot be used.
     """
@@ -81,12 +89,13 @@ def build_source_task(spec: TaskSpec, services: TaskServices, resources: ExitSta
     tolerance = retry_with_tolerance_operator(spec, interruptible_wait(services.control))
     resources.callback(tolerance.close)
     task = _new_task(config)
-    sender, delivery, transaction_context = _DeliveryBuilder(spec, services, store, task, converters, tolerance).build()
+    builder = _DeliveryBuilder(spec, services, store, task, converters, tolerance, slot)
+    sender, delivery, transaction_context = builder.build()
     context = WorkerSourceTaskContext(config, OffsetStorageReaderImpl(store, spec.id.connector), transaction_context)
     # An acknowledgement, a rejected record and a transaction that the task ends need single records.
     columns = type(task).poll_columns is not SourceTask.poll_columns and transaction_context is None and sender.takes_columns
     encode_columns = SourceColumnEncoder(converters, chain) if columns and columns_available() else None
-    return SourceTaskParts(task, context, chain, tolerance, sender, delivery, encode_columns)
+    return SourceTaskParts(task, context, chain, tolerance, sender, delivery, builder.offsets, encode_columns)
 
 
 def _new_task(config: Mapping[str, str]) -> SourceTask:
@@ -110,13 +119,15 @@ class _DeliveryBuilder:
         task: SourceTask,
         converters: Converters,
         tolerance: RetryWithToleranceOperator,
+        slot: int | None,
     ) -> None:
+        self._identity = transactional_id(spec.worker, spec.id, slot)
         self._spec = spec
         self._services = services
         self._store = store
         self._converters = converters
         self._tolerance = tolerance
-        self._offsets = OffsetStorageWriter(store, spec.id.connector)
+        self.offsets = OffsetStorageWriter(store, spec.id.connector)
         self._topic_creation = TopicCreation(spec.id, spec.config, spec.worker)
         self._check = functools.partial(check_abandoned, services.control)
         self._client_id = f"connector-producer-{spec.id}"
@@ -142,7 +153,7 @@ class _DeliveryBuilder:
         )
         delivery = AtLeastOnceDelivery(
             sender,
-            self._offsets,
+            self.offsets,
             flush_dead_letter_queue=self._tolerance.flush,
             check=self._check,
             interval=worker.number("offset.flush.interval.ms") / 1000,
@@ -151,7 +162,7 @@ class _DeliveryBuilder:
         return sender, delivery, None
 
     def _exactly_once(self, settings: ExactlyOnceSettings, store: TransactionalOffsets) -> _SenderAndDelivery:
-        identity = transactional_id(self._spec.worker, self._spec.id)
+        identity = self._identity
         config = transactional_producer_config(
             self._spec.worker, self._client_id, identity, self._overrides, longest_ms=settings.interval_ms
         )
@@ -160,7 +171,7 @@ class _DeliveryBuilder:
         boundary = settings.new_boundary()
         delivery = ExactlyOnceDelivery(
             sender,
-            self._offsets,
+            self.offsets,
             store,
             ProducerTransactions(sender.client, identity),
             boundary,
@@ -174,7 +185,7 @@ class _DeliveryBuilder:
         return RecordSender(
             config,
             self._converters,
-            self._offsets,
+            self.offsets,
             self._tolerance,
             interrupt=functools.partial(check_interrupted, self._services.control),
             new_topic=self._new_topic,

@@ -1,0 +1,120 @@
+"""Plans rounds by ranges of a column's values.
+
+The plan of a round is stored in the offset of the table, and each of its splits is marked as produced in an offset of its own,
+so that a round that was cut off is completed with the same ranges.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+from sluiceway.api import Offset, OffsetStorageReader
+from sluiceway.api.data_frames import Round, Split
+from sluiceway.connectors.spark.ranges import ROUND_FIELD, RoundPlan, Window, offset_of, plan_in, position_in, split_partition
+from sluiceway.connectors.spark.reading import load
+from sluiceway.connectors.spark.source_config import SourceConfig
+from sluiceway.errors import ConnectError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+_INTEGERS = ("byte", "short", "integer", "long", "decimal")
+_TIMESTAMPS = ("timestamp", "timestamp_ntz", "date")
+
+
+class ColumnRounds:
+    """The rounds of one table, query or folder."""
+
+    def __init__(self, spark: SparkSession, config: SourceConfig, offsets: OffsetStorageReader) -> None:
+        self._spark = spark
+        self._config = config
+        self._offsets = offsets
+        self._window: Window | None = None
+
+    def next_round(self) -> Round | None:
+        """Return the round that has begun, or else the next rows."""
+        stored = self._offsets.offset(self._config.partition)
+        frame = load(self._spark, self._config)
+        self._check(frame)
+        plan = plan_in(stored)
+        if plan is not None:
+            self._window = None  # counted before the round began
+            return self._round(frame, stored, plan)
+        window = self._window_after(frame, position_in(stored, timestamp=self._config.by_timestamp))
+        if window is None:
+            return None
+        bounds = window.bounds(self._config.splits, self._config.split_rows)
+        self._window = window.after(bounds[-1], self._config.splits * self._config.split_rows)
+        return self._round(frame, stored, RoundPlan(uuid.uuid4().hex, tuple(bounds)))
+
+    def _round(self, frame: DataFrame, stored: Offset | None, plan: RoundPlan) -> Round:
+        config = self._config
+        before = {key: value for key, value in (stored or {}).items() if key != ROUND_FIELD}
+        marks = [split_partition(config.partition, number) for number in range(len(plan.ranges))]
+        splits = [
+            Split(frame.where(self._between(frame, low, high)), [(mark, {ROUND_FIELD: plan.id})])
+            for mark, (low, high) in zip(marks, plan.ranges, strict=True)
+        ]
+        return Round(
+            config.topic,
+            splits,
+            config.schema_name,
+            begin=[(config.partition, {**before, ROUND_FIELD: plan.text()})],
+            end=[
+                (config.partition, offset_of(plan.bounds[-1], timestamp=config.by_timestamp)),
+                *((mark, None) for mark in marks),
+            ],
+        )
+
+    def _window_after(self, frame: DataFrame, position: int | None) -> Window | None:
+        """Return the rows after a position. They are counted once, and again when all of them have been read."""
+        if self._window is not None and position == self._window.low - 1:
+            return self._window
+        low, high, count = self._bounds(frame, position)
+        if self._config.delay and high is not None:
+            high = min(high, int((time.time() - self._config.delay) * 1_000_000))
+        return Window(low, high, count) if low is not None and high is not None and count and low <= high else None
+
+    def _bounds(self, frame: DataFrame, position: int | None) -> tuple[int | None, int | None, int]:
+        from pyspark.sql import functions
+
+        value = self._number(frame)
+        rows = frame if position is None else frame.where(self._after(frame, position))
+        found = rows.agg(functions.min(value), functions.max(value), functions.count(value)).first()
+        if found is None:
+            return None, None, 0
+        low, high, count = found
+        return (None if low is None else int(low)), (None if high is None else int(high)), int(count)
+
+    def _number(self, frame: DataFrame) -> Column:
+        """Return the column's value as an integer."""
+        from pyspark.sql import functions
+
+        column = frame[self._config.column]
+        return functions.unix_micros(column.cast("timestamp")) if self._config.by_timestamp else column
+
+    def _after(self, frame: DataFrame, position: int) -> Column:
+        later: Column = frame[self._config.column] > self._literal(position)
+        return later
+
+    def _between(self, frame: DataFrame, low: int, high: int) -> Column:
+        both: Column = self._after(frame, low) & (frame[self._config.column] <= self._literal(high))
+        return both
+
+    def _literal(self, position: int) -> Column:
+        """Return a position as a constant that formats can use to skip rows (predicate push-down)."""
+        from pyspark.sql import functions
+
+        number = functions.lit(position)
+        return functions.timestamp_micros(number) if self._config.by_timestamp else number
+
+    def _check(self, frame: DataFrame) -> None:
+        """Raise ConnectError unless the column exists and has a type that can order rows."""
+        name, allowed = self._config.column, _TIMESTAMPS if self._config.by_timestamp else _INTEGERS
+        kinds = {column.name: column.dataType.typeName().partition("(")[0] for column in frame.schema.fields}
+        if name not in kinds:
+            raise ConnectError(f"There is no column {name}; there are {', '.join(kinds)}.")
+        if kinds[name] not in allowed:
+            raise ConnectError(f"Column {name} has type {kinds[name]}; it must be one of {', '.join(allowed)}.")

@@ -1,0 +1,279 @@
+"""SparkSink and SparkSource on a driver with a local Spark master: files and tables by DataFrames."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from sluiceway.api.data_frames import Offsets
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.herder import Herder
+from sluiceway.spark.data_source import register
+from sluiceway.spark.launcher import SparkLauncher
+from sluiceway.spark.rounds.source_task import SourceRoundsTask
+from sluiceway.spark.session import local_context
+from sluiceway.storage.factory import Stores, open_stores
+from sluiceway.storage.model import TaskId
+from sluiceway.worker.connector_runner import ConnectorRunner
+from sluiceway.worker.kafka_channel import KafkaControlChannel
+from support.eventually import eventually
+from support.kafka import Kafka, worker_for
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+JSON = "org.apache.kafka.connect.json.JsonConverter"
+_SCHEMA = {
+    "type": "struct",
+    "optional": False,
+    "fields": [{"field": "id", "type": "int64", "optional": False}, {"field": "city", "type": "string", "optional": True}],
+}
+
+
+class Application:
+    """A connector that an application with a local Spark master runs."""
+
+    def __init__(self, name: str, worker: WorkerConfig, stores: Stores, context: SparkContext) -> None:
+        self.name = name
+        self.herder = Herder(worker, stores.config, stores.status, stores.offsets)
+        self.runner = ConnectorRunner(
+            name,
+            worker=worker,
+            config_store=stores.config,
+            channel=KafkaControlChannel(name, worker, "driver:1", stores),
+            launcher=SparkLauncher(context),
+            worker_id="driver:1",
+            exit_when_idle=False,
+        )
+        stores.config.on_change(lambda _kind, _name: self.runner.notify())
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self.herder.create(self.name, config)
+        self.runner.start()
+        self.eventually("RUNNING")
+
+    def leave(self) -> None:
+        self.runner.leave()
+        self.runner.join(60)
+        assert not self.runner.is_alive()
+
+    def eventually(self, state: str, within: float = 180) -> None:
+        eventually(lambda: self.states() == [state], within=within, what=f"{state}: {self.traces()}")
+
+    def states(self) -> list[str]:
+        return [task.state.value for task in self.herder.status(self.name).tasks.values()]
+
+    def traces(self) -> list[str | None]:
+        return [task.trace for task in self.herder.status(self.name).tasks.values()]
+
+    def offsets(self) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+        return [(dict(partition or {}), dict(offset or {})) for partition, offset in self.herder.offsets(self.name)]
+
+
+@pytest.fixture(scope="module")
+def context() -> Iterator[SparkContext]:
+    context: SparkContext = local_context("test-spark-formats")
+    yield context
+    context.stop()
+
+
+New = Callable[..., Application]
+
+
+@pytest.fixture
+def application(context: SparkContext, kafka_bootstrap: str, unique: Callable[[str], str]) -> Iterator[New]:
+    """Create applications of one connector, which leave at the end of the test."""
+    with contextlib.ExitStack() as stack:
+
+        def new(**settings: str) -> Application:
+            defaults = {"key.converter": STRING, "value.converter": JSON, "offset.flush.interval.ms": "500"}
+            worker = worker_for(kafka_bootstrap, unique, **{**defaults, **settings})
+            stores = stack.enter_context(open_stores(worker))
+            made = Application(unique("frames"), worker, stores, context)
+            stack.callback(made.leave)
+            return made
+
+        yield new
+
+
+def envelope(number: int) -> bytes:
+    return json.dumps({"schema": _SCHEMA, "payload": {"id": number, "city": f"c{number % 7}"}}).encode()
+
+
+def ids(folder: Path) -> list[int]:
+    files = [str(path) for path in folder.rglob("*.parquet")]
+    rows: list[dict[str, Any]] = pyarrow.dataset.dataset(files).to_table().to_pylist() if files else []
+    return sorted(row["id"] for row in rows)
+
+
+def test_a_sink_writes_rounds_with_a_spark_format_and_commits_their_offsets(
+    application: New, kafka: Kafka, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    topic = kafka.create(unique("orders"), 2)
+    for partition in range(2):
+        kafka.produce(topic, *(envelope(partition + 2 * n) for n in range(500)), partition=partition)
+    kafka.produce(topic, b"no json", partition=1)
+    out, dlq = tmp_path / "out", unique("dlq")
+    config = {"connector.class": "SparkSink", "topics": topic, "format": "parquet", "path": str(out), "partition.by": "city"}
+    config |= {"value.converter": JSON, "rotate.interval.ms": "500", "flush.size": "400", "errors.tolerance": "all"}
+    config |= {"errors.deadletterqueue.topic.name": dlq, "errors.deadletterqueue.topic.replication.factor": "1"}
+    app = application()
+    app.start(config)
+    eventually(lambda: ids(out) == list(range(1000)), within=240, what=f"the rows; {app.traces()}")
+    group = f"connect-{app.name}"
+    eventually(lambda: kafka.committed(group) == {(topic, 0): 500, (topic, 1): 501}, within=120, what="the group's offsets")
+    assert len(kafka.read(dlq, 1)) == 1
+    assert {path.name.partition("=")[0] for path in out.iterdir() if path.is_dir()} == {"city"}
+
+    app.herder.pause(app.name)
+    app.eventually("PAUSED", within=60)
+    kafka.produce(topic, envelope(1000))
+    app.herder.resume(app.name)
+    eventually(lambda: ids(out) == list(range(1001)), within=120, what="the row that was produced while the sink was paused")
+
+
+def test_a_source_reads_a_column_in_splits_exactly_once_with_true_offsets(
+    application: New, context: SparkContext, kafka: Kafka, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    folder, topic = tmp_path / "in", unique("rows")
+    write_rows(folder, 1, 1000)
+    config = {"connector.class": "SparkSource", "format": "parquet", "path": str(folder), "topic": topic}
+    config |= {"incrementing.column.name": "id", "splits": "3", "split.max.rows": "250", "poll.interval.ms": "300"}
+    app = application(**{"exactly.once.source.support": "enabled"})
+    app.start(config)
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 1001)), within=240, what=f"the rows; {app.traces()}")
+    eventually(lambda: app.offsets() == [({"path": str(folder)}, {"incrementing": 1000})], within=120, what="the offsets")
+    write_rows(folder, 1001, 1005)
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 1006)), within=180, what="the new rows")
+
+    app.herder.stop(app.name)
+    eventually(lambda: app.herder.status(app.name).connector.state.value == "STOPPED", within=120, what="the stop")
+    app.herder.alter_offsets(app.name, [({"path": str(folder)}, {"incrementing": 995})])
+    app.herder.resume(app.name)
+    expected = sorted([*range(1, 1006), *range(996, 1006)])
+    eventually(lambda: committed_ids(kafka, topic) == expected, within=180, what="ten rows again")
+
+
+def test_killed_workers_and_crashes_between_the_steps_of_a_round_lose_and_repeat_nothing(
+    application: New,
+    context: SparkContext,
+    kafka: Kafka,
+    unique: Callable[[str], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder, topic = tmp_path / "in", unique("rows")
+    write_rows(folder, 1, 40_000)
+    config = {"connector.class": "SparkSource", "format": "parquet", "path": str(folder), "topic": topic}
+    config |= {"incrementing.column.name": "id", "splits": "4", "split.max.rows": "2500", "poll.interval.ms": "300"}
+    # By the number of the call that stores a round's plan (0, 3) or its end (5, 7), without kills in between.
+    crashes = {0: "before", 3: "after", 5: "before", 7: "after"}
+    calls = itertools.count()
+    store = SourceRoundsTask._store
+
+    def crash(task: SourceRoundsTask, offsets: Offsets) -> None:
+        when = crashes.pop(next(calls), None)
+        if when == "before":
+            raise RuntimeError("crash before offsets are stored")
+        store(task, offsets)
+        if when == "after":
+            raise RuntimeError("crash after offsets were stored")
+
+    monkeypatch.setattr(SourceRoundsTask, "_store", crash)
+    app = application(**{"exactly.once.source.support": "enabled"})
+    app.start(config)
+    kills = 0
+    wanted = list(range(1, 40_001))
+
+    def done() -> bool:
+        nonlocal kills
+        if app.states() == ["FAILED"]:
+            app.herder.restart_task(TaskId(app.name, 0))
+        if kills < 3 and (workers := python_workers()):
+            workers[-1].kill()
+            kills += 1
+        return committed_ids(kafka, topic) == wanted
+
+    eventually(done, within=300, what=f"each row once; {app.traces()}")
+    assert kills
+    assert not crashes
+
+
+def python_workers() -> list[psutil.Process]:
+    """Return the processes in which Spark runs Python functions now: children of its daemon."""
+    below = psutil.Process().children(recursive=True)
+    daemons = {each.pid for each in below if "local_daemon" in " ".join(each.cmdline())}
+    return [each for each in below if each.ppid() in daemons]
+
+
+def test_a_source_reads_each_file_of_a_folder_once(
+    application: New, kafka: Kafka, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    folder, topic = tmp_path / "inbox", unique("files")
+    write_rows(folder, 1, 50)
+    write_rows(folder, 51, 100)
+    config = {"connector.class": "SparkSource", "format": "parquet", "path": str(folder), "topic": topic}
+    app = application()
+    app.start({**config, "poll.interval.ms": "300"})
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 101)), within=240, what=f"the rows; {app.traces()}")
+    write_rows(folder, 101, 110)
+    eventually(lambda: committed_ids(kafka, topic) == list(range(1, 111)), within=180, what="the new file's rows")
+    assert len(app.offsets()) == 3
+
+
+def test_connectors_are_sources_and_sinks_of_a_pyspark_job(context: SparkContext, tmp_path: Path) -> None:
+    spark = SparkSession(context)
+    register(spark)
+    source, copy = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("a\nb\n")
+    options = {"connector.class": "FileStreamSource", "file": str(source), "topic": "lines"}
+    options |= {"key.converter": STRING, "value.converter": STRING}
+    lines = spark.readStream.format("sluiceway").options(**options).load().selectExpr("cast(value as string) as line")
+    # FileStreamSink writes a struct as Java prints it
+    writer = lines.writeStream.format("sluiceway").option("connector.class", "FileStreamSink").option("file", str(copy))
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    try:
+        eventually(lambda: copy.exists() and copy.read_text() == "Struct{line=a}\nStruct{line=b}\n", within=180, what="the lines")
+        with source.open("a") as file:
+            file.write("c\n")
+        eventually(lambda: copy.read_text().endswith("Struct{line=c}\n"), within=180, what="the new line")
+    finally:
+        query.stop()
+
+
+def write_rows(folder: Path, first: int, last: int) -> None:
+    """Write a Parquet file in one step, as Spark does."""
+    numbers = list(range(first, last + 1))
+    table = pyarrow.table({"id": numbers, "city": [f"c{number % 7}" for number in numbers]})
+    folder.mkdir(exist_ok=True)
+    pyarrow.parquet.write_table(table, folder / f".{first}")
+    (folder / f".{first}").rename(folder / f"{first}.parquet")
+
+
+def committed_ids(kafka: Kafka, topic: str) -> list[int]:
+    """Return the ids in a topic's committed records, in order."""
+    settings = {"bootstrap.servers": kafka.bootstrap, "group.id": "reader", "enable.partition.eof": True}
+    consumer = Consumer({**settings, "isolation.level": "read_committed", "enable.auto.commit": False})
+    try:
+        known = kafka.admin.list_topics(timeout=10).topics.get(topic)
+        found: list[int] = []
+        for number in known.partitions if known is not None else ():
+            consumer.assign([TopicPartition(topic, number, 0)])
+            while (message := consumer.poll(10)) is not None and message.error() is None:
+                found.append(json.loads(message.value() or b"")["payload"]["id"])
+        return sorted(found)
+    finally:
+        consumer.close()

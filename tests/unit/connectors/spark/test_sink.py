@@ -1,0 +1,38 @@
+"""SparkSink's config and validation."""
+
+from __future__ import annotations
+
+import pytest
+
+from sluiceway.connectors.spark.sink import SparkSinkConnector, SparkSinkTask
+from sluiceway.errors import ConfigError, ConnectError
+
+CONFIG = {"format": "parquet", "path": "/out", "topics": "t"}
+
+
+def errors(config: dict[str, str]) -> dict[str, list[str]]:
+    return {name: each.errors for name, each in SparkSinkConnector.validate(config).items() if each.errors}
+
+
+def test_a_task_knows_how_large_its_rounds_are() -> None:
+    task = SparkSinkTask()
+    task.start({**CONFIG, "flush.size": "10", "rotate.interval.ms": "1500", "behavior.on.null.values": "IGNORE"})
+    assert (task.flush_size, task.rotate_seconds, task.skip_nulls) == (10, 1.5, True)
+
+
+def test_validation_names_the_key() -> None:
+    assert not errors(CONFIG)
+    assert list(errors({**CONFIG, "table": "t"})) == ["path"]
+    assert list(errors({**CONFIG, "path": ""})) == ["path"]
+    assert list(errors({**CONFIG, "mode": "overwrite"})) == ["mode"]
+    assert list(errors({**CONFIG, "flush.size": "0"})) == ["flush.size"]
+
+
+def test_a_connector_without_a_place_does_not_start() -> None:
+    with pytest.raises(ConfigError, match="Exactly one of path and table"):
+        SparkSinkConnector().start({"format": "parquet"})
+
+
+def test_a_task_of_data_frames_takes_no_records() -> None:
+    with pytest.raises(ConnectError, match="runs on a Spark driver only"):
+        SparkSinkTask().put([])
