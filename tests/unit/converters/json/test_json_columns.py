@@ -224,11 +224,23 @@ def test_the_odd_payloads_of_the_study(several: bool) -> None:
     assert (len(ODD_MESSAGES), columnar_count) == (43, 25)
 
 
-@pytest.mark.parametrize("parts", [[b"[1", b"2]"], [b"[1", b"2]", b"3,4"], [b"1,2", b""], [b"", b""], [b"1}{", b"2"], [b"1],[2"]])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [b"[1", b"2]"],
+        [b"[1", b"2]", b"3,4"],
+        [b"[1", b"2]", b"[3],[4],[5]"],
+        [b"1,2", b""],
+        [b"", b""],
+        [b"1}{", b"2"],
+        [b"1],[2"],
+    ],
+)
 def test_parts_of_payloads_make_no_value_together(parts: list[bytes]) -> None:
-    for schema in (Schema.array(Schema(Type.INT64)), Schema(Type.INT64)):
+    for schema, usual in ((Schema.array(Schema(Type.INT64)), b"[1]"), (Schema(Type.INT64), b"1")):
         prefix, suffix = converter()._envelope_of(schema)
-        assert decoded_alike(Tolerant(converter()), [prefix + part + suffix for part in parts]) == 0
+        messages = [prefix + part + suffix for part in [usual] * 3 + parts]  # the first three are a chunk of their own
+        assert decoded_alike(Tolerant(converter()), messages) == 3
 
 
 def test_no_columnar_form() -> None:
