@@ -243,6 +243,22 @@ def test_parts_of_payloads_make_no_value_together(parts: list[bytes]) -> None:
         assert decoded_alike(Tolerant(converter()), messages) == 3
 
 
+@pytest.mark.parametrize("replace", ["true", "false"])
+def test_null_in_place_of_a_default(replace: str) -> None:
+    schema = Schema.struct({"a": Schema(Type.INT64, optional=True, default=5), "b": Schema(Type.STRING, optional=True)})
+    made = converter({"replace.null.with.default": replace})
+    prefix, suffix = made._envelope_of(schema)
+    assert decoded_alike(made, [prefix + payload + suffix for payload in (b'{"a":1,"b":"x"}', b'{"a":null}', b"{}")]) == 3
+
+
+@pytest.mark.parametrize("payload", [b'""', b'"AQ="', b'"A"', b"1", b"1.5", b"null", b'"fwEjRWeJq83vASNFZ4mrze8B"'])
+def test_odd_decimals(payload: bytes) -> None:
+    made = converter()
+    prefix, suffix = made._envelope_of(decimal_schema(2))
+    usual = prefix + b'"AQ=="' + suffix
+    assert decoded_alike(Tolerant(made), [usual, usual, usual, prefix + payload + suffix]) == 3
+
+
 def test_no_columnar_form() -> None:
     class Own(JsonConverter):
         pass
