@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sluiceway.api import Converter, SchemaAndValue
+from sluiceway.api.columns import ColumnDecoder, ColumnEncoder
 from sluiceway.config.definition import ConfigDef
 from sluiceway.converters.config import converter_config_def
 from sluiceway.data import OPTIONAL_BYTES_SCHEMA, Schema, Type
@@ -32,3 +33,17 @@ class ByteArrayConverter(Converter):
 
     def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
         return SchemaAndValue(OPTIONAL_BYTES_SCHEMA, data)
+
+    def column_decoder(self, topic: str) -> ColumnDecoder | None:
+        if type(self) is not ByteArrayConverter:
+            return None
+        from sluiceway.converters import simple_columns
+
+        return simple_columns.decoder(OPTIONAL_BYTES_SCHEMA, simple_columns.unchanged)
+
+    def column_encoder(self, topic: str, schema: Schema | None) -> ColumnEncoder | None:
+        if type(self) is not ByteArrayConverter:
+            return None
+        from sluiceway.converters import simple_columns
+
+        return simple_columns.encoder(schema, frozenset({Type.BYTES}), simple_columns.unchanged)

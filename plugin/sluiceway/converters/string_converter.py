@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sluiceway.api import Converter, SchemaAndValue
+from sluiceway.api.columns import ColumnDecoder, ColumnEncoder
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
 from sluiceway.converters.config import converter_config_def, parsed_options
 from sluiceway.data import OPTIONAL_STRING_SCHEMA, Schema, java_text
@@ -71,3 +72,19 @@ class StringConverter(Converter):
             return OPTIONAL_STRING_SCHEMA, None if data is None else decode(data)
 
         return read
+
+    def column_decoder(self, topic: str) -> ColumnDecoder | None:
+        """Return the decoder of UTF-8; None for other character sets."""
+        if type(self) is not StringConverter or self._charset is not UTF_8:
+            return None
+        from sluiceway.converters import simple_columns
+
+        return simple_columns.decoder(OPTIONAL_STRING_SCHEMA, simple_columns.text_of_utf8)
+
+    def column_encoder(self, topic: str, schema: Schema | None) -> ColumnEncoder | None:
+        """Return the encoder to UTF-8; None for other character sets, for logical types, and for arrays, maps and structs."""
+        if type(self) is not StringConverter or self._charset is not UTF_8:
+            return None
+        from sluiceway.converters import simple_columns
+
+        return simple_columns.encoder(schema, simple_columns.TEXT_TYPES, simple_columns.utf8_of_text)
