@@ -16,7 +16,7 @@ from sluiceway.columns.arrays import to_array
 from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.converters.json import column_runs
 from sluiceway.converters.json_converter import JsonConverter
-from sluiceway.data import Schema, Struct, Type
+from sluiceway.data import Schema, Struct, Type, decimal_schema
 from sluiceway.java.numbers import to_float32
 from support.column_forms import Tolerant, decoded_alike, encoded_alike, many
 from support.connect_data import schemas, values
@@ -238,6 +238,8 @@ def test_no_columnar_form() -> None:
     assert Own().column_decoder("t") is None
     assert Own().column_encoder("t", Schema(Type.INT8)) is None
     assert converter().column_encoder("t", None) is None
+    assert converter().column_encoder("t", Schema(Type.INT8, default="no number")) is None
+    assert converter().column_encoder("t", decimal_schema(-1)) is None
     schemaless = converter({"schemas.enable": "false"})
     assert schemaless.column_decoder("t") is None
 
@@ -254,6 +256,19 @@ def test_short_runs_and_many_schemas_are_left_to_the_row_form(monkeypatch: pytes
     ]  # fmt: skip
     runs = decode(pa.array([one, other] * 100, pa.binary()))
     assert [(start, end, column is not None) for start, end, column in runs] == [(0, 200, False)]
+
+
+def test_only_the_messages_around_an_unusual_one_are_left_to_the_row_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(column_runs.RunReader, "CHUNK", 10)
+    made = converter()
+    prefix, suffix = made._envelope_of(Schema(Type.INT64))
+    messages: list[bytes | None] = [prefix + b"%d" % number + suffix for number in range(55)]
+    messages[23] = prefix + b"1.0" + suffix
+    decode = made.column_decoder("t")
+    assert decode is not None
+    found = [(start, end, column is not None) for start, end, column in decode(pa.array(messages, pa.binary()))]
+    assert found == [(0, 20, True), (20, 30, False), (30, 55, True)]
+    assert decoded_alike(made, messages) == 45
 
 
 def test_a_schema_with_unusual_payloads_is_tried_again_now_and_then() -> None:
