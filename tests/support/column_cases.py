@@ -19,14 +19,14 @@ Options = dict[str, str]
 
 NAMES = ("a", "b", "c", "d", "é", "x.y")
 _UTC = dt.timezone.utc
-_TEXTS = (
+TEXTS = (
     *("", "0", "-0", "7", "+5", " 7", "007", "127", "128", "-129", "32768", "2147483648", "9223372036854775807"),
     *("9223372036854775808", "123456789012345678901", "0x1F", "1e5", "1.5", "-0.0", ".5", "1.", "1f", "NaN", "Infinity"),
     *("1e400", "\u0663", "0.1234567890123456", "12\n", "a\n", "true", "TRUE", "tru", "false", "é", "\u0130", "\U0001f600"),
     *("2020-01-02", "2020-01-02T03:04:05", "2020-01-02T03:04:05.678"),
 )
-_DOUBLES = (0.0, -0.0, 1.0, -1.0, 0.1, 0.9999999, -0.5, 1e10, 2.0**31, -(2.0**31) - 1, 2.0**63, -(2.0**63), 1e300, 5e-324, 3.4e38)
-_ODD_DOUBLES = (float("nan"), float("inf"), float("-inf"))
+DOUBLES = (0.0, -0.0, 1.0, -1.0, 0.1, 0.9999999, -0.5, 1e10, 2.0**31, -(2.0**31) - 1, 2.0**63, -(2.0**63), 1e300, 5e-324, 3.4e38)
+ODD_DOUBLES = (float("nan"), float("inf"), float("-inf"))
 _MOMENTS = (0, 1, -1, 999, 86_399_999, 86_400_000, -86_400_001, 1_700_000_000_123, -62_135_596_800_000, 253_402_300_799_999)
 
 
@@ -47,8 +47,8 @@ def integer(rng: Cases, bits: int) -> int:
 
 def double(rng: Cases) -> float:
     if not rng.calm and rng.random() < 0.1:
-        return rng.choice(_ODD_DOUBLES)
-    return rng.choice((*_DOUBLES, rng.uniform(-1000, 1000), float(rng.randrange(-1000, 1000))))
+        return rng.choice(ODD_DOUBLES)
+    return rng.choice((*DOUBLES, rng.uniform(-1000, 1000), float(rng.randrange(-1000, 1000))))
 
 
 def moment(rng: Cases) -> dt.datetime:
@@ -59,7 +59,7 @@ def moment(rng: Cases) -> dt.datetime:
 def text(rng: Cases) -> str:
     if rng.calm:
         return str(rng.randrange(-128, 128))
-    return rng.choice((rng.choice(_TEXTS), str(rng.randrange(-200, 200)), f"{rng.uniform(-9, 9):.3f}"))
+    return rng.choice((rng.choice(TEXTS), str(rng.randrange(-200, 200)), f"{rng.uniform(-9, 9):.3f}"))
 
 
 _SCALARS: dict[str | Type, Callable[[Cases], Any]] = {
