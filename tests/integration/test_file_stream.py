@@ -90,7 +90,6 @@ def test_a_bad_record_among_columns_is_skipped_and_goes_to_the_dead_letter_queue
     def envelope(number: int) -> str:
         return f'{{"schema":{{"type":"string","optional":false}},"payload":"{number}"}}'
 
-    kafka.create(topic)
     kafka.produce(topic, *map(envelope, range(3000)), "not JSON", *map(envelope, range(3000, 6000)))
     letters, copy = unique("dlq"), tmp_path / "out"
     tolerant = {"errors_tolerance": "all", "errors_deadletterqueue_topic_name": letters}
@@ -105,7 +104,6 @@ def test_a_bad_record_among_columns_is_skipped_and_goes_to_the_dead_letter_queue
 def test_a_bad_record_among_columns_fails_a_task_after_those_before_it(
     kafka: Kafka, topic: str, name: str, tmp_path: Path
 ) -> None:
-    kafka.create(topic)
     kafka.produce(topic, *(f'"{number}"' for number in range(3000)), "not JSON", '"after"')
     own = {"value_converter": "JsonConverter", "value_converter_schemas_enable": "false"}
     with RunningTask(file_sink(name, topic, tmp_path / "out", **own), kafka.worker(), bounded=True) as task:

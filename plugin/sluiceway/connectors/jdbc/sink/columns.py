@@ -41,9 +41,9 @@ class Layout(NamedTuple):
 
     columns: tuple[Column, ...]
     keys: int
-    binders: tuple[Binder | None, ...]
     row: Callable[[SinkRecord], Row]
     key: Callable[[SinkRecord], Row]
+    binders: tuple[Binder | None, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ def layout_of(
     if not columns:
         raise DataError("The record has no fields that become columns: neither a primary key nor fields of its value.")
     binders = tuple(binder_of(column.name, column.schema) for column in columns)
-    return Layout(columns, len(keys), binders, _extractor(columns, binders), _extractor(keys, binders))
+    return Layout(columns, len(keys), _extractor(columns, binders), _extractor(keys, binders), binders)
 
 
 def _key_columns(options: SinkOptions, key_schema: Schema | None, value_schema: Schema | None) -> tuple[Column, ...]:
