@@ -6,7 +6,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes faults bench bench-airflow
-.PHONY: bench-scaling clean
+.PHONY: bench-scaling clean test-columns
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -51,12 +51,17 @@ test-kubernetes: build-kubernetes  ## connectors in pods of a real API server; p
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kubernetes]'
 	$(BIN)/python -m pytest tests/clusters/test_kubernetes.py -v -s -p no:cacheprovider
 
+test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 generated cases each (EXAMPLES=10000)
+	EXAMPLES=$${EXAMPLES:-10000} $(BIN)/python -m pytest tests/unit/columns tests/unit/converters tests/conformance/test_columns.py \
+		-k "columns or arrays or rows" -p no:cacheprovider
+
 faults: $(VENV)/.ready  ## the fault matrix: each fault for real, and a table of what was seen
 	$(BIN)/python -m pytest tests/faults -p no:cacheprovider
 
 bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios; records per second through a chain of transforms
 	$(BIN)/python tests/benchmarks/bench_engine.py
 	$(BIN)/python tests/benchmarks/bench_chain.py
+	$(BIN)/python tests/benchmarks/bench_columns.py
 
 bench-airflow: $(VENV)/.ready  ## seconds of a pause, of a resume and of a scheduled run; 50 scheduled connectors for 10 minutes
 	$(BIN)/python tests/benchmarks/bench_airflow_pause.py

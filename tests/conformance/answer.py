@@ -153,7 +153,7 @@ def _write_record(record: SourceRecord | SinkRecord) -> Json:
 def _converter(vector: Json) -> Json:
     operation, topic = vector["op"], vector["topic"]
     try:
-        converter = _configured(vector, header=operation.endswith("_header"))
+        converter = configured(vector, header=operation.endswith("_header"))
     except Exception as error:  # noqa: BLE001
         return _error("configure", error)
     try:
@@ -162,7 +162,7 @@ def _converter(vector: Json) -> Json:
         return _error(operation, error)
 
 
-def _configured(vector: Json, *, header: bool) -> Any:
+def configured(vector: Json, *, header: bool) -> Any:
     """Return the converter as a task with this config for keys, values or headers has it."""
     part = "header" if header else "key" if vector["is_key"] else "value"
     key = f"{part}.converter"

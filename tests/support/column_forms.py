@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,10 @@ from sluiceway.columns.rows import column_values
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError
 
-EXAMPLES = int(os.environ.get("EXAMPLES", "300"))
+COMPARED: Counter[tuple[str, str]] = Counter()
+"""Messages that both forms converted alike, by converter and direction."""
+
+EXAMPLES = int(os.environ.get("EXAMPLES", "150"))
 many = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
@@ -35,6 +39,7 @@ def decoded_alike(converter: Converter, messages: Sequence[bytes | None]) -> int
         if column is not None:
             _check_column(column, [decode(message) for message in messages[start:end]])
             count += end - start
+    COMPARED[_name(converter), "decoded"] += count
     return count
 
 
@@ -68,23 +73,28 @@ def encoded_alike(converter: Converter, schema: Schema, values: Sequence[Any]) -
     assert messages.type == pa.binary()
     assert messages.to_pylist() == rows
     assert part.to_pylist() == rows[1 : max(len(values) - 1, 1)]
+    COMPARED[_name(converter), "encoded"] += len(values)
     return len(values)
+
+
+def _name(converter: Converter) -> str:
+    return type(converter.converter if isinstance(converter, Tolerant) else converter).__name__
 
 
 class Tolerant(Converter):
     """Decodes what the converter refuses to the error, so that batches with such messages can be compared."""
 
     def __init__(self, converter: Converter) -> None:
-        self._converter = converter
+        self.converter = converter
 
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any) -> bytes | None:
-        return self._converter.from_connect_data(topic, schema, value)
+        return self.converter.from_connect_data(topic, schema, value)
 
     def to_connect_data(self, topic: str, data: bytes | None) -> SchemaAndValue:
         try:
-            return self._converter.to_connect_data(topic, data)
+            return self.converter.to_connect_data(topic, data)
         except ConnectError as error:
             return SchemaAndValue(None, error)
 
     def column_decoder(self, topic: str) -> ColumnDecoder | None:
-        return self._converter.column_decoder(topic)
+        return self.converter.column_decoder(topic)

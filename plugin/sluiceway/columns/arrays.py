@@ -50,7 +50,7 @@ def to_array(schema: Schema, values: Sequence[Any]) -> AnyArray:
     arrow_type(schema)  # raises for schemas that have no Arrow type
     try:
         return _array(schema, values, 0)
-    except (pa.ArrowException, OverflowError, UnicodeError) as error:
+    except (pa.ArrowException, OverflowError, ValueError) as error:
         raise NotColumnar(f"Values of {schema} do not fit an Arrow array: {error}") from error
 
 

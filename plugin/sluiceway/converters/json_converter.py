@@ -167,8 +167,10 @@ class JsonConverter(Converter):
             return None
         from sluiceway.converters.json.column_writer import column_writer
 
-        prefix, suffix = self._envelope_of(schema)
-        return column_writer(self._writer, schema, prefix, suffix)
+        try:
+            return column_writer(self._writer, schema, *self._envelope_of(schema))
+        except DataError:  # the row form reports a schema that cannot be written
+            return None
 
     def _envelope_of(self, schema: Schema) -> tuple[bytes, bytes]:
         """Return what stands before and after the payloads of a schema."""

@@ -15,7 +15,7 @@ import pyarrow.compute
 
 from sluiceway.api.columns import Column, ColumnDecoder, ColumnEncoder, ColumnRun, NotColumnar
 from sluiceway.columns.arrow_schema import arrow_type, logical
-from sluiceway.columns.texts import NUMBERS, data_of, number_texts, with_nulls
+from sluiceway.columns.text_arrays import NUMBERS, data_of, number_texts, with_nulls
 from sluiceway.data import Schema, Type
 
 if TYPE_CHECKING:

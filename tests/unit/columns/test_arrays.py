@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sluiceway.api.columns import NotColumnar
@@ -34,10 +33,8 @@ from sluiceway.data import (
 )
 from sluiceway.data.instant import Instant
 from sluiceway.java.numbers import to_float32
+from support.column_forms import many
 from support.connect_data import schemas, values
-
-EXAMPLES = int(os.environ.get("EXAMPLES", "200"))
-many = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 given_columns = schemas().flatmap(lambda schema: st.tuples(st.just(schema), st.lists(values(schema), max_size=6)))
 
@@ -172,9 +169,10 @@ OTHER = Schema.struct({"a": STRING_SCHEMA})
         (Schema.map(Schema.array(STRING_SCHEMA), INT64_SCHEMA), {}),
         (NESTED, Struct.of(NESTED, [None, None])),
         (NESTED, Struct(OTHER, {"a": "x"})),
+        (INNER, Struct.of(INNER, ["too short"])),
         (Schema.struct({"\ud800": INT64_SCHEMA}), None),
     ],
-    ids=lambda given: repr(given)[:40],
+    ids=lambda given: "struct" if isinstance(given, Struct) else repr(given)[:40],
 )
 def test_values_without_an_exact_arrow_form_are_refused(schema: Schema, value: Any) -> None:
     with pytest.raises(NotColumnar):

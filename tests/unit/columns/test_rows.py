@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sluiceway.api import SinkRecord
@@ -14,8 +13,8 @@ from sluiceway.api.columns import ColumnBatch, NotColumnar
 from sluiceway.columns.rows import column_batches, column_of, sink_records
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Header, Schema, Struct, timestamp_schema
 from sluiceway.data.instant import Instant
+from support.column_forms import many
 
-EXAMPLES = int(os.environ.get("EXAMPLES", "200"))
 POINT = Schema.struct({"x": INT64_SCHEMA, "label": OPTIONAL_STRING_SCHEMA})
 DATA: list[tuple[Schema | None, Any]] = [
     (None, None),
@@ -50,7 +49,7 @@ def attributes(record: SinkRecord) -> dict[str, Any]:
     return {name: getattr(record, name) for name in SinkRecord.__slots__}
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@many
 @given(records())
 def test_batches_hold_the_same_records(given_records: list[SinkRecord]) -> None:
     batches = column_batches(given_records)

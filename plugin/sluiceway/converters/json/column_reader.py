@@ -110,7 +110,7 @@ def _typed_builder(schema: Schema, use_defaults: bool) -> Build | None:
     """Return the builder for nodes that may be null; None if the schema has no quick one."""
     name = logical(schema)
     if name is not None:
-        return None if name == DECIMAL else _moments(schema, name)
+        return _decimals(schema) if name == DECIMAL else _moments(schema, name)
     if schema.type in INTEGER_BITS:
         return _exact(schema, int)
     if schema.type in (Type.BOOLEAN, Type.STRING):
@@ -155,6 +155,25 @@ def _moments(schema: Schema, name: str) -> Build:
         if found["min"] is not None and not earliest <= found["min"] <= found["max"] <= latest:
             raise NotColumnar(f"a {name} that Python's types cannot represent")
         return array.view(kind)
+
+    return build
+
+
+def _decimals(schema: Schema) -> Build:
+    """Return the builder of decimals in base64, which creates no Python decimals."""
+    kind: Any = arrow_type(schema)
+    width, limit = kind.byte_width, 10**kind.precision
+    read_rows = _row_builder(schema.replace(optional=True, default=None), use_defaults=False)
+
+    def build(nodes: Sequence[Any]) -> AnyArray:
+        if int in _check_types(nodes, str, int):
+            return read_rows(nodes)
+        numbers = [0 if node is None else int.from_bytes(from_base64(node), "big", signed=True) for node in nodes]
+        if "" in nodes or any(not -limit < number < limit for number in numbers):
+            raise NotColumnar("a decimal without digits, or with more than its type has")
+        data = b"".join([number.to_bytes(width, "little", signed=True) for number in numbers])
+        valid = pa.array([node is not None for node in nodes], pa.bool_()).buffers()[1] if None in nodes else None
+        return pa.Array.from_buffers(kind, len(numbers), [valid, pa.py_buffer(data)])
 
     return build
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -41,35 +42,35 @@ class RunDecoder:
         self._readers: dict[Schema, RunReader] = {}
 
     def __call__(self, messages: AnyArray) -> Sequence[ColumnRun]:
-        """Return the runs. ``column`` is None for runs that are too short, and for those with an unusual message."""
+        """Return the runs. ``column`` is None for short runs, and for the messages around an unusual one."""
         runs: list[ColumnRun] = []
         start, count, short = 0, len(messages), 0
         while start < count:
             # Messages of many schemas in turn take less time record by record.
-            end, column = self._run(messages, start) if short < _MOST_SHORT_RUNS else (count, None)
-            short += end - start < SMALLEST_RUN
-            if column is None and runs and runs[-1].column is None:
-                start = runs.pop().start
-            runs.append(ColumnRun(start, end, column))
-            start = end
+            parts = self._run(messages, start) if short < _MOST_SHORT_RUNS else [ColumnRun(start, count, None)]
+            short += parts[-1].end - start < SMALLEST_RUN
+            start = parts[-1].end
+            if parts[0].column is None and runs and runs[-1].column is None:
+                parts[0] = parts[0]._replace(start=runs.pop().start)
+            runs += parts
         return runs
 
-    def _run(self, messages: AnyArray, start: int) -> tuple[int, Column | None]:
-        """Return the end and the column of the run that starts there."""
+    def _run(self, messages: AnyArray, start: int) -> list[ColumnRun]:
+        """Return the run that starts there, in parts if some of its messages are unusual."""
         first: Any = messages[start].as_py()
         if first is None:
-            return _end(messages, start, lambda part: part.is_null()), _NULLS
+            return [ColumnRun(start, _end(messages, start, lambda part: part.is_null()), _NULLS)]
         envelope = self._find_envelope(first)
         prefix, schema = envelope or (b"", None)
         if schema is None or not first.endswith(self._suffix):
-            return start + 1, None
+            return [ColumnRun(start, start + 1, None)]
         end = _end(messages, start, lambda part: self._belong(part, prefix))
         if end - start < SMALLEST_RUN:
-            return end, None
+            return [ColumnRun(start, end, None)]
         payloads = messages.slice(start, end - start)
         if prefix or self._suffix:
             payloads = pc.binary_slice(payloads, len(prefix), -len(self._suffix))
-        return end, self._reader(schema).read(payloads)
+        return self._reader(schema).read(payloads, start)
 
     def _belong(self, part: AnyArray, prefix: bytes) -> AnyArray:
         """Return which messages have this prefix and the suffix."""
@@ -101,7 +102,7 @@ def _end(messages: AnyArray, start: int, belong: Callable[[AnyArray], AnyArray])
 
 
 class RunReader:
-    """Reads payloads of one schema. After failures it tries only some of the runs, because a failure costs time."""
+    """Reads payloads of one schema. After failures it tries only some chunks, because a failure costs time."""
 
     CHUNK = 1000  # larger documents take more time for each payload, because they leave the processor's cache
     MOST_FAILURES = 3
@@ -115,21 +116,32 @@ class RunReader:
         except NotColumnar:
             self._read = None
 
-    def read(self, payloads: AnyArray) -> Column | None:
-        """Return the column of payloads, None if the row form must decode them."""
+    def read(self, payloads: AnyArray, offset: int) -> list[ColumnRun]:
+        """Return the runs of payloads, of which the first has the index ``offset``; adjacent chunks are one run."""
+        chunks = [payloads.slice(start, self.CHUNK) for start in range(0, len(payloads), self.CHUNK)]
+        runs = []
+        for is_row_form, group in groupby(((self._chunk(chunk), len(chunk)) for chunk in chunks), lambda part: part[0] is None):
+            parts = list(group)
+            end = offset + sum(size for _, size in parts)
+            arrays = [array for array, _ in parts if array is not None]
+            runs.append(ColumnRun(offset, end, None if is_row_form else Column(self._schema, pa.concat_arrays(arrays))))
+            offset = end
+        return runs
+
+    def _chunk(self, payloads: AnyArray) -> AnyArray | None:
+        """Return the array of payloads, None if the row form must decode them."""
         if self._read is None or self._skips():
             return None
         try:
-            arrays = [self._read(payloads.slice(start, self.CHUNK)) for start in range(0, len(payloads), self.CHUNK)]
-            array = arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
-        except (NotColumnar, pa.ArrowException):
+            array = self._read(payloads)
+        except NotColumnar:
             self._failures += 1
             return None
         self._failures = 0
-        return Column(self._schema, array)
+        return array
 
     def _skips(self) -> bool:
-        """Return True if this run is not tried: after three failures in a row 3 of 4 runs are not, then more and more."""
+        """Return True if this chunk is not tried: after three failures in a row 3 of 4 chunks are not, then more and more."""
         if self._failures < self.MOST_FAILURES:
             return False
         self._skipped += 1

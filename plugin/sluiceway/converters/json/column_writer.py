@@ -11,7 +11,7 @@ import pyarrow.compute
 
 from sluiceway.api.columns import ColumnEncoder, NotColumnar
 from sluiceway.columns.arrow_schema import arrow_type, logical
-from sluiceway.columns.texts import NUMBERS, data_of, joined, number_texts, with_nulls
+from sluiceway.columns.text_arrays import NUMBERS, data_of, joined, number_texts, with_nulls
 from sluiceway.converters.json.base64_text import to_base64
 from sluiceway.converters.json.printer import dumps
 from sluiceway.converters.json.writer import JsonWriter
@@ -22,7 +22,7 @@ from sluiceway.java.numbers import decimal_text
 
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
-    from sluiceway.columns.texts import Pieces
+    from sluiceway.columns.text_arrays import Pieces
 
     Write = Callable[[AnyArray], Pieces]
 

@@ -16,7 +16,7 @@ from sluiceway.columns.arrays import to_array
 from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.converters.json import column_runs
 from sluiceway.converters.json_converter import JsonConverter
-from sluiceway.data import Schema, Struct, Type
+from sluiceway.data import Schema, Struct, Type, decimal_schema
 from sluiceway.java.numbers import to_float32
 from support.column_forms import Tolerant, decoded_alike, encoded_alike, many
 from support.connect_data import schemas, values
@@ -224,11 +224,39 @@ def test_the_odd_payloads_of_the_study(several: bool) -> None:
     assert (len(ODD_MESSAGES), columnar_count) == (43, 25)
 
 
-@pytest.mark.parametrize("parts", [[b"[1", b"2]"], [b"[1", b"2]", b"3,4"], [b"1,2", b""], [b"", b""], [b"1}{", b"2"], [b"1],[2"]])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [b"[1", b"2]"],
+        [b"[1", b"2]", b"3,4"],
+        [b"[1", b"2]", b"[3],[4],[5]"],
+        [b"1,2", b""],
+        [b"", b""],
+        [b"1}{", b"2"],
+        [b"1],[2"],
+    ],
+)
 def test_parts_of_payloads_make_no_value_together(parts: list[bytes]) -> None:
-    for schema in (Schema.array(Schema(Type.INT64)), Schema(Type.INT64)):
+    for schema, usual in ((Schema.array(Schema(Type.INT64)), b"[1]"), (Schema(Type.INT64), b"1")):
         prefix, suffix = converter()._envelope_of(schema)
-        assert decoded_alike(Tolerant(converter()), [prefix + part + suffix for part in parts]) == 0
+        messages = [prefix + part + suffix for part in [usual] * 3 + parts]  # the first three are a chunk of their own
+        assert decoded_alike(Tolerant(converter()), messages) == 3
+
+
+@pytest.mark.parametrize("replace", ["true", "false"])
+def test_null_in_place_of_a_default(replace: str) -> None:
+    schema = Schema.struct({"a": Schema(Type.INT64, optional=True, default=5), "b": Schema(Type.STRING, optional=True)})
+    made = converter({"replace.null.with.default": replace})
+    prefix, suffix = made._envelope_of(schema)
+    assert decoded_alike(made, [prefix + payload + suffix for payload in (b'{"a":1,"b":"x"}', b'{"a":null}', b"{}")]) == 3
+
+
+@pytest.mark.parametrize("payload", [b'""', b'"AQ="', b'"A"', b"1", b"1.5", b"null", b'"fwEjRWeJq83vASNFZ4mrze8B"'])
+def test_odd_decimals(payload: bytes) -> None:
+    made = converter()
+    prefix, suffix = made._envelope_of(decimal_schema(2))
+    usual = prefix + b'"AQ=="' + suffix
+    assert decoded_alike(Tolerant(made), [usual, usual, usual, prefix + payload + suffix]) == 3
 
 
 def test_no_columnar_form() -> None:
@@ -238,6 +266,8 @@ def test_no_columnar_form() -> None:
     assert Own().column_decoder("t") is None
     assert Own().column_encoder("t", Schema(Type.INT8)) is None
     assert converter().column_encoder("t", None) is None
+    assert converter().column_encoder("t", Schema(Type.INT8, default="no number")) is None
+    assert converter().column_encoder("t", decimal_schema(-1)) is None
     schemaless = converter({"schemas.enable": "false"})
     assert schemaless.column_decoder("t") is None
 
@@ -254,6 +284,19 @@ def test_short_runs_and_many_schemas_are_left_to_the_row_form(monkeypatch: pytes
     ]  # fmt: skip
     runs = decode(pa.array([one, other] * 100, pa.binary()))
     assert [(start, end, column is not None) for start, end, column in runs] == [(0, 200, False)]
+
+
+def test_only_the_messages_around_an_unusual_one_are_left_to_the_row_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(column_runs.RunReader, "CHUNK", 10)
+    made = converter()
+    prefix, suffix = made._envelope_of(Schema(Type.INT64))
+    messages: list[bytes | None] = [prefix + b"%d" % number + suffix for number in range(55)]
+    messages[23] = prefix + b"1.0" + suffix
+    decode = made.column_decoder("t")
+    assert decode is not None
+    found = [(start, end, column is not None) for start, end, column in decode(pa.array(messages, pa.binary()))]
+    assert found == [(0, 20, True), (20, 30, False), (30, 55, True)]
+    assert decoded_alike(made, messages) == 45
 
 
 def test_a_schema_with_unusual_payloads_is_tried_again_now_and_then() -> None:
