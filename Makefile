@@ -52,7 +52,8 @@ test-kubernetes: build-kubernetes  ## connectors in pods of a real API server; p
 	$(BIN)/python -m pytest tests/clusters/test_kubernetes.py -v -s -p no:cacheprovider
 
 test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 generated cases each (EXAMPLES=10000)
-	EXAMPLES=$${EXAMPLES:-10000} $(BIN)/python -m pytest tests/unit/columns tests/unit/converters tests/conformance/test_columns.py \
+	EXAMPLES=$${EXAMPLES:-10000} $(BIN)/python -m pytest tests/unit/columns tests/unit/converters tests/unit/transforms/columns \
+		tests/unit/runtime/transforms/test_column_chain.py tests/conformance/test_columns.py tests/conformance/test_transform_columns.py \
 		-k "columns or arrays or rows" -p no:cacheprovider
 
 faults: $(VENV)/.ready  ## the fault matrix: each fault for real, and a table of what was seen

@@ -78,12 +78,12 @@ def _transform(vector: Json) -> Json:
         chain: TransformationChain[Any] = chain_of(config)
     except Exception as error:  # noqa: BLE001
         return _error("configure", error)
-    record = _read_record(vector["record"])
+    record = read_record(vector["record"])
     try:
         records = _through(chain, record)
     except TransformationError as error:
         return _error("apply", error.__cause__ or error, error.stage)
-    return {"records": [_write_record(each) for each in records]}
+    return {"records": [write_record(each) for each in records]}
 
 
 def _through(chain: TransformationChain[Any], record: Any) -> Any:
@@ -98,7 +98,8 @@ def _through(chain: TransformationChain[Any], record: Any) -> Any:
     return transformed.records
 
 
-def _read_record(node: Json) -> SourceRecord | SinkRecord:
+def read_record(node: Json) -> SourceRecord | SinkRecord:
+    """Return the record of a vector."""
     key_schema, key = form.read_data(node["key"])
     value_schema, value = form.read_data(node["value"])
     headers = tuple(_read_header(header) for header in node["headers"])
@@ -133,7 +134,8 @@ def _read_header(node: Json) -> Header:
     return Header(node["key"], value, schema)
 
 
-def _write_record(record: SourceRecord | SinkRecord) -> Json:
+def write_record(record: SourceRecord | SinkRecord) -> Json:
+    """Return a record in the vectors' form."""
     sink = isinstance(record, SinkRecord)
     return {
         "side": "sink" if sink else "source",

@@ -19,14 +19,14 @@ Options = dict[str, str]
 
 NAMES = ("a", "b", "c", "d", "é", "x.y")
 _UTC = dt.timezone.utc
-_TEXTS = (
+TEXTS = (
     *("", "0", "-0", "7", "+5", " 7", "007", "127", "128", "-129", "32768", "2147483648", "9223372036854775807"),
     *("9223372036854775808", "123456789012345678901", "0x1F", "1e5", "1.5", "-0.0", ".5", "1.", "1f", "NaN", "Infinity"),
     *("1e400", "\u0663", "0.1234567890123456", "12\n", "a\n", "true", "TRUE", "tru", "false", "é", "\u0130", "\U0001f600"),
     *("2020-01-02", "2020-01-02T03:04:05", "2020-01-02T03:04:05.678"),
 )
-_DOUBLES = (0.0, -0.0, 1.0, -1.0, 0.1, 0.9999999, -0.5, 1e10, 2.0**31, -(2.0**31) - 1, 2.0**63, -(2.0**63), 1e300, 5e-324, 3.4e38)
-_ODD_DOUBLES = (float("nan"), float("inf"), float("-inf"))
+DOUBLES = (0.0, -0.0, 1.0, -1.0, 0.1, 0.9999999, -0.5, 1e10, 2.0**31, -(2.0**31) - 1, 2.0**63, -(2.0**63), 1e300, 5e-324, 3.4e38)
+ODD_DOUBLES = (float("nan"), float("inf"), float("-inf"))
 _MOMENTS = (0, 1, -1, 999, 86_399_999, 86_400_000, -86_400_001, 1_700_000_000_123, -62_135_596_800_000, 253_402_300_799_999)
 
 
@@ -36,6 +36,8 @@ class Cases(random.Random):
     def __init__(self, seed: str) -> None:
         super().__init__(seed)
         self.calm = self.random() < 0.6
+        self.schemas: dict[str, Schema | None] = {}
+        """The schemas of the records by suffix of the transforms' names."""
 
 
 def integer(rng: Cases, bits: int) -> int:
@@ -45,8 +47,8 @@ def integer(rng: Cases, bits: int) -> int:
 
 def double(rng: Cases) -> float:
     if not rng.calm and rng.random() < 0.1:
-        return rng.choice(_ODD_DOUBLES)
-    return rng.choice((*_DOUBLES, rng.uniform(-1000, 1000), float(rng.randrange(-1000, 1000))))
+        return rng.choice(ODD_DOUBLES)
+    return rng.choice((*DOUBLES, rng.uniform(-1000, 1000), float(rng.randrange(-1000, 1000))))
 
 
 def moment(rng: Cases) -> dt.datetime:
@@ -57,7 +59,7 @@ def moment(rng: Cases) -> dt.datetime:
 def text(rng: Cases) -> str:
     if rng.calm:
         return str(rng.randrange(-128, 128))
-    return rng.choice((rng.choice(_TEXTS), str(rng.randrange(-200, 200)), f"{rng.uniform(-9, 9):.3f}"))
+    return rng.choice((rng.choice(TEXTS), str(rng.randrange(-200, 200)), f"{rng.uniform(-9, 9):.3f}"))
 
 
 _SCALARS: dict[str | Type, Callable[[Cases], Any]] = {
@@ -80,7 +82,7 @@ def scalar_value(rng: Cases, schema: Schema) -> Any:
     if schema.name == DECIMAL:
         number = rng.choice((0, 1, -1, 10**20, rng.randrange(-(10**6), 10**6)))
         return Decimal(number).scaleb(-int(schema.parameters["scale"]))
-    return _SCALARS[schema.name if schema.name in _SCALARS else schema.type](rng)  # type: ignore[index]
+    return _SCALARS[schema.name if schema.name is not None and schema.name in _SCALARS else schema.type](rng)
 
 
 def value_of(rng: Cases, schema: Schema, *, nulls: float = 0.15) -> Any:
@@ -98,10 +100,8 @@ def value_of(rng: Cases, schema: Schema, *, nulls: float = 0.15) -> Any:
     return scalar_value(rng, schema)
 
 
-def _base(rng: Cases) -> Schema:
-    logical = (decimal_schema(rng.choice((0, 2, 5))), date_schema(), time_schema(), timestamp_schema())
-    kinds = [Schema(type_) for type_ in _SCALARS if isinstance(type_, Type)]
-    return rng.choice((*kinds, *kinds, *logical))
+_PRIMITIVE = tuple(Schema(type_) for type_ in _SCALARS if isinstance(type_, Type))
+_LOGICAL = (decimal_schema(0), decimal_schema(2), decimal_schema(5), date_schema(), time_schema(), timestamp_schema())
 
 
 def schema_of_value(rng: Cases, depth: int = 2) -> Schema:
@@ -118,13 +118,14 @@ def schema_of_value(rng: Cases, depth: int = 2) -> Schema:
         return Schema.array(schema_of_value(rng, depth - 1), **attributes)
     if kind < 0.3:
         return Schema.map(Schema(Type.STRING), schema_of_value(rng, depth - 1), **attributes)
-    base = _base(rng)
+    base = rng.choice(_PRIMITIVE if rng.random() < 0.7 else _LOGICAL)
     if base.name is not None:
         attributes.pop("version")
     elif rng.random() < 0.1:
         attributes |= {"name": "com.x.Named", "parameters": {"p": "q"}}
-    schema = base.replace(**attributes)
-    return schema.replace(default=scalar_value(rng, schema)) if rng.random() < 0.2 else schema
+    if rng.random() < 0.2:
+        attributes["default"] = scalar_value(rng, base)
+    return base.replace(**attributes)
 
 
 def struct_schema(rng: Cases, depth: int = 2, **attributes: Any) -> Schema:
@@ -151,15 +152,23 @@ def _may_be_null(schema: Schema) -> bool:
     return schema.optional or schema.default is not None
 
 
-def fields(rng: Cases, count: int = 2) -> list[str]:
-    return rng.sample(NAMES[:5], rng.randrange(1, count + 1))
+def fields(rng: Cases, part: str, count: int = 2, suits: Callable[[Schema], bool] = lambda _: True) -> list[str]:
+    """Return names of 1 to ``count`` fields: calm cases have existing fields that suit the transform if there are any."""
+    schema = rng.schemas.get(part or "$Value")
+    known = [field.name for field in schema.fields if "." not in field.name and suits(field.schema)] if schema else []
+    names = known if known and (rng.calm or rng.random() < 0.3) else NAMES[:5]
+    return rng.sample(names, min(len(names), rng.randrange(1, count + 1)))
+
+
+def _has_type(*types: Type | str) -> Callable[[Schema], bool]:
+    return lambda schema: (schema.name or schema.type) in types or schema.type in types
 
 
 def _flag(rng: Cases) -> Options:
     return {} if rng.random() < 0.7 else {"replace.null.with.default": "false"}
 
 
-def _insert(rng: Cases) -> Options:
+def _insert(rng: Cases, part: str) -> Options:
     suffix = rng.choice(("", "", "?", "!"))
     options: Options = {}
     for name in rng.sample(("topic", "partition", "offset", "timestamp", "static"), rng.randrange(1, 4)):
@@ -169,71 +178,77 @@ def _insert(rng: Cases) -> Options:
     return options | _flag(rng)
 
 
-def _mask(rng: Cases) -> Options:
-    options = {"fields": ",".join(fields(rng, 3))} | _flag(rng)
-    return options | rng.choice(({}, {}, {"replacement": "12"}, {"replacement": "x"}, {"replacement": "1.5"}))
+def _mask(rng: Cases, part: str) -> Options:
+    replacement = rng.choice((None, None, "12", "x", "1.5"))
+    if replacement is None:
+        suits = _has_type(*(type_ for type_ in Type if type_ not in (Type.BYTES, Type.STRUCT)))
+        return {"fields": ",".join(fields(rng, part, 3, suits))} | _flag(rng)
+    numbers = () if replacement == "x" else (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64)
+    return {"fields": ",".join(fields(rng, part, 3, _has_type(Type.STRING, *numbers))), "replacement": replacement} | _flag(rng)
 
 
-def _replace(rng: Cases) -> Options:
+def _replace(rng: Cases, part: str) -> Options:
     options = _flag(rng)
     if rng.random() < 0.5:
-        options["exclude"] = ",".join(fields(rng))
+        options["exclude"] = ",".join(fields(rng, part))
     if rng.random() < 0.3:
-        options["include"] = ",".join(fields(rng, 4))
+        options["include"] = ",".join(fields(rng, part, 4))
     if rng.random() < 0.6:
-        options["renames"] = ",".join(f"{old}:{rng.choice(('z', 'y', 'a', 'b'))}" for old in fields(rng))
+        options["renames"] = ",".join(f"{old}:{rng.choice(('z', 'y', 'a', 'b'))}" for old in fields(rng, part))
     return options
 
 
 _TARGETS = ("int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string")
 
 
-def _cast(rng: Cases) -> Options:
+def _cast(rng: Cases, part: str) -> Options:
     if rng.random() < 0.15:
         return {"spec": rng.choice(_TARGETS)} | _flag(rng)
-    return {"spec": ",".join(f"{name}:{rng.choice(_TARGETS)}" for name in fields(rng, 4))} | _flag(rng)
+    castable = _has_type(*(type_ for type_ in Type if type_.primitive and type_ is not Type.BYTES))
+    return {"spec": ",".join(f"{name}:{rng.choice(_TARGETS)}" for name in fields(rng, part, 4, castable))} | _flag(rng)
 
 
-def _extract(rng: Cases) -> Options:
+def _extract(rng: Cases, part: str) -> Options:
     if rng.random() < 0.3:
-        return {"field": ".".join(fields(rng, 3)), "field.syntax.version": "V2"} | _flag(rng)
-    return {"field": fields(rng, 1)[0]} | _flag(rng)
+        return {"field": ".".join(fields(rng, part, 3)), "field.syntax.version": "V2"} | _flag(rng)
+    return {"field": fields(rng, part, 1)[0]} | _flag(rng)
 
 
-def _metadata(rng: Cases) -> Options:
+def _metadata(rng: Cases, part: str) -> Options:
     return rng.choice(({"schema.name": "N"}, {"schema.version": "7"}, {"schema.name": "N", "schema.version": "7"})) | _flag(rng)
 
 
-def _timestamps(rng: Cases) -> Options:
+def _timestamps(rng: Cases, part: str) -> Options:
     options = {"target.type": rng.choice(("string", "unix", "Date", "Time", "Timestamp"))} | _flag(rng)
     options["format"] = rng.choice(("yyyy-MM-dd", "yyyy-MM-dd'T'HH:mm:ss.SSS", "y"))
     options["unix.precision"] = rng.choice(("milliseconds", "seconds", "microseconds", "nanoseconds"))
-    return options | ({} if rng.random() < 0.2 else {"field": fields(rng, 1)[0]})
+    moments = _has_type(Type.INT64, DATE, TIME, TIMESTAMP, *(() if rng.calm else (Type.STRING,)))
+    return options | ({} if rng.random() < 0.1 else {"field": fields(rng, part, 1, moments)[0]})
 
 
-def _timestamp_router(rng: Cases) -> Options:
+def _timestamp_router(rng: Cases, part: str) -> Options:
     formats = ("yyyyMMdd", "yyyy-MM-dd'T'HH", "yyyyMM", "HH", "mm:ss", "EEE", "yyyy.S", "'q'yyyy''", "D w", "bad b")
     return {"timestamp.format": rng.choice(formats), "topic.format": rng.choice(("${topic}-${timestamp}", "t", "${timestamp}"))}
 
 
 _JAVA = "org.apache.kafka.connect.transforms."
 _EITHER = ("$Key", "$Value", "$Value", "$Value")
-TRANSFORMS: dict[str, tuple[Sequence[str], Callable[[Cases], Options]]] = {
+TRANSFORMS: dict[str, tuple[Sequence[str], Callable[[Cases, str], Options]]] = {
     "InsertField": (_EITHER, _insert),
     "MaskField": (_EITHER, _mask),
     "ReplaceField": (_EITHER, _replace),
     "Cast": (_EITHER, _cast),
     "ExtractField": (_EITHER, _extract),
-    "HoistField": (_EITHER, lambda rng: {"field": rng.choice(NAMES)}),
-    "Flatten": (_EITHER, lambda rng: {"delimiter": rng.choice((".", "_"))}),
-    "ValueToKey": (("",), lambda rng: {"fields": ",".join(fields(rng))} | _flag(rng)),
+    "HoistField": (_EITHER, lambda rng, part: {"field": rng.choice(NAMES)}),
+    "Flatten": (_EITHER, lambda rng, part: {"delimiter": rng.choice((".", "_"))}),
+    "ValueToKey": (("",), lambda rng, part: {"fields": ",".join(fields(rng, part))} | _flag(rng)),
     "TimestampConverter": (_EITHER, _timestamps),
     "TimestampRouter": (("",), _timestamp_router),
-    "RegexRouter": (("",), lambda rng: {"regex": rng.choice(("(.)(.*)", "or.*", "no")), "replacement": "$0x"}),
+    "RegexRouter": (("",), lambda rng, part: {"regex": rng.choice(("(.)(.*)", "or.*", "no")), "replacement": "$0x"}),
     "SetSchemaMetadata": (_EITHER, _metadata),
-    "DropHeaders": (("",), lambda rng: {"headers": "h"}),
-    "InsertHeader": (("",), lambda rng: {"header": "h", "value.literal": "1"}),
-    "HeaderFrom": (_EITHER[:2], lambda rng: {"fields": "a", "headers": "h", "operation": rng.choice(("move", "copy"))}),
+    "DropHeaders": (("",), lambda rng, part: {"headers": "h"}),
+    "InsertHeader": (("",), lambda rng, part: {"header": "h", "value.literal": "1"}),
+    "HeaderFrom": (_EITHER[:2], lambda rng, part: {"fields": "a", "headers": "h", "operation": rng.choice(("move", "copy"))}),
 }
 """The variants and the random options of each of Connect's transforms; Filter needs a predicate."""
 
@@ -252,7 +267,8 @@ _PREDICATES: tuple[Callable[[Cases], Options], ...] = (
 def stage(rng: Cases, name: str) -> Options:
     """Return the options of a random configuration of a transform, with its type."""
     variants, options = TRANSFORMS[name]
-    return {"type": f"{_JAVA}{name}{rng.choice(variants)}"} | options(rng)
+    variant = rng.choice(variants)
+    return {"type": f"{_JAVA}{name}{variant}"} | options(rng, variant)
 
 
 def chain_config(rng: Cases, names: Sequence[str], *, predicates: float) -> Options:

@@ -50,8 +50,10 @@ def random_case(rng: Cases) -> Case:
     """Return random records of a sink or source. Sometimes their arrays are slices of longer ones."""
     count = rng.randrange(1, 7)
     (key_schema, keys), (value_schema, values) = data(rng, count), data(rng, count)
+    rng.schemas = {"$Key": key_schema, "$Value": value_schema}
     start = rng.choice((0, 1_700_000_000_000, 86_399_998))
-    timestamps = rng.choice(([None] * count, [start + at * rng.choice((1, 1000)) for at in range(count)]))
+    step = rng.choice((0, 1, 1000))
+    timestamps: list[int | None] = [None if start == 0 else start + at * step for at in range(count)]
     if rng.random() < 0.1:
         timestamps[0] = None
     is_sink, partition = rng.random() < 0.8, rng.choice((0, 3))
@@ -142,12 +144,12 @@ def compare(names: Sequence[str], seeds: range, *, lengths: Sequence[int] = (1,)
     handled: Counter[str] = Counter()
     for seed in seeds:
         rng = Cases(f"{names} {seed}")
-        config = chain_config(rng, [rng.choice(names) for _ in range(rng.choice(lengths))], predicates=predicates)
         try:
             case = random_case(rng)
         except NotColumnar:
             handled["no columns"] += 1
             continue
+        config = chain_config(rng, [rng.choice(names) for _ in range(rng.choice(lengths))], predicates=predicates)
         try:
             how, difference = differences(config, case)
         except Exception as error:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -47,16 +48,13 @@ class ColumnChain:
     def __call__(self, batch: ColumnBatch) -> list[ColumnBatch]:
         """Return the transformed batches in the order of the records; none if all records were dropped.
 
-        Raises NotColumnar if the row form must handle the batch, which reports errors of single records.
+        Raises NotColumnar if the row form must handle the batch, also after an error, which the row form reports for its record.
         """
         batches = [batch]
-        try:
-            for stage in self._stages:
-                batches = [after for before in batches for after in stage(before) if after.count]
-                if len(batches) > _MOST_BATCHES:
-                    raise NotColumnar(f"a batch in more than {_MOST_BATCHES} parts")
-        except pa.ArrowException as error:
-            raise NotColumnar(str(error)) from error
+        for stage in self._stages:
+            batches = [after for before in batches for after in stage(before) if after.count]
+            if len(batches) > _MOST_BATCHES:
+                raise NotColumnar(f"a batch in more than {_MOST_BATCHES} parts")
         return batches
 
     def _has_plan(self, schemas: _Schemas) -> bool:
@@ -65,7 +63,7 @@ class ColumnChain:
         try:
             for stage in self._stages:
                 reached = {after for before in reached for after in stage.schemas_after(before)}
-        except (NotColumnar, pa.ArrowException):
+        except NotColumnar:
             return False
         return True
 
@@ -86,6 +84,10 @@ class _ColumnStage:
         self._forms: dict[_Schemas, _Forms | None] = {}
 
     def __call__(self, batch: ColumnBatch) -> list[ColumnBatch]:
+        with _row_form_on_error():
+            return self._apply(batch)
+
+    def _apply(self, batch: ColumnBatch) -> list[ColumnBatch]:
         transform, predicate = self._forms_for((batch.key.schema, batch.value.schema))
         if predicate is None:
             return [transform(batch)]
@@ -101,10 +103,11 @@ class _ColumnStage:
 
     def schemas_after(self, schemas: _Schemas) -> set[_Schemas]:
         """Return the schemas of the records that the stage makes of records of these schemas. Raises NotColumnar."""
-        transform, predicate = self._forms_for(schemas)
-        after = transform(empty_batch(*schemas))
-        changed = after.key.schema, after.value.schema
-        return {changed} if predicate is None else {changed, schemas}
+        with _row_form_on_error():
+            transform, predicate = self._forms_for(schemas)
+            after = transform(empty_batch(*schemas))
+            changed = after.key.schema, after.value.schema
+            return {changed} if predicate is None else {changed, schemas}
 
     def _forms_for(self, schemas: _Schemas) -> _Forms:
         if schemas not in self._forms:
@@ -126,6 +129,17 @@ class _ColumnStage:
             return None if transform is None else _Forms(transform, None)
         predicate = self._predicate.column_predicate(key_schema, value_schema)
         return None if predicate is None else _Forms(transform, predicate)
+
+
+@contextlib.contextmanager
+def _row_form_on_error() -> Iterator[None]:
+    """Leave a batch to the row form after any error, which the row form reports for the record that causes it."""
+    try:
+        yield
+    except NotColumnar:
+        raise
+    except Exception as error:
+        raise NotColumnar(f"{type(error).__name__}: {error}") from error
 
 
 _ROW_FORM = {"apply", "resolve", "on_null", "test"}

@@ -41,8 +41,8 @@ def _lacks_inner_value(schema: Schema, values: AnyArray) -> bool:
             _lacks_inner_value(field.schema, child) if field.schema.default is not None else _lacks_value(field.schema, child)
             for field, child in zip(schema.fields, children_of(present), strict=True)
         )
-    if isinstance(values, pa.ListArray) and schema.value_schema is not None:
-        return _lacks_value(schema.value_schema, values.flatten())
     if isinstance(values, pa.MapArray) and schema.value_schema is not None and schema.key_schema is not None:
         return _lacks_value(schema.value_schema, values.items) or _lacks_inner_value(schema.key_schema, values.keys)
+    if isinstance(values, pa.ListArray) and schema.value_schema is not None:
+        return _lacks_value(schema.value_schema, values.flatten())
     return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.api.columns import NotColumnar
 from sluiceway.columns.arrays import to_values
 from sluiceway.columns.constants import null_where, repeated
 from sluiceway.data import Schema
@@ -21,12 +20,8 @@ def masking(mask: Callable[[Any], Any], schema: Schema) -> ArrayFunction:
     def masked(values: AnyArray) -> AnyArray:
         if values.null_count == len(values):
             return values
-        sample = values.drop_null()[:1]
-        try:
-            replacement = mask(to_values(schema, sample)[0])
-        except Exception as error:  # whatever it is, the row form raises it
-            raise NotColumnar(str(error)) from error
-        masks = repeated(schema, replacement, len(values))
+        sample = to_values(schema, values.drop_null()[:1])[0]
+        masks = repeated(schema, mask(sample), len(values))
         return null_where(masks, values.is_null()) if values.null_count else masks
 
     return masked

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sluiceway.api.columns import ColumnBatch, NotColumnar
+from sluiceway.api.columns import ColumnBatch
 from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.data import Schema
 from sluiceway.java.dates.hybrid_calendar import DAY_MS
@@ -32,10 +32,7 @@ def converting(convert: Callable[[Any], Any], precision: str, source: Schema, ta
         return one_by_one
 
     def convert_array(values: AnyArray) -> AnyArray:
-        try:
-            return _written(_read(values, precision), type_, precision)
-        except pa.ArrowInvalid as error:  # out of the range of int64, where the row form saturates
-            raise NotColumnar(str(error)) from error
+        return _written(_read(values, precision), type_, precision)
 
     return convert_array
 
@@ -57,7 +54,7 @@ def _read(values: AnyArray, precision: str) -> AnyArray:
     if pa.types.is_timestamp(values.type):
         return values.view(pa.int64())
     if precision == "seconds":
-        return pc.multiply_checked(values, number(1000))
+        return pc.multiply_checked(values, number(1000))  # raises ArrowInvalid where the row form saturates
     return pc.divide(values, number(_PER_MILLI[precision])) if precision in _PER_MILLI else values
 
 

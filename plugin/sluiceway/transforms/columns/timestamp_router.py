@@ -27,10 +27,7 @@ def common_text(batch: ColumnBatch, pattern: str, format_: Callable[[int], str])
         raise NotColumnar("records without a timestamp")
     unit = unit_of(pattern)
     starts = pc.unique(floor_divide(batch.timestamps, unit)).to_pylist()
-    try:
-        texts = {format_(start * unit) for start in starts[:_MOST_TEXTS] if start is not None}
-    except ValueError as error:  # a bad pattern: the row form reports it for each record
-        raise NotColumnar(str(error)) from error
+    texts = {format_(start * unit) for start in starts[:_MOST_TEXTS] if start is not None}
     if len(starts) > _MOST_TEXTS or len(texts) > 1:
         raise NotColumnar("timestamps for several topics")
     return texts.pop()

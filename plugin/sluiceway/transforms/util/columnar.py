@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
 
     ColumnFunction = Callable[[AnyArray, ColumnBatch], AnyArray]
-    """Returns the new keys or values of a batch. Raises NotColumnar, or the error of a value."""
+    """Returns the new keys or values of a batch. Raises NotColumnar, or the error of a value, which the row form then reports."""
 
 
 class ColumnarTransform(KeyOrValueTransform):
