@@ -34,7 +34,7 @@ from sluiceway.storage.factory import open_source_offsets
 from support.engine import RunningTask
 from support.peer import FILE_SOURCE
 
-WANTED = 0.8
+WANTED = 0.9
 OFF = "off"
 BOUNDARIES = (OFF, "poll", "interval")
 

@@ -27,7 +27,25 @@ def java_texts(schema: Schema, array: AnyArray) -> pa.StringArray:
             return _one(array.cast(pa.utf8()))
         if schema.type is Type.STRUCT and schema.fields:
             return _struct_texts(schema, array)
-    return _one(pa.array([None if value is None else java_text(value, schema) for value in to_values(schema, array)], pa.utf8()))
+    if pa.types.is_temporal(array.type):
+        return _moment_texts(schema, array)
+    return _value_texts(schema, array)
+
+
+def _moment_texts(schema: Schema, array: AnyArray) -> pa.StringArray:
+    """Return the text of dates and times, which have seconds at most, computed once for each second."""
+    if pa.types.is_timestamp(array.type):
+        millis: Any = array.view(pa.int64())
+        earliest = pc.min(millis).as_py()
+        if earliest is not None and earliest >= 0:  # division truncates
+            array = pc.multiply(pc.divide(millis, 1000), 1000).view(array.type)
+    encoded: Any = array.dictionary_encode()
+    return _one(_value_texts(schema, encoded.dictionary).take(encoded.indices))
+
+
+def _value_texts(schema: Schema, array: AnyArray) -> pa.StringArray:
+    texts = [None if value is None else java_text(value, schema) for value in to_values(schema, array)]
+    return _one(pa.array(texts, pa.utf8()))
 
 
 def lines(texts: pa.StringArray) -> pa.Buffer:

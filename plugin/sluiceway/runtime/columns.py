@@ -15,6 +15,16 @@ def columns_available() -> bool:
     return importlib.util.find_spec("pyarrow") is not None
 
 
+def has_columnar_form(kind: type, columnar: str, row: str) -> bool:
+    """Return True if a class's method ``columnar`` handles what ``row`` does: a subclass may override ``row`` alone."""
+    for each in kind.__mro__:
+        if columnar in vars(each):
+            return True
+        if row in vars(each):
+            return False
+    return False
+
+
 class ColumnAttempts:
     """Decides which batches to try as columns: fewer and fewer while every attempt fails, all of them after a success."""
 

@@ -11,7 +11,7 @@ from sluiceway import discovery
 from sluiceway.api import SinkRecord, SinkTask
 from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.errors import ConfigError
-from sluiceway.runtime.columns import columns_available
+from sluiceway.runtime.columns import columns_available, has_columnar_form
 from sluiceway.runtime.errors.errant_record_reporter import WorkerErrantRecordReporter
 from sluiceway.runtime.errors.error_handling import retry_with_tolerance_operator
 from sluiceway.runtime.errors.error_settings import ErrorSettings
@@ -86,7 +86,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
     resources.callback(chain.close)
     subscription = Subscription(config)
     task = _new_task(config)
-    columns = task.takes_columns and columns_available()
+    columns = task.takes_columns and has_columnar_form(type(task), "put_columns", "put") and columns_available()
     settings, most = sink_consumer(spec, columns=columns)
     consumer = TaskConsumer(settings, most)
     resources.callback(log_errors, "Leaving the consumer group", consumer.close, shutdown_seconds)

@@ -13,7 +13,7 @@ from sluiceway.config.connector import CONNECTOR_CLASS, overrides
 from sluiceway.errors import ConfigError
 from sluiceway.kafka.clients import producer_config, transactional_producer_config
 from sluiceway.kafka.producer_transactions import ProducerTransactions
-from sluiceway.runtime.columns import columns_available
+from sluiceway.runtime.columns import columns_available, has_columnar_form
 from sluiceway.runtime.errors.error_handling import interruptible_wait, retry_with_tolerance_operator
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import check_abandoned, check_interrupted
@@ -93,7 +93,7 @@ def build_source_task(
     sender, delivery, transaction_context = builder.build()
     context = WorkerSourceTaskContext(config, OffsetStorageReaderImpl(store, spec.id.connector), transaction_context)
     # An acknowledgement, a rejected record and a transaction that the task ends need single records.
-    columns = type(task).poll_columns is not SourceTask.poll_columns and transaction_context is None and sender.takes_columns
+    columns = has_columnar_form(type(task), "poll_columns", "poll") and transaction_context is None and sender.takes_columns
     encode_columns = SourceColumnEncoder(converters, chain) if columns and columns_available() else None
     return SourceTaskParts(task, context, chain, tolerance, sender, delivery, builder.offsets, encode_columns)
 

@@ -1,13 +1,23 @@
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sluiceway.api import SinkRecord
+from sluiceway.api import Column, ColumnBatch, NotColumnar, SinkRecord
 from sluiceway.connectors.file.sink import FileStreamSinkConnector, FileStreamSinkTask
-from sluiceway.data import STRING_SCHEMA, Schema, Struct
+from sluiceway.data import (
+    BOOLEAN_SCHEMA,
+    FLOAT64_SCHEMA,
+    OPTIONAL_INT32_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
+    STRING_SCHEMA,
+    Schema,
+    Struct,
+)
+from sluiceway.data.logical import timestamp_schema
 from sluiceway.errors import ConnectError
 
 
@@ -79,3 +89,35 @@ def test_every_task_gets_the_same_config() -> None:
     connector = FileStreamSinkConnector()
     connector.start({"file": "x"})
     assert connector.task_configs(2) == [{"file": "x"}] * 2
+
+
+NOW = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.timezone.utc)
+PERSON = Schema.struct(
+    {"name": STRING_SCHEMA, "age": OPTIONAL_INT32_SCHEMA, "ok": BOOLEAN_SCHEMA, "d": FLOAT64_SCHEMA, "at": timestamp_schema()}
+)
+
+
+def columns_of(schema: Schema, values: list[Any]) -> ColumnBatch:
+    from sluiceway.columns.rows import column_of
+
+    return ColumnBatch(topic="t", partition=0, key=Column(None, None), value=column_of(schema, values), count=len(values))
+
+
+@pytest.mark.parametrize(
+    ("schema", "values"),
+    [
+        (OPTIONAL_STRING_SCHEMA, ["foo", None, "", "bär\nx"]),
+        (STRING_SCHEMA, []),
+        (PERSON, [Struct(PERSON, {"name": "a", "age": 1, "ok": True, "d": 1e10, "at": NOW}) for _ in range(3)]),
+        (PERSON, [Struct(PERSON, {"name": "a", "age": age, "ok": False, "d": -0.5, "at": NOW}) for age in (None, 2)]),
+    ],
+)
+def test_columns_are_written_like_records(tmp_path: Path, schema: Schema, values: list[Any]) -> None:
+    start(tmp_path / "rows").put(records(*values))
+    start(tmp_path / "columns").put_columns(columns_of(schema, values))
+    assert (tmp_path / "columns").read_bytes() == (tmp_path / "rows").read_bytes()
+
+
+def test_columns_of_other_types_are_left_to_records(tmp_path: Path) -> None:
+    with pytest.raises(NotColumnar):
+        start(tmp_path / "out").put_columns(columns_of(FLOAT64_SCHEMA, [1.0]))

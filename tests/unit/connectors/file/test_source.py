@@ -3,11 +3,11 @@ from __future__ import annotations
 import logging
 import os
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
-from sluiceway.api import Offset, SourceRecord
+from sluiceway.api import Offset, SourceColumns, SourceRecord
 from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.file.source import FileStreamSourceConnector, FileStreamSourceTask
 from sluiceway.connectors.file.tail import FileTail
@@ -199,3 +199,45 @@ def test_there_is_always_one_task() -> None:
     connector.start({"file": "x", "topic": "t"})
     assert connector.task_configs(5) == [{"file": "x", "topic": "t"}]
     assert isinstance(connector.config_def(), ConfigDef)
+
+
+def both_forms(file: Path, batch_size: int) -> tuple[list[Any], list[Any], int]:
+    """Return the lines and offsets of ``poll`` and of ``poll_columns``, and how many batches of the latter were columns."""
+    rows: list[Any] = []
+    mixed: list[Any] = []
+    columns = 0
+    task = start(file, batch_size=str(batch_size))
+    while records := task.poll():
+        assert len(records) <= batch_size
+        rows += [(record.value, record.source_offset) for record in records]
+    task = start(file, batch_size=str(batch_size))
+    while (batch := task.poll_columns()) is not None:
+        assert len(batch) <= batch_size
+        if isinstance(batch, SourceColumns):
+            columns += 1
+            records = batch.records()
+            assert batch.batch.value.values is not None
+            assert batch.batch.value.values.to_pylist() == [record.value for record in records]
+            assert (batch.source_offset, batch.source_partition) == (records[-1].source_offset, {"filename": str(file)})
+        else:
+            records = batch
+        mixed += [(record.value, record.source_offset) for record in records]
+    return rows, mixed, columns
+
+
+@pytest.mark.parametrize("batch_size", [300, 2000, 100_000])
+def test_columns_hold_the_lines_and_offsets_that_records_hold(file: Path, batch_size: int) -> None:
+    text = "".join(f"Zeile {number} äöü{'x' * (number % 40)}\n" for number in range(20_000))
+    file.write_text(text + "the last one")
+    rows, mixed, columns = both_forms(file, batch_size)
+    assert len(rows) == 20_000
+    assert mixed == rows
+    assert columns > 1
+
+
+@pytest.mark.parametrize("odd", [b"\r\n", b"\xff\n", b"\xed\xa0\x80\n", b"\n\n\n"])
+def test_lines_that_columns_cannot_hold_are_records(file: Path, odd: bytes) -> None:
+    file.write_bytes(b"".join(b"line %d of the file\n" % number for number in range(20_000)) + b"odd " + odd)
+    rows, mixed, columns = both_forms(file, 2000)
+    assert mixed == rows
+    assert columns

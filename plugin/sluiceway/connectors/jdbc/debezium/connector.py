@@ -168,6 +168,8 @@ def translate(config: Mapping[str, str]) -> dict[str, str]:
 class DebeziumJdbcSinkTask(JdbcSinkTask):
     """The JDBC sink's task for records that may be change events."""
 
+    takes_columns = False
+
     def start(self, config: Mapping[str, str]) -> None:
         super().start(config)
         values = DEBEZIUM.parse(config)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sluiceway.api import SinkRecord
+from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord
 from sluiceway.connectors.jdbc.dialects.base import Dialect
 from sluiceway.connectors.jdbc.dialects.sql import TableId
+from sluiceway.connectors.jdbc.dialects.writer import Row
 from sluiceway.connectors.jdbc.sink.columns import BinderOf, Layout, layout_of
 from sluiceway.connectors.jdbc.sink.config import DELETE_ENABLED, SinkOptions
 from sluiceway.connectors.jdbc.sink.steps import Item, Target
@@ -82,6 +83,17 @@ class Planner:
             except Exception as error:  # noqa: BLE001 (values that fit no column, keys that are null)
                 plan.refused.append((record, not_writable(record, error, str(error))))
         return plan
+
+    def plan_columns(self, batch: ColumnBatch) -> tuple[Target, list[Row]]:
+        """Return the rows of a batch without tombstones, all for one table. Raises NotColumnar, and what ``plan`` raises."""
+        from sluiceway.connectors.jdbc.sink.column_rows import rows_of  # loads Arrow
+
+        if batch.value.values is None or batch.value.values.null_count:
+            raise NotColumnar
+        target = self._target(_RecordKind(batch.topic, batch.key.schema, batch.value.schema, tombstone=False))
+        if not isinstance(target, Target):
+            raise NotColumnar
+        return target, rows_of(target.layout, batch)
 
     def _target(self, kind: _RecordKind) -> Target | DataError | None:
         target = self._targets.get(kind)

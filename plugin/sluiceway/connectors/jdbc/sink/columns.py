@@ -35,14 +35,15 @@ class Column(NamedTuple):
 class Layout(NamedTuple):
     """The columns for records of one key schema and one value schema, the ``keys`` columns of the primary key first.
 
-    ``row`` returns the values of all columns of a record, ``key`` those of the key. A layout for tombstones has key columns
-    only.
+    ``row`` returns the values of all columns of a record, ``key`` those of the key. ``binders`` convert the values of each
+    column. A layout for tombstones has key columns only.
     """
 
     columns: tuple[Column, ...]
     keys: int
     row: Callable[[SinkRecord], Row]
     key: Callable[[SinkRecord], Row]
+    binders: tuple[Binder | None, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,7 +63,8 @@ def layout_of(
     columns = (*keys, *others)
     if not columns:
         raise DataError("The record has no fields that become columns: neither a primary key nor fields of its value.")
-    return Layout(columns, len(keys), _extractor(columns, binder_of), _extractor(keys, binder_of))
+    binders = tuple(binder_of(column.name, column.schema) for column in columns)
+    return Layout(columns, len(keys), _extractor(columns, binders), _extractor(keys, binders), binders)
 
 
 def _key_columns(options: SinkOptions, key_schema: Schema | None, value_schema: Schema | None) -> tuple[Column, ...]:
@@ -117,7 +119,7 @@ def _column(field: Field, part: str, *, key: bool) -> Column:
     return Column(field.name, field.schema, key, f"{part}[{field.index}]")
 
 
-def _extractor(columns: tuple[Column, ...], binder_of: BinderOf) -> Callable[[SinkRecord], Row]:
+def _extractor(columns: tuple[Column, ...], binders: tuple[Binder | None, ...]) -> Callable[[SinkRecord], Row]:
     """Return the function from a record to the values of columns, compiled because it is called for each record."""
     code = Code()
     body = []
@@ -126,12 +128,11 @@ def _extractor(columns: tuple[Column, ...], binder_of: BinderOf) -> Callable[[Si
             missing = code.bind(DataError(f"The record has no {part}, and columns take their values from it."))
             body += [f"if record.{part} is None:", f"    raise {missing}", f"{part} = record.{part}.values_"]
     values = []
-    for number, column in enumerate(columns):
+    for number, (column, binder) in enumerate(zip(columns, binders, strict=False)):  # the key's columns are the first ones
         value = f"column{number}"
         body.append(f"{value} = {column.expression}")
         if column.schema.default is not None:
             body += [f"if {value} is None:", f"    {value} = {code.bind(column.schema.default)}"]
-        binder = binder_of(column.name, column.schema)
         values.append(value if binder is None else f"None if {value} is None else {code.bind(binder)}({value})")
     body.append(f"return ({''.join(each + ', ' for each in values)})")
     return code.callable(code.function("record", body))

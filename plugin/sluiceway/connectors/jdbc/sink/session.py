@@ -8,14 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sluiceway.api import SinkRecord, TopicPartition
+from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord, TopicPartition
 from sluiceway.connectors.jdbc.connection import Database, reason_of
 from sluiceway.connectors.jdbc.dialects.errors import ErrorKind
 from sluiceway.connectors.jdbc.dialects.writer import Writer
 from sluiceway.connectors.jdbc.sink.batch import Planner, not_writable
 from sluiceway.connectors.jdbc.sink.config import InsertMode, SinkOptions
 from sluiceway.connectors.jdbc.sink.offsets import OffsetTable
-from sluiceway.connectors.jdbc.sink.steps import Item, in_order, last_of_each_key, write_step
+from sluiceway.connectors.jdbc.sink.steps import Item, in_order, last_of_each_key, step_of, write_step
 from sluiceway.connectors.jdbc.sink.tables import Tables
 from sluiceway.errors import ConnectError, RetriableError
 
@@ -100,6 +100,15 @@ class Session:
         """
         self._guarded("write a batch", lambda connected: self._write(connected, records, offsets, generations, refuse))
 
+    def write_columns(
+        self, batch: ColumnBatch, offsets: Mapping[TopicPartition, int], generations: Mapping[TopicPartition, int]
+    ) -> None:
+        """Write a batch of columns like ``write``. Raises NotColumnar, with nothing written, if ``write`` must write its records.
+
+        That is so for records that cannot be written, and while it is not known whether the last commit was applied.
+        """
+        self._guarded("write a batch", lambda connected: self._write_columns(connected, batch, offsets, generations))
+
     def close(self) -> None:
         """Close the connection; uncommitted writes are rolled back. Never raises."""
         connected, self._connected = self._connected, None
@@ -164,6 +173,33 @@ class Session:
             bad.sort(key=lambda each: order[id(each[0])])
         for record, error in bad:
             refuse(record, error)
+        self._commit(connected, offsets, generations)
+
+    def _write_columns(
+        self,
+        connected: Connected,
+        batch: ColumnBatch,
+        offsets: Mapping[TopicPartition, int],
+        generations: Mapping[TopicPartition, int],
+    ) -> None:
+        if self._in_doubt:
+            raise NotColumnar
+        target, rows = connected.planner.plan_columns(batch)
+        writer, size, mode = connected.writer, self._options.batch_size, self._options.insert_mode
+        writer.begin()
+        try:
+            for first in range(0, len(rows), size):
+                write_step(writer, step_of(target, rows[first : first + size], mode), mode)
+        except Exception as error:
+            if self._dialect.error_kind(error) is not ErrorKind.RECORD:
+                raise
+            writer.roll_back()
+            raise NotColumnar from error
+        self._commit(connected, offsets, generations)
+
+    def _commit(
+        self, connected: Connected, offsets: Mapping[TopicPartition, int], generations: Mapping[TopicPartition, int]
+    ) -> None:
         if connected.offsets is not None:
             connected.offsets.store(offsets, generations)
         self._in_doubt = True
@@ -216,6 +252,8 @@ class Session:
             if self._connected is None:
                 self._connected = self._connect(self._database)
             return operation(self._connected)
+        except NotColumnar:
+            raise
         except Exception as error:
             self.close()
             if isinstance(error, ConnectError) and not isinstance(error, RetriableError):

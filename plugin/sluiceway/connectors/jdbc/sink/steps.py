@@ -64,6 +64,11 @@ def in_order(items: Iterable[Item]) -> Iterator[Step]:
         yield from steps
 
 
+def step_of(target: Target, rows: list[Row], mode: InsertMode) -> Step:
+    """Return the step that writes rows of one table in order; for upserts, only the last row of each key."""
+    return Step(target, list({row[: target.keys]: row for row in rows}.values()) if mode is InsertMode.UPSERT else rows)
+
+
 def last_of_each_key(items: Iterable[Item]) -> Iterator[Step]:
     """Yield steps that leave each key as its last record requires, for upserts. Deletions precede writes.
 

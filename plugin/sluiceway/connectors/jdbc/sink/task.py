@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NoReturn
 
-from sluiceway.api import SinkRecord, SinkTask, TopicPartition
+from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord, SinkTask, TopicPartition
 from sluiceway.connectors.jdbc.sink.config import MAX_RETRIES, UNREACHABLE_MS, SinkOptions
 from sluiceway.connectors.jdbc.sink.session import Session, WriteError
 from sluiceway.errors import ConnectError, FencedError, RetriableError
@@ -22,6 +23,8 @@ class JdbcSinkTask(SinkTask):
     With exactly-once delivery the offsets in the database are authoritative: the task seeks to them whenever a partition is
     assigned, and ``pre_commit`` only reports them to Kafka.
     """
+
+    takes_columns = True
 
     _options: SinkOptions
     _session: Session | None = None
@@ -65,12 +68,23 @@ class JdbcSinkTask(SinkTask):
             if records:
                 self._write(session, records)
         except WriteError as error:
-            self._retries.failed(error)
-            self.context.timeout(int(self._options.backoff * 1000))
-            raise
+            self._failed(error)
         except FencedError as error:
             self._fence(error)
         self._rewinding.clear()  # the runtime seeks after put has returned
+
+    def put_columns(self, batch: ColumnBatch) -> None:
+        if self._unclaimed or self._rewinding or batch.offsets is None:
+            raise NotColumnar
+        next_offset = int(batch.offsets[-1].as_py()) + 1
+        offsets = {TopicPartition(batch.original_topic, batch.partition or 0): next_offset}
+        try:
+            self._opened().write_columns(batch, offsets, self._generations)
+        except WriteError as error:
+            self._failed(error)
+        except FencedError as error:
+            self._fence(error)
+        self._retries.succeeded()
 
     def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         """Return the offsets of the partitions that this task still owns; everything put has been written."""
@@ -108,7 +122,13 @@ class JdbcSinkTask(SinkTask):
         """Return the records to write for the records of a batch; subclasses may convert or drop some."""
         return records
 
-    def _fence(self, error: FencedError) -> None:
+    def _failed(self, error: WriteError) -> NoReturn:
+        """Raise the error so that the runtime repeats the batch, or ConnectError if that has been done often enough."""
+        self._retries.failed(error)
+        self.context.timeout(int(self._options.backoff * 1000))
+        raise error
+
+    def _fence(self, error: FencedError) -> NoReturn:
         """Retry once, so that a rebalance of the consumer group can revoke partitions; fail if another group owns them."""
         if self._fenced:
             raise error
