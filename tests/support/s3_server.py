@@ -52,9 +52,7 @@ def s3_server(bucket: str = "lake") -> Iterator[S3Server]:
     pytest.importorskip("s3fs")
     port = free_port()
     server = S3Server(f"http://127.0.0.1:{port}", bucket)
-    process = subprocess.Popen(
-        [sys.executable, "-c", _SERVE, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = subprocess.Popen([sys.executable, "-c", _SERVE, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         eventually(lambda: _answers(server.url), within=60, what="moto")
         server.files().mkdir(bucket)
