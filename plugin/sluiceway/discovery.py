@@ -23,9 +23,11 @@ B = TypeVar("B")
 # Not entry points, because the copy of the package that is sent to executors as a zip has none.
 _BUILT_IN = {
     "sluiceway.connectors": {
+        "DeltaSink": "sluiceway.connectors.delta:DeltaSinkConnector",
         "DebeziumJdbcSink": "sluiceway.connectors.jdbc.debezium:DebeziumJdbcSinkConnector",
         "FileStreamSource": "sluiceway.connectors.file.source:FileStreamSourceConnector",
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
+        "IcebergSink": "sluiceway.connectors.iceberg:IcebergSinkConnector",
         "JdbcSink": "sluiceway.connectors.jdbc.sink:JdbcSinkConnector",
         "JdbcSource": "sluiceway.connectors.jdbc.source:JdbcSourceConnector",
         "MirrorSource": "sluiceway.connectors.mirror.source:MirrorSourceConnector",

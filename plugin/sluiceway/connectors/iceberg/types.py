@@ -1,0 +1,85 @@
+"""Maps Arrow types to those of Iceberg's columns, and partition fields to partition specs. No I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sluiceway.connectors.tables.evolution import convert_type, wider_decimal
+from sluiceway.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from pyiceberg.transforms import Transform
+
+_TO = {
+    pa.int8(): pa.int32(),
+    pa.int16(): pa.int32(),
+    pa.uint8(): pa.int32(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.float16(): pa.float32(),
+    pa.large_string(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.date64(): pa.date32(),
+}
+_SAME = {pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32()}
+_WIDER = {(pa.int32(), pa.int64()), (pa.float32(), pa.float64())}
+_FIELD = re.compile(r"(\w+)\s*\(\s*([^,()]+?)\s*(?:,\s*([^,()]+?)\s*)?\)")
+
+
+def column_type(type_: pa.DataType) -> pa.DataType:
+    """Return the Arrow type of an Iceberg column for data of an Arrow type. Raises DataError if there is none."""
+    return convert_type(type_, _leaf)
+
+
+def _leaf(type_: pa.DataType) -> pa.DataType:
+    if type_ in _SAME:
+        return type_
+    if type_ in _TO:
+        return _TO[type_]
+    if isinstance(type_, pa.TimestampType):
+        return pa.timestamp("us", "UTC" if type_.tz else None)
+    if pa.types.is_time(type_):
+        return pa.time64("us")
+    if pa.types.is_decimal(type_) and type_.precision <= 38:  # type: ignore[attr-defined]
+        return pa.decimal128(type_.precision, type_.scale)  # type: ignore[attr-defined]
+    if pa.types.is_null(type_):
+        return pa.string()  # schemaless nested fields that are all null
+    if pa.types.is_fixed_size_binary(type_):
+        return type_
+    raise DataError(f"Iceberg has no type for {type_}.")
+
+
+def widens(old: pa.DataType, new: pa.DataType) -> bool:
+    """Return whether Iceberg can change a column of type ``old`` to ``new``."""
+    return (old, new) in _WIDER or wider_decimal(old, new)
+
+
+def partition_transforms(fields: Sequence[str]) -> list[tuple[str, Transform[Any, Any]]]:
+    """Return the columns and transforms of partition fields such as ``day(at)`` or ``bucket(id, 16)``. Raises ConfigError."""
+    return [_transform(field) for field in fields]
+
+
+def _transform(field: str) -> tuple[str, Transform[Any, Any]]:
+    from pyiceberg import transforms
+
+    match = _FIELD.fullmatch(field)
+    if match is None:
+        if "(" in field:
+            raise ConfigError(
+                f"{field} is no partition field: use column, day(column), bucket(column, n) or truncate(column, n)."
+            )
+        return field, transforms.IdentityTransform()
+    name, first, second = match[1].lower(), match[2], match[3]
+    times = {"year": transforms.YearTransform, "month": transforms.MonthTransform}
+    times |= {"day": transforms.DayTransform, "hour": transforms.HourTransform}
+    if (time := times.get(name.removesuffix("s"))) is not None and second is None:
+        return first, time()
+    sized = {"bucket": transforms.BucketTransform, "truncate": transforms.TruncateTransform}
+    if name in sized and second is not None and (first.isdecimal() or second.isdecimal()):
+        column, size = (second, first) if first.isdecimal() else (first, second)
+        return column, sized[name](int(size))
+    raise ConfigError(f"{field} is no partition field: use column, day(column), bucket(column, n) or truncate(column, n).")
