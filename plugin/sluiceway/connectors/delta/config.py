@@ -20,8 +20,8 @@ SINK = ConfigDef(
             validator=NonEmptyString(),
             importance=Importance.HIGH,
             group="Storage",
-            doc="The folder of the tables, such as /lake, s3://bucket/lake, gs://bucket/lake or abfss://container@account/lake. The "
-            "table a.b is the folder a/b in it. Keys below delta.storage. are delta-rs's storage options, such as "
+            doc="The folder of the tables, such as /lake, s3://bucket/lake, gs://bucket/lake or abfss://container@account/lake. "
+            "The table a.b is the folder a/b in it. Keys below delta.storage. are delta-rs's storage options, such as "
             "delta.storage.AWS_REGION; by default the machine's own credentials are used.",
         ),
         *shared_keys(PREFIX, "Delta"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 
 import pyarrow as pa
 from deltalake import DeltaTable as DeltaRsTable
@@ -44,18 +45,16 @@ class DeltaStore:
                 f"Table {name} cannot be created: the records have no field {column} to partition by or to identify rows."
             )
         location = self._location(name)
-        with reaching(f"Creating table {name} at {location}"):
-            try:
-                DeltaRsTable.create(
-                    location,
-                    schema,
-                    mode="ignore",
-                    partition_by=list(partition_by),
-                    configuration=self._options.properties(CREATE_PROPS) or None,
-                    storage_options=self._storage,
-                )
-            except CommitFailedError:  # another task created it at the same time
-                pass
+        configuration = self._options.properties(CREATE_PROPS) or None
+        with reaching(f"Creating table {name} at {location}"), suppress(CommitFailedError):  # another task may create it now
+            DeltaRsTable.create(
+                location,
+                schema,
+                mode="ignore",
+                partition_by=list(partition_by),
+                configuration=configuration,
+                storage_options=self._storage,
+            )
         table = self.table(name)
         if table is None:
             raise ConnectError(f"Table {name} was dropped while it was created. Restart the task.")

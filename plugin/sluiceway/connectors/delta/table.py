@@ -46,11 +46,12 @@ class DeltaTable:
         self._connector = connector
         self._stem = f"sluiceway-{quote(connector, safe='')}-"
         self._id = table.metadata().id
-        self._files = fs.PyFileSystem(DeltaStorageHandler(location, dict(storage)))
+        self._handler = DeltaStorageHandler(location, dict(storage))
+        self._files = fs.PyFileSystem(self._handler)
 
     @property
     def schema(self) -> pa.Schema:
-        arrow = pa.schema(self._table.schema().to_arrow())
+        arrow: pa.Schema = pa.schema(self._table.schema().to_arrow())  # type: ignore[arg-type] # it has Arrow's C interface
         return pa.schema([pa.field(each.name, column_type(each.type), each.nullable) for each in arrow])
 
     def offset(self, partition: TopicPartition) -> int | None:
@@ -102,8 +103,9 @@ class DeltaTable:
             rows.drop_columns(list(values)) if values else rows, sink, compression="snappy", store_decimal_as_integer=True
         )
         data = sink.getvalue()
-        with self._files.open_output_stream(path) as stream:
-            stream.write(data)
+        stream: Any = self._handler._handler.open_output_stream(path, None)  # its PyArrow form cannot pass on Arrow's buffers
+        stream.write(data.to_pybytes())
+        stream.close()
         return AddAction(quote(path), data.size, values, int(time.time() * 1000), True, json.dumps(_statistics(rows, values)))
 
     def discard(self, staged: Sequence[Staged]) -> None:
@@ -180,8 +182,8 @@ class DeltaTable:
         from urllib.parse import unquote
 
         kept = self._table.vacuum(retention_hours=0, dry_run=True, enforce_retention_duration=False, full=False)
-        current = pa.table(self._table.get_add_actions(flatten=True)).column("path").to_pylist()
-        return {unquote(path) for path in [*current, *kept]} | {*current, *kept}
+        current = map(str, pa.table(self._table.get_add_actions(flatten=True)).column("path").to_pylist())
+        return {unquote(path) for path in (*current, *kept)}
 
     def _append(self, files: Sequence[AddAction], offsets: Offsets) -> None:
         with committing(f"Committing to table {self._name}"):
@@ -216,11 +218,7 @@ def _partitions(rows: pa.Table, columns: Sequence[str]) -> Iterator[tuple[dict[s
         mask = pa.repeat(pa.scalar(value=True), len(rows))
         for name, value in found.items():
             column = rows.column(name)
-            equal = (
-                column.is_null()
-                if value is None
-                else pc.fill_null(pc.equal(column, pa.scalar(value, column.type)), fill_value=False)
-            )
+            equal = column.is_null() if value is None else pc.is_in(column, value_set=pa.array([value], column.type))
             mask = pc.and_(mask, equal)
         yield {name: partition_text(value) for name, value in found.items()}, rows.filter(mask)
 
@@ -231,7 +229,7 @@ def _statistics(rows: pa.Table, values: Mapping[str, str | None]) -> dict[str, A
     for field in rows.schema:
         if field.name not in values and pa.types.is_integer(field.type):
             column = rows.column(field.name)
-            ends = pc.min_max(column).as_py()
+            ends: Any = pc.min_max(column).as_py()
             found["nullCount"][field.name] = column.null_count
             if ends["min"] is not None:
                 found["minValues"][field.name], found["maxValues"][field.name] = ends["min"], ends["max"]
@@ -254,7 +252,7 @@ def _has(schema: pa.Schema, path: Sequence[str]) -> bool:
         names = [field.name for field in fields]
         if name not in names:
             return False
-        fields = fields.field(name).type if isinstance(fields, pa.Schema) else fields.field(name).type
+        fields = fields.field(name).type
     return True
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from sluiceway.connectors.tables.evolution import convert_type
 from sluiceway.errors import DataError
 
-_TO = {
+_TO: dict[pa.DataType, pa.DataType] = {
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),
     pa.uint32(): pa.int64(),
@@ -21,7 +21,7 @@ _TO = {
     pa.time64("us"): pa.int64(),
     pa.time64("ns"): pa.int64(),
 }
-_SAME = {
+_SAME: set[pa.DataType] = {
     pa.bool_(),
     pa.int8(),
     pa.int16(),
@@ -47,8 +47,8 @@ def _leaf(type_: pa.DataType) -> pa.DataType:
         return _TO[type_]
     if isinstance(type_, pa.TimestampType):
         return pa.timestamp("us", "UTC" if type_.tz else None)
-    if pa.types.is_decimal(type_) and type_.precision <= 38:  # type: ignore[attr-defined]
-        return pa.decimal128(type_.precision, type_.scale)  # type: ignore[attr-defined]
+    if pa.types.is_decimal(type_) and type_.precision <= 38:
+        return pa.decimal128(type_.precision, type_.scale)
     if pa.types.is_fixed_size_binary(type_):
         return pa.binary()
     raise DataError(f"Delta has no type for {type_}.")

@@ -35,7 +35,8 @@ SINK = ConfigDef(
             name="iceberg.catalog.catalog-impl",
             importance=Importance.LOW,
             doc="The Java class of the catalog instead of its type: org.apache.iceberg.rest.RESTCatalog, "
-            "org.apache.iceberg.jdbc.JdbcCatalog, org.apache.iceberg.hive.HiveCatalog or org.apache.iceberg.aws.glue.GlueCatalog.",
+            "org.apache.iceberg.jdbc.JdbcCatalog, org.apache.iceberg.hive.HiveCatalog or "
+            "org.apache.iceberg.aws.glue.GlueCatalog.",
         ),
         _text(
             name="iceberg.catalog.uri",

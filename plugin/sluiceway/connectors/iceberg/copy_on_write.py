@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, GreaterThanOrEqual, In, LessThanOrEqual
+from pyiceberg import expressions
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression
 
 from sluiceway.connectors.iceberg.data_files import read
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _IN_LIMIT = 200  # the number of values up to which Iceberg compares each with a file's statistics
 _ROW = "__sluiceway_row"
+_new: Any = expressions  # its type hints are those of the generated constructors
 
 
 def rewritten(table: Table, branch: str, merge: Merge) -> Iterator[tuple[DataFile, pa.Table]]:
@@ -54,8 +56,8 @@ def _filter(keys: pa.Table) -> BooleanExpression:
         if not (pa.types.is_integer(column.type) or pa.types.is_string(column.type) or pa.types.is_date(column.type)):
             continue
         if len(keys) <= _IN_LIMIT:
-            found = And(found, In(name, set(column.to_pylist())))
+            found = And(found, _new.In(name, set(column.to_pylist())))
         else:
-            ends: dict[str, Any] = pc.min_max(column).as_py()
-            found = And(found, And(GreaterThanOrEqual(name, ends["min"]), LessThanOrEqual(name, ends["max"])))
+            ends: Any = pc.min_max(column).as_py()
+            found = And(found, And(_new.GreaterThanOrEqual(name, ends["min"]), _new.LessThanOrEqual(name, ends["max"])))
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -60,10 +61,8 @@ class IcebergStore:
         catalog = self.catalog
         with reaching(f"Creating table {name}"):
             namespace, _, _ = name.rpartition(".")
-            try:
+            with suppress(NamespaceAlreadyExistsError):
                 catalog.create_namespace(namespace)
-            except NamespaceAlreadyExistsError:
-                pass
             try:
                 properties = self._options.properties(CREATE_PROPS)
                 with catalog.create_table_transaction(name, schema, properties=properties) as transaction:

@@ -168,7 +168,7 @@ class IcebergTable:
             candidates = self._own_files(time.time() - age)
             if candidates:
                 files = self._table.inspect.all_data_files().column("file_path").to_pylist()
-                referenced = {_path(file) for file in files}
+                referenced = {_path(str(file)) for file in files}
                 orphans = [location for path, location in candidates.items() if path not in referenced]
                 for location in orphans:
                     self._table.io.delete(location)

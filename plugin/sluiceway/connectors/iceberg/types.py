@@ -14,7 +14,7 @@ from sluiceway.errors import ConfigError, DataError
 if TYPE_CHECKING:
     from pyiceberg.transforms import Transform
 
-_TO = {
+_TO: dict[pa.DataType, pa.DataType] = {
     pa.int8(): pa.int32(),
     pa.int16(): pa.int32(),
     pa.uint8(): pa.int32(),
@@ -25,8 +25,8 @@ _TO = {
     pa.large_binary(): pa.binary(),
     pa.date64(): pa.date32(),
 }
-_SAME = {pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32()}
-_WIDER = {(pa.int32(), pa.int64()), (pa.float32(), pa.float64())}
+_SAME: set[pa.DataType] = {pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32()}
+_WIDER: set[tuple[pa.DataType, pa.DataType]] = {(pa.int32(), pa.int64()), (pa.float32(), pa.float64())}
 _FIELD = re.compile(r"(\w+)\s*\(\s*([^,()]+?)\s*(?:,\s*([^,()]+?)\s*)?\)")
 
 
@@ -44,8 +44,8 @@ def _leaf(type_: pa.DataType) -> pa.DataType:
         return pa.timestamp("us", "UTC" if type_.tz else None)
     if pa.types.is_time(type_):
         return pa.time64("us")
-    if pa.types.is_decimal(type_) and type_.precision <= 38:  # type: ignore[attr-defined]
-        return pa.decimal128(type_.precision, type_.scale)  # type: ignore[attr-defined]
+    if pa.types.is_decimal(type_) and type_.precision <= 38:
+        return pa.decimal128(type_.precision, type_.scale)
     if pa.types.is_null(type_):
         return pa.string()  # schemaless nested fields that are all null
     if pa.types.is_fixed_size_binary(type_):
@@ -74,11 +74,11 @@ def _transform(field: str) -> tuple[str, Transform[Any, Any]]:
             )
         return field, transforms.IdentityTransform()
     name, first, second = match[1].lower(), match[2], match[3]
-    times = {"year": transforms.YearTransform, "month": transforms.MonthTransform}
+    times: dict[str, Any] = {"year": transforms.YearTransform, "month": transforms.MonthTransform}
     times |= {"day": transforms.DayTransform, "hour": transforms.HourTransform}
     if (time := times.get(name.removesuffix("s"))) is not None and second is None:
         return first, time()
-    sized = {"bucket": transforms.BucketTransform, "truncate": transforms.TruncateTransform}
+    sized: dict[str, Any] = {"bucket": transforms.BucketTransform, "truncate": transforms.TruncateTransform}
     if name in sized and second is not None and (first.isdecimal() or second.isdecimal()):
         column, size = (second, first) if first.isdecimal() else (first, second)
         return column, sized[name](int(size))

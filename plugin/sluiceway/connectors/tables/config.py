@@ -54,8 +54,8 @@ def _routing(prefix: str, product: str) -> list[ConfigKey]:
         _list(
             name=prefix + TABLES,
             importance=Importance.HIGH,
-            doc=f"The {product} tables to write to. With several tables and {prefix}{ROUTE_FIELD}, a record goes to the tables whose "
-            f"{prefix}table.<table>.route-regex matches the field; without it, to all of them.",
+            doc=f"The {product} tables to write to. With several tables and {prefix}{ROUTE_FIELD}, a record goes to the tables "
+            f"whose {prefix}table.<table>.route-regex matches the field; without it, to all of them.",
         ),
         _flag(
             name=prefix + DYNAMIC,

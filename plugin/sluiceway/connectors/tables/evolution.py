@@ -23,7 +23,7 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of one column; ``path`` names the fields from the outermost, with ``element``, ``key`` and ``value`` as Iceberg."""
+    """A change of one column; ``path`` names the fields from the outermost, with ``element`` and ``value`` as Iceberg has them."""
 
     kind: Kind
     path: tuple[str, ...]
@@ -106,10 +106,7 @@ class Evolution:
 def wider_decimal(old: pa.DataType, new: pa.DataType) -> bool:
     """Return whether ``new`` is the decimal type ``old`` with more digits before the point and the same scale."""
     return (
-        pa.types.is_decimal(old)
-        and pa.types.is_decimal(new)
-        and old.scale == new.scale  # type: ignore[attr-defined]
-        and old.precision < new.precision <= 38  # type: ignore[attr-defined]
+        pa.types.is_decimal(old) and pa.types.is_decimal(new) and old.scale == new.scale and old.precision < new.precision <= 38
     )
 
 

@@ -30,7 +30,7 @@ class Router:
         routes = self._routes(rows)
         for route in pc.unique(routes).to_pylist():
             if route is not None:
-                mask = pc.fill_null(pc.equal(routes, route), False)
+                mask = pc.is_in(routes, value_set=pa.array([route]))
                 for table in self._tables(route):
                     yield table, rows.filter(mask)
 

@@ -90,7 +90,7 @@ def _with_nulls(batch: ColumnBatch, options: TableOptions, value: pa.Array[Any])
             topic=batch.topic, partition=batch.partition, original_topic=batch.original_topic,
             key=Column(batch.key.schema, None if batch.key.values is None else batch.key.values.filter(present)),
             value=Column(batch.value.schema, value.filter(present)),
-            count=pc.sum(present).as_py() or 0, offsets=batch.offsets and batch.offsets.filter(present),
+            count=batch.count - value.null_count, offsets=batch.offsets and batch.offsets.filter(present),
         )  # fmt: skip
         return rows_of(kept, options) if kept.count else None
     raise DataError(f"Topic {batch.topic}: tombstones and rows in one batch.")  # the row form separates them
@@ -137,7 +137,7 @@ def _keys(key: Column) -> tuple[pa.Table | None, pa.Array[Any] | None]:
 
 def _table(structs: pa.Array[Any]) -> pa.Table:
     """Return a table with a column for each field of an array of structs without nulls."""
-    fields = list(structs.type)  # type: ignore[call-overload]
+    fields = list(structs.type)
     columns = [structs.field(number) for number in range(len(fields))]  # type: ignore[attr-defined]
     if not fields:
         return _no_columns(len(structs))
@@ -170,7 +170,7 @@ def _filled_fields(array: pa.Array[Any], schema: Schema) -> pa.Array[Any] | None
     filled = [_filled(column, field.schema) for column, field in zip(columns, schema.fields, strict=True)]
     if all(each is None for each in filled):
         return None
-    fields = list(array.type)  # type: ignore[call-overload]
+    fields = list(array.type)
     kept = [column if each is None else each for column, each in zip(columns, filled, strict=True)]
     return pa.StructArray.from_arrays(kept, fields=fields, mask=array.is_null())
 

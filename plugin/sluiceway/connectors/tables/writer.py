@@ -139,7 +139,7 @@ class TableWriter:
         known = self.stored(rows.partition)
         if known is None or rows.offsets[0].as_py() >= known:
             return rows
-        return rows.filter(pc.greater_equal(rows.offsets, known))
+        return rows.filter(pc.greater_equal(rows.offsets, pa.scalar(known, pa.int64())))
 
     def _ready(self, values: pa.Table) -> Table:
         """Return the table with the columns that the values need."""
