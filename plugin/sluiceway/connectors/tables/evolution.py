@@ -23,7 +23,7 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of one column; ``path`` names the fields from the outermost, with ``element`` and ``value`` as Iceberg has them."""
+    """A change of a column; ``path`` names the fields from the outermost, with ``element`` and ``value`` as Iceberg has them."""
 
     kind: Kind
     path: tuple[str, ...]
