@@ -27,7 +27,7 @@ class Positions:
 
     def open(self, partition: TopicPartition, durable: int | None) -> None:
         """Start to track a partition whose records are durable up to ``durable``; None if nothing is known."""
-        self._of[partition] = _Position(durable, durable)
+        self._of.setdefault(partition, _Position(durable, durable))
 
     def close(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
@@ -42,8 +42,8 @@ class Positions:
         position = self._of.setdefault(partition, _Position())
         if position.rewind is None or first <= position.highest:
             position.rewind = None
-            if position.durable is None:
-                position.durable = first
+            if position.durable is None or first < position.durable:
+                position.durable = first  # also of a topic that was created again
             return True
         position.highest = max(position.highest, last)
         return False

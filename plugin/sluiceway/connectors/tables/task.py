@@ -205,17 +205,20 @@ class TableSinkTask(SinkTask, abc.ABC):
         self._count = self._fenced = 0
 
     def _rewind(self, *, delete: bool) -> None:
-        """Drop what is not committed and read it again."""
+        """Drop what is not committed and read it again, from a single table's offsets."""
         for writer in self._writers.values():
             writer.discard(delete=delete)
         self._writers.clear()
         self._count = 0
-        for partition, offset in self._positions.rewind_pending().items():
+        back = self._positions.rewind_pending()
+        for partition, offset in back.items():
             self.context.offset({partition: offset})
+        if self._router.single is not None:
+            self._unclaimed.update(back)
 
     def _writer(self, name: str) -> TableWriter:
         if name not in self._writers:
-            self._writers[name] = TableWriter(name, self._store, self._options)
+            self._writers[name] = TableWriter(name, self._store, self._options, seeks=self._router.single is not None)
         return self._writers[name]
 
     def _wait_for(self, error: RetriableError) -> None:

@@ -36,8 +36,11 @@ class TableWriter:
     cannot fail.
     """
 
-    def __init__(self, name: str, store: TableStore, options: TableOptions) -> None:
+    def __init__(self, name: str, store: TableStore, options: TableOptions, *, seeks: bool) -> None:
+        """``seeks`` is True if the task starts at this table's offsets, so that no records before them are delivered."""
         self.name = name
+        self._seeks = seeks
+        self._renewed: set[TopicPartition] = set()
         self._store = store
         self._options = options
         self._id_columns = options.id_columns(name)
@@ -106,6 +109,7 @@ class TableWriter:
             self._attempt(lambda: table.append(self._staged, self._expected, offsets), table)
         log.info("Committed %d records' rows to table %s with offsets %s", self._count(), self.name, _text(offsets))
         self._expected.update(offsets)
+        self._renewed.difference_update(offsets)
         self._clear()
 
     def discard(self, *, delete: bool) -> None:
@@ -135,9 +139,24 @@ class TableWriter:
             self._unknown.clear()
 
     def _new_rows(self, rows: Rows) -> Rows:
-        """Return the rows that the table does not have: after a crash between the commits of two tables, one is ahead."""
-        known = self.stored(rows.partition)
-        if known is None or rows.offsets[0].as_py() >= known:
+        """Return the rows that the table does not have: after a crash between the commits of two tables, one is ahead.
+
+        A single table has no such rows: the topic was created again, and its records are new.
+        """
+        known, first = self.stored(rows.partition), rows.offsets[0].as_py()
+        if known is None or first >= known:
+            return rows
+        if self._seeks:
+            if rows.partition not in self._renewed:
+                self._renewed.add(rows.partition)
+                log.warning(
+                    "Records of %s-%d continue at offset %d, but table %s has those before %d: the topic was created again, or "
+                    "its records were deleted. They are written as new records.",
+                    *rows.partition,
+                    first,
+                    self.name,
+                    known,
+                )
             return rows
         return rows.filter(pc.greater_equal(rows.offsets, pa.scalar(known, pa.int64())))
 
