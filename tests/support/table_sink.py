@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from sluiceway.api import SinkRecord, TopicPartition
+from sluiceway.api.columns import ColumnBatch, NotColumnar
+from sluiceway.columns.rows import column_batches, sink_records
 from sluiceway.connectors.delta import DeltaSinkConnector
 from sluiceway.connectors.iceberg import IcebergSinkConnector
 from sluiceway.connectors.tables.connector import TableSinkConnector
@@ -87,7 +89,18 @@ class Task:
         task.open(partitions)
 
     def put(self, *records: SinkRecord) -> None:
-        self.task.put(records)
+        """Deliver records to the Delta sink as records, to the Iceberg sink as columns where that is possible."""
+        if self.lake.format == "delta" or not records:
+            return self.task.put(records)
+        for part in column_batches(records):
+            if isinstance(part, ColumnBatch):
+                try:
+                    self.task.put_columns(part)
+                except NotColumnar:
+                    self.task.put(sink_records(part))
+            else:
+                self.task.put(part)
+        return None
 
     def commit(self, *ends: int, topic: str = "people") -> dict[TopicPartition, int]:
         """Call ``pre_commit`` with the next offsets of the partitions from 0 on."""

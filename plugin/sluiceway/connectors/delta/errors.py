@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from sluiceway.connectors.tables.store import ConflictingCommitError, UnknownOutcomeError, UnreachableError
 from sluiceway.errors import ConnectError
@@ -23,6 +23,8 @@ def reaching(what: str) -> Iterator[None]:
     except OSError as error:
         raise UnreachableError(f"{what}: the storage does not answer: {error}") from error
     except (DeltaError, ValueError, RuntimeError) as error:
+        if isinstance(error, TableNotFoundError) or "File not found" in str(error):
+            raise ConnectError(f"{what}: the table was dropped. Restart the task to have it created, or create it: {error}") from error
         if any(text in str(error) for text in _STORAGE):
             raise UnreachableError(f"{what}: the storage does not answer: {error}") from error
         raise ConnectError(f"{what}: {error}") from error

@@ -56,7 +56,8 @@ class DeltaTable:
 
     def offset(self, partition: TopicPartition) -> int | None:
         """Return the next offset of a partition that this connector has committed, as loaded last; None if there is none."""
-        value = self._table.transaction_version(_app_id(self._connector, partition))
+        with reaching(f"Reading the offsets in table {self._name}"):
+            value = self._table.transaction_version(_app_id(self._connector, partition))
         return None if value is None or value < 0 else value
 
     def reload(self) -> None:
