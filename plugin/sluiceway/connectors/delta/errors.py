@@ -24,7 +24,9 @@ def reaching(what: str) -> Iterator[None]:
         raise UnreachableError(f"{what}: the storage does not answer: {error}") from error
     except (DeltaError, ValueError, RuntimeError) as error:
         if isinstance(error, TableNotFoundError) or "File not found" in str(error):
-            raise ConnectError(f"{what}: the table was dropped. Restart the task to have it created, or create it: {error}") from error
+            raise ConnectError(
+                f"{what}: the table was dropped. Restart the task to have it created, or create it: {error}"
+            ) from error
         if any(text in str(error) for text in _STORAGE):
             raise UnreachableError(f"{what}: the storage does not answer: {error}") from error
         raise ConnectError(f"{what}: {error}") from error

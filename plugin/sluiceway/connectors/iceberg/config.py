@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.connectors.iceberg.catalog import catalog_properties
-from sluiceway.connectors.iceberg.types import partition_transforms
+from sluiceway.connectors.iceberg.partitions import partition_transforms
 from sluiceway.connectors.tables.config import PARTITION_BY, partition_fields, shared_keys
 from sluiceway.errors import ConfigError
 

@@ -12,8 +12,9 @@ from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchNamespaceErr
 
 from sluiceway.connectors.iceberg.catalog import catalog_properties
 from sluiceway.connectors.iceberg.errors import reaching
+from sluiceway.connectors.iceberg.partitions import partition_transforms
 from sluiceway.connectors.iceberg.table import IcebergTable
-from sluiceway.connectors.iceberg.types import column_type, partition_transforms, widens
+from sluiceway.connectors.iceberg.types import column_type, widens
 from sluiceway.connectors.tables.config import CREATE_PROPS, WRITE_PROPS, TableOptions
 from sluiceway.errors import ConnectError
 

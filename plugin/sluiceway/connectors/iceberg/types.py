@@ -1,18 +1,11 @@
-"""Maps Arrow types to those of Iceberg's columns, and partition fields to partition specs. No I/O."""
+"""Maps Arrow types to those of Iceberg's columns. No I/O."""
 
 from __future__ import annotations
-
-import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from sluiceway.connectors.tables.evolution import convert_type, wider_decimal
-from sluiceway.errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    from pyiceberg.transforms import Transform
+from sluiceway.errors import DataError
 
 _TO: dict[pa.DataType, pa.DataType] = {
     pa.int8(): pa.int32(),
@@ -27,7 +20,6 @@ _TO: dict[pa.DataType, pa.DataType] = {
 }
 _SAME: set[pa.DataType] = {pa.bool_(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string(), pa.binary(), pa.date32()}
 _WIDER: set[tuple[pa.DataType, pa.DataType]] = {(pa.int32(), pa.int64()), (pa.float32(), pa.float64())}
-_FIELD = re.compile(r"(\w+)\s*\(\s*([^,()]+?)\s*(?:,\s*([^,()]+?)\s*)?\)")
 
 
 def column_type(type_: pa.DataType) -> pa.DataType:
@@ -56,30 +48,3 @@ def _leaf(type_: pa.DataType) -> pa.DataType:
 def widens(old: pa.DataType, new: pa.DataType) -> bool:
     """Return whether Iceberg can change a column of type ``old`` to ``new``."""
     return (old, new) in _WIDER or wider_decimal(old, new)
-
-
-def partition_transforms(fields: Sequence[str]) -> list[tuple[str, Transform[Any, Any]]]:
-    """Return the columns and transforms of partition fields such as ``day(at)`` or ``bucket(id, 16)``. Raises ConfigError."""
-    return [_transform(field) for field in fields]
-
-
-def _transform(field: str) -> tuple[str, Transform[Any, Any]]:
-    from pyiceberg import transforms
-
-    match = _FIELD.fullmatch(field)
-    if match is None:
-        if "(" in field:
-            raise ConfigError(
-                f"{field} is no partition field: use column, day(column), bucket(column, n) or truncate(column, n)."
-            )
-        return field, transforms.IdentityTransform()
-    name, first, second = match[1].lower(), match[2], match[3]
-    times: dict[str, Any] = {"year": transforms.YearTransform, "month": transforms.MonthTransform}
-    times |= {"day": transforms.DayTransform, "hour": transforms.HourTransform}
-    if (time := times.get(name.removesuffix("s"))) is not None and second is None:
-        return first, time()
-    sized: dict[str, Any] = {"bucket": transforms.BucketTransform, "truncate": transforms.TruncateTransform}
-    if name in sized and second is not None and (first.isdecimal() or second.isdecimal()):
-        column, size = (second, first) if first.isdecimal() else (first, second)
-        return column, sized[name](int(size))
-    raise ConfigError(f"{field} is no partition field: use column, day(column), bucket(column, n) or truncate(column, n).")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sluiceway.connectors.iceberg.catalog import catalog_properties
-from sluiceway.connectors.iceberg.types import partition_transforms
+from sluiceway.connectors.iceberg.partitions import partition_transforms
 from sluiceway.connectors.tables.config import partition_fields
 from sluiceway.errors import ConfigError
 
@@ -53,6 +53,13 @@ def test_catalogs_that_are_refused(given: dict[str, str], key: str) -> None:
 def test_partition_fields() -> None:
     fields = partition_fields("a, day(at),hours(t), bucket(id, 16), bucket(4, k), truncate(s,3)")
     found = [(column, str(transform)) for column, transform in partition_transforms(fields)]
-    assert found == [("a", "identity"), ("at", "day"), ("t", "hour"), ("id", "bucket[16]"), ("k", "bucket[4]"), ("s", "truncate[3]")]
+    assert found == [
+        ("a", "identity"),
+        ("at", "day"),
+        ("t", "hour"),
+        ("id", "bucket[16]"),
+        ("k", "bucket[4]"),
+        ("s", "truncate[3]"),
+    ]
     with pytest.raises(ConfigError, match="is no partition field"):
         partition_transforms(["week(at)"])

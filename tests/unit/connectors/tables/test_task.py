@@ -165,7 +165,9 @@ def test_an_unknown_outcome_leads_to_the_tables_offset(started: Any, monkeypatch
 def test_a_storage_that_is_away_keeps_the_records_until_it_is_back(started: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     task = started()
     task.put(*people(0, 2))
-    table = type(task.lake.table(task.config) or task.task._store.create("db.t", pa.schema([("id", pa.int64())]), (), ()))
+    table = type(
+        task.lake.table(task.config) or task.task._session._store.create("db.t", pa.schema([("id", pa.int64())]), (), ())
+    )
 
     def away(self: Any, *args: Any) -> None:
         raise UnreachableError("the storage does not answer")
@@ -183,7 +185,7 @@ def test_a_storage_that_is_away_keeps_the_records_until_it_is_back(started: Any,
 def test_a_storage_that_stays_away_fails_the_task(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     config = {**lake.config(), "sluiceway.unreachable.timeout.ms": "0"}
     task = Task(lake, config, [PEOPLE])
-    monkeypatch.setattr(task.task._store, "table", _away)
+    monkeypatch.setattr(task.task._session._store, "table", _away)
     with pytest.raises(ConnectError, match=r"more than sluiceway.unreachable.timeout.ms allows"):
         task.put(*people(0, 1))
 
@@ -313,7 +315,9 @@ def test_upserts_keep_the_last_change_of_each_key(started: Any) -> None:
     task = started(**UPSERT)
     task.put(*(person(number, number % 4, f"n{number}") for number in range(10)))
     assert task.commit(10) == {PEOPLE: 10}
-    task.put(tombstone(10, 3), tombstone(11, 2), person(12, 2, "again"), person(13, 50, "new"), tombstone(14, 50), tombstone(15, 99))
+    task.put(
+        tombstone(10, 3), tombstone(11, 2), person(12, 2, "again"), person(13, 50, "new"), tombstone(14, 50), tombstone(15, 99)
+    )
     assert task.commit(16) == {PEOPLE: 16}
     assert sorted(task.rows(), key=lambda row: int(row["id"])) == [
         {"id": 0, "name": "n8"},
