@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -55,8 +55,10 @@ def small_commits(lake: Lake, topic: str) -> dict[str, str]:
     return {**sink_config(lake, topic), "sluiceway.flush.size": "500", "consumer.override.max.poll.records": "250"}
 
 
-def test_ten_kills_lose_and_repeat_nothing_and_a_sweep_removes_the_orphans(lake: Lake, kafka: Kafka, numbers: str) -> None:
-    config, chance = small_commits(lake, numbers), random.Random(15)
+def test_ten_kills_lose_and_repeat_nothing_and_a_sweep_removes_the_orphans(
+    lake: Lake, kafka: Kafka, numbers: str, chance: random.Random
+) -> None:
+    config = small_commits(lake, numbers)
     killed = 0
     for _ in range(30):
         before = lake.files()
@@ -116,13 +118,11 @@ def test_a_catalog_that_is_away_delays_records_but_loses_none(lake: Lake, kafka:
     with TaskProcess(config, kafka.bootstrap) as process:
         eventually(lake.files, within=90, what="the first data file")
         away = folder.with_name(folder.name + "-away")
-        os.rename(folder, away)  # every access fails
+        folder.rename(away)  # every access fails
         time.sleep(3)
         if folder.exists():  # what was made meanwhile
-            import shutil
-
             shutil.rmtree(folder)
-        os.rename(away, folder)
+        away.rename(folder)
         group = f"connect-{config['name']}"
         eventually(lambda: sum(kafka.committed(group).values()) == COUNT, within=120, what="the end of the topic")
         assert process.alive

@@ -46,13 +46,19 @@ class DeltaTable:
         self._connector = connector
         self._stem = f"sluiceway-{quote(connector, safe='')}-"
         self._id = table.metadata().id
+        self._arrow: tuple[int, pa.Schema] | None = None
         self._handler = DeltaStorageHandler(location, dict(storage))
         self._files = fs.PyFileSystem(self._handler)
 
     @property
     def schema(self) -> pa.Schema:
+        version = self._table.version()
+        if self._arrow is not None and self._arrow[0] == version:
+            return self._arrow[1]
         arrow: pa.Schema = pa.schema(self._table.schema().to_arrow())  # type: ignore[arg-type] # it has Arrow's C interface
-        return pa.schema([pa.field(each.name, column_type(each.type), each.nullable) for each in arrow])
+        found = pa.schema([pa.field(each.name, column_type(each.type), each.nullable) for each in arrow])
+        self._arrow = version, found
+        return found
 
     def offset(self, partition: TopicPartition) -> int | None:
         """Return the next offset of a partition that this connector has committed, as loaded last; None if there is none."""

@@ -37,6 +37,7 @@ from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
+    from pyiceberg.schema import Schema
     from pyiceberg.table import Table as PyIcebergTable
 
 log = logging.getLogger(__name__)
@@ -62,11 +63,15 @@ class IcebergTable:
         self._prefix = f"sluiceway.offset.{_quoted(connector)}."
         self._stem = f"sluiceway-{_quoted(connector)}"
         self._write_props = dict(write_props)
+        self._arrow: tuple[Schema, pa.Schema] | None = None
 
     @property
     def schema(self) -> pa.Schema:
-        arrow = self._table.schema().as_arrow()
-        return pa.schema([pa.field(each.name, column_type(each.type), each.nullable) for each in arrow])
+        schema = self._table.schema()
+        if self._arrow is None or self._arrow[0] is not schema:
+            columns = [pa.field(each.name, column_type(each.type), each.nullable) for each in schema.as_arrow()]
+            self._arrow = schema, pa.schema(columns)
+        return self._arrow[1]
 
     def offset(self, partition: TopicPartition) -> int | None:
         """Return the next offset of a partition that this connector has committed, as loaded last; None if there is none."""

@@ -39,6 +39,7 @@ class TableSession:
         self._writers: dict[str, TableWriter] = {}
         self._positions = Positions()
         self._unclaimed: set[TopicPartition] = set()
+        self._swept: set[str] = set()
         self._count = self._fenced = 0
         self._failure: Exception | None = None
         self._away_since: float | None = None
@@ -209,7 +210,9 @@ class TableSession:
 
     def _writer(self, name: str) -> TableWriter:
         if name not in self._writers:
-            self._writers[name] = TableWriter(name, self._store, self._options, seeks=self._router.single is not None)
+            seeks, sweeps = self._router.single is not None, name not in self._swept
+            self._writers[name] = TableWriter(name, self._store, self._options, seeks=seeks, sweeps=sweeps)
+            self._swept.add(name)
         return self._writers[name]
 
     def _wait_for(self, error: RetriableError) -> None:

@@ -36,8 +36,12 @@ class TableWriter:
     cannot fail.
     """
 
-    def __init__(self, name: str, store: TableStore, options: TableOptions, *, seeks: bool) -> None:
-        """``seeks`` is True if the task starts at this table's offsets, so that no records before them are delivered."""
+    def __init__(self, name: str, store: TableStore, options: TableOptions, *, seeks: bool, sweeps: bool) -> None:
+        """``seeks``: the task starts at this table's offsets, so that no records before them are delivered.
+
+        ``sweeps``: delete the files of killed tasks when the table is loaded.
+        """
+        self._sweep_age = options.orphan_age if sweeps else None
         self.name = name
         self._seeks = seeks
         self._renewed: set[TopicPartition] = set()
@@ -130,13 +134,21 @@ class TableWriter:
             self._table = self._store.table(self.name)
             self._expected.clear()
             self._unknown.clear()
-            if self._table is not None and self._options.orphan_age is not None:
-                self._table.sweep(self._options.orphan_age)
+            if self._table is not None and self._sweep_age is not None:
+                self._swept(self._table, self._sweep_age)
         elif self._unknown:
             self._table.reload()
             for partition in self._unknown:
                 self._expected.pop(partition, None)
             self._unknown.clear()
+
+    def _swept(self, table: Table, age: float) -> None:
+        """Delete old files that were never committed. A failure, such as no right to list the folder, is only logged."""
+        self._sweep_age = None
+        try:
+            table.sweep(age)
+        except ConnectError as error:
+            log.warning("Table %s keeps data files that were never committed, if there are any: %s", self.name, error)
 
     def _new_rows(self, rows: Rows) -> Rows:
         """Return the rows that the table does not have: after a crash between the commits of two tables, one is ahead.

@@ -186,7 +186,7 @@ def test_a_storage_that_stays_away_fails_the_task(lake: Lake, monkeypatch: pytes
     config = {**lake.config(), "sluiceway.unreachable.timeout.ms": "0"}
     task = Task(lake, config, [PEOPLE])
     monkeypatch.setattr(task.task._session._store, "table", _away)
-    with pytest.raises(ConnectError, match=r"more than sluiceway.unreachable.timeout.ms allows"):
+    with pytest.raises(ConnectError, match=r"more than sluiceway\.unreachable\.timeout\.ms allows"):
         task.put(*people(0, 1))
 
 
@@ -253,7 +253,7 @@ def test_without_evolution_fields_without_a_column_are_not_written(started: Any)
 
 def test_a_table_that_does_not_exist_is_an_error_without_auto_create(started: Any) -> None:
     task = started(**{"tables_auto-create-enabled": "false"})
-    with pytest.raises(ConnectError, match="Table db.t does not exist"):
+    with pytest.raises(ConnectError, match=r"Table db.t does not exist"):
         task.put(*people(0, 1))
 
 
