@@ -39,7 +39,7 @@ def finish(config: dict[str, str], kafka: Kafka) -> None:
 
 
 def ids(lake: Lake, config: dict[str, str]) -> list[int]:
-    return sorted(lake.read(config).column("id").to_pylist())
+    return sorted(int(str(number)) for number in lake.read(config).column("id").to_pylist())
 
 
 def stored(lake: Lake, config: dict[str, str], topic: str) -> int:
@@ -68,7 +68,7 @@ def test_ten_kills_lose_and_repeat_nothing_and_a_sweep_removes_the_orphans(
     for _ in range(30):
         before = lake.files()
         with TaskProcess(config, kafka.bootstrap, bounded=True) as process:
-            eventually(lambda known=before: lake.files() - known or not process.alive, within=90)  # type: ignore[misc]
+            eventually(lambda known=before: lake.files() - known or not process.alive, within=90)
             if not process.alive:
                 break
             time.sleep(chance.uniform(0, 0.6))  # kill it at a random point
@@ -98,8 +98,8 @@ def test_offsets_that_a_user_sets_win_over_those_in_the_table(lake: Lake, kafka:
     config = sink_config(lake, numbers)
     finish(config, kafka)
     check(lake, config, kafka, numbers)
-    places = {TopicPartition(numbers, 0): COUNT // 2 - 1000, TopicPartition(numbers, 1): COUNT // 2}
-    assert lake.connector().alter_offsets(config, places)
+    places: dict[tuple[str, int], int] = {(numbers, 0): COUNT // 2 - 1000, (numbers, 1): COUNT // 2}
+    assert lake.connector().alter_offsets(config, {TopicPartition(*place): offset for place, offset in places.items()})
     kafka.set_offsets(f"connect-{config['name']}", places)
     finish(config, kafka)
     again = [number for number in range(COUNT) if number % 2 == 0][-1000:]

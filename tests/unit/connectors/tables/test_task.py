@@ -126,7 +126,7 @@ def test_a_commit_that_loses_a_race_is_repeated_on_the_newer_table(started: Any,
     task.commit(2, 0)
     other.put(*(person(number, 100 + number, "x", partition=1) for number in range(2)))
     table = type(task.lake.table(task.config))
-    append, lost = table._append, []
+    append, lost = table._append, list[Any]()
 
     def late(self: Any, *args: Any) -> None:
         if not lost:
@@ -185,6 +185,7 @@ def test_a_storage_that_is_away_keeps_the_records_until_it_is_back(started: Any,
 def test_a_storage_that_stays_away_fails_the_task(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     config = {**lake.config(), "sluiceway.unreachable.timeout.ms": "0"}
     task = Task(lake, config, [PEOPLE])
+    assert task.task._session is not None
     monkeypatch.setattr(task.task._session._store, "table", _away)
     with pytest.raises(ConnectError, match=r"more than sluiceway\.unreachable\.timeout\.ms allows"):
         task.put(*people(0, 1))
