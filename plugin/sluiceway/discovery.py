@@ -31,6 +31,7 @@ _BUILT_IN = {
         "JdbcSink": "sluiceway.connectors.jdbc.sink:JdbcSinkConnector",
         "JdbcSource": "sluiceway.connectors.jdbc.source:JdbcSourceConnector",
         "MirrorSource": "sluiceway.connectors.mirror.source:MirrorSourceConnector",
+        "TabularIcebergSink": "sluiceway.connectors.iceberg:TabularIcebergSinkConnector",
         "VerifiableSource": "sluiceway.connectors.verifiable.source:VerifiableSourceConnector",
         "VerifiableSink": "sluiceway.connectors.verifiable.sink:VerifiableSinkConnector",
         "MockSource": "sluiceway.connectors.mock.source:MockSourceConnector",

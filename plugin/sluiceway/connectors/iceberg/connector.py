@@ -54,3 +54,10 @@ class IcebergSinkConnector(TableSinkConnector):
     @classmethod
     def own_problems(cls, config: Mapping[str, str]) -> Mapping[str, str]:
         return problems(config)
+
+
+class TabularIcebergSinkConnector(IcebergSinkConnector):
+    """The Iceberg sink under the class name of Tabular's sink, from which Apache's came, for configs that name it."""
+
+    java_class = "io.tabular.iceberg.connect.IcebergSinkConnector"
+    java_task_class = "io.tabular.iceberg.connect.IcebergSinkTask"
