@@ -23,6 +23,7 @@ B = TypeVar("B")
 # Not entry points, because the copy of the package that is sent to executors as a zip has none.
 _BUILT_IN = {
     "sluiceway.connectors": {
+        "DeltaSink": "sluiceway.connectors.delta:DeltaSinkConnector",
         "DebeziumJdbcSink": "sluiceway.connectors.jdbc.debezium:DebeziumJdbcSinkConnector",
         "AvroFileSink": "sluiceway.connectors.files.classes:AvroFileSinkConnector",
         "AzureBlobStorageSink": "sluiceway.connectors.files.classes:AzureBlobStorageSinkConnector",
@@ -37,9 +38,11 @@ _BUILT_IN = {
         "TextSink": "sluiceway.connectors.files.classes:TextSinkConnector",
         "FileStreamSource": "sluiceway.connectors.file.source:FileStreamSourceConnector",
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
+        "IcebergSink": "sluiceway.connectors.iceberg:IcebergSinkConnector",
         "JdbcSink": "sluiceway.connectors.jdbc.sink:JdbcSinkConnector",
         "JdbcSource": "sluiceway.connectors.jdbc.source:JdbcSourceConnector",
         "MirrorSource": "sluiceway.connectors.mirror.source:MirrorSourceConnector",
+        "TabularIcebergSink": "sluiceway.connectors.iceberg:TabularIcebergSinkConnector",
         "VerifiableSource": "sluiceway.connectors.verifiable.source:VerifiableSourceConnector",
         "VerifiableSink": "sluiceway.connectors.verifiable.sink:VerifiableSinkConnector",
         "SparkSink": "sluiceway.connectors.spark.sink:SparkSinkConnector",

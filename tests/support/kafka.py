@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
@@ -69,6 +69,12 @@ class Kafka:
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         (future,) = self.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
         return {(place.topic, place.partition): place.offset for place in future.result(30).topic_partitions}
+
+    def set_offsets(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
+        """Set the offsets of a group without members."""
+        places = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+        (future,) = self.admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)]).values()
+        future.result(30)
 
 
 def worker_for(bootstrap: str, unique: Callable[[str], str], **properties: str) -> WorkerConfig:

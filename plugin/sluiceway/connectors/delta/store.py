@@ -1,0 +1,90 @@
+"""The Delta tables in a folder. Runs on executors, and on the API server to validate and to change offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+
+import pyarrow as pa
+from deltalake import DeltaTable as DeltaRsTable
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
+
+from sluiceway.connectors.delta.config import PATH, STORAGE
+from sluiceway.connectors.delta.errors import reaching
+from sluiceway.connectors.delta.table import DeltaTable
+from sluiceway.connectors.delta.types import column_type
+from sluiceway.connectors.tables.config import CREATE_PROPS, TableOptions
+from sluiceway.errors import ConnectError
+
+
+class DeltaStore:
+    """A ``TableStore`` for a folder."""
+
+    def __init__(self, options: TableOptions) -> None:
+        self._options = options
+        self._root = options.config[PATH].rstrip("/")
+        self._storage = options.properties(STORAGE)
+
+    def _location(self, name: str) -> str:
+        return f"{self._root}/{name.replace('.', '/')}"
+
+    def table(self, name: str) -> DeltaTable | None:
+        """Load a table; None if it does not exist."""
+        location = self._location(name)
+        with reaching(f"Loading table {name} at {location}"):
+            try:
+                found = DeltaRsTable(location, storage_options=self._storage)
+            except TableNotFoundError:
+                return None
+        return DeltaTable(found, name, location, self._storage, self._options.connector)
+
+    def create(self, name: str, schema: pa.Schema, partition_by: Sequence[str], id_columns: Sequence[str]) -> DeltaTable:
+        """Create a table, unless another task has."""
+        for column in {*partition_by, *id_columns} - set(schema.names):
+            raise ConnectError(
+                f"Table {name} cannot be created: the records have no field {column} to partition by or to identify rows."
+            )
+        location = self._location(name)
+        configuration = self._options.properties(CREATE_PROPS) or None
+        with reaching(f"Creating table {name} at {location}"), suppress(CommitFailedError):  # another task may create it now
+            DeltaRsTable.create(
+                location,
+                schema,
+                mode="ignore",
+                partition_by=list(partition_by),
+                configuration=configuration,
+                storage_options=self._storage,
+            )
+        table = self.table(name)
+        if table is None:
+            raise ConnectError(f"Table {name} was dropped while it was created. Restart the task.")
+        return table
+
+    def arrow_type(self, type_: pa.DataType) -> pa.DataType:
+        return column_type(type_)
+
+    def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
+        """Delta's type widening is a table feature that delta-rs does not write."""
+        return False
+
+    def names(self) -> Collection[str]:
+        """Return the listed tables, or with dynamic routing every table in the folder."""
+        if not self._options.dynamic:
+            return self._options.tables
+        with reaching(f"Listing the tables in {self._root}"):
+            return list(self._found(""))
+
+    def _found(self, folder: str) -> Iterator[str]:
+        from deltalake.fs import DeltaStorageHandler
+        from pyarrow import fs
+
+        files = fs.PyFileSystem(DeltaStorageHandler(self._root, self._storage))
+        for info in files.get_file_info(fs.FileSelector(folder, allow_not_found=True)):
+            if info.type is fs.FileType.Directory and not info.base_name.startswith("_"):
+                path = info.path.strip("/")
+                if files.get_file_info(f"{path}/_delta_log").type is fs.FileType.Directory:
+                    yield path.replace("/", ".")
+                else:
+                    yield from self._found(path)
+
+    def close(self) -> None: ...

@@ -1,0 +1,63 @@
+"""Maps Arrow types to those of Delta's columns. No I/O."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from sluiceway.connectors.tables.evolution import convert_type
+from sluiceway.errors import DataError
+
+_TO: dict[pa.DataType, pa.DataType] = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.float16(): pa.float32(),
+    pa.large_string(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.date64(): pa.date32(),
+    pa.null(): pa.string(),  # schemaless nested fields that are all null
+    pa.time32("s"): pa.int32(),
+    pa.time32("ms"): pa.int32(),  # Delta has no time of day: milliseconds since midnight
+    pa.time64("us"): pa.int64(),
+    pa.time64("ns"): pa.int64(),
+}
+_SAME: set[pa.DataType] = {
+    pa.bool_(),
+    pa.int8(),
+    pa.int16(),
+    pa.int32(),
+    pa.int64(),
+    pa.float32(),
+    pa.float64(),
+    pa.string(),
+    pa.binary(),
+    pa.date32(),
+}
+
+
+def column_type(type_: pa.DataType) -> pa.DataType:
+    """Return the Arrow type of a Delta column for data of an Arrow type. Raises DataError if there is none."""
+    return convert_type(type_, _leaf)
+
+
+def _leaf(type_: pa.DataType) -> pa.DataType:
+    if type_ in _SAME:
+        return type_
+    if type_ in _TO:
+        return _TO[type_]
+    if isinstance(type_, pa.TimestampType):
+        return pa.timestamp("us", "UTC" if type_.tz else None)
+    if pa.types.is_decimal(type_) and type_.precision <= 38:
+        return pa.decimal128(type_.precision, type_.scale)
+    if pa.types.is_fixed_size_binary(type_):
+        return pa.binary()
+    raise DataError(f"Delta has no type for {type_}.")
+
+
+def partition_text(value: object) -> str | None:
+    """Return a partition value as Delta's log has it."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

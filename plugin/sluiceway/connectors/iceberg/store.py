@@ -1,0 +1,101 @@
+"""The tables of an Iceberg catalog. Runs on executors, and on the API server to validate and to change offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
+
+from sluiceway.connectors.iceberg.catalog import catalog_properties
+from sluiceway.connectors.iceberg.errors import reaching
+from sluiceway.connectors.iceberg.partitions import partition_transforms
+from sluiceway.connectors.iceberg.table import IcebergTable
+from sluiceway.connectors.iceberg.types import column_type, widens
+from sluiceway.connectors.tables.config import CREATE_PROPS, WRITE_PROPS, TableOptions
+from sluiceway.errors import ConnectError
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+COMMIT_BRANCH = "tables.default-commit-branch"
+
+
+class IcebergStore:
+    """A ``TableStore`` for a catalog. The catalog is loaded when it is first needed."""
+
+    def __init__(self, options: TableOptions) -> None:
+        self._options = options
+        self._name = options.config.get("iceberg.catalog", "iceberg")
+        self._properties = catalog_properties(options.properties("catalog."))
+        self._loaded: Catalog | None = None
+
+    @property
+    def catalog(self) -> Catalog:
+        if self._loaded is None:
+            with reaching(f"Connecting to catalog {self._name}"):
+                self._loaded = load_catalog(self._name, **self._properties)
+        return self._loaded
+
+    def table(self, name: str) -> IcebergTable | None:
+        """Load a table; None if it does not exist."""
+        catalog = self.catalog
+        with reaching(f"Loading table {name}"):
+            try:
+                found = catalog.load_table(name)
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return None
+        options = self._options
+        branch = options.setting(name, "commit-branch", COMMIT_BRANCH) or "main"
+        return IcebergTable(found, name, options.connector, branch, options.properties(WRITE_PROPS))
+
+    def create(self, name: str, schema: pa.Schema, partition_by: Sequence[str], id_columns: Sequence[str]) -> IcebergTable:
+        """Create a table and its namespace, unless another task has."""
+        transforms = partition_transforms(partition_by)
+        for column in {*(column for column, _ in transforms), *id_columns} - set(schema.names):
+            raise ConnectError(
+                f"Table {name} cannot be created: the records have no field {column} to partition by or to identify rows."
+            )
+        catalog = self.catalog
+        with reaching(f"Creating table {name}"):
+            namespace, _, _ = name.rpartition(".")
+            with suppress(NamespaceAlreadyExistsError):
+                catalog.create_namespace(namespace)
+            try:
+                properties = self._options.properties(CREATE_PROPS)
+                with catalog.create_table_transaction(name, schema, properties=properties) as transaction:
+                    if transforms:
+                        with transaction.update_spec() as spec:
+                            for column, transform in transforms:
+                                spec.add_field(column, transform)
+                    if id_columns:
+                        with transaction.update_schema() as update:
+                            update.set_identifier_fields(*id_columns)
+            except TableAlreadyExistsError:
+                pass
+        table = self.table(name)
+        if table is None:
+            raise ConnectError(f"Table {name} was dropped while it was created. Restart the task.")
+        return table
+
+    def arrow_type(self, type_: pa.DataType) -> pa.DataType:
+        return column_type(type_)
+
+    def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
+        return widens(old, new)
+
+    def names(self) -> Collection[str]:
+        """Return the listed tables, or with dynamic routing every table of the catalog that holds offsets of the connector."""
+        if not self._options.dynamic:
+            return self._options.tables
+        catalog = self.catalog
+        with reaching("Listing the catalog's tables"):
+            every = [".".join(table) for namespace in catalog.list_namespaces() for table in catalog.list_tables(namespace)]
+        return [name for name in every if (table := self.table(name)) is not None and table.has_offsets]
+
+    def close(self) -> None:
+        if self._loaded is not None and hasattr(self._loaded, "close"):
+            self._loaded.close()

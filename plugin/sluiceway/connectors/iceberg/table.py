@@ -1,0 +1,266 @@
+"""An Iceberg table: commits data files and offsets in one transaction. Runs on executors.
+
+Offsets are table properties, one for each topic partition. A commit names the snapshot that it follows, so of two commits one
+fails. PyIceberg would rebuild and repeat it with the same properties; here the offsets are compared with the newer table first.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pyarrow as pa
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.table import Transaction
+
+from sluiceway.api import TopicPartition
+from sluiceway.connectors.iceberg import data_files
+from sluiceway.connectors.iceberg.copy_on_write import rewritten
+from sluiceway.connectors.iceberg.errors import committing, reaching
+from sluiceway.connectors.iceberg.types import column_type
+from sluiceway.connectors.tables.evolution import Change, Kind
+from sluiceway.connectors.tables.store import (
+    ConflictingCommitError,
+    Expected,
+    FencedOffsetsError,
+    Merge,
+    Offsets,
+    Staged,
+    check_offsets,
+)
+from sluiceway.errors import ConnectError
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table as PyIcebergTable
+
+log = logging.getLogger(__name__)
+
+_ATTEMPTS = 10
+
+
+class _OneAttempt(Transaction):
+    """A transaction that fails if another commit came first, instead of repeating itself on the newer table."""
+
+    def _rebuild_snapshot_updates(self) -> None:
+        raise CommitFailedException("the table has a newer snapshot")
+
+
+class IcebergTable:
+    """A loaded table."""
+
+    def __init__(self, table: PyIcebergTable, name: str, connector: str, branch: str, write_props: Mapping[str, str]) -> None:
+        self._table = table
+        self._name = name
+        self._branch = branch
+        self._connector = connector
+        self._prefix = f"sluiceway.offset.{_quoted(connector)}."
+        self._stem = f"sluiceway-{_quoted(connector)}"
+        self._write_props = dict(write_props)
+        self._arrow: tuple[Schema, pa.Schema] | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        schema = self._table.schema()
+        if self._arrow is None or self._arrow[0] is not schema:
+            columns = [pa.field(each.name, column_type(each.type), each.nullable) for each in schema.as_arrow()]
+            self._arrow = schema, pa.schema(columns)
+        return self._arrow[1]
+
+    def offset(self, partition: TopicPartition) -> int | None:
+        """Return the next offset of a partition that this connector has committed, as loaded last; None if there is none."""
+        value = self._table.properties.get(self._key(partition))
+        return None if value is None else int(value)
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether this connector has ever committed to the table."""
+        return any(name.startswith(self._prefix) for name in self._table.properties)
+
+    def reload(self) -> None:
+        """Load the table as it is now. Raises ConnectError if it was dropped or replaced."""
+        known = self._table.metadata.table_uuid
+        with reaching(f"Loading table {self._name}"):
+            fresh = self._table.catalog.load_table(self._table.name())
+        if fresh.metadata.table_uuid != known:
+            raise ConnectError(f"Table {self._name} was replaced by another table of the same name. Restart the task to use it.")
+        self._table = fresh
+
+    def evolve(self, changes: Sequence[Change]) -> None:
+        """Apply changes in a commit of their own, except those that another task has applied."""
+        with reaching(f"Changing the columns of table {self._name}"):
+            for _ in range(_ATTEMPTS):
+                try:
+                    with self._table.transaction() as transaction, transaction.update_schema() as update:
+                        for change in changes:
+                            _apply(update, change, self._table.schema())
+                    return
+                except CommitFailedException:
+                    self.reload()
+        raise ConflictingCommitError(f"The columns of table {self._name} cannot be changed: other commits always come first.")
+
+    def stage(self, rows: pa.Table) -> Staged:
+        """Write rows to data files by partition."""
+        with reaching(f"Writing data files of table {self._name}"):
+            return Staged(list(self._written(rows)), len(rows), self._table.spec().spec_id)
+
+    def _written(self, rows: pa.Table) -> Iterable[DataFile]:
+        return data_files.write(self._table, rows, self._stem, self._write_props) if len(rows) else ()
+
+    def discard(self, staged: Sequence[Staged]) -> None:
+        """Delete data files that were never committed; a sweep deletes those that cannot be deleted now."""
+        for file in (file for each in staged for file in each.files):
+            try:
+                self._table.io.delete(file.file_path)
+            except Exception as error:  # noqa: BLE001 (any storage's error)
+                log.warning("Cannot delete uncommitted data file %s: %s", file.file_path, error)
+
+    def append(self, staged: Sequence[Staged], expected: Expected, offsets: Offsets) -> None:
+        """Commit data files and offsets if the stored offsets are the ``expected`` ones."""
+        self.reload()
+        check_offsets(self, self._name, expected, offsets)
+        files = [file for each in staged for file in each.files]
+        if any(each.layout != self._table.spec().spec_id for each in staged):
+            raise FencedOffsetsError(
+                f"Someone changed the partitioning of table {self._name}: its new data files do not fit any more."
+            )
+        with committing(f"Committing to table {self._name}"):
+            self._append(files, offsets)
+
+    def merge(self, merge: Merge, expected: Expected, offsets: Offsets) -> None:
+        """Commit changes by key and offsets: data files with rows of these keys are rewritten without them."""
+        self.reload()
+        check_offsets(self, self._name, expected, offsets)
+        written: list[DataFile] = []
+        try:
+            with reaching(f"Rewriting data files of table {self._name}"):
+                replaced = []
+                for original, remaining in rewritten(self._table, self._branch, merge):
+                    files = list(self._written(remaining))
+                    written += files
+                    replaced.append(original)
+                written += self._written(merge.rows)
+            with committing(f"Committing to table {self._name}"):
+                self._replace(replaced, written, offsets)
+        except (ConflictingCommitError, ConnectError) as error:
+            if not _may_be_committed(error):
+                self.discard([Staged(written, 0)])
+            raise
+
+    def set_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> None:
+        """Set or remove offsets, with a snapshot without files so that commits that are under way fail."""
+        for _ in range(_ATTEMPTS):
+            self.reload()
+            removed = [self._key(partition) for partition, offset in offsets.items() if offset is None]
+            try:
+                with committing(f"Setting offsets in table {self._name}"):
+                    kept = {partition: offset for partition, offset in offsets.items() if offset is not None}
+                    self._append([], kept, [name for name in removed if name in self._table.properties])
+                return
+            except ConflictingCommitError:
+                continue
+        raise ConnectError(f"The offsets in table {self._name} cannot be set: other commits always come first. Try again.")
+
+    def sweep(self, age: float) -> int:
+        """Delete this connector's data files that are older than ``age`` seconds and not in any snapshot."""
+        with reaching(f"Looking for uncommitted data files of table {self._name}"):
+            candidates = self._own_files(time.time() - age)
+            if candidates:
+                files = self._table.inspect.all_data_files().column("file_path").to_pylist()
+                referenced = {_path(str(file)) for file in files}
+                orphans = [location for path, location in candidates.items() if path not in referenced]
+                for location in orphans:
+                    self._table.io.delete(location)
+                if orphans:
+                    log.info("Deleted %d data files of table %s that were never committed", len(orphans), self._name)
+                return len(orphans)
+        return 0
+
+    def _own_files(self, before: float) -> dict[str, str]:
+        """Return the locations of this connector's data files that were written before a time, by path."""
+        from pyarrow import fs
+
+        root = self._table.location() + "/data"
+        scheme, host, path = PyArrowFileIO.parse_location(root)
+        files = PyArrowFileIO(self._table.io.properties).fs_by_scheme(scheme, host)
+        found = files.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
+        start = root[: len(root) - len(path)] if root.endswith(path) else ""
+        return {
+            _path(start + info.path): start + info.path
+            for info in found
+            if info.base_name.startswith(self._stem + "-")
+            and info.is_file
+            and info.mtime is not None
+            and info.mtime.timestamp() < before
+        }
+
+    def _key(self, partition: TopicPartition) -> str:
+        return f"{self._prefix}{partition.topic}-{partition.partition}"
+
+    def _append(self, files: Sequence[DataFile], offsets: Offsets, removed: Sequence[str] = ()) -> None:
+        transaction = _OneAttempt(self._table)
+        update = transaction.update_snapshot(self._summary(offsets), branch=self._branch)
+        merging = self._table.properties.get("commit.manifest-merge.enabled", "true") == "true"
+        with update.merge_append() if merging else update.fast_append() as producer:
+            for file in files:
+                producer.append_data_file(file)
+        self._finish(transaction, offsets, removed)
+
+    def _replace(self, replaced: Sequence[DataFile], written: Sequence[DataFile], offsets: Offsets) -> None:
+        if not replaced:
+            return self._append(written, offsets)
+        transaction = _OneAttempt(self._table)
+        with transaction.update_snapshot(self._summary(offsets), branch=self._branch).overwrite() as producer:
+            for file in replaced:
+                producer.delete_data_file(file)
+            for file in written:
+                producer.append_data_file(file)
+        return self._finish(transaction, offsets)
+
+    def _finish(self, transaction: Transaction, offsets: Offsets, removed: Sequence[str] = ()) -> None:
+        if removed:
+            transaction.remove_properties(*removed)
+        if offsets:
+            transaction.set_properties({self._key(partition): str(offset) for partition, offset in offsets.items()})
+        self._table = transaction.commit_transaction()
+
+    def _summary(self, offsets: Offsets) -> dict[str, str]:
+        text = {f"{topic}-{partition}": offset for (topic, partition), offset in sorted(offsets.items())}
+        return {"sluiceway.connector": self._connector, "sluiceway.offsets": json.dumps(text)}
+
+
+def _quoted(connector: str) -> str:
+    """Return a connector's name without dots and slashes, so that one name is never the start of another's keys."""
+    return quote(connector, safe="").replace(".", "%2E")
+
+
+def _path(location: str) -> str:
+    return PyArrowFileIO.parse_location(location)[2]
+
+
+def _may_be_committed(error: ConnectError) -> bool:
+    from sluiceway.connectors.tables.store import UnknownOutcomeError
+
+    return isinstance(error, UnknownOutcomeError)
+
+
+def _apply(update: Any, change: Change, schema: Any) -> None:
+    """Add a change to an update of the schema unless the table has it already."""
+    from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
+
+    [field] = _pyarrow_to_schema_without_ids(pa.schema([pa.field("x", change.type)])).fields
+    existing = schema._name_to_id.get(".".join(change.path))
+    if change.kind is Kind.ADD:
+        if existing is None:
+            update.add_column(change.path, field.field_type)
+    elif change.kind is Kind.WIDEN:
+        if schema.find_type(existing) != field.field_type:
+            update.update_column(change.path, field_type=field.field_type)
+    else:
+        update.make_column_optional(change.path)

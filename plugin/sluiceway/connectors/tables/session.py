@@ -1,0 +1,228 @@
+"""A running task of a table sink: collects rows by table and commits them with their offsets. Runs on the executors."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
+
+from sluiceway.api import SinkRecord, SinkTaskContext, TopicPartition
+from sluiceway.api.columns import ColumnBatch, NotColumnar
+from sluiceway.connectors.tables.config import UNREACHABLE_MS, TableOptions
+from sluiceway.connectors.tables.positions import Positions
+from sluiceway.connectors.tables.routing import Router
+from sluiceway.connectors.tables.rows import batch_of, kind, rows_of, source_of
+from sluiceway.connectors.tables.store import FencedOffsetsError, TableStore, UnknownOutcomeError
+from sluiceway.connectors.tables.writer import TableWriter
+from sluiceway.errors import ConnectError, DataError, FencedError, RetriableError
+
+log = logging.getLogger(__name__)
+
+_REPORT_SECONDS = 60.0
+_UPSERT_BYTES = 256 * 1024 * 1024
+_FENCED_LIMIT = 5
+
+
+class TableSession:
+    """Implements ``TableSinkTask`` for one store. Its methods are those of a sink task.
+
+    Rows are committed with the next offsets in one transaction of each table, and only if the table's offsets are still those
+    that this task knows. So a task that lost its partitions cannot commit, and records below a table's offsets are skipped.
+    """
+
+    def __init__(self, context: SinkTaskContext, options: TableOptions, store: TableStore) -> None:
+        self.context = context
+        self._options = options
+        self._store = store
+        self._router = Router(options)
+        self._writers: dict[str, TableWriter] = {}
+        self._positions = Positions()
+        self._unclaimed: set[TopicPartition] = set()
+        self._swept: set[str] = set()
+        self._count = self._fenced = 0
+        self._failure: Exception | None = None
+        self._away_since: float | None = None
+        self._due = time.monotonic() + options.interval
+
+    def open(self, partitions: Collection[TopicPartition]) -> None:
+        """Continue at the offsets in the table; if it cannot be reached, the next ``put`` tries again."""
+        opened = set(map(TopicPartition._make, partitions))
+        for writer in self._writers.values():
+            writer.opened(opened)
+        self._unclaimed |= opened
+        try:
+            self._claim(fetched=False)
+        except RetriableError as error:
+            log.warning("Cannot read the table's offsets yet, the next put tries again: %s", error)
+
+    def close(self, partitions: Collection[TopicPartition]) -> None:
+        """Forget partitions; records that are not committed are read again by the next owner."""
+        closed = set(map(TopicPartition._make, partitions))
+        if closed & self._positions.pending().keys():
+            self._rewind(delete=True)
+        self._positions.close(closed)
+        self._unclaimed -= closed
+
+    def put(self, records: Sequence[SinkRecord]) -> None:
+        self._before()
+        for _, group in groupby(records, kind):
+            run = list(group)
+            try:
+                self._take(batch_of(run))
+            except DataError:
+                for record in run:  # to find the bad ones
+                    self._take_one(record)
+        self._after()
+
+    def put_columns(self, batch: ColumnBatch) -> None:
+        self._before()
+        try:
+            self._take(batch)
+        except DataError as error:
+            raise NotColumnar(str(error)) from error  # put() reports the bad records
+        self._after()
+
+    def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
+        """Commit to the tables, and return the offsets that the tables have. A failure is raised by the next ``put``."""
+        try:
+            self._commit()
+        except Exception as error:  # noqa: BLE001 (raised by the next put; raised here, it would only be logged)
+            log.warning("Offsets cannot be committed, because the commit to the table failed: %s", error)
+            self._failure = error
+        safe = {}
+        for partition, consumed in offsets.items():
+            key = TopicPartition._make(partition)
+            durable = None if key in self._unclaimed else self._positions.durable(key, consumed)
+            if durable is not None:
+                safe[key] = durable
+        return safe
+
+    def stop(self) -> None:
+        for writer in self._writers.values():
+            writer.discard(delete=True)
+        self._store.close()
+
+    def _before(self) -> None:
+        """Claim partitions and repeat a failed commit before more records are taken."""
+        failure, self._failure = self._failure, None
+        if failure is not None and not isinstance(failure, RetriableError):
+            raise failure
+        try:
+            if self._unclaimed:
+                self._claim(fetched=True)
+            if failure is not None:
+                self._commit()
+        except RetriableError as error:
+            self._failure = error
+            self._wait_for(error)
+            raise
+        self._away_since = None
+        for partition, offset in self._positions.rewinds().items():
+            self.context.offset({partition: offset})
+
+    def _after(self) -> None:
+        full = self._count >= self._options.flush_size or sum(each.bytes for each in self._writers.values()) > _UPSERT_BYTES
+        if self._positions.pending() and (full or time.monotonic() >= self._due):
+            self.context.request_commit()
+
+    def _claim(self, *, fetched: bool) -> None:
+        """Continue at the table's offsets. With several tables the group's offsets are where to continue: see ``_new_rows``.
+
+        With ``fetched``, records that were fetched from the group's offsets are dropped until the rewind takes effect.
+        """
+        writer = None if self._router.single is None else self._writer(self._router.single)
+        stored = {partition: None if writer is None else writer.stored(partition) for partition in self._unclaimed}
+        for partition, offset in stored.items():
+            self._positions.open(partition, offset)
+            if offset is not None:
+                if fetched:
+                    self._positions.rewind(partition, offset)
+                self.context.offset({partition: offset})
+        self._unclaimed.clear()
+
+    def _take_one(self, record: SinkRecord) -> None:
+        try:
+            self._take(batch_of([record]))
+        except DataError as error:
+            reporter = self.context.errant_record_reporter
+            if reporter is None:
+                raise
+            reporter.report(record, error).result(_REPORT_SECONDS)  # durable before a table's offsets skip the record
+            self._took(record_partition(record), record.original_kafka_offset, 1)
+
+    def _take(self, batch: ColumnBatch) -> None:
+        partition, offsets = source_of(batch)
+        first, last = offsets[0].as_py(), offsets[-1].as_py()
+        if not self._positions.accepts(partition, first, last):
+            return
+        rows = rows_of(batch, self._options)
+        prepared = []
+        try:
+            for name, routed in () if rows is None else self._router.routed(rows):
+                writer = self._writer(name)
+                if (ready := writer.prepare(routed)) is not None:
+                    prepared.append((writer, ready))
+        except RetriableError as error:
+            self._wait_for(error)
+            raise
+        for writer, ready in prepared:
+            writer.add(ready)
+        self._took(partition, last, batch.count)
+
+    def _took(self, partition: TopicPartition, last: int, count: int) -> None:
+        self._positions.took(partition, last)
+        self._count += count
+
+    def _commit(self) -> None:
+        """Commit to each table with new rows. Rewinds if the outcome is unknown or another task has committed."""
+        self._due = time.monotonic() + self._options.interval
+        offsets = self._positions.pending()
+        try:
+            for writer in self._writers.values():
+                if writer.has_changes:
+                    writer.commit(offsets)
+        except UnknownOutcomeError as error:
+            log.warning("A commit may or may not have taken effect; reading the table and the records again: %s", error)
+            self._rewind(delete=False)
+            return
+        except FencedOffsetsError as error:
+            log.warning("%s Reading the records after those offsets again.", error)
+            self._rewind(delete=True)
+            self._fenced += 1
+            if self._fenced >= _FENCED_LIMIT:
+                raise FencedError(f"{error} This happened {self._fenced} times in a row: stop the other writer.") from error
+            return
+        self._positions.committed()
+        self._count = self._fenced = 0
+
+    def _rewind(self, *, delete: bool) -> None:
+        """Drop what is not committed and read it again, from a single table's offsets."""
+        for writer in self._writers.values():
+            writer.discard(delete=delete)
+        self._writers.clear()
+        self._count = 0
+        back = self._positions.rewind_pending()
+        for partition, offset in back.items():
+            self.context.offset({partition: offset})
+        if self._router.single is not None:
+            self._unclaimed.update(back)
+
+    def _writer(self, name: str) -> TableWriter:
+        if name not in self._writers:
+            seeks, sweeps = self._router.single is not None, name not in self._swept
+            self._writers[name] = TableWriter(name, self._store, self._options, seeks=seeks, sweeps=sweeps)
+            self._swept.add(name)
+        return self._writers[name]
+
+    def _wait_for(self, error: RetriableError) -> None:
+        """Raise ConnectError if the catalog or storage has been away for too long."""
+        now, limit = time.monotonic(), self._options.unreachable
+        self._away_since = now if self._away_since is None else self._away_since
+        if limit is not None and now - self._away_since >= limit:
+            raise ConnectError(f"{error} (for {now - self._away_since:.0f} s, more than {UNREACHABLE_MS} allows)") from error
+
+
+def record_partition(record: SinkRecord) -> TopicPartition:
+    """Return the topic partition that a record was read from."""
+    return TopicPartition(record.original_topic, record.original_kafka_partition)

@@ -1,0 +1,120 @@
+"""What the table sinks need of a table format: tables that commit data and offsets in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sluiceway.api import TopicPartition
+from sluiceway.errors import ConnectError, RetriableError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sluiceway.connectors.tables.evolution import Change
+
+Offsets = Mapping[TopicPartition, int]
+Expected = Mapping[TopicPartition, int | None]
+
+
+class UnreachableError(RetriableError):
+    """The catalog or the storage cannot be reached; nothing was committed."""
+
+
+class UnknownOutcomeError(RetriableError):
+    """A commit failed such that it may have taken effect."""
+
+
+class ConflictingCommitError(RetriableError):
+    """Another writer committed first; nothing of this commit took effect. The same commit may succeed on the newer table."""
+
+
+class FencedOffsetsError(ConnectError):
+    """Another task committed offsets of the same partitions; nothing of this commit took effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Data files that are written but not part of the table yet; ``layout`` identifies the partitioning they were written for."""
+
+    files: Sequence[Any]
+    rows: int
+    layout: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """The last change of each key: the rows to write, and the keys whose rows are deleted without replacement."""
+
+    rows: pa.Table
+    deleted: pa.Table
+    id_columns: tuple[str, ...]
+
+
+class Table(Protocol):
+    """One table. Not thread-safe. All methods raise UnreachableError if they cannot reach the catalog or the storage."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's columns as loaded last; nullability as in the table."""
+
+    def offset(self, partition: TopicPartition) -> int | None:
+        """Return the next offset of a partition that this connector has committed, as loaded last; None if there is none."""
+
+    def reload(self) -> None:
+        """Load the table as it is now. Raises ConnectError if it was dropped or replaced."""
+
+    def evolve(self, changes: Sequence[Change]) -> None:
+        """Apply changes in a commit of their own, unless another task has applied them. Raises ConnectError if impossible."""
+
+    def stage(self, rows: pa.Table) -> Staged:
+        """Write rows, whose columns are those of ``schema``, to data files."""
+
+    def discard(self, staged: Sequence[Staged]) -> None:
+        """Delete data files that were never committed. Logs failures only: a sweep deletes the files later."""
+
+    def append(self, staged: Sequence[Staged], expected: Expected, offsets: Offsets) -> None:
+        """Commit data files and offsets if the stored offsets are the ``expected`` ones.
+
+        Raises FencedOffsetsError if they are not, ConflictingCommitError and UnknownOutcomeError.
+        """
+
+    def merge(self, merge: Merge, expected: Expected, offsets: Offsets) -> None:
+        """Commit changes by key and offsets as ``append`` does."""
+
+    def set_offsets(self, offsets: Mapping[TopicPartition, int | None]) -> None:
+        """Set or remove offsets such that commits that are under way fail."""
+
+    def sweep(self, age: float) -> int:
+        """Delete this connector's uncommitted data files that are older than ``age`` seconds; return how many."""
+
+
+def check_offsets(table: Table, name: str, expected: Expected, offsets: Offsets) -> None:
+    """Raise FencedOffsetsError unless a table has the ``expected`` offsets for the partitions of ``offsets``."""
+    stored = {partition: table.offset(partition) for partition in offsets}
+    other = [partition for partition in offsets if stored[partition] != expected.get(partition)]
+    if other:
+        texts = (f"{each.topic}-{each.partition}: {stored[each]} instead of {expected.get(each)}" for each in other)
+        raise FencedOffsetsError(f"Another task has committed to table {name}: it has offsets {', '.join(texts)}.")
+
+
+class TableStore(Protocol):
+    """The tables of a catalog or folder. Raises as ``Table`` does."""
+
+    def table(self, name: str) -> Table | None:
+        """Load a table; None if it does not exist."""
+
+    def create(self, name: str, schema: pa.Schema, partition_by: Sequence[str], id_columns: Sequence[str]) -> Table:
+        """Create a table, unless another task has. Raises ConnectError if that is impossible."""
+
+    def arrow_type(self, type_: pa.DataType) -> pa.DataType:
+        """Return the type that columns of this store have for data of an Arrow type. Raises DataError if there is none."""
+
+    def widens(self, old: pa.DataType, new: pa.DataType) -> bool:
+        """Return whether a column of type ``old`` can be changed to type ``new``."""
+
+    def names(self) -> Collection[str]:
+        """Return the names of all tables that hold offsets of this connector."""
+
+    def close(self) -> None: ...

@@ -1,0 +1,240 @@
+"""Collects the rows for one table and commits them with their offsets. Runs on executors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sluiceway.api import TopicPartition
+from sluiceway.connectors.tables.changes import DELETED, keys_of, last_changes
+from sluiceway.connectors.tables.evolution import Evolution, column_schema
+from sluiceway.connectors.tables.store import ConflictingCommitError, Offsets, Staged, Table, TableStore
+from sluiceway.errors import ConnectError, DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sluiceway.connectors.tables.config import TableOptions
+    from sluiceway.connectors.tables.rows import Rows
+
+log = logging.getLogger(__name__)
+
+BUFFER_BYTES = 64 * 1024 * 1024
+"""Appended rows are written to a data file when they exceed this size in memory."""
+
+_ATTEMPTS = 20
+
+
+class TableWriter:
+    """Buffers rows until they are large enough for a data file, and keeps only the files' metadata until the commit.
+
+    Changes by key stay in memory until the commit. ``prepare`` may fail and then has no effect on what is committed; ``add``
+    cannot fail.
+    """
+
+    def __init__(self, name: str, store: TableStore, options: TableOptions, *, seeks: bool, sweeps: bool) -> None:
+        """``seeks``: the task starts at this table's offsets, so that no records before them are delivered.
+
+        ``sweeps``: delete the files of killed tasks when the table is loaded.
+        """
+        self._sweep_age = options.orphan_age if sweeps else None
+        self.name = name
+        self._seeks = seeks
+        self._renewed: set[TopicPartition] = set()
+        self._store = store
+        self._options = options
+        self._id_columns = options.id_columns(name)
+        self._evolution = Evolution(store, case_insensitive=options.case_insensitive, id_columns=self._id_columns)
+        self._table: Table | None = None
+        self._expected: dict[TopicPartition, int | None] = {}
+        self._unknown: set[TopicPartition] = set()
+        self._checked: tuple[pa.Schema, pa.Schema] | None = None
+        self._buffer: list[pa.Table] = []
+        self._bytes = 0
+        self._staged: list[Staged] = []
+
+    @property
+    def has_changes(self) -> bool:
+        return bool(self._buffer or self._staged)
+
+    @property
+    def bytes(self) -> int:
+        """The size of the rows in memory."""
+        return self._bytes
+
+    def opened(self, partitions: Iterable[TopicPartition]) -> None:
+        """Note that partitions were assigned: other tasks may have committed offsets of them."""
+        self._unknown.update(partitions)
+
+    def stored(self, partition: TopicPartition) -> int | None:
+        """Return the offset in the table as this task knows it: only records from there on are taken."""
+        self._load()
+        if partition not in self._expected:
+            self._expected[partition] = None if self._table is None else self._table.offset(partition)
+        return self._expected[partition]
+
+    def prepare(self, rows: Rows) -> pa.Table | None:
+        """Return the rows as the table takes them, without those it has; None if none are left. Creates or changes the table.
+
+        Raises DataError for rows that do not fit, RetriableError, or ConnectError if the table cannot be used.
+        """
+        self._load()
+        rows = self._new_rows(rows)
+        if not len(rows):
+            return None
+        if self._options.upsert:
+            return self._prepare_changes(rows)
+        table = self._ready(rows.values)
+        fitted = self._evolution.fit(rows.values, table.schema)
+        if self._bytes > BUFFER_BYTES:
+            self._stage(table)
+        return fitted
+
+    def add(self, prepared: pa.Table) -> None:
+        """Take rows that ``prepare`` returned."""
+        self._buffer.append(prepared)
+        self._bytes += prepared.nbytes
+
+    def commit(self, offsets: Offsets) -> None:
+        """Commit what was added, with the next offsets of its partitions. Raises as ``Table.append`` does.
+
+        Offsets of partitions without records for this table are left out: there is nothing to compare them with.
+        """
+        table, offsets = self._table, {partition: offset for partition, offset in offsets.items() if partition in self._expected}
+        assert table is not None  # noqa: S101 (rows were prepared for it)
+        if self._options.upsert:
+            self._attempt(lambda: self._merge(table, offsets), table)
+        else:
+            self._stage(table)
+            self._attempt(lambda: table.append(self._staged, self._expected, offsets), table)
+        log.info("Committed %d records' rows to table %s with offsets %s", self._count(), self.name, _text(offsets))
+        self._expected.update(offsets)
+        self._renewed.difference_update(offsets)
+        self._clear()
+
+    def discard(self, *, delete: bool) -> None:
+        """Forget what was added and what is known of the table; delete its files, unless a commit may have taken effect."""
+        if delete and self._table is not None and self._staged:
+            self._table.discard(self._staged)
+        self._clear()
+        self._table = self._checked = None
+
+    def _clear(self) -> None:
+        self._buffer, self._staged, self._bytes = [], [], 0
+
+    def _count(self) -> int:
+        return sum(each.rows for each in self._staged) + sum(map(len, self._buffer))
+
+    def _load(self) -> None:
+        if self._table is None:
+            self._table = self._store.table(self.name)
+            self._expected.clear()
+            self._unknown.clear()
+            if self._table is not None and self._sweep_age is not None:
+                self._swept(self._table, self._sweep_age)
+        elif self._unknown:
+            self._table.reload()
+            for partition in self._unknown:
+                self._expected.pop(partition, None)
+            self._unknown.clear()
+
+    def _swept(self, table: Table, age: float) -> None:
+        """Delete old files that were never committed. A failure, such as no right to list the folder, is only logged."""
+        self._sweep_age = None
+        try:
+            table.sweep(age)
+        except ConnectError as error:
+            log.warning("Table %s keeps data files that were never committed, if there are any: %s", self.name, error)
+
+    def _new_rows(self, rows: Rows) -> Rows:
+        """Return the rows that the table does not have: after a crash between the commits of two tables, one is ahead.
+
+        A single table has no such rows: the topic was created again, and its records are new.
+        """
+        known, first = self.stored(rows.partition), rows.offsets[0].as_py()
+        if known is None or first >= known:
+            return rows
+        if self._seeks:
+            if rows.partition not in self._renewed:
+                self._renewed.add(rows.partition)
+                log.warning(
+                    "Records of %s-%d continue at offset %d, but table %s has those before %d: the topic was created again, or "
+                    "its records were deleted. They are written as new records.",
+                    *rows.partition,
+                    first,
+                    self.name,
+                    known,
+                )
+            return rows
+        return rows.filter(pc.greater_equal(rows.offsets, pa.scalar(known, pa.int64())))
+
+    def _ready(self, values: pa.Table) -> Table:
+        """Return the table with the columns that the values need."""
+        if self._table is None:
+            self._table = self._created(values.schema)
+        table = self._table
+        if self._options.evolve and self._checked != (table.schema, values.schema):
+            if changes := self._evolution.changes(table.schema, values.schema):
+                table.evolve(changes)
+                log.info("Changed table %s: %s", self.name, ", ".join(map(str, changes)))
+            self._checked = (table.schema, values.schema)
+        return table
+
+    def _created(self, schema: pa.Schema) -> Table:
+        prefix, options = self._options.prefix, self._options
+        if not options.auto_create:
+            raise ConnectError(
+                f"Table {self.name} does not exist. Create it, or set {prefix}tables.auto-create-enabled=true to have it created."
+            )
+        columns = column_schema(self._store, schema, force_optional=options.force_optional, required=self._id_columns)
+        if not len(columns):
+            raise DataError(f"Table {self.name} cannot be created for records without fields that have values.")
+        table = self._store.create(self.name, columns, options.partition_by(self.name), self._id_columns)
+        log.info("Created table %s: %s", self.name, ", ".join(f"{field.name} {field.type}" for field in columns))
+        return table
+
+    def _prepare_changes(self, rows: Rows) -> pa.Table | None:
+        keys, values = keys_of(rows, self._id_columns), rows.values
+        for name in keys.column_names:
+            if name not in values.column_names:
+                values = values.append_column(keys.schema.field(name), keys.column(name))
+        deleted = rows.deleted if rows.deleted is not None else pa.repeat(pa.scalar(value=False), len(rows))
+        written = values.filter(pc.invert(deleted))
+        if self._table is None and not len(written):
+            return None  # deletions in a table that does not exist yet
+        table = self._ready(written) if len(written) else self._table
+        assert table is not None  # noqa: S101
+        self._evolution.fit(written, table.schema)  # raises DataError
+        optional = pa.schema([field.with_nullable(True) for field in table.schema])
+        return self._evolution.fit(values, optional).append_column(DELETED, deleted)
+
+    def _merge(self, table: Table, offsets: Offsets) -> None:
+        optional = pa.schema([*(field.with_nullable(True) for field in table.schema), pa.field(DELETED, pa.bool_())])
+        merge = last_changes([self._evolution.fit(each, optional) for each in self._buffer], self._id_columns)
+        rows = self._evolution.fit(merge.rows, table.schema)
+        table.merge(type(merge)(rows, merge.deleted, merge.id_columns), self._expected, offsets)
+
+    def _stage(self, table: Table) -> None:
+        """Write the rows in memory to data files."""
+        if self._buffer:
+            rows = pa.concat_tables([self._evolution.fit(each, table.schema) for each in self._buffer])
+            self._staged.append(table.stage(rows))
+            self._buffer, self._bytes = [], 0
+
+    def _attempt(self, commit: Callable[[], None], table: Table) -> None:
+        """Call ``commit`` until no other writer commits at the same time."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return commit()
+            except ConflictingCommitError as error:
+                log.info("Commit to table %s: %s; trying again on the newer table", self.name, error)
+                table.reload()
+        return commit()
+
+
+def _text(offsets: Offsets) -> str:
+    return ", ".join(f"{topic}-{partition}: {offset}" for (topic, partition), offset in sorted(offsets.items()))

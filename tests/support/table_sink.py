@@ -1,0 +1,159 @@
+"""Runs the Iceberg and the Delta sink in tests, in the test or in a process that kills itself at a named point."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from sluiceway.api import SinkRecord, TopicPartition
+from sluiceway.api.columns import ColumnBatch, NotColumnar
+from sluiceway.columns.rows import column_batches, sink_records
+from sluiceway.connectors.delta import DeltaSinkConnector
+from sluiceway.connectors.iceberg import IcebergSinkConnector
+from sluiceway.connectors.tables.connector import TableSinkConnector
+from sluiceway.connectors.tables.task import TableSinkTask
+from sluiceway.testing import MemorySinkContext
+from support.jdbc_sink import JSON, STATIC_MEMBER, run_task
+
+POINTS = ("staged", "before the commit", "after the commit", "before the group's commit")
+
+
+@dataclass(frozen=True)
+class Lake:
+    """Tables of one format in a folder."""
+
+    format: str
+    folder: Path
+
+    @property
+    def connector(self) -> type[TableSinkConnector]:
+        return IcebergSinkConnector if self.format == "iceberg" else DeltaSinkConnector
+
+    def config(self, name: str = "sink", table: str = "db.t", **more: str) -> dict[str, str]:
+        """Return a config that creates and changes tables; ``more`` has keys below the prefix with underscores for dots."""
+        prefix = f"{self.format}."
+        places = {
+            "iceberg.catalog.type": "sql",
+            "iceberg.catalog.uri": f"sqlite:///{self.folder}/catalog.db",
+            "iceberg.catalog.warehouse": self.folder.as_uri(),
+        }
+        if self.format == "delta":
+            places = {"delta.path": str(self.folder / "lake")}
+        given = {prefix + key.replace("_", "."): value for key, value in more.items()}
+        return {
+            "name": name,
+            "connector.class": "IcebergSink" if self.format == "iceberg" else "DeltaSink",
+            **places,
+            f"{prefix}tables": table,
+            f"{prefix}tables.auto-create-enabled": "true",
+            f"{prefix}tables.evolve-schema-enabled": "true",
+            **given,
+        }
+
+    def table(self, config: Mapping[str, str], name: str = "db.t") -> Any:
+        """Return a table as the sink sees it."""
+        return self.connector.store_of(self.connector.options_of(config)).table(name)
+
+    def read(self, config: Mapping[str, str], name: str = "db.t") -> pa.Table:
+        """Return the rows of a table, read by the format's own library."""
+        loaded = self.table(config, name)._table
+        return loaded.scan().to_arrow() if self.format == "iceberg" else pa.table(loaded.to_pyarrow_table())
+
+    def rows(self, config: Mapping[str, str], name: str = "db.t") -> list[dict[str, Any]]:
+        return self.read(config, name).to_pylist()
+
+    def files(self) -> set[str]:
+        """Return the names of all Parquet files that sinks wrote."""
+        return {path.name for path in self.folder.rglob("sluiceway-*.parquet")}
+
+
+class Task:
+    """A started task with its config and context, whose partitions are open."""
+
+    def __init__(self, lake: Lake, config: Mapping[str, str], partitions: Sequence[TopicPartition], *, reports: bool = False):
+        self.lake, self.config = lake, dict(config)
+        self.context = MemorySinkContext(self.config, partitions, reports=reports)
+        task = lake.connector.task_class()
+        assert isinstance(task, TableSinkTask)
+        self.task = task
+        task.initialize(self.context)
+        task.start(self.config)
+        task.open(partitions)
+
+    def put(self, *records: SinkRecord) -> None:
+        """Deliver records to the Delta sink as records, to the Iceberg sink as columns where that is possible."""
+        if self.lake.format == "delta" or not records:
+            return self.task.put(records)
+        for part in column_batches(records):
+            if isinstance(part, ColumnBatch):
+                try:
+                    self.task.put_columns(part)
+                except NotColumnar:
+                    self.task.put(sink_records(part))
+            else:
+                self.task.put(part)
+        return None
+
+    def commit(self, *ends: int, topic: str = "people") -> dict[TopicPartition, int]:
+        """Call ``pre_commit`` with the next offsets of the partitions from 0 on."""
+        return dict(self.task.pre_commit({TopicPartition(topic, number): end for number, end in enumerate(ends)}))
+
+    def rows(self, name: str = "db.t") -> list[dict[str, Any]]:
+        return self.lake.rows(self.config, name)
+
+
+def sink_config(lake: Lake, topic: str, **more: str) -> dict[str, str]:
+    """Return the config of a sink that a process runs."""
+    return {**lake.config(f"sink-{topic}", **more), **JSON, **STATIC_MEMBER, "topics": topic}
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _run_until(config: dict[str, str], bootstrap: str, point: str, times: int) -> None:
+    """Run a task that kills itself when it reaches a point for the given time; the entry point of ``crash``."""
+    from sluiceway.connectors.delta.table import DeltaTable
+    from sluiceway.connectors.iceberg.table import IcebergTable
+
+    left = [times]
+
+    def reached() -> None:
+        left[0] -= 1
+        if left[0] <= 0:
+            _die()
+
+    def around(method: Callable[..., Any], before: str, after: str) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def call(*args: Any, **more: Any) -> Any:
+            if point == before:
+                reached()
+            found = method(*args, **more)
+            if point == after:
+                reached()
+            return found
+
+        return call
+
+    table: Any = IcebergTable if config["connector.class"] == "IcebergSink" else DeltaTable
+    table.stage = around(table.stage, "", "staged")
+    table.append = around(table.append, "before the commit", "after the commit")
+    TableSinkTask.pre_commit = around(TableSinkTask.pre_commit, "", "before the group's commit")  # type: ignore[method-assign]
+    run_task(config, bootstrap, bounded=True)
+
+
+def crash(config: Mapping[str, str], bootstrap: str, point: str, times: int) -> bool:
+    """Run a task until it reaches a point for the given time; return whether it was killed there."""
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=_run_until, args=(dict(config), bootstrap, point, times), daemon=True)
+    process.start()
+    process.join(120)
+    return process.exitcode == -signal.SIGKILL

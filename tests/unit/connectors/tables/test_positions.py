@@ -1,0 +1,65 @@
+"""Positions: which records are taken, what is durable, and rewinds."""
+
+from __future__ import annotations
+
+import pytest
+
+from sluiceway.api import TopicPartition
+from sluiceway.connectors.tables.positions import Positions
+
+PARTITION = TopicPartition("t", 0)
+
+
+@pytest.fixture
+def positions() -> Positions:
+    found = Positions()
+    found.open(PARTITION, None)
+    return found
+
+
+def take(positions: Positions, first: int, last: int) -> bool:
+    if not positions.accepts(PARTITION, first, last):
+        return False
+    positions.took(PARTITION, last)
+    return True
+
+
+def test_taken_records_are_pending_until_they_are_committed(positions: Positions) -> None:
+    assert take(positions, 5, 9)
+    assert positions.pending() == {PARTITION: 10}
+    assert positions.durable(PARTITION, 10) == 5
+    positions.committed()
+    assert positions.pending() == {}
+    assert positions.durable(PARTITION, 12) == 12  # the records from 10 on were filtered out
+
+
+def test_records_fetched_before_a_rewind_are_dropped(positions: Positions) -> None:
+    take(positions, 0, 9)
+    assert positions.rewind_pending() == {PARTITION: 0}
+    assert not take(positions, 10, 14)
+    assert not take(positions, 15, 19)
+    assert positions.rewinds() == {PARTITION: 0}
+    assert positions.durable(PARTITION, 20) == 0
+    assert take(positions, 0, 9)
+    assert positions.rewinds() == {}
+    assert take(positions, 10, 19)
+
+
+def test_a_rewind_to_records_that_no_longer_exist_ends_with_the_second_delivery(positions: Positions) -> None:
+    take(positions, 0, 9)
+    positions.rewind_pending()
+    assert not take(positions, 10, 14)  # after the seek to 0: the records before 10 were deleted
+    assert take(positions, 10, 14)
+
+
+def test_a_topic_that_was_created_again_starts_below_the_durable_offset() -> None:
+    positions = Positions()
+    positions.open(PARTITION, 100)
+    assert take(positions, 0, 4)
+    assert positions.pending() == {PARTITION: 5}
+    assert positions.durable(PARTITION, 5) == 0
+
+
+def test_a_closed_partition_has_no_durable_offset(positions: Positions) -> None:
+    positions.close([PARTITION])
+    assert positions.durable(PARTITION, 5) is None
