@@ -9,6 +9,7 @@ from sluiceway.api.columns import (
     ColumnRun,
     ColumnTransform,
     NotColumnar,
+    SourceColumns,
 )
 from sluiceway.api.connector import (
     Connector,
@@ -66,6 +67,7 @@ __all__ = [
     "SinkRecord",
     "SinkTask",
     "SinkTaskContext",
+    "SourceColumns",
     "SourceConnector",
     "SourceRecord",
     "SourceTask",

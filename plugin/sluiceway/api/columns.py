@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sluiceway.api.records import Offset, Partition, SourceRecord
     from sluiceway.data import Schema
 
     AnyArray = pa.Array[Any]
@@ -61,6 +62,27 @@ class ColumnBatch:
 
     def __len__(self) -> int:
         return self.count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceColumns:
+    """Records that a source task read from one source partition, as columns.
+
+    Attributes:
+        batch: the records.
+        source_partition: their source partition.
+        source_offset: the source offset of the last record.
+        records: returns the same records in row form, each with its source offset. Called if a batch has no columnar form, or
+            is sent in part; not called any more after the next poll.
+    """
+
+    batch: ColumnBatch
+    source_partition: Partition | None
+    source_offset: Offset | None
+    records: Callable[[], Sequence[SourceRecord]]
+
+    def __len__(self) -> int:
+        return self.batch.count
 
 
 class ColumnRun(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance
@@ -18,6 +18,9 @@ from sluiceway.transforms.util.field_transform import FieldTransform
 from sluiceway.transforms.util.mappings import COLON_PAIRS, parse_mappings
 from sluiceway.transforms.util.requirements import require_map
 from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
+
+if TYPE_CHECKING:
+    from sluiceway.transforms.util.columnar import ColumnFunction
 
 _PURPOSE = "cast types"
 _LOGICAL = (DECIMAL, DATE, TIME, TIMESTAMP)
@@ -94,6 +97,20 @@ class Cast(FieldTransform):
             return Resolved(None, lambda value, _record: casts[type(value)](value))
         cast = cast_of_schema(schema, target)
         return Resolved(_schema_cast(schema, target, named=True), lambda value, _record: cast(value))
+
+    def column_function(self, schema: Schema, changed: Schema) -> ColumnFunction | None:
+        from sluiceway.transforms.columns.cast import casting, casting_whole
+        from sluiceway.transforms.columns.structs import copies, copying
+
+        if self._whole is not None:  # a cast keeps the name, which a logical type's values do not fit
+            return None if schema.name in _LOGICAL else casting_whole(cast_of_schema(schema, self._whole), schema, changed)
+        casts = [
+            casting(cast_of_schema(field.schema, self._casts[field.name]), field.schema, target.schema)
+            if field.name in self._casts
+            else None
+            for field, target in zip(schema.fields, changed.fields, strict=True)
+        ]
+        return copying(copies(schema.fields, changed.fields, casts), changed, self._replace)
 
     def _of_maps(self) -> Callable[[Any, ConnectRecord], dict[Any, Any]]:
         casts = [(name, schemaless_casts(target)) for name, target in self._casts.items()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
@@ -13,6 +13,9 @@ from sluiceway.transforms.util.field_path import FIELD_SYNTAX_VERSION, SingleFie
 from sluiceway.transforms.util.field_transform import FieldTransform
 from sluiceway.transforms.util.requirements import require_map, require_struct
 from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT
+
+if TYPE_CHECKING:
+    from sluiceway.transforms.util.columnar import ColumnFunction
 
 _PURPOSE = "field extraction"
 
@@ -67,6 +70,11 @@ class ExtractField(FieldTransform):
         field = self._field(schema)
         index, default = field.index, field.schema.default if replace else None
         return Resolved(field.schema, from_struct if len(path.steps) > 1 else only_field, may_be_null=True)
+
+    def column_function(self, schema: Schema, changed: Schema) -> ColumnFunction | None:
+        from sluiceway.transforms.columns.extract_field import extracting
+
+        return extracting(self._path.fields_in(schema), self._replace) if schema.type is SchemaType.STRUCT else None
 
     def _field(self, schema: Schema) -> Field:
         field = self._path.field_of(schema)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sluiceway.api import Transform
+from sluiceway.api.columns import ColumnTransform
 from sluiceway.api.transform import R
+from sluiceway.data import Schema
 
 
 class Filter(Transform):
@@ -15,3 +17,8 @@ class Filter(Transform):
 
     def apply(self, record: R) -> R | Sequence[R] | None:
         return None
+
+    def column_transform(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnTransform | None:
+        from sluiceway.columns.batches import sliced
+
+        return lambda batch: sliced(batch, 0, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
@@ -14,6 +14,9 @@ from sluiceway.java.hash_map import hash_map_order
 from sluiceway.transforms.util.field_transform import FieldTransform
 from sluiceway.transforms.util.requirements import java_class, require_map
 from sluiceway.transforms.util.structs import null_in, struct_like, struct_of
+
+if TYPE_CHECKING:
+    from sluiceway.transforms.util.columnar import ColumnFunction
 
 _PURPOSE = "flattening"
 
@@ -57,6 +60,11 @@ class Flatten(FieldTransform):
         if schema is None:
             return Resolved(None, self._flat_map)
         return self._of_structs(schema) if schema.type is SchemaType.STRUCT else self.refuse_schema(schema)
+
+    def column_function(self, schema: Schema, changed: Schema) -> ColumnFunction | None:
+        from sluiceway.transforms.columns.flatten import flattening
+
+        return flattening(schema, changed) if schema.type is SchemaType.STRUCT else None
 
     def _flat_map(self, value: Any, _record: ConnectRecord) -> dict[Any, Any]:
         fields = value if type(value) is dict else require_map(value, _PURPOSE)

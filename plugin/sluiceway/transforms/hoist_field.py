@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Resolved
+from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.data import Schema, Struct
 from sluiceway.data.struct import validate_value
+from sluiceway.transforms.util.columnar import ColumnarTransform
 from sluiceway.transforms.util.structs import null_in, struct_of, struct_schema
+
+if TYPE_CHECKING:
+    from sluiceway.transforms.util.columnar import ColumnFunction
 
 _CONFIG = ConfigDef(
     [
@@ -23,7 +27,7 @@ _CONFIG = ConfigDef(
 )
 
 
-class HoistField(KeyOrValueTransform):
+class HoistField(ColumnarTransform):
     """Wraps a record's key or value in a struct (with a schema) or a map (without) with a single field."""
 
     @classmethod
@@ -57,6 +61,11 @@ class HoistField(KeyOrValueTransform):
             return struct_of(hoisted, [value])
 
         return Resolved(hoisted, hoist)
+
+    def column_function(self, schema: Schema, changed: Schema) -> ColumnFunction | None:
+        from sluiceway.transforms.columns.hoist_field import hoisting
+
+        return hoisting(schema, changed)
 
     def _hoisted(self, schema: Schema) -> Schema:
         return struct_schema([(self._field, schema)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sluiceway.api import SinkRecord
 from sluiceway.api.transform import ConnectRecord, Resolved
@@ -18,6 +18,9 @@ from sluiceway.errors import ConfigError
 from sluiceway.transforms.util.field_transform import FieldTransform
 from sluiceway.transforms.util.requirements import require_map, require_sink_record
 from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
+
+if TYPE_CHECKING:
+    from sluiceway.transforms.util.columnar import ColumnFunction
 
 _PURPOSE = "field insertion"
 _SUFFIX = "The suffix ! makes the field required, ? or no suffix makes it optional."
@@ -107,26 +110,11 @@ class InsertField(FieldTransform):
 
     def _into_struct(self, schema: Schema) -> Resolved:
         fields = fields_of(schema)
-        added: list[tuple[str, Schema]] = []
-        attributes: list[str] = []
-        for insertion, type_, attribute in (
-            (self._topic, SchemaType.STRING, "topic"),
-            (self._partition, SchemaType.INT32, "kafka_partition"),
-            (self._offset, SchemaType.INT64, "kafka_offset"),
-        ):
-            if insertion is not None:
-                added.append((insertion.field, Schema(type_, optional=insertion.optional)))
-                attributes.append(attribute)
-        if self._timestamp is not None:
-            added.append((self._timestamp.field, timestamp_schema(optional=self._timestamp.optional)))
-            attributes.append("timestamp")
-        if self._static is not None:
-            added.append((self._static.field, Schema(SchemaType.STRING, optional=self._static.optional)))
-        updated = struct_like(schema, [*((field.name, field.schema) for field in fields), *added])
+        updated = struct_like(schema, [*((field.name, field.schema) for field in fields), *self._added_fields()])
 
         settle = settler(fields, updated.fields[: len(fields)], self._replace)
-        read = _reader(attributes)
-        constants = () if self._static is None else (self._static_value,)
+        read = _reader(self._attributes())
+        constants = self._constants()
         wants_offset = self._offset is not None
         timestamped = self._timestamp is not None
 
@@ -145,6 +133,43 @@ class InsertField(FieldTransform):
             return struct_of(updated, values)
 
         return Resolved(updated, insert)
+
+    def _added_fields(self) -> list[tuple[str, Schema]]:
+        """Return the fields to add: those of ``_attributes``, then those of ``_constants``."""
+        added = [
+            (insertion.field, Schema(type_, optional=insertion.optional))
+            for insertion, type_ in (
+                (self._topic, SchemaType.STRING),
+                (self._partition, SchemaType.INT32),
+                (self._offset, SchemaType.INT64),
+            )
+            if insertion is not None
+        ]
+        if self._timestamp is not None:
+            added.append((self._timestamp.field, timestamp_schema(optional=self._timestamp.optional)))
+        if self._static is not None:
+            added.append((self._static.field, Schema(SchemaType.STRING, optional=self._static.optional)))
+        return added
+
+    def _attributes(self) -> list[str]:
+        """Return the attributes of records to insert."""
+        wanted = {
+            "topic": self._topic,
+            "kafka_partition": self._partition,
+            "kafka_offset": self._offset,
+            "timestamp": self._timestamp,
+        }
+        return [attribute for attribute, insertion in wanted.items() if insertion is not None]
+
+    def _constants(self) -> tuple[str, ...]:
+        return () if self._static is None else (str(self._static_value),)
+
+    def column_function(self, schema: Schema, changed: Schema) -> ColumnFunction | None:
+        from sluiceway.transforms.columns.insert_field import inserting
+
+        if schema.type is not SchemaType.STRUCT:
+            return None
+        return inserting(schema.fields, changed, self._replace, self._attributes(), self._constants())
 
 
 def _reader(attributes: list[str]) -> Callable[[ConnectRecord], tuple[Any, ...]] | None:

@@ -6,7 +6,7 @@ import datetime as dt
 import functools
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
@@ -22,6 +22,9 @@ from sluiceway.transforms.util.casting import decimal_to_integer
 from sluiceway.transforms.util.field_transform import FieldTransform
 from sluiceway.transforms.util.requirements import java_class, require_map, require_struct
 from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, settler, struct_of
+
+if TYPE_CHECKING:
+    from sluiceway.transforms.util.columnar import ColumnFunction
 
 _PURPOSE = "mask fields"
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
@@ -119,6 +122,17 @@ class MaskField(FieldTransform):
             return struct_of(schema, values)
 
         return Resolved(schema, mask)
+
+    def column_function(self, schema: Schema, changed: Schema) -> ColumnFunction | None:
+        from sluiceway.transforms.columns.mask_field import masking
+        from sluiceway.transforms.columns.structs import copies, copying
+
+        if schema.type is not SchemaType.STRUCT:
+            return None
+        masks = [
+            masking(self._mask_of(field.schema), field.schema) if field.name in self._fields else None for field in schema.fields
+        ]
+        return copying(copies(schema.fields, changed.fields, masks), changed, self._replace)
 
     def _mask_of(self, schema: Schema) -> Callable[[Any], Any]:
         return lambda value: self._masked(value, schema)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 from sluiceway.api import Transform
+from sluiceway.api.columns import ColumnTransform
 from sluiceway.api.transform import R
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import valid_regex
+from sluiceway.data import Schema
 from sluiceway.java.regex import compile_java
 
 _CONFIG = ConfigDef(
@@ -47,12 +50,17 @@ class RegexRouter(Transform):
         self._renamed: dict[str, str] = {}
 
     def apply(self, record: R) -> R | Sequence[R] | None:
-        topic = self._renamed.get(record.topic)
-        if topic is None:
-            if len(self._renamed) >= _CACHED_TOPICS:
-                self._renamed.clear()
-            topic = self._renamed[record.topic] = self._rename(record.topic)
+        topic = self._new_name(record.topic)
         return record if topic == record.topic else record.new_record(topic=topic)
 
-    def _rename(self, topic: str) -> str:
-        return self._regex.replace_first(topic, self._replacement) if self._regex.matches(topic) else topic
+    def column_transform(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnTransform | None:
+        return lambda batch: dataclasses.replace(batch, topic=self._new_name(batch.topic))
+
+    def _new_name(self, topic: str) -> str:
+        renamed = self._renamed.get(topic)
+        if renamed is None:
+            if len(self._renamed) >= _CACHED_TOPICS:
+                self._renamed.clear()
+            matches = self._regex.matches(topic)
+            renamed = self._renamed[topic] = self._regex.replace_first(topic, self._replacement) if matches else topic
+        return renamed

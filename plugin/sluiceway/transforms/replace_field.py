@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
@@ -18,6 +18,9 @@ from sluiceway.transforms.util.field_transform import FieldTransform
 from sluiceway.transforms.util.mappings import COLON_PAIRS, parse_mappings
 from sluiceway.transforms.util.requirements import java_class, require_map
 from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, settler, struct_like, struct_of
+
+if TYPE_CHECKING:
+    from sluiceway.transforms.util.columnar import ColumnFunction
 
 _PURPOSE = "field replacement"
 
@@ -117,14 +120,7 @@ class ReplaceField(FieldTransform):
         renames = self._renames
         kept = [field for field in schema.fields if self._keeps(field.name)]
         updated = struct_like(schema, [(renames.get(field.name, field.name), field.schema) for field in kept])
-
-        # Connect looks a renamed field up in the reversed renames, where the last of equal new names wins.
-        reversed_renames = {renames[old]: old for old in hash_map_order(renames)}
-        sources = [schema.field(reversed_renames.get(field.name, field.name)) for field in updated.fields]
-        missing = [field.name for field, source in zip(updated.fields, sources, strict=True) if source is None]
-        if missing:
-            raise DataError(f"{reversed_renames[missing[0]]} is not a valid field name")
-        found = [source for source in sources if source is not None]
+        found = self._sources(schema, updated)
         settle = settler(found, updated.fields, self._replace, _misfits(found, updated.fields))
         pick = _picker([source.index for source in found], len(schema.fields))
 
@@ -136,6 +132,25 @@ class ReplaceField(FieldTransform):
             return struct_of(updated, values)
 
         return Resolved(updated, replace)
+
+    def _sources(self, schema: Schema, updated: Schema) -> list[Field]:
+        """Return the field that each field of the updated schema takes its values from."""
+        # Connect looks a renamed field up in the reversed renames, where the last of equal new names wins.
+        reversed_renames = {self._renames[old]: old for old in hash_map_order(self._renames)}
+        sources = [schema.field(reversed_renames.get(field.name, field.name)) for field in updated.fields]
+        missing = [field.name for field, source in zip(updated.fields, sources, strict=True) if source is None]
+        if missing:
+            raise DataError(f"{reversed_renames[missing[0]]} is not a valid field name")
+        return [source for source in sources if source is not None]
+
+    def column_function(self, schema: Schema, changed: Schema) -> ColumnFunction | None:
+        from sluiceway.transforms.columns.structs import copies, copying
+
+        if schema.type is not SchemaType.STRUCT:
+            return None
+        fields = copies(self._sources(schema, changed), changed.fields)
+        crossing = any(field.source.schema != field.target.schema for field in fields)
+        return None if crossing else copying(fields, changed, self._replace)
 
 
 def _misfits(sources: Sequence[Field], targets: Sequence[Field]) -> dict[int, Callable[[Any], Any]]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Resolved
+from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.data import Schema, Struct
 from sluiceway.errors import ConfigError, DataError
+from sluiceway.transforms.util.columnar import ColumnarTransform
 from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, fields_of, nulls_between, struct_of
+
+if TYPE_CHECKING:
+    from sluiceway.transforms.util.columnar import ColumnFunction
 
 _CONFIG = ConfigDef(
     [
@@ -22,7 +26,7 @@ _CONFIG = ConfigDef(
 )
 
 
-class SetSchemaMetadata(KeyOrValueTransform):
+class SetSchemaMetadata(ColumnarTransform):
     """Sets the name or version of the schema of a key or value that is a struct."""
 
     @classmethod
@@ -52,6 +56,11 @@ class SetSchemaMetadata(KeyOrValueTransform):
             return struct_of(changed, values)
 
         return Resolved(changed, with_changed_schema)
+
+    def column_function(self, schema: Schema, changed: Schema) -> ColumnFunction | None:
+        from sluiceway.transforms.columns.structs import copies, copying
+
+        return copying(copies(schema.fields, changed.fields), changed, self._replace)
 
     def on_null(self, schema: Schema | None) -> tuple[Schema | None, Any]:
         return (None if schema is None else self._changed(schema)), None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
@@ -18,6 +18,9 @@ from sluiceway.transforms.util.field_transform import FieldTransform
 from sluiceway.transforms.util.requirements import require_map
 from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, fields_of, settler, struct_like, struct_of
 from sluiceway.transforms.util.timestamp_types import PRECISIONS, TYPES, reader, schema_of, type_of_schema, type_of_value, writer
+
+if TYPE_CHECKING:
+    from sluiceway.transforms.util.columnar import ColumnFunction
 
 _PURPOSE = "converting timestamp formats"
 
@@ -92,6 +95,22 @@ class TimestampConverter(FieldTransform):
             return self._of_structs(schema) if schema.type is SchemaType.STRUCT else self.refuse_schema(schema)
         convert = self._converter(type_of_schema(schema))
         return Resolved(schema_of(self._target, optional=schema.optional), lambda value, _record: convert(value))
+
+    def column_function(self, schema: Schema, changed: Schema) -> ColumnFunction | None:
+        from sluiceway.transforms.columns.structs import copies, copying
+        from sluiceway.transforms.columns.timestamp_converter import converting, converting_whole
+
+        if not self._field:
+            return converting_whole(self._converter(type_of_schema(schema)), self._precision, schema, changed)
+        if schema.type is not SchemaType.STRUCT:
+            return None
+        conversions = [
+            converting(self._converter(type_of_schema(field.schema)), self._precision, field.schema, target.schema)
+            if field.name == self._field
+            else None
+            for field, target in zip(schema.fields, changed.fields, strict=True)
+        ]
+        return copying(copies(schema.fields, changed.fields, conversions), changed, self._replace)
 
     def _of_schemaless(self) -> Callable[[Any, ConnectRecord], Any]:
         field = self._field

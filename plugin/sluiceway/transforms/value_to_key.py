@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sluiceway.api import Transform
+from sluiceway.api.columns import ColumnTransform
 from sluiceway.api.transform import R
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import UniqueList
-from sluiceway.data import Schema, Struct
+from sluiceway.data import Field, Schema, Struct
+from sluiceway.data import Type as SchemaType
 from sluiceway.errors import DataError
 from sluiceway.transforms.util.requirements import require_map, require_struct
 from sluiceway.transforms.util.structs import REPLACE_NULL_WITH_DEFAULT, nulls_between, struct_of
@@ -66,12 +68,7 @@ class ValueToKey(Transform):
         return self._last[1]
 
     def _resolve(self, schema: Schema) -> _Keys:
-        sources = [schema.field(name) for name in self._fields]
-        for name, source in zip(self._fields, sources, strict=True):
-            if source is None:
-                raise DataError(f"Field does not exist: {name}")
-        found = [source for source in sources if source is not None]
-        key_schema = Schema.struct([(source.name, source.schema) for source in found])
+        found, key_schema = self._key_fields(schema)
         nulls = nulls_between(found, key_schema.fields, self._replace)
         indexes = [source.index for source in found]
 
@@ -84,3 +81,24 @@ class ValueToKey(Transform):
             return struct_of(key_schema, values)
 
         return _Keys(key_schema, key_of)
+
+    def _key_fields(self, schema: Schema) -> tuple[list[Field], Schema]:
+        """Return the fields to copy from values of a schema, and the key's schema."""
+        sources = [schema.field(name) for name in self._fields]
+        for name, source in zip(self._fields, sources, strict=True):
+            if source is None:
+                raise DataError(f"Field does not exist: {name}")
+        found = [source for source in sources if source is not None]
+        return found, Schema.struct([(source.name, source.schema) for source in found])
+
+    def column_transform(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnTransform | None:
+        from sluiceway.transforms.columns.structs import copies
+        from sluiceway.transforms.columns.value_to_key import keys_of_fields
+
+        if value_schema is None or value_schema.type is not SchemaType.STRUCT:
+            return None
+        try:
+            found, changed = self._key_fields(value_schema)
+        except DataError:  # the row form raises it for each record
+            return None
+        return keys_of_fields(copies(found, changed.fields), changed, self._replace)

@@ -2,6 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+
+class Lines(NamedTuple):
+    """Complete lines with their ends, as bytes. ``start`` is the position in bytes of the first one."""
+
+    raw: bytes
+    start: int
+
+    def split(self) -> list[tuple[str, int]]:
+        """Return the lines without line ends, each with the position in bytes after it."""
+        raw, position = self
+        if b"\r" not in raw and raw.endswith(b"\n") and raw.isascii():
+            lines = raw.decode("ascii").split("\n")
+            lines.pop()
+            return [(line, position := position + len(line) + 1) for line in lines]
+        return [(_text(line), position := position + len(line)) for line in raw.splitlines(keepends=True)]
+
 
 class LineSplitter:
     """Splits chunks of bytes into complete lines.
@@ -19,32 +37,25 @@ class LineSplitter:
         """The number of bytes held back."""
         return sum(map(len, self._rest))
 
-    def feed(self, chunk: bytes) -> list[tuple[str, int]]:
-        """Return the lines that ``chunk`` completes, without line ends, each with the position in bytes after it."""
+    def feed(self, chunk: bytes) -> Lines:
+        """Return the lines that ``chunk`` completes."""
         end = _last_end(chunk)
         if self._rest and self._rest[-1].endswith(b"\r"):  # the next byte decides only whether the line end has two bytes
             end = max(end, 0)
         if end < 0:
             self._rest.append(chunk)
-            return []
+            return Lines(b"", self.position)
         # Joining only when a line is complete keeps the cost of a very long line linear.
         complete = b"".join((*self._rest, chunk[:end]))
         self._rest = [chunk[end:]] if end < len(chunk) else []
-        return self._split(complete)
-
-    def finish(self) -> list[str]:
-        """Return the bytes held back, if any, as the last line. No more chunks may follow."""
-        rest, self._rest = b"".join(self._rest), []
-        return [_text(rest)] if rest else []
-
-    def _split(self, complete: bytes) -> list[tuple[str, int]]:
-        position = self.position
+        lines = Lines(complete, self.position)
         self.position += len(complete)
-        if b"\r" not in complete and complete.isascii():
-            lines = complete.decode("ascii").split("\n")
-            lines.pop()
-            return [(line, position := position + len(line) + 1) for line in lines]
-        return [(_text(raw), position := position + len(raw)) for raw in complete.splitlines(keepends=True)]
+        return lines
+
+    def finish(self) -> bytes:
+        """Return the bytes held back, the last line. No more chunks may follow."""
+        rest, self._rest = b"".join(self._rest), []
+        return rest
 
 
 def _text(raw: bytes) -> str:

@@ -7,17 +7,22 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from sluiceway.api import SinkConnector, SinkRecord, SinkTask, TopicPartition
+from sluiceway.api import ColumnBatch, NotColumnar, SinkConnector, SinkRecord, SinkTask, TopicPartition
 from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.file import config as keys
-from sluiceway.data import java_text
+from sluiceway.data import Type, java_text
 from sluiceway.errors import ConnectError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class FileStreamSinkTask(SinkTask):
     """Appends lines. They are in the file when ``put`` returns and on the disk when ``flush`` returns."""
+
+    takes_columns = True
 
     _path: Path | None = None
     _file: IO[bytes] | None = None
@@ -39,8 +44,19 @@ class FileStreamSinkTask(SinkTask):
             text = "\n".join(values)
         except TypeError:  # not all values are strings
             text = "\n".join(map(java_text, values))
+        self._write(text.encode("utf-8", "replace"))
+
+    def put_columns(self, batch: ColumnBatch) -> None:
+        schema, values = batch.value
+        if schema is None or values is None or schema.type not in (Type.STRING, Type.STRUCT):
+            raise NotColumnar
+        from sluiceway.columns.text import java_texts, lines  # loads Arrow
+
+        self._write(lines(java_texts(schema, values)))
+
+    def _write(self, data: bytes | pa.Buffer) -> None:
         self._file = file = self._reopened()
-        file.write(text.encode("utf-8", "replace"))
+        file.write(data)
         file.flush()
 
     def _reopened(self) -> IO[bytes]:

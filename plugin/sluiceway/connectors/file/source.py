@@ -6,19 +6,35 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sluiceway.api import ExactlyOnceSupport, Offset, Partition, SourceConnector, SourceRecord, SourceTask
+from sluiceway.api import (
+    Column,
+    ColumnBatch,
+    ExactlyOnceSupport,
+    Offset,
+    Partition,
+    SourceColumns,
+    SourceConnector,
+    SourceRecord,
+    SourceTask,
+)
 from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.file import config as keys
+from sluiceway.connectors.file.lines import Lines
 from sluiceway.connectors.file.tail import EmptyTail, FileTail, StreamTail, Tail
 from sluiceway.data import STRING_SCHEMA
 from sluiceway.errors import ConnectError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FILENAME_FIELD = "filename"
 POSITION_FIELD = "position"
 
 _RETRY_SECONDS = 0.05
 _ATTEMPTS = 4
+_FEWEST_BYTES_FOR_COLUMNS = 1 << 15
 
 
 class FileStreamSourceTask(SourceTask):
@@ -32,7 +48,9 @@ class FileStreamSourceTask(SourceTask):
         self._topic = str(values[keys.TOPIC])
         self._batch_size = max(1, int(str(values[keys.BATCH_SIZE])))
         self._partition = {FILENAME_FIELD: file}
-        self._lines: Sequence[tuple[str, int | None]] = ()
+        self._lines: Sequence[tuple[str, int]] = ()
+        self._rest = Lines(b"", 0)  # what poll_columns has not returned yet
+        self._has_positions = file is not None
         if file is None:
             self._tail = StreamTail(sys.stdin.fileno())
         else:
@@ -52,20 +70,56 @@ class FileStreamSourceTask(SourceTask):
         return position
 
     def poll(self) -> Sequence[SourceRecord] | None:
-        lines = self._lines or self._wait_for_lines()
+        lines = self._lines or self._next_lines().split()
         if not lines:
             return None
         self._lines, lines = lines[self._batch_size :], lines[: self._batch_size]
+        return self._records(lines)
+
+    def poll_columns(self) -> SourceColumns | Sequence[SourceRecord] | None:
+        if self._lines or not self._has_positions:
+            return self.poll()
+        lines = self._next_lines()
+        if not lines.raw:
+            return None
+        if len(lines.raw) >= _FEWEST_BYTES_FOR_COLUMNS:
+            from sluiceway.connectors.file.columns import split_columns  # loads Arrow
+
+            columns = split_columns(lines, self._batch_size)
+            if columns is not None:
+                taken, self._rest, values = columns
+                return self._columns(taken, values)
+        self._rest = lines
+        return self.poll()
+
+    def _columns(self, lines: Lines, values: pa.StringArray) -> SourceColumns:
+        batch = ColumnBatch(
+            topic=self._topic, partition=None, key=Column(None, None), value=Column(STRING_SCHEMA, values), count=len(values)
+        )
+        return SourceColumns(
+            batch=batch,
+            source_partition=self._partition,
+            source_offset={POSITION_FIELD: lines.start + len(lines.raw)},
+            records=lambda: self._records(lines.split()),
+        )
+
+    def _records(self, lines: Sequence[tuple[str, int]]) -> list[SourceRecord]:
         partition, topic = self._partition, self._topic
+        if not self._has_positions:
+            return [SourceRecord(partition, {POSITION_FIELD: None}, topic, line, STRING_SCHEMA) for line, _ in lines]
         return [SourceRecord(partition, {POSITION_FIELD: position}, topic, line, STRING_SCHEMA) for line, position in lines]
 
-    def _wait_for_lines(self) -> Sequence[tuple[str, int | None]]:
+    def _next_lines(self) -> Lines:
         """Try to read for a short time, with pauses, so that new lines are found soon without busy waiting."""
+        if self._rest.raw:
+            rest, self._rest = self._rest, Lines(b"", 0)
+            return rest
         for _ in range(_ATTEMPTS):
-            if lines := self._tail.read():
+            lines = self._tail.read()
+            if lines.raw:
                 return lines
             time.sleep(_RETRY_SECONDS)
-        return ()
+        return lines
 
     def stop(self) -> None:
         self._tail.close()

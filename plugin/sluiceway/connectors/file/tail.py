@@ -9,19 +9,22 @@ import time
 from pathlib import Path
 from typing import IO, Protocol
 
-from sluiceway.connectors.file.lines import LineSplitter
+from sluiceway.connectors.file.lines import Lines, LineSplitter
 
 log = logging.getLogger(__name__)
 
-_CHUNK = 1 << 17  # small enough that a chunk's lines stay in the processor's cache until they are sent
+_CHUNK = 1 << 18  # small enough that a chunk's lines stay in the processor's cache until they are sent
 _WARNING_SECONDS = 1.0
+
+
+_NONE = Lines(b"", 0)
 
 
 class Tail(Protocol):
     """Reads the lines of a file or stream as they are appended."""
 
-    def read(self) -> list[tuple[str, int | None]]:
-        """Return the next lines, each with the position in bytes after it (None for streams); empty if there is no new line."""
+    def read(self) -> Lines:
+        """Return the next lines, without any if there is no new one. Positions in streams have no meaning."""
 
     def close(self) -> None: ...
 
@@ -29,8 +32,8 @@ class Tail(Protocol):
 class EmptyTail:
     """Has no lines."""
 
-    def read(self) -> list[tuple[str, int | None]]:
-        return []
+    def read(self) -> Lines:
+        return _NONE
 
     def close(self) -> None:
         """Do nothing."""
@@ -43,10 +46,10 @@ class StreamTail:
         self._descriptor = descriptor
         self._splitter = LineSplitter()
 
-    def read(self) -> list[tuple[str, int | None]]:
+    def read(self) -> Lines:
         readable, _, _ = select.select([self._descriptor], [], [], 0)
         chunk = os.read(self._descriptor, _CHUNK) if readable else b""
-        return [(line, None) for line, _ in self._splitter.feed(chunk)] if chunk else []
+        return self._splitter.feed(chunk) if chunk else _NONE
 
     def close(self) -> None:
         """Leave the stream open: the process owns it."""
@@ -65,13 +68,14 @@ class FileTail:
         self._file: IO[bytes] | None = None
         self._warned = 0.0
 
-    def read(self) -> list[tuple[str, int | None]]:
+    def read(self) -> Lines:
         file = self._file or self._open()
         if file is None:
-            return []
+            return _NONE
         while chunk := self._chunk(file):
-            if lines := self._splitter.feed(chunk):
-                return list(lines)
+            lines = self._splitter.feed(chunk)
+            if lines.raw:
+                return lines
         return self._at_end(file)
 
     def close(self) -> None:
@@ -99,7 +103,7 @@ class FileTail:
             file.seek(self._splitter.position)
         return file
 
-    def _at_end(self, file: IO[bytes]) -> list[tuple[str, int | None]]:
+    def _at_end(self, file: IO[bytes]) -> Lines:
         """Check at the end of the file whether it was truncated or replaced, and return the lines available then."""
         status = os.fstat(file.fileno())
         if status.st_size < self._splitter.position + self._splitter.held:
@@ -108,17 +112,17 @@ class FileTail:
         try:
             replaced = not os.path.samestat(self._path.stat(), status)
         except FileNotFoundError:
-            return []  # deleted; a new file may be created
+            return _NONE  # deleted; a new file may be created
         if not replaced:
-            return []
+            return _NONE
         if chunk := self._chunk(file):  # written between the last read and the replacement
-            return list(self._splitter.feed(chunk))
+            return self._splitter.feed(chunk)
         log.info("File %s was replaced by another one; reading the new one from its start", self._path)
         last = self._splitter.finish()
         self.close()
         self._splitter = LineSplitter()
-        # An incomplete last line gets position 0, since reading resumes after it at the start of the new file.
-        return [(line, 0) for line in last] or self.read()
+        # Position 0 follows an incomplete last line, since reading resumes after it at the start of the new file.
+        return Lines(last, -len(last)) if last else self.read()
 
     def _restart(self, file: IO[bytes], reason: str) -> None:
         log.warning("File %s %s %d; reading it again from its start", self._path, reason, self._splitter.position)

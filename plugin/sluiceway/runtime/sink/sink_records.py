@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sluiceway.api import SinkRecord, TopicPartition
+from sluiceway.api import ColumnBatch, SinkRecord, TopicPartition
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError
 from sluiceway.kafka.clients import ConsumedMessage
@@ -27,15 +27,20 @@ _STAGES = (Stage.KEY_CONVERTER, Stage.VALUE_CONVERTER, Stage.HEADER_CONVERTER)
 
 @dataclass(slots=True)
 class SinkBatch:
-    """Records for one ``put``. ``starts`` are the first offsets of each partition, ``ends`` the next ones to read.
+    """Records for one ``put``, or ``columns`` of one topic partition for one ``put_columns``.
 
-    ``failure`` is the error of the first message that could not be converted or transformed. The batch ends before it.
+    ``starts`` are the first offsets of each partition, ``ends`` the next ones to read. ``failure`` is the error of the first
+    message that could not be converted or transformed. The batch ends before it.
     """
 
     records: Sequence[SinkRecord] = ()
+    columns: ColumnBatch | None = None
     starts: dict[TopicPartition, int] = field(default_factory=dict)
     ends: dict[TopicPartition, int] = field(default_factory=dict)
     failure: Exception | Interrupted | None = None
+
+    def __len__(self) -> int:
+        return len(self.records) if self.columns is None else self.columns.count
 
     def transform(self, chain: TransformationChain[SinkRecord], tolerance: RetryWithToleranceOperator) -> None:
         """Replace the records by the transformed ones. Offsets remain those the records were read from (KIP-793)."""
@@ -50,6 +55,8 @@ class SinkBatch:
 
     def drop(self, partitions: frozenset[TopicPartition]) -> None:
         """Drop the records and offsets of partitions that are no longer assigned."""
+        if self.columns is not None and not partitions.isdisjoint(self.starts):
+            self.columns = None
         self.records = [
             record
             for record in self.records

@@ -11,6 +11,7 @@ from sluiceway import discovery
 from sluiceway.api import SinkRecord, SinkTask
 from sluiceway.config.connector import CONNECTOR_CLASS
 from sluiceway.errors import ConfigError
+from sluiceway.runtime.columns import columns_available
 from sluiceway.runtime.errors.errant_record_reporter import WorkerErrantRecordReporter
 from sluiceway.runtime.errors.error_handling import retry_with_tolerance_operator
 from sluiceway.runtime.errors.error_settings import ErrorSettings
@@ -18,7 +19,7 @@ from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOper
 from sluiceway.runtime.interrupts import check_abandoned
 from sluiceway.runtime.sink.offset_commits import SinkOffsetCommitter
 from sluiceway.runtime.sink.rebalance_listener import SinkRebalanceListener
-from sluiceway.runtime.sink.sink_records import SinkRecordConverter
+from sluiceway.runtime.sink.sink_batches import SinkBatches
 from sluiceway.runtime.sink.sink_task_context import WorkerSinkTaskContext
 from sluiceway.runtime.sink.subscription import Subscription
 from sluiceway.runtime.sink.task_consumer import TaskConsumer, sink_consumer
@@ -63,8 +64,7 @@ class SinkTaskParts:
     consumer: TaskConsumer
     subscription: Subscription
     listener: SinkRebalanceListener
-    converter: SinkRecordConverter
-    chain: TransformationChain[SinkRecord]
+    batches: SinkBatches
     tolerance: RetryWithToleranceOperator
     errant_record_reporter: WorkerErrantRecordReporter | None
     offsets: SinkOffsetCommitter
@@ -86,7 +86,8 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
     resources.callback(chain.close)
     subscription = Subscription(config)
     task = _new_task(config)
-    settings, most = sink_consumer(spec)
+    columns = task.takes_columns and columns_available()
+    settings, most = sink_consumer(spec, columns=columns)
     consumer = TaskConsumer(settings, most)
     resources.callback(log_errors, "Leaving the consumer group", consumer.close, shutdown_seconds)
     wait = SinkTaskWait(control, consumer)
@@ -110,8 +111,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
         consumer=consumer,
         subscription=subscription,
         listener=SinkRebalanceListener(task, context, offsets, wait),
-        converter=SinkRecordConverter(converters, tolerance, services.reporter.topic),
-        chain=chain,
+        batches=SinkBatches(converters, chain, tolerance, functools.cache(services.reporter.topic), columns=columns),
         tolerance=tolerance,
         errant_record_reporter=reporter,
         offsets=offsets,

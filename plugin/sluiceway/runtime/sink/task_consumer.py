@@ -35,6 +35,7 @@ PERMANENT = {
 }
 _END = "_PARTITION_EOF"
 _BATCH_SIZE = 500  # the default of max.poll.records in Java; larger batches are no faster
+_COLUMNS_BATCH_SIZE = 2000
 _SESSION_MS = 10_000
 _LIST_SECONDS = 30.0
 _OFFSETS_SECONDS = 10.0
@@ -55,10 +56,14 @@ class RebalanceListener(Protocol):
         """Handle partitions that already belong to another member."""
 
 
-def sink_consumer(spec: TaskSpec) -> tuple[dict[str, str], int]:
-    """Return the config of a sink task's consumer, and the largest number of records for one ``put``."""
+def sink_consumer(spec: TaskSpec, *, columns: bool = False) -> tuple[dict[str, str], int]:
+    """Return the config of a sink task's consumer, and the largest number of records for one ``put``.
+
+    ``columns`` says that the task takes columns, which have a cost for each batch.
+    """
     own = overrides(spec.config, "consumer")
-    most = int(own.get("max.poll.records") or spec.worker.raw.get("consumer.max.poll.records") or _BATCH_SIZE)
+    default = _COLUMNS_BATCH_SIZE if columns else _BATCH_SIZE
+    most = int(own.get("max.poll.records") or spec.worker.raw.get("consumer.max.poll.records") or default)
     # Java's consumer creates missing topics too. Ends of partitions only matter to a task that ends there.
     defaults = {"allow.auto.create.topics": "true", "enable.partition.eof": str(spec.bounded).lower()}
     group = sink_group(spec.worker, spec.id.connector, spec.config)
@@ -199,6 +204,11 @@ class TaskConsumer:
         self._paused_by_task -= partitions
         if not self._paused:
             self._consumer_resume(partitions)
+
+    @property
+    def paused_by_task(self) -> frozenset[TopicPartition]:
+        """The partitions that the task has paused."""
+        return self._paused_by_task
 
     def _check_assigned(self, partitions: frozenset[TopicPartition]) -> None:
         if foreign := partitions - self.assignment:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 
-from sluiceway.api import TopicPartition
+from sluiceway.api import NotColumnar, TopicPartition
 from sluiceway.errors import FencedError, RetriableError
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
+from sluiceway.runtime.sink.sink_batches import SinkPart
 from sluiceway.runtime.sink.sink_records import SinkBatch
 from sluiceway.runtime.sink.sink_task_builder import SinkTaskParts, build_sink_task
 from sluiceway.runtime.sink.task_consumer import starts_of
@@ -43,14 +44,16 @@ class WorkerSinkTask(WorkerTask):
         self._consumer = parts.consumer
         self._subscription = parts.subscription
         self._listener = parts.listener
-        self._converter = parts.converter
-        self._chain = parts.chain
+        self._batches = parts.batches
         self._tolerance = parts.tolerance
         self._errant_record_reporter = parts.errant_record_reporter
         self._offsets = parts.offsets
         self._wait = parts.wait
         self._batch_size = parts.batch_size
         self._end_offsets: dict[TopicPartition, int] = {}
+        self._gone: frozenset[TopicPartition] = frozenset()
+        """Partitions of which the task must not get the rest of the polled messages: lost, rewound or paused."""
+        self._put_seconds = 0.0
         self._started = False
 
     def run(self) -> TaskResult:
@@ -88,50 +91,81 @@ class WorkerSinkTask(WorkerTask):
         consumer = self._consumer
         messages = consumer.poll(self._context.take_timeout(POLL_SECONDS), self._batch_size.size)
         self._listener.take_lost()  # poll() returned no messages of these
+        self._gone, self._put_seconds, before = frozenset(), 0.0, self._result.records
+        parts = self._batches.parts(messages, one_partition=len(consumer.assignment) == 1)
+        for number, part in enumerate(parts):
+            self._move_part(part, parts[number:])
+        self._batch_size.took(self._result.records - before, self._put_seconds)
+        with self._wait.task_call():
+            self._offsets.commit_if_due()
+        self._subscription.refresh_if_due(consumer, self._listener)
+
+    def _move_part(self, part: SinkPart, left: Sequence[SinkPart]) -> None:
+        """Convert, transform and put a part. ``left`` are this part and those after it."""
+        if self._gone:
+            part = part.without(self._gone)
+            if not part.messages:
+                return
         try:
-            batch = self._converter.convert(messages)
-            batch.transform(self._chain, self._tolerance)
-            if isinstance(batch.failure, Interrupted):
-                raise batch.failure
-            self._drop_lost(batch)
-            consumer.positions.read(batch.starts, batch.ends)
-            self._put(batch)
-        except Interrupted:  # the batch was not put: read all of it again
-            consumer.seek(starts_of(messages))
+            batch = self._put(part, self._batches.batch(part))
+        except Interrupted:  # nothing of this part was put: read all of it and of those after it again
+            starts = starts_of([message for each in left for message in each.messages])
+            self._consumer.seek({partition: offset for partition, offset in starts.items() if partition not in self._gone})
             raise
         self._offsets.delivered(batch)
-        self._result.records += len(batch.records)
-        self._rewind(self._context.take_rewinds())
+        self._result.records += len(batch)
+        rewinds = self._context.take_rewinds()
+        self._rewind(rewinds)
         with self._wait.task_call():  # poll_deliveries() runs the callbacks of the task's reports
             self._tolerance.poll_deliveries()
             if batch.failure is not None:
                 raise batch.failure
-            self._offsets.commit_if_due()
-        self._subscription.refresh_if_due(consumer, self._listener)
+        if len(left) > 1:
+            self._withhold(left[1:], frozenset(rewinds))
 
-    def _put(self, batch: SinkBatch) -> None:
-        """Call ``put`` until it succeeds. Raises Interrupted if the task gets another command before that."""
+    def _withhold(self, left: Sequence[SinkPart], rewound: frozenset[TopicPartition]) -> None:
+        """Take those messages out of the poll's other parts that the task must not get now."""
+        self._gone |= rewound
+        if paused := self._consumer.paused_by_task - self._gone:
+            starts = starts_of([message for part in left for message in part.messages])
+            self._consumer.seek({partition: offset for partition, offset in starts.items() if partition in paused})
+            self._gone |= paused
+
+    def _put(self, part: SinkPart, batch: SinkBatch) -> SinkBatch:
+        """Put a batch until that succeeds, and return it. Raises Interrupted if the task gets another command before that."""
         default = BACKOFF_SECONDS[0]
+        self._drop_lost(batch)
+        self._consumer.positions.read(batch.starts, batch.ends)
         while True:
             started = time.monotonic()
             try:
                 with self._wait.task_call():
-                    self._task.put(batch.records)
+                    if batch.columns is None:
+                        self._task.put(batch.records)
+                    else:
+                        self._task.put_columns(batch.columns)
+                        self._batches.columns_put()
                 if self._errant_record_reporter is not None:
                     self._errant_record_reporter.check()
-                self._batch_size.took(len(batch.records), time.monotonic() - started)
-                return
+                self._put_seconds += time.monotonic() - started
+                return batch
+            except NotColumnar:
+                batch = self._batches.not_columnar(part)
+                self._drop_lost(batch, self._gone)
+                continue
             except RetriableError as error:
                 seconds = self._context.take_timeout(default)
-                log.warning("put() of %d records failed; retrying in %.1f s: %s", len(batch.records), seconds, error)
+                log.warning("put() of %d records failed; retrying in %.1f s: %s", len(batch), seconds, error)
             default = min(default * 2, BACKOFF_SECONDS[1])
             self._wait(seconds)
             self._drop_lost(batch)
 
-    def _drop_lost(self, batch: SinkBatch) -> None:
-        """Drop the records of partitions that were lost during a wait."""
-        if lost := self._listener.take_lost():
-            batch.drop(lost)
+    def _drop_lost(self, batch: SinkBatch, gone: frozenset[TopicPartition] = frozenset()) -> None:
+        """Drop the records of partitions that were lost during a wait, and of those in ``gone``."""
+        lost = self._listener.take_lost()
+        self._gone |= lost
+        if lost or gone:
+            batch.drop(lost | gone)
 
     def _rewind(self, offsets: Mapping[TopicPartition, int]) -> None:
         if offsets:

@@ -12,7 +12,7 @@ from sluiceway.kafka.producer_transactions import ProducerTransactions
 from sluiceway.runtime.source.delivery import Check, FlushDeadLetterQueue
 from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
 from sluiceway.runtime.source.record_sender import RecordSender
-from sluiceway.runtime.source.submitted_records import Acknowledge, SubmittedRecords
+from sluiceway.runtime.source.submitted_records import Acknowledge, SubmittedColumns, SubmittedRecords
 from sluiceway.runtime.source.transaction_boundary import CommitAction, TransactionBoundary
 from sluiceway.storage.interfaces import TransactionalOffsets
 
@@ -76,9 +76,9 @@ class ExactlyOnceDelivery:
     def start(self) -> None:
         self._transactions.fence(self._check)
 
-    def send(self, batch: SubmittedRecords) -> None:
+    def send(self, batch: SubmittedRecords | SubmittedColumns) -> None:
         try:
-            if batch.records and not self._transactions.open:
+            if not batch.empty and not self._transactions.open:
                 self._transactions.begin()
                 self._boundary.transaction_begun()
             self._at_batch_end = False

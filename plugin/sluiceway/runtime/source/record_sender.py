@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +20,13 @@ from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOper
 from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.source.failed_sends import FailedSends, describe_source_record, is_record_error
 from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
-from sluiceway.runtime.source.submitted_records import Acknowledge, SubmittedRecord, SubmittedRecords, skipped
+from sluiceway.runtime.source.submitted_records import (
+    Acknowledge,
+    SubmittedColumns,
+    SubmittedRecord,
+    SubmittedRecords,
+    skipped,
+)
 from sluiceway.runtime.task_converters import Converters
 
 _SLICE_SECONDS = 0.1
@@ -65,22 +73,56 @@ class RecordSender:
         self.failure: ConnectError | None = None
 
     @property
+    def takes_columns(self) -> bool:
+        """True if ``send`` accepts columns."""
+        return self._acknowledge is None and self._failed_sends is None
+
+    @property
     def failed(self) -> bool:
         """True if a record was lost, so that no offset may be stored any more. ``failure`` is the error."""
         return self.failure is not None
 
-    def send(self, batch: SubmittedRecords) -> None:
+    def send(self, batch: SubmittedRecords | SubmittedColumns) -> None:
         """Produce a batch's records in order, waiting while the producer's buffer is full.
 
         Raises ConnectError for a record that cannot be converted or sent. The records before it have been produced, and
         the offsets of the sources before its own collected.
         """
-        if self._acknowledge is None:
-            self._send_all(batch)
+        if isinstance(batch, SubmittedColumns):
+            self._send_columns(batch)
+            self._offsets.add(batch.source.source_partition, batch.source.source_offset)
         else:
-            self._send_acknowledged(batch, self._acknowledge)
-        self._offsets.add_all(batch.sources)
+            if self._acknowledge is None:
+                self._send_all(batch)
+            else:
+                self._send_acknowledged(batch, self._acknowledge)
+            self._offsets.add_all(batch.sources)
         self.poll_deliveries()
+
+    def _send_columns(self, batch: SubmittedColumns) -> None:
+        topic, values = batch.topic, iter(batch.values)
+        keys = itertools.repeat(None) if batch.keys is None else batch.keys
+        produce = self._producer.produce
+        value = key = None
+        try:
+            self._use(topic)
+            if batch.partition is None and batch.timestamps is None:
+                for value, key in zip(values, keys):  # noqa: B905 (keys may be endless)
+                    try:
+                        produce(topic, value, key)
+                    except Exception:  # noqa: BLE001 (_produce_one repeats it and handles the error)
+                        self._produce_one(topic, value, key, {})
+                return
+            options: dict[str, Any] = {} if batch.partition is None else {"partition": batch.partition}
+            for value, key, timestamp in zip(values, keys, batch.timestamps or itertools.repeat(None)):  # noqa: B905
+                timed = options if timestamp is None else {**options, "timestamp": timestamp}
+                try:
+                    produce(topic, value, key, **timed)
+                except Exception:  # noqa: BLE001 (_produce_one repeats it and handles the error)
+                    self._produce_one(topic, value, key, timed)
+        except BaseException:
+            self._offsets.add_all(batch.sources_before(max(0, len(batch.values) - operator.length_hint(values) - 1)))
+            raise
 
     def _send_all(self, batch: SubmittedRecords) -> None:
         topic: str | None = None
@@ -186,6 +228,13 @@ class RecordSender:
             if self._failed_sends is None or not is_record_error(error):
                 raise _record_error(error, key, value) from error
             self._failed_sends.skip(record, submitted, error)
+
+    def _produce_one(self, topic: str, value: bytes | None, key: bytes | None, options: Mapping[str, Any]) -> None:
+        try:
+            with mapped_errors(f"send to topic {topic}"):
+                self._produce(topic, value, key, options)
+        except KafkaClientError as error:
+            raise _record_error(error, key, value) from error
 
     def _send_alone(
         self, record: SourceRecord, submitted: SubmittedRecord | None, check: Callable[[], None]

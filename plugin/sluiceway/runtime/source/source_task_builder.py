@@ -13,9 +13,11 @@ from sluiceway.config.connector import CONNECTOR_CLASS, overrides
 from sluiceway.errors import ConfigError
 from sluiceway.kafka.clients import producer_config, transactional_producer_config
 from sluiceway.kafka.producer_transactions import ProducerTransactions
+from sluiceway.runtime.columns import columns_available
 from sluiceway.runtime.errors.error_handling import interruptible_wait, retry_with_tolerance_operator
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import check_abandoned, check_interrupted
+from sluiceway.runtime.source.column_encoder import SourceColumnEncoder
 from sluiceway.runtime.source.delivery import AtLeastOnceDelivery, Delivery
 from sluiceway.runtime.source.exactly_once import (
     ExactlyOnceSettings,
@@ -64,6 +66,8 @@ class SourceTaskParts:
     sender: RecordSender
     delivery: Delivery
     offsets: OffsetStorageWriter
+    encode_columns: SourceColumnEncoder | None
+    """Encodes the task's columns; None if ``poll_columns`` must not be called."""
 
 
 def build_source_task(
@@ -88,7 +92,11 @@ def build_source_task(
     builder = _DeliveryBuilder(spec, services, store, task, converters, tolerance, slot)
     sender, delivery, transaction_context = builder.build()
     context = WorkerSourceTaskContext(config, OffsetStorageReaderImpl(store, spec.id.connector), transaction_context)
-    return SourceTaskParts(task, context, chain, tolerance, sender, delivery, builder.offsets)
+    # An acknowledgement, a rejected record and a transaction that the task ends need single records.
+    polls_columns = slot is not None or type(task).poll_columns is not SourceTask.poll_columns
+    columns = polls_columns and transaction_context is None and sender.takes_columns and columns_available()
+    encode_columns = SourceColumnEncoder(converters, chain) if columns else None
+    return SourceTaskParts(task, context, chain, tolerance, sender, delivery, builder.offsets, encode_columns)
 
 
 def _new_task(config: Mapping[str, str]) -> SourceTask:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from sluiceway.api import SourceRecord
+from sluiceway.api import SourceColumns, SourceRecord
 
 Acknowledge = Callable[[SourceRecord, int, int], None]
 """Called with a record of the task, and its partition and offset in Kafka, or -1 for both if it was skipped."""
@@ -21,6 +21,11 @@ class SubmittedRecords(NamedTuple):
     records: Sequence[SourceRecord]
     sources: Sequence[SourceRecord]
     origins: Sequence[int] | None = None
+
+    @property
+    def empty(self) -> bool:
+        """True if there is no record to produce."""
+        return not self.records
 
     @classmethod
     def of(cls, records: Sequence[SourceRecord]) -> SubmittedRecords:
@@ -45,6 +50,27 @@ class SubmittedRecords(NamedTuple):
                 end += 1
             yield source, self.records[start:end]
             start = end
+
+
+class SubmittedColumns(NamedTuple):
+    """Encoded records to produce to one topic, and the task's columns that they were made from.
+
+    ``keys`` and ``timestamps`` are None if no record has one. ``partition`` is that of all records; None leaves the choice to
+    the producer. ``sources_before`` is ``SubmittedRecords.sources_before``.
+    """
+
+    source: SourceColumns
+    topic: str
+    values: Sequence[bytes | None]
+    keys: Sequence[bytes | None] | None
+    timestamps: Sequence[int | None] | None
+    partition: int | None
+    sources_before: Callable[[int], Sequence[SourceRecord]]
+
+    @property
+    def empty(self) -> bool:
+        """True if there is no record to produce."""
+        return not self.values
 
 
 class SubmittedRecord:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
-from sluiceway.api import SourceRecord
+from sluiceway.api import NotColumnar, SourceColumns, SourceRecord
 from sluiceway.errors import FencedError, RetriableError, trace_of
+from sluiceway.runtime.columns import ColumnAttempts
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.source.exactly_once_delivery import ExactlyOnceDelivery, TransactionLostError
 from sluiceway.runtime.source.failed_sends import describe_source_record
@@ -43,7 +44,7 @@ def _create(spec: TaskSpec, services: TaskServices, resources: ExitStack) -> Wor
 class _Poll(NamedTuple):
     """The records of one ``poll``, which took ``seconds``. ``retry`` if it raised RetriableError."""
 
-    records: Sequence[SourceRecord] | None
+    records: Sequence[SourceRecord] | SourceColumns | None
     seconds: float = 0.0
     retry: bool = False
 
@@ -56,6 +57,8 @@ class WorkerSourceTask(WorkerTask):
         self._task = parts.task
         self._context = parts.context
         self._chain = parts.chain
+        self._encode_columns = parts.encode_columns
+        self._columns = ColumnAttempts()
         self._tolerance = parts.tolerance
         self._sender = parts.sender
         self._delivery = parts.delivery
@@ -104,7 +107,17 @@ class WorkerSourceTask(WorkerTask):
                 action = self._delivery.when_idle()
             self._apply(action)
 
-    def _send_batch(self, records: Sequence[SourceRecord]) -> None:
+    def _send_batch(self, records: Sequence[SourceRecord] | SourceColumns) -> None:
+        if isinstance(records, SourceColumns):
+            try:
+                encoded = self._encode_columns(records)  # type: ignore[misc]  # not None, because poll_columns() was called
+            except NotColumnar:
+                self._columns.failed()
+                records = records.records()
+            else:
+                self._columns.succeeded()
+                self._delivery.send(encoded)
+                return
         for part, action in self._delivery.split(records):
             self._send(part)
             self._apply(action)
@@ -128,7 +141,8 @@ class WorkerSourceTask(WorkerTask):
         """Poll the task, then wait if it raised RetriableError, or returned no records without waiting itself."""
         started = time.monotonic()
         try:
-            records = self._task.poll()
+            columns = self._encode_columns is not None and self._columns.next()
+            records = self._task.poll_columns() if columns else self._task.poll()
         except RetriableError as error:
             log.warning("poll() failed; retrying in %.1f s: %s", self._backoff, error)
             self._control.wait(self._backoff)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar, cast
 
-from sluiceway.api import SinkRecord, SourceRecord
+from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord, SourceRecord
 from sluiceway.errors import java_text_of
 from sluiceway.runtime.interrupts import Interrupted
 from sluiceway.runtime.transforms.chain_config import TransformationStage, close, transformation_stages
 from sluiceway.runtime.transforms.chain_plan import JoinedSegment, SingleSegment, segments
+
+if TYPE_CHECKING:
+    from sluiceway.runtime.transforms.column_chain import ColumnChain
 
 R = TypeVar("R", SourceRecord, SinkRecord)
 
@@ -54,6 +57,7 @@ class TransformationChain(Generic[R]):
 
     def __init__(self, stages: Sequence[TransformationStage] = (), *, in_place: bool = False) -> None:
         self.stages = tuple(stages)
+        self._column_chain: ColumnChain | None = None
         self._segments = list(segments(self.stages, in_place=in_place))
 
     def __call__(self, records: Sequence[R], on_failure: OnFailure[R]) -> TransformedBatch[R]:
@@ -88,6 +92,19 @@ class TransformationChain(Generic[R]):
                 continue
             return [last for each in result for last in self._from_segment(index + 1, each)]
         return [record]
+
+    def columns(self, batch: ColumnBatch) -> list[ColumnBatch]:
+        """Return the transformed batches of a batch, in order and none empty. Raises NotColumnar if it needs the row form."""
+        if not self.stages:
+            return [batch]
+        if self._column_chain is None:
+            from sluiceway.runtime.transforms.column_chain import ColumnChain  # loads Arrow
+
+            self._column_chain = ColumnChain(self.stages)
+        plan = self._column_chain.plan(batch.key.schema, batch.value.schema)
+        if plan is None:
+            raise NotColumnar
+        return plan(batch)
 
     def apply_one_by_one(self, record: R, first: int = 0, end: int | None = None) -> list[R]:
         """Transform one record stage by stage. Joined segments must return the same. Raises TransformationError."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sluiceway.api import Predicate
+from sluiceway.api.columns import ColumnPredicate
 from sluiceway.api.transform import ConnectRecord
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import NonEmptyString
+from sluiceway.data import Schema
 
 _CONFIG = ConfigDef(
     [ConfigKey(name="name", type=Type.STRING, validator=NonEmptyString(), importance=Importance.MEDIUM, doc="Header name.")]
@@ -29,3 +31,8 @@ class HasHeaderKey(Predicate):
     def test(self, record: ConnectRecord) -> bool:
         name = self._name
         return any(header[0] == name for header in record.headers)
+
+    def column_predicate(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnPredicate | None:
+        from sluiceway.transforms.columns.predicates import same_for_all
+
+        return lambda batch: same_for_all(batch, False)  # batches have no headers

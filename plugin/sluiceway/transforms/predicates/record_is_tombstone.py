@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from sluiceway.api import Predicate
+from sluiceway.api.columns import ColumnPredicate
 from sluiceway.api.transform import ConnectRecord
+from sluiceway.data import Schema
 
 
 class RecordIsTombstone(Predicate):
@@ -13,3 +15,8 @@ class RecordIsTombstone(Predicate):
 
     def test(self, record: ConnectRecord) -> bool:
         return record.value is None
+
+    def column_predicate(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnPredicate | None:
+        from sluiceway.transforms.columns.predicates import tombstones
+
+        return tombstones

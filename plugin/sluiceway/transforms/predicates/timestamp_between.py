@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sluiceway.api import Predicate
+from sluiceway.api.columns import ColumnPredicate
 from sluiceway.api.transform import ConnectRecord
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
+from sluiceway.data import Schema
 
 _CONFIG = ConfigDef(
     [
@@ -39,3 +41,8 @@ class TimestampBetween(Predicate):
 
     def test(self, record: ConnectRecord) -> bool:
         return record.timestamp is not None and self._from <= record.timestamp < self._to
+
+    def column_predicate(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnPredicate | None:
+        from sluiceway.transforms.columns.predicates import timestamps_between
+
+        return lambda batch: timestamps_between(batch, self._from, self._to)

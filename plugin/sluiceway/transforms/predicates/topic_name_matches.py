@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sluiceway.api import Predicate
+from sluiceway.api.columns import ColumnPredicate
 from sluiceway.api.transform import ConnectRecord
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import EachOf, NonEmptyString, valid_regex
+from sluiceway.data import Schema
 from sluiceway.java.regex import compile_java
 
 _CONFIG = ConfigDef(
@@ -42,3 +44,8 @@ class TopicNameMatches(Predicate):
             self._topic = record.topic
             self._matches = self._regex.matches(record.topic)
         return self._matches
+
+    def column_predicate(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnPredicate | None:
+        from sluiceway.transforms.columns.predicates import same_for_all
+
+        return lambda batch: same_for_all(batch, self._regex.matches(batch.topic))

@@ -38,13 +38,19 @@ class SingleFieldPath:
 
     def field_of(self, schema: Schema) -> Field | None:
         """Return the field, or None if a step does not exist. Raises DataError if a step is not a struct."""
-        field: Field | None = None
+        fields = self.fields_in(schema)
+        return fields[-1] if fields else None
+
+    def fields_in(self, schema: Schema) -> list[Field]:
+        """Return the field of each step; an empty list if one does not exist. Raises DataError if a step is not a struct."""
+        fields: list[Field] = []
         for step in (*self.steps[:-1], self._last):
             field = schema.field(step)
             if field is None:
-                return None
+                return []
+            fields.append(field)
             schema = field.schema
-        return field
+        return fields
 
     def in_struct(self, struct: Struct, *, replace_null: bool) -> Any:
         """Return the field's value, or None if a step is null or does not exist.

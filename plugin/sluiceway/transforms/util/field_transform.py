@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Resolved
+from sluiceway.api.transform import ConnectRecord, Resolved
 from sluiceway.data import Schema
+from sluiceway.transforms.util.columnar import ColumnarTransform
 from sluiceway.transforms.util.requirements import require_struct
 
 
-class FieldTransform(KeyOrValueTransform):
+class FieldTransform(ColumnarTransform):
     """A transform whose values with a schema must be Structs. ``purpose`` completes Connect's error messages."""
 
     purpose: ClassVar[str]

@@ -1,0 +1,163 @@
+"""Converts Kafka messages to batches of columns. Loads Arrow, so import it only when the first large batch comes."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sluiceway.api import Column, ColumnBatch, ColumnDecoder, ColumnRun, Converter, NotColumnar
+from sluiceway.kafka.clients import ConsumedMessage, Message
+from sluiceway.runtime.columns import FEWEST_RECORDS
+from sluiceway.runtime.sink.sink_batches import SinkPart
+from sluiceway.runtime.task_converters import Converters
+
+_NO_TIMESTAMP = -1
+_PARTITION, _TOPIC, _OFFSET, _TIMESTAMP = Message.partition, Message.topic, Message.offset, Message.timestamp
+_first, _second = operator.itemgetter(0), operator.itemgetter(1)
+_HEADERS, _KEY, _VALUE = Message.headers, Message.key, Message.value
+
+
+class ColumnReader:
+    """Splits polled messages into parts with and without columns. Belongs to one task. Not thread-safe."""
+
+    def __init__(self, converters: Converters, new_topic: Callable[[str], None]) -> None:
+        self._converters = converters
+        self._new_topic = new_topic
+        self._decoders: dict[str, tuple[_PartDecoder, _PartDecoder]] = {}
+
+    def parts(self, messages: Sequence[ConsumedMessage], *, one_partition: bool) -> list[SinkPart]:
+        """Return the messages in order, in as few parts as possible.
+
+        Messages without a columnar form, and short runs of one partition, are left to the row form, which also handles bad
+        messages. ``one_partition`` says that all messages are of one topic partition.
+        """
+        parts: list[SinkPart] = []
+        for run in (messages,) if one_partition else _runs_of_partitions(messages):
+            for part in self._decoded(run) if len(run) >= FEWEST_RECORDS else (SinkPart(run),):
+                if part.columns is None and parts and parts[-1].columns is None:
+                    parts[-1] = SinkPart([*parts[-1].messages, *part.messages])
+                else:
+                    parts.append(part)
+        return parts
+
+    def _decoded(self, run: Sequence[ConsumedMessage]) -> list[SinkPart]:
+        """Return the parts of messages of one topic partition."""
+        topic, partition = run[0].topic(), run[0].partition()
+        decode_key, decode_value = self._decoders_for(topic)
+        if any(map(_HEADERS, run)):  # type: ignore[arg-type]  # ConsumedMessage is a Message
+            return [SinkPart(run)]
+        try:
+            values = decode_value(list(map(_VALUE, run)))  # type: ignore[arg-type]
+            keys = decode_key(list(map(_KEY, run)))  # type: ignore[arg-type]
+        except (NotColumnar, pa.ArrowException):
+            return [SinkPart(run)]
+        kind, timestamps = _timestamps(run)
+        if kind is None:
+            return [SinkPart(run)]
+        offsets = pa.array(list(map(_OFFSET, run)), pa.int64())  # type: ignore[arg-type]
+        parts = []
+        for start, end, key, value in _segments(keys, values):
+            if key is None or value is None:
+                parts.append(SinkPart(run[start:end]))
+                continue
+            whole = end - start == len(run)
+            columns = ColumnBatch(
+                topic=topic,
+                partition=partition,
+                key=key,
+                value=value,
+                count=end - start,
+                timestamps=timestamps if whole or timestamps is None else timestamps[start:end],
+                timestamp_type=kind,
+                offsets=offsets if whole else offsets[start:end],
+                original_topic=topic,
+            )
+            parts.append(SinkPart(run if whole else run[start:end], columns))
+        return parts
+
+    def _decoders_for(self, topic: str) -> tuple[_PartDecoder, _PartDecoder]:
+        decoders = self._decoders.get(topic)
+        if decoders is None:
+            self._new_topic(topic)
+            decoders = _PartDecoder(self._converters.key, topic), _PartDecoder(self._converters.value, topic)
+            self._decoders[topic] = decoders
+        return decoders
+
+
+class _PartDecoder:
+    """Decodes the keys or the values of one topic's messages."""
+
+    def __init__(self, converter: Converter, topic: str) -> None:
+        self._converter = converter
+        self._topic = topic
+        self._decode: ColumnDecoder | None = converter.column_decoder(topic)
+
+    def __call__(self, data: list[bytes | None]) -> Sequence[ColumnRun]:
+        """Return runs that cover the messages. Raises NotColumnar."""
+        if data.count(None) == len(data):
+            return [ColumnRun(0, len(data), self._nulls(len(data)))]
+        if self._decode is None:
+            raise NotColumnar
+        return self._decode(pa.array(data, pa.binary()))
+
+    def _nulls(self, count: int) -> Column:
+        try:
+            schema, value = self._converter.decoder(self._topic)(None)
+        except Exception as error:
+            raise NotColumnar from error  # the row form reports it
+        if value is not None:
+            raise NotColumnar
+        if schema is None:
+            return Column(None, None)
+        from sluiceway.columns.arrow_schema import arrow_type
+
+        null_type: Any = arrow_type(schema)
+        return Column(schema, pa.nulls(count, null_type))
+
+
+def _runs_of_partitions(messages: Sequence[ConsumedMessage]) -> Iterator[Sequence[ConsumedMessage]]:
+    """Yield runs of successive messages of one topic partition."""
+    places = list(zip(map(_TOPIC, messages), map(_PARTITION, messages), strict=True))  # type: ignore[arg-type]
+    end = 0
+    for _, run in itertools.groupby(places):
+        start, end = end, end + sum(1 for _ in run)
+        yield messages[start:end]
+
+
+def _timestamps(run: Sequence[ConsumedMessage]) -> tuple[int | None, Any]:
+    """Return the type and the values of the timestamps; the type is None if it is not the same for all messages."""
+    pairs = list(map(_TIMESTAMP, run))  # type: ignore[arg-type]
+    kinds = set(map(_first, pairs))
+    if len(kinds) > 1:
+        return None, None
+    kind = kinds.pop()
+    if not kind:
+        return kind, None
+    values = list(map(_second, pairs))
+    if _NO_TIMESTAMP not in values:
+        return kind, pa.array(values, pa.int64())
+    return kind, pa.array([None if value == _NO_TIMESTAMP else value for value in values], pa.int64())
+
+
+def _segments(keys: Sequence[ColumnRun], values: Sequence[ColumnRun]) -> Iterator[tuple[int, int, Column | None, Column | None]]:
+    """Yield the ranges in which both the keys and the values have one schema, with their columns."""
+    start, key_number, value_number = 0, 0, 0
+    while key_number < len(keys) and value_number < len(values):
+        key, value = keys[key_number], values[value_number]
+        end = min(key.end, value.end)
+        if end > start:
+            yield start, end, _part_of(key, start, end), _part_of(value, start, end)
+        start = end
+        key_number += key.end == end
+        value_number += value.end == end
+
+
+def _part_of(run: ColumnRun, start: int, end: int) -> Column | None:
+    column = run.column
+    if column is None or column.values is None or (run.start == start and run.end == end):
+        return column
+    return Column(column.schema, column.values[start - run.start : end - run.start])

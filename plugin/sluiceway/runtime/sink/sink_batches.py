@@ -1,0 +1,125 @@
+"""Makes the batches for a sink task from polled messages: as columns where task, converters and chain can, else as records."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord, TopicPartition
+from sluiceway.kafka.clients import ConsumedMessage
+from sluiceway.runtime.columns import FEWEST_RECORDS, ColumnAttempts
+from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
+from sluiceway.runtime.interrupts import Interrupted
+from sluiceway.runtime.sink.sink_records import SinkBatch, SinkRecordConverter
+from sluiceway.runtime.task_converters import Converters
+from sluiceway.runtime.transforms.transformation_chain import TransformationChain
+
+if TYPE_CHECKING:
+    from sluiceway.runtime.sink.column_reader import ColumnReader
+
+
+class SinkPart(NamedTuple):
+    """Successive messages of a poll: of one topic partition with their columns, or of any for the row form (None).
+
+    With ``dropped`` the transforms have dropped all of the messages.
+    """
+
+    messages: Sequence[ConsumedMessage]
+    columns: ColumnBatch | None = None
+    dropped: bool = False
+
+    def without(self, partitions: frozenset[TopicPartition]) -> SinkPart:
+        """Return the part without the messages of these partitions."""
+        left = [message for message in self.messages if TopicPartition(message.topic(), message.partition()) not in partitions]
+        return self if len(left) == len(self.messages) else SinkPart(left)
+
+
+class SinkBatches:
+    """Converts and transforms messages. ``columns`` says whether the task takes columns. Not thread-safe.
+
+    The row form handles everything that has no columnar form, bad messages among it, so that errors are the same in both.
+    """
+
+    def __init__(
+        self,
+        converters: Converters,
+        chain: TransformationChain[SinkRecord],
+        tolerance: RetryWithToleranceOperator,
+        new_topic: Callable[[str], None],
+        *,
+        columns: bool,
+    ) -> None:
+        self._converters = converters
+        self._converter = SinkRecordConverter(converters, tolerance, new_topic)
+        self._chain = chain
+        self._tolerance = tolerance
+        self._new_topic = new_topic
+        self._columns = columns
+        self._reader: ColumnReader | None = None
+        self._attempts = ColumnAttempts()
+
+    def parts(self, messages: Sequence[ConsumedMessage], *, one_partition: bool) -> Sequence[SinkPart]:
+        """Return the messages in order in one or several parts. ``one_partition``: all are of one topic partition."""
+        if not self._columns or len(messages) < FEWEST_RECORDS or not self._attempts.next():
+            return (SinkPart(messages),)
+        read = self._loaded_reader().parts(messages, one_partition=one_partition)
+        parts = [transformed for part in read for transformed in self._transformed(part)]
+        if all(part.columns is None and not part.dropped for part in parts):
+            self._attempts.failed()
+        return parts
+
+    def batch(self, part: SinkPart) -> SinkBatch:
+        """Return the transformed batch of a part. Raises Interrupted or Abandoned if a retry is interrupted."""
+        if part.columns is None and not part.dropped:
+            return self.rows(part)
+        first, last = part.messages[0], part.messages[-1]
+        partition = TopicPartition(first.topic(), first.partition())
+        return SinkBatch(columns=part.columns, starts={partition: first.offset()}, ends={partition: last.offset() + 1})
+
+    def rows(self, part: SinkPart) -> SinkBatch:
+        """Return the batch of a part in row form."""
+        batch = self._converter.convert(part.messages)
+        batch.transform(self._chain, self._tolerance)
+        if isinstance(batch.failure, Interrupted):
+            raise batch.failure
+        return batch
+
+    def columns_put(self) -> None:
+        """Record that the task has taken columns."""
+        self._attempts.succeeded()
+
+    def not_columnar(self, part: SinkPart) -> SinkBatch:
+        """Return the batch of a part in row form, because its columns could not be transformed or put."""
+        self._attempts.failed()
+        return self.rows(part)
+
+    def _transformed(self, part: SinkPart) -> list[SinkPart]:
+        """Return the parts that transforms make of a part, without columns if they have no columnar form."""
+        if part.columns is None:
+            return [part]
+        messages = part.messages
+        try:
+            batches = self._chain.columns(part.columns)
+        except NotColumnar:
+            return [SinkPart(messages)]
+        if not batches:
+            return [SinkPart(messages, dropped=True)]
+        if len(batches) == 1:
+            return [SinkPart(messages, batches[0])]
+        firsts = [_first_offset(batch) for batch in batches[1:]]
+        starts = [0, *(bisect.bisect_left(messages, offset, key=lambda message: message.offset()) for offset in firsts)]
+        ends = [*starts[1:], len(messages)]
+        return [SinkPart(messages[start:end], batch) for start, end, batch in zip(starts, ends, batches, strict=True)]
+
+    def _loaded_reader(self) -> ColumnReader:
+        if self._reader is None:
+            from sluiceway.runtime.sink.column_reader import ColumnReader  # loads Arrow
+
+            self._reader = ColumnReader(self._converters, self._new_topic)
+        return self._reader
+
+
+def _first_offset(batch: ColumnBatch) -> int:
+    assert batch.offsets is not None  # noqa: S101 (a sink's batch has offsets)
+    return int(batch.offsets[0].as_py())
