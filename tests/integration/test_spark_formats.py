@@ -114,7 +114,7 @@ def envelope(number: int) -> bytes:
 
 
 def ids(folder: Path) -> list[int]:
-    files = [str(path) for path in folder.rglob("*.parquet")]
+    files = [str(path) for path in folder.rglob("*.parquet") if "_temporary" not in path.parts]
     rows: list[dict[str, Any]] = pyarrow.dataset.dataset(files).to_table().to_pylist() if files else []
     return sorted(row["id"] for row in rows)
 
