@@ -16,6 +16,7 @@ import pyarrow.parquet
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from sluiceway.api.data_frames import Offsets
@@ -232,6 +233,29 @@ def test_a_source_reads_each_file_of_a_folder_once(
     write_rows(folder, 101, 110)
     eventually(lambda: committed_ids(kafka, topic) == list(range(1, 111)), within=180, what="the new file's rows")
     assert len(app.offsets()) == 3
+
+
+def test_a_database_table_is_copied_to_another_by_jdbc(
+    application: New, context: SparkContext, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    spark = SparkSession(context)
+    topic, url = unique("people"), f"jdbc:derby:{tmp_path}/db;create=true"
+    people = spark.range(1, 301).selectExpr("id as ID", "concat('name ', id) as NAME", "cast(id / 4 as decimal(10, 2)) as SHARE")
+    people.write.format("jdbc").option("url", url).option("dbtable", "PEOPLE").save()
+    jdbc = {"format": "jdbc", "option.url": url}
+    source = {**jdbc, "connector.class": "SparkSource", "table": "PEOPLE", "topic": topic, "incrementing.column.name": "ID"}
+    application().start({**source, "splits": "2", "split.max.rows": "100"})
+    sink = {**jdbc, "connector.class": "SparkSink", "table": "COPY", "topics": topic, "rotate.interval.ms": "500"}
+    application().start(sink)
+
+    def copied() -> bool:
+        try:
+            copy = spark.read.format("jdbc").option("url", url).option("dbtable", "COPY").load()
+            return sorted(copy.collect()) == sorted(people.collect())
+        except PySparkException:  # the sink has not created it yet
+            return False
+
+    eventually(copied, within=240, what="the copy")
 
 
 def test_connectors_are_sources_and_sinks_of_a_pyspark_job(context: SparkContext, tmp_path: Path) -> None:
