@@ -90,7 +90,7 @@ class ColumnRounds:
         config, column = self._config, self._config.column
         rows = f"({config.query}) sluiceway_rows" if config.query else config.table
         where = "" if position is None else f" WHERE {column} > {position}"
-        query = f"SELECT MIN({column}) AS low, MAX({column}) AS high, COUNT({column}) AS rows_left FROM {rows}{where}"  # noqa: S608
+        query = f"SELECT MIN({column}) AS low_value, MAX({column}) AS high_value, COUNT({column}) AS row_count FROM {rows}{where}"  # noqa: S608
         return _numbers(reader_of(self._spark, config).option("query", query).load().first())
 
     def _number(self, frame: DataFrame) -> Column:
