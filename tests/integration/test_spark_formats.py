@@ -203,9 +203,10 @@ def test_killed_workers_and_crashes_between_the_steps_of_a_round_lose_and_repeat
         nonlocal kills
         if app.states() == ["FAILED"]:
             app.herder.restart_task(TaskId(app.name, 0))
-        if kills < 3 and (workers := python_workers()):
-            workers[-1].kill()
-            kills += 1
+        with contextlib.suppress(psutil.Error, IndexError):
+            if kills < 3:
+                python_workers()[-1].kill()
+                kills += 1
         return committed_ids(kafka, topic) == wanted
 
     eventually(done, within=300, what=f"each row once; {app.traces()}")
@@ -215,9 +216,12 @@ def test_killed_workers_and_crashes_between_the_steps_of_a_round_lose_and_repeat
 
 def python_workers() -> list[psutil.Process]:
     """Return the processes in which Spark runs Python functions now: children of its daemon."""
-    below = psutil.Process().children(recursive=True)
-    daemons = {each.pid for each in below if "local_daemon" in " ".join(each.cmdline())}
-    return [each for each in below if each.ppid() in daemons]
+    daemons, below = set(), psutil.Process().children(recursive=True)
+    for each in below:
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            if "local_daemon" in " ".join(each.cmdline()):
+                daemons.add(each.pid)
+    return [each for each in below if each.is_running() and each.ppid() in daemons]
 
 
 def test_a_source_reads_each_file_of_a_folder_once(
@@ -238,7 +242,7 @@ def test_a_source_reads_each_file_of_a_folder_once(
 def test_a_database_table_is_copied_to_another_by_jdbc(
     application: New, context: SparkContext, unique: Callable[[str], str], tmp_path: Path
 ) -> None:
-    spark = SparkSession(context)
+    spark = SparkSession.builder.getOrCreate()
     topic, url = unique("people"), f"jdbc:derby:{tmp_path}/db;create=true"
     people = spark.range(1, 301).selectExpr("id as ID", "concat('name ', id) as NAME", "cast(id / 4 as decimal(10, 2)) as SHARE")
     people.write.format("jdbc").option("url", url).option("dbtable", "PEOPLE").save()
@@ -259,7 +263,7 @@ def test_a_database_table_is_copied_to_another_by_jdbc(
 
 
 def test_connectors_are_sources_and_sinks_of_a_pyspark_job(context: SparkContext, tmp_path: Path) -> None:
-    spark = SparkSession(context)
+    spark = SparkSession.builder.getOrCreate()  # which makes it the thread's active session
     register(spark)
     source, copy = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("a\nb\n")
