@@ -6,7 +6,7 @@ import pytest
 from py4j.protocol import Py4JError
 
 from sluiceway.errors import ConnectError, RetriableError
-from sluiceway.spark.rounds.jobs import _explained
+from sluiceway.spark.rounds.jobs import RoundRetries, _explained
 
 
 def test_an_error_that_is_not_sparks_stays_as_it_is() -> None:
@@ -26,3 +26,14 @@ def test_other_errors_name_their_cause_in_one_line() -> None:
     assert isinstance(explained, ConnectError)
     assert not isinstance(explained, RetriableError)
     assert str(explained) == "Spark: x.Failed: no table Caused by: java.io.IOException: disk full"
+
+
+def test_a_round_is_retried_with_growing_pauses_until_the_task_fails() -> None:
+    retries = RoundRetries()
+    away = RetriableError("the database is away")
+    pauses = [retries.failed(away) for _ in range(12)]
+    assert pauses == sorted(pauses)
+    with pytest.raises(ConnectError, match="13 times in a row. The last reason: the database is away"):
+        retries.failed(away)
+    retries.succeeded()
+    assert retries.failed(away) == pauses[0]
