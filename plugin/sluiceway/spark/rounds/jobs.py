@@ -8,7 +8,7 @@ import re
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sluiceway.errors import ConnectError, RetriableError
 from sluiceway.runtime.worker_task import BACKOFF_SECONDS
@@ -45,7 +45,8 @@ class RoundJobs:
 
         def run() -> T:
             # Packages such as Delta use the active session of the thread.
-            SparkSession._get_j_spark_session_class(self._spark._jvm).setActiveSession(self._spark._jsparkSession)
+            jvm: Any = self._spark._jvm
+            SparkSession._get_j_spark_session_class(jvm).setActiveSession(self._spark._jsparkSession)
             self._spark.sparkContext.setJobGroup(group, self._description, interruptOnCancel=True)
             try:
                 return call()

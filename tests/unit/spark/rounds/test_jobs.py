@@ -33,7 +33,7 @@ def test_a_round_is_retried_with_growing_pauses_until_the_task_fails() -> None:
     away = RetriableError("the database is away")
     pauses = [retries.failed(away) for _ in range(12)]
     assert pauses == sorted(pauses)
-    with pytest.raises(ConnectError, match="13 times in a row. The last reason: the database is away"):
+    with pytest.raises(ConnectError, match=r"13 times in a row\. The last reason: the database is away"):
         retries.failed(away)
     retries.succeeded()
     assert retries.failed(away) == pauses[0]
