@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +20,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from sluiceway.api.data_frames import Offsets
-from sluiceway.config.worker import WorkerConfig
-from sluiceway.herder import Herder
 from sluiceway.spark.data_source import register
-from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.rounds.source_task import SourceRoundsTask
 from sluiceway.spark.session import local_context
-from sluiceway.storage.factory import Stores, open_stores
+from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TaskId
-from sluiceway.worker.connector_runner import ConnectorRunner
-from sluiceway.worker.kafka_channel import KafkaControlChannel
 from support.eventually import eventually
 from support.kafka import Kafka, worker_for
+from support.spark_application import Application
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -42,46 +38,6 @@ _SCHEMA = {
     "optional": False,
     "fields": [{"field": "id", "type": "int64", "optional": False}, {"field": "city", "type": "string", "optional": True}],
 }
-
-
-class Application:
-    """A connector that an application with a local Spark master runs."""
-
-    def __init__(self, name: str, worker: WorkerConfig, stores: Stores, context: SparkContext) -> None:
-        self.name = name
-        self.herder = Herder(worker, stores.config, stores.status, stores.offsets)
-        self.runner = ConnectorRunner(
-            name,
-            worker=worker,
-            config_store=stores.config,
-            channel=KafkaControlChannel(name, worker, "driver:1", stores),
-            launcher=SparkLauncher(context),
-            worker_id="driver:1",
-            exit_when_idle=False,
-        )
-        stores.config.on_change(lambda _kind, _name: self.runner.notify())
-
-    def start(self, config: Mapping[str, str]) -> None:
-        self.herder.create(self.name, config)
-        self.runner.start()
-        self.eventually("RUNNING")
-
-    def leave(self) -> None:
-        self.runner.leave()
-        self.runner.join(60)
-        assert not self.runner.is_alive()
-
-    def eventually(self, state: str, within: float = 180) -> None:
-        eventually(lambda: self.states() == [state], within=within, what=f"{state}: {self.traces()}")
-
-    def states(self) -> list[str]:
-        return [task.state.value for task in self.herder.status(self.name).tasks.values()]
-
-    def traces(self) -> list[str | None]:
-        return [task.trace for task in self.herder.status(self.name).tasks.values()]
-
-    def offsets(self) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        return [(dict(partition or {}), dict(offset or {})) for partition, offset in self.herder.offsets(self.name)]
 
 
 @pytest.fixture(scope="module")
