@@ -31,12 +31,19 @@ class Application:
             worker_id="driver:1",
             exit_when_idle=False,
         )
-        stores.config.on_change(lambda _kind, _name: self.runner.notify())
+        self._config = stores.config
+        stores.config.on_change(self._changed)
 
     def start(self, config: Mapping[str, str]) -> None:
         self.herder.create(self.name, config)
         self.runner.start()
         self.eventually("RUNNING")
+
+    def _changed(self, kind: str, _name: str) -> None:
+        if kind == "restart":
+            for request in self._config.take_restart_requests():
+                self.runner.restart(request)
+        self.runner.notify()
 
     def leave(self) -> None:
         self.runner.leave()
