@@ -15,8 +15,8 @@ import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from sluiceway.api.data_frames import Offsets
@@ -215,7 +215,7 @@ def test_a_database_table_is_copied_to_another_by_jdbc(
         try:
             copy = spark.read.format("jdbc").option("url", url).option("dbtable", "COPY").load()
             return sorted(copy.collect()) == sorted(people.collect())
-        except PySparkException:  # the sink has not created it yet
+        except Py4JJavaError:  # the sink has not created it yet
             return False
 
     eventually(copied, within=240, what="the copy")
