@@ -222,7 +222,7 @@ def test_a_database_table_is_copied_to_another_by_jdbc(
 
 
 def test_connectors_are_sources_and_sinks_of_a_pyspark_job(context: SparkContext, tmp_path: Path) -> None:
-    spark = SparkSession.builder.getOrCreate()  # which makes it the thread's active session
+    spark = SparkSession.builder.getOrCreate()
     register(spark)
     source, copy = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("a\nb\n")

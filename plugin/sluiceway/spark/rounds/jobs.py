@@ -8,11 +8,12 @@ import re
 import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sluiceway.errors import ConnectError, RetriableError
 from sluiceway.runtime.worker_task import BACKOFF_SECONDS
 from sluiceway.spark.lost_task import lost_task
+from sluiceway.spark.session import activate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,14 +40,10 @@ class RoundJobs:
 
     def submit(self, call: Callable[[], T]) -> Future[T]:
         """Call a function, which submits Spark jobs, on the jobs' thread."""
-        from pyspark.sql import SparkSession
-
         group = self._group = uuid.uuid4().hex
 
         def run() -> T:
-            # Packages such as Delta use the active session of the thread.
-            jvm: Any = self._spark._jvm
-            SparkSession._get_j_spark_session_class(jvm).setActiveSession(self._spark._jsparkSession)
+            activate(self._spark)
             self._spark.sparkContext.setJobGroup(group, self._description, interruptOnCancel=True)
             try:
                 return call()
