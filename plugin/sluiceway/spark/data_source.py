@@ -35,6 +35,7 @@ from sluiceway.runtime.task_converters import task_converters
 from sluiceway.runtime.transforms.batch_transform import transform_batch
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of
 from sluiceway.spark.rounds.spark_schemas import row_schema
+from sluiceway.spark.session import activate
 from sluiceway.testing.contexts import MemoryConnectorContext, MemorySinkContext, MemorySourceContext
 from sluiceway.testing.offsets import MemoryOffsets
 
@@ -50,8 +51,9 @@ _BATCH = 5000
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``sluiceway`` known to a session."""
+    """Make the format ``sluiceway`` known to a session, and the session the active one of the calling thread."""
     spark.dataSource.register(SluicewayDataSource)
+    activate(spark)
 
 
 class SluicewayDataSource(DataSource):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sluiceway.java_runtime import find_java
 from sluiceway.spark.elastic import elastic_conf
@@ -14,6 +14,7 @@ from sluiceway.spark.py_files import is_package_zip, package_zip
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
 # Each task must run exactly once: no speculative copy, and no retry by Spark, because the driver itself restarts lost tasks and
 # publishes that. (After the loss of an executor that is not the task's fault, Spark retries anyway; ``run_first_attempt`` refuses
@@ -114,3 +115,11 @@ def slots(context: SparkContext) -> int:
     """Return how many tasks the registered executors can run at once (cores divided by ``spark.task.cpus``)."""
     jvm_context = context._jsc.sc()
     return int(jvm_context.maxNumConcurrentTasks(jvm_context.resourceProfileManager().defaultResourceProfile()))
+
+
+def activate(session: SparkSession) -> None:
+    """Make a session the active one of the calling thread, where Spark looks up data sources and packages look for it."""
+    from pyspark.sql import SparkSession
+
+    jvm: Any = session._jvm
+    SparkSession._get_j_spark_session_class(jvm).setActiveSession(session._jsparkSession)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from sluiceway.api import Offset, OffsetStorageReader
 from sluiceway.api.data_frames import Round, Split
 from sluiceway.connectors.spark.ranges import ROUND_FIELD, RoundPlan, Window, offset_of, plan_in, position_in, split_partition
-from sluiceway.connectors.spark.reading import load
+from sluiceway.connectors.spark.reading import load, reader_of
 from sluiceway.connectors.spark.source_config import SourceConfig
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, Row, SparkSession
 
 _INTEGERS = ("byte", "short", "integer", "long", "decimal")
 _TIMESTAMPS = ("timestamp", "timestamp_ntz", "date")
@@ -72,7 +72,8 @@ class ColumnRounds:
         """Return the rows after a position. They are counted once, and again when all of them have been read."""
         if self._window is not None and position == self._window.low - 1:
             return self._window
-        low, high, count = self._bounds(frame, position)
+        by_query = self._config.is_jdbc and not self._config.by_timestamp
+        low, high, count = self._bounds_by_query(position) if by_query else self._bounds(frame, position)
         if self._config.delay and high is not None:
             high = min(high, int((time.time() - self._config.delay) * 1_000_000))
         return Window(low, high, count) if low is not None and high is not None and count and low <= high else None
@@ -82,11 +83,15 @@ class ColumnRounds:
 
         value = self._number(frame)
         rows = frame if position is None else frame.where(self._after(frame, position))
-        found = rows.agg(functions.min(value), functions.max(value), functions.count(value)).first()
-        if found is None:
-            return None, None, 0
-        low, high, count = found
-        return (None if low is None else int(low)), (None if high is None else int(high)), int(count)
+        return _numbers(rows.agg(functions.min(value), functions.max(value), functions.count(value)).first())
+
+    def _bounds_by_query(self, position: int | None) -> tuple[int | None, int | None, int]:
+        """Let the database count, because Spark would fetch the column of all rows."""
+        config, column = self._config, self._config.column
+        rows = f"({config.query}) sluiceway_rows" if config.query else config.table
+        where = "" if position is None else f" WHERE {column} > {position}"
+        query = f"SELECT MIN({column}) AS low_value, MAX({column}) AS high_value, COUNT({column}) AS row_count FROM {rows}{where}"  # noqa: S608
+        return _numbers(reader_of(self._spark, config).option("query", query).load().first())
 
     def _number(self, frame: DataFrame) -> Column:
         """Return the column's value as an integer."""
@@ -118,3 +123,8 @@ class ColumnRounds:
             raise ConnectError(f"There is no column {name}; there are {', '.join(kinds)}.")
         if kinds[name] not in allowed:
             raise ConnectError(f"Column {name} has type {kinds[name]}; it must be one of {', '.join(allowed)}.")
+
+
+def _numbers(found: Row | None) -> tuple[int | None, int | None, int]:
+    low, high, count = found or (None, None, 0)
+    return (None if low is None else int(low)), (None if high is None else int(high)), int(count)

@@ -93,8 +93,9 @@ def build_source_task(
     sender, delivery, transaction_context = builder.build()
     context = WorkerSourceTaskContext(config, OffsetStorageReaderImpl(store, spec.id.connector), transaction_context)
     # An acknowledgement, a rejected record and a transaction that the task ends need single records.
-    columns = has_columnar_form(type(task), "poll_columns", "poll") and transaction_context is None and sender.takes_columns
-    encode_columns = SourceColumnEncoder(converters, chain) if columns and columns_available() else None
+    polls_columns = slot is not None or has_columnar_form(type(task), "poll_columns", "poll")
+    columns = polls_columns and transaction_context is None and sender.takes_columns and columns_available()
+    encode_columns = SourceColumnEncoder(converters, chain) if columns else None
     return SourceTaskParts(task, context, chain, tolerance, sender, delivery, builder.offsets, encode_columns)
 
 

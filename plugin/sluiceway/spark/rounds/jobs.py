@@ -11,7 +11,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from sluiceway.errors import ConnectError, RetriableError
+from sluiceway.runtime.worker_task import BACKOFF_SECONDS
 from sluiceway.spark.lost_task import lost_task
+from sluiceway.spark.session import activate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,6 +23,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _CANCEL_SECONDS = 15.0
+_MOST_RETRIES = 12  # about a minute
 # Losses that another attempt may not meet: Spark's messages for executors and Python workers that have ended.
 _LOST = re.compile(r"ExecutorLostFailure|Python worker exited unexpectedly|Python worker failed to connect back|FetchFailed")
 
@@ -40,6 +43,7 @@ class RoundJobs:
         group = self._group = uuid.uuid4().hex
 
         def run() -> T:
+            activate(self._spark)
             self._spark.sparkContext.setJobGroup(group, self._description, interruptOnCancel=True)
             try:
                 return call()
@@ -63,6 +67,26 @@ class RoundJobs:
     def close(self) -> None:
         self.cancel()
         self._pool.shutdown(wait=False)
+
+
+class RoundRetries:
+    """Decides how long a task waits after a round that may succeed when it is repeated, and when the task fails."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+
+    def failed(self, error: RetriableError) -> float:
+        """Return the seconds to wait. Raises ConnectError after too many failures in a row."""
+        self._failures += 1
+        if self._failures > _MOST_RETRIES:
+            raise ConnectError(f"A round failed {self._failures} times in a row. The last reason: {error}") from error
+        first, longest = BACKOFF_SECONDS
+        seconds = min(first * 2 ** (self._failures - 1), longest)
+        log.warning("A round failed; retrying in %.1f s: %s", seconds, error)
+        return float(seconds)
+
+    def succeeded(self) -> None:
+        self._failures = 0
 
 
 def _explained(error: Exception) -> Exception:

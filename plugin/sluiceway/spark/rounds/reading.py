@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from sluiceway.api import SinkRecord
+from sluiceway.api import ColumnBatch, SinkRecord
 from sluiceway.api.data_frames import DataFrameSinkTask
 from sluiceway.config.variables import resolver
 from sluiceway.data import Schema, Type
@@ -26,13 +26,14 @@ from sluiceway.runtime.errors.error_handling import retry_with_tolerance_operato
 from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.garbage import raise_gc_threshold
-from sluiceway.runtime.sink.sink_records import SinkBatch, SinkRecordConverter
+from sluiceway.runtime.sink.sink_batches import SinkBatches
+from sluiceway.runtime.sink.sink_records import SinkBatch
 from sluiceway.runtime.sink.task_consumer import PERMANENT, sink_consumer
 from sluiceway.runtime.task import TaskSpec
 from sluiceway.runtime.task_converters import task_converters
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of
 from sluiceway.runtime.worker_task import log_errors
-from sluiceway.spark.rounds.arrow_rows import arrow_field, to_array
+from sluiceway.spark.rounds.arrow_rows import arrow_field, arrow_type, to_array
 from sluiceway.spark.rounds.ranges import OffsetRange
 from sluiceway.worker.executor import log_to_stderr
 
@@ -55,7 +56,7 @@ _FIELDS: list[pa.Field[Any]] = [
 _CHUNK = pa.schema(_FIELDS)
 
 _CHUNK_RECORDS = 20_000
-_CONSUME_RECORDS = 5_000
+_CONSUME_RECORDS = 10_000
 _CONSUME_SECONDS = 1.0
 _STALLED_SECONDS = 120.0  # without a record or error from the broker
 _FLUSH_SECONDS = 1.0
@@ -142,13 +143,19 @@ class RangeReader:
         self.resources.callback(log_errors, "Closing the converters", converters.close)
         chain: TransformationChain[SinkRecord] = chain_of(spec.config)
         self.resources.callback(chain.close)
-        converter = SinkRecordConverter(converters, tolerance, lambda _topic: None)
+        batches = SinkBatches(converters, chain, tolerance, lambda _topic: None, columns=True)
         for messages in self._messages():
-            batch = converter.convert(messages)
-            batch.transform(chain, tolerance)
-            self._take(batch, tolerance)
-            if len(self._waiting) >= _CHUNK_RECORDS:
-                yield from self._chunks()
+            for part in batches.parts(messages, one_partition=True):
+                batch = batches.batch(part)
+                table = None if batch.columns is None else _columns_of(batch.columns)
+                if table is not None:
+                    batches.columns_put()
+                    yield self._chunk(table)
+                    self.end = batch.ends[self.range.topic_partition]
+                    continue
+                self._take(batch if batch.columns is None else batches.not_columnar(part), tolerance)
+                if len(self._waiting) >= _CHUNK_RECORDS:
+                    yield from self._chunks()
         self.end = self.range.end
 
     def _take(self, batch: SinkBatch, tolerance: RetryWithToleranceOperator) -> None:
@@ -206,9 +213,9 @@ class RangeReader:
             records = list(group)
             schema = cast("Schema", records[0].value_schema)
             yield self._chunk(_table_of(schema, [record.value for record in records]))
-            self.records += len(records)
 
     def _chunk(self, data: pa.RecordBatch) -> pa.RecordBatch:
+        self.records += data.num_rows
         stream = pa.BufferOutputStream()
         with pa.ipc.new_stream(stream, data.schema) as writer:
             writer.write_batch(data)
@@ -226,6 +233,20 @@ def _table_of(schema: Schema, values: Sequence[Any]) -> pa.RecordBatch:
     if schema.type is Type.STRUCT:
         return pa.RecordBatch.from_struct_array(to_array(schema, values))
     return pa.RecordBatch.from_arrays([to_array(schema, values)], schema=pa.schema([arrow_field(_VALUE, schema)]))
+
+
+def _columns_of(batch: ColumnBatch) -> pa.RecordBatch | None:
+    """Return a batch of columns as ``_table_of`` returns its records, or None if they must be handled one by one."""
+    schema, values = batch.value
+    if schema is None or schema.type is not Type.STRUCT or values is None or values.null_count:
+        return None
+    if any(field.schema.default is not None for field in schema.fields):
+        return None
+    try:
+        structs: Any = values.cast(arrow_type(schema))
+        return pa.RecordBatch.from_struct_array(structs)
+    except pa.ArrowException:  # such as a null struct with required fields
+        return None
 
 
 def _at_end(messages: Sequence[clients.Message], what: str) -> bool:

@@ -25,8 +25,8 @@ from sluiceway.runtime.sink.sink_task_context import WorkerSinkTaskContext
 from sluiceway.runtime.sink.subscription import Subscription
 from sluiceway.runtime.sink.task_consumer import TaskConsumer, sink_consumer
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
-from sluiceway.runtime.worker_task import BACKOFF_SECONDS, WorkerTask, log_errors, run_task
-from sluiceway.spark.rounds.jobs import RoundJobs
+from sluiceway.runtime.worker_task import WorkerTask, log_errors, run_task
+from sluiceway.spark.rounds.jobs import RoundJobs, RoundRetries
 from sluiceway.spark.rounds.positions import Positions
 from sluiceway.spark.rounds.ranges import OffsetRange, RoundPlanner
 from sluiceway.spark.rounds.sink_round import RangeResult, SinkRound
@@ -82,7 +82,7 @@ class SinkRoundsTask(WorkerTask):
         self._topics: set[str] = set()
         self._list_at = 0.0
         self._running_round: _RunningRound | None = None
-        self._backoff = BACKOFF_SECONDS[0]
+        self._retries = RoundRetries()
         self._started = False
 
     def run(self) -> TaskResult:
@@ -162,13 +162,11 @@ class SinkRoundsTask(WorkerTask):
             self._wait_for(running)
             self._commit_round(running)
         except RetriableError as error:
-            log.warning("A round failed; retrying in %.1f s: %s", self._backoff, error)
-            self._idle_for(self._backoff)
-            self._backoff = min(self._backoff * 2, BACKOFF_SECONDS[1])
+            self._idle_for(self._retries.failed(error))
             return
         finally:
             self._running_round = None
-        self._backoff = BACKOFF_SECONDS[0]
+        self._retries.succeeded()
         done = running.future.result()
         records = sum(result.records for result in done)
         log.info("Wrote a round of %d records in %.1f s: %s", records, time.monotonic() - started, ", ".join(map(str, ranges)))

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sluiceway.api import SourceRecord
+from sluiceway.api import Column, ColumnBatch, NotColumnar, SourceColumns, SourceRecord
 from sluiceway.api.data_frames import Offsets, Round
+from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.config.variables import resolver
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, FencedError, RetriableError, trace_of
 from sluiceway.herder.plugin_path import use_plugin_path
+from sluiceway.runtime.columns import ColumnAttempts
 from sluiceway.runtime.garbage import raise_gc_threshold
 from sluiceway.runtime.source.exactly_once_delivery import TransactionLostError
 from sluiceway.runtime.source.failed_sends import describe_source_record
@@ -148,6 +150,7 @@ class _SplitProducer:
     def __init__(self, job: ProduceSplits, parts: SourceTaskParts) -> None:
         self._job = job
         self._parts = parts
+        self._attempts = ColumnAttempts()
 
     def run(self, split: int, rows: Iterable[pa.RecordBatch]) -> int:
         """Return the number of rows. Raises ConnectError, and FencedError if another driver produces the split."""
@@ -181,10 +184,18 @@ class _SplitProducer:
         return [_same(found, offset) for found, (_, offset) in zip(stored, offsets, strict=True)]
 
     def _send(self, batch: pa.RecordBatch) -> None:
-        schema, topic = self._job.schema, self._job.topic
-        values = to_values(schema, batch.column(0))
-        records = [SourceRecord(None, None, topic, value, schema) for value in values]
+        """Produce rows: as columns if converters and transforms can, else one by one."""
         parts = self._parts
+        if parts.encode_columns is not None and self._attempts.next():
+            try:
+                encoded = parts.encode_columns(self._columns(batch))
+            except (NotColumnar, pa.ArrowException):
+                self._attempts.failed()
+            else:
+                self._attempts.succeeded()
+                parts.delivery.send(encoded)
+                return
+        records = self._records(batch)
         made = transform_batch(
             parts.chain, records, parts.tolerance, describe=describe_source_record, original=lambda record: record
         )
@@ -192,6 +203,21 @@ class _SplitProducer:
             raise made.failure
         parts.delivery.send(SubmittedRecords(made.records, records, made.origins))
         parts.tolerance.poll_deliveries()
+
+    def _columns(self, batch: pa.RecordBatch) -> SourceColumns:
+        values = batch.column(0).cast(arrow_type(self._job.schema), safe=False)
+        columns = ColumnBatch(
+            topic=self._job.topic,
+            partition=None,
+            key=Column(None, None),
+            value=Column(self._job.schema, values),
+            count=batch.num_rows,
+        )
+        return SourceColumns(batch=columns, source_partition=None, source_offset=None, records=lambda: self._records(batch))
+
+    def _records(self, batch: pa.RecordBatch) -> list[SourceRecord]:
+        schema, topic = self._job.schema, self._job.topic
+        return [SourceRecord(None, None, topic, value, schema) for value in to_values(schema, batch.column(0))]
 
 
 def _same(stored: Mapping[str, object] | None, wanted: Mapping[str, object] | None) -> bool:

@@ -20,8 +20,8 @@ from sluiceway.runtime.source.exactly_once_delivery import ExactlyOnceDelivery, 
 from sluiceway.runtime.source.source_task_builder import build_source_task
 from sluiceway.runtime.source.transaction_boundary import CommitAction
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
-from sluiceway.runtime.worker_task import BACKOFF_SECONDS, WorkerTask, log_errors, run_task
-from sluiceway.spark.rounds.jobs import RoundJobs
+from sluiceway.runtime.worker_task import WorkerTask, log_errors, run_task
+from sluiceway.spark.rounds.jobs import RoundJobs, RoundRetries
 from sluiceway.spark.rounds.source_round import SourceRound, SplitResult
 from sluiceway.storage.model import State
 from sluiceway.worker.executor import Assignment
@@ -65,7 +65,7 @@ class SourceRoundsTask(WorkerTask):
         self._jobs = RoundJobs(spark, f"Connect task {spec.id}")
         resources.callback(self._jobs.close)
         self._topics: set[str] = set()
-        self._backoff = BACKOFF_SECONDS[0]
+        self._retries = RoundRetries()
         self._started = False
 
     @property
@@ -106,12 +106,11 @@ class SourceRoundsTask(WorkerTask):
             if round_ is not None:
                 self._produce(round_)
         except RetriableError as error:
-            log.warning("A round failed; retrying in %.1f s: %s", self._backoff, error)
+            seconds = self._retries.failed(error)
             self._fence_slots()
-            self._control.wait(self._backoff)
-            self._backoff = min(self._backoff * 2, BACKOFF_SECONDS[1])
+            self._control.wait(seconds)
             return True
-        self._backoff = BACKOFF_SECONDS[0]
+        self._retries.succeeded()
         if round_ is None and not self._spec.bounded:
             self._control.wait(self._task.poll_seconds)
         return round_ is not None
