@@ -130,9 +130,9 @@ def names(folder: Path) -> list[str]:
 def read(path: Path) -> list[Any]:
     """Return a file's rows as dicts, or as texts."""
     if path.suffix == ".parquet":
-        return pq.ParquetFile(path).read().to_pylist()  # type: ignore[no-untyped-call]
+        return pq.ParquetFile(path).read().to_pylist()
     if path.suffix == ".orc":
-        return orc.ORCFile(path).read().to_pylist()  # type: ignore[no-untyped-call]
+        return orc.ORCFile(path).read().to_pylist()
     if path.suffix == ".avro":
         with path.open("rb") as file:
             return list(fastavro.reader(file))

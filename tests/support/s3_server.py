@@ -38,7 +38,7 @@ class S3Server:
     def files(self) -> Any:
         """Return the file system of fsspec."""
         s3fs = pytest.importorskip("s3fs")
-        return s3fs.S3FileSystem(key="key", secret="secret", endpoint_url=self.url, use_listings_cache=False)  # noqa: S106
+        return s3fs.S3FileSystem(key="key", secret="secret", endpoint_url=self.url, use_listings_cache=False)
 
     def stop(self, process: subprocess.Popen[bytes]) -> None:
         process.terminate()
@@ -52,9 +52,7 @@ def s3_server(bucket: str = "lake") -> Iterator[S3Server]:
     pytest.importorskip("s3fs")
     port = free_port()
     server = S3Server(f"http://127.0.0.1:{port}", bucket)
-    process = subprocess.Popen(  # noqa: S603 (our own command)
-        [sys.executable, "-c", _SERVE, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    process = subprocess.Popen([sys.executable, "-c", _SERVE, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         eventually(lambda: _answers(server.url), within=60, what="moto")
         server.files().mkdir(bucket)

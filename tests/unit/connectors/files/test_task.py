@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,7 @@ def test_a_task_that_lost_its_partition_writes_nothing_more(tmp_path: Path, monk
         assert zombie.commit() == {}
         owner.put(rows(12, 20))
         assert owner.end() == {P0: 20}
-        now = partition_writer.__name__ and __import__("time").monotonic()
+        now = time.monotonic()
         monkeypatch.setattr("sluiceway.connectors.files.task.time.monotonic", lambda: now + 61)
         with pytest.raises(FencedError, match="same name"):
             zombie.put([])
@@ -130,7 +131,7 @@ class Killed(BaseException):
 def test_a_kill_at_any_point_of_a_commit_loses_and_repeats_nothing(
     tmp_path: Path, point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keys = {"flush_size": "50", "partitioner_class": "FieldPartitioner", "partition_field_name": "name"}
+    keys: dict[str, Any] = {"flush_size": "50", "partitioner_class": "FieldPartitioner", "partition_field_name": "name"}
     schema = Schema.struct({"id": INT64_SCHEMA, "name": STRING_SCHEMA})
     records = [record(number, {"id": number, "name": f"f{number % 3}"}, schema) for number in range(100)]
     fs, log = LocalFileSystem, CommitLog
@@ -351,7 +352,10 @@ def test_fields_and_times_name_folders(tmp_path: Path, columns: bool) -> None:
     assert {name.split("/")[1] for name in names(tmp_path / "f")} == {"name=a%2Fb", "name=ü"}
     assert ids(tmp_path / "f") == list(range(10))
     times = [row(number, timestamp=1_700_000_000_000 + number * 1_800_000) for number in range(6)]
-    hourly = {"partitioner_class": "io.confluent.connect.storage.partitioner.HourlyPartitioner", "timezone": "Europe/Berlin"}
+    hourly: dict[str, Any] = {
+        "partitioner_class": "io.confluent.connect.storage.partitioner.HourlyPartitioner",
+        "timezone": "Europe/Berlin",
+    }
     with file_sink(tmp_path / "t", timestamp_extractor="Record", **hourly) as sink:
         sink.put(times, columns=columns)
         sink.end()
@@ -363,7 +367,7 @@ def test_fields_and_times_name_folders(tmp_path: Path, columns: bool) -> None:
 @FORMS
 def test_record_time_ends_files(tmp_path: Path, columns: bool) -> None:
     records = [row(number, timestamp=number * 1000) for number in range(25)]
-    keys = {
+    keys: dict[str, Any] = {
         "partitioner_class": "TimeBasedPartitioner",
         "path_format": "'y'=YYYY",
         "partition_duration_ms": "86400000",
