@@ -37,11 +37,12 @@ def joined(pieces: Pieces, count: int) -> AnyArray:
     return texts
 
 
-def with_nulls(array: AnyArray, texts: AnyArray, null: str) -> AnyArray:
-    """Return texts of the values of an array that are not null with ``null`` in the place of the others."""
+def with_nulls(array: AnyArray, present: AnyArray, null: str | None) -> AnyArray:
+    """Return what was made of the values of an array that are not null, with ``null`` in the place of the others."""
     valid = array.is_valid()
     positions = pc.subtract(pc.cumulative_sum(valid.cast(pa.int64())), 1)
-    return texts.take(pc.if_else(valid, positions, pa.scalar(None, pa.int64()))).fill_null(null)
+    taken = present.take(pc.if_else(valid, positions, pa.scalar(None, pa.int64())))
+    return taken if null is None else taken.fill_null(null)
 
 
 def number_texts(array: AnyArray) -> AnyArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sluiceway.api import Converter, SchemaAndValue
+from sluiceway.api.columns import ColumnDecoder, ColumnEncoder
 from sluiceway.config.definition import ConfigDef
 from sluiceway.converters.config import converter_config_def
 from sluiceway.data import Schema, Type
@@ -42,3 +43,17 @@ class BooleanConverter(Converter):
         if read is None:
             raise DataError("Failed to deserialize boolean: ")
         return read
+
+    def column_decoder(self, topic: str) -> ColumnDecoder | None:
+        if type(self) is not BooleanConverter:
+            return None
+        from sluiceway.converters import simple_columns
+
+        return simple_columns.decoder(_OPTIONAL_BOOLEAN, simple_columns.booleans_of)
+
+    def column_encoder(self, topic: str, schema: Schema | None) -> ColumnEncoder | None:
+        if type(self) is not BooleanConverter:
+            return None
+        from sluiceway.converters import simple_columns
+
+        return simple_columns.encoder(schema, frozenset({Type.BOOLEAN}), simple_columns.bytes_of_booleans)

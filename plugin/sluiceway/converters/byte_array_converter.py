@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sluiceway.api import ColumnDecoder, ColumnEncoder, Converter, SchemaAndValue
+from sluiceway.api import Converter, SchemaAndValue
+from sluiceway.api.columns import ColumnDecoder, ColumnEncoder
 from sluiceway.config.definition import ConfigDef
 from sluiceway.converters.config import converter_config_def
 from sluiceway.data import OPTIONAL_BYTES_SCHEMA, Schema, Type
@@ -34,13 +35,15 @@ class ByteArrayConverter(Converter):
         return SchemaAndValue(OPTIONAL_BYTES_SCHEMA, data)
 
     def column_decoder(self, topic: str) -> ColumnDecoder | None:
-        from sluiceway.converters.text_columns import decode_bytes
+        if type(self) is not ByteArrayConverter:
+            return None
+        from sluiceway.converters import simple_columns
 
-        return decode_bytes
+        return simple_columns.decoder(OPTIONAL_BYTES_SCHEMA, simple_columns.unchanged)
 
     def column_encoder(self, topic: str, schema: Schema | None) -> ColumnEncoder | None:
-        if schema is None or schema.type is not Type.BYTES or schema.name is not None:
+        if type(self) is not ByteArrayConverter:
             return None
-        from sluiceway.converters.text_columns import encode_bytes
+        from sluiceway.converters import simple_columns
 
-        return encode_bytes
+        return simple_columns.encoder(schema, frozenset({Type.BYTES}), simple_columns.unchanged)

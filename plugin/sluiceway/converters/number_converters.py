@@ -6,6 +6,7 @@ import struct
 from typing import Any, ClassVar
 
 from sluiceway.api import Converter, SchemaAndValue
+from sluiceway.api.columns import ColumnDecoder, ColumnEncoder
 from sluiceway.config.definition import ConfigDef
 from sluiceway.converters.config import converter_config_def
 from sluiceway.data import Schema, Type
@@ -49,6 +50,22 @@ class _NumberConverter(Converter):
         if len(data) != self.layout.size:
             raise DataError(f"Failed to deserialize {self.name}: ")
         return SchemaAndValue(self._schema, self.layout.unpack(data)[0])
+
+    def column_decoder(self, topic: str) -> ColumnDecoder | None:
+        if type(self) not in _BUILT_IN:
+            return None
+        from sluiceway.columns.arrow_schema import arrow_type
+        from sluiceway.converters import simple_columns
+
+        return simple_columns.decoder(self._schema, simple_columns.numbers_of(arrow_type(self._schema), self.layout.size))
+
+    def column_encoder(self, topic: str, schema: Schema | None) -> ColumnEncoder | None:
+        """Return the encoder of numbers of this type; None for all others, most of which the row form refuses."""
+        if type(self) not in _BUILT_IN:
+            return None
+        from sluiceway.converters import simple_columns
+
+        return simple_columns.encoder(schema, frozenset({self.kind}), simple_columns.bytes_of(self.layout.size))
 
     def _has_java_type(self, schema: Schema | None, value: Any) -> bool:
         """Return True if the value has this converter's Java type. The schema sets the width of ``int`` and ``float``."""
@@ -96,3 +113,6 @@ class FloatConverter(_NumberConverter):
 class DoubleConverter(_NumberConverter):
     java_class = "org.apache.kafka.connect.converters.DoubleConverter"
     name, kind, layout, exact = "double", Type.FLOAT64, struct.Struct(">d"), float
+
+
+_BUILT_IN = (ShortConverter, IntegerConverter, LongConverter, FloatConverter, DoubleConverter)

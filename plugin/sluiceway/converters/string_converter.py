@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sluiceway.api import ColumnDecoder, ColumnEncoder, Converter, SchemaAndValue
+from sluiceway.api import Converter, SchemaAndValue
+from sluiceway.api.columns import ColumnDecoder, ColumnEncoder
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
 from sluiceway.converters.config import converter_config_def, parsed_options
 from sluiceway.data import OPTIONAL_STRING_SCHEMA, Schema, java_text
@@ -73,15 +74,17 @@ class StringConverter(Converter):
         return read
 
     def column_decoder(self, topic: str) -> ColumnDecoder | None:
-        if self._charset is not UTF_8:
+        """Return the decoder of UTF-8; None for other character sets."""
+        if type(self) is not StringConverter or self._charset is not UTF_8:
             return None
-        from sluiceway.converters.text_columns import decode_utf8
+        from sluiceway.converters import simple_columns
 
-        return decode_utf8
+        return simple_columns.decoder(OPTIONAL_STRING_SCHEMA, simple_columns.text_of_utf8)
 
     def column_encoder(self, topic: str, schema: Schema | None) -> ColumnEncoder | None:
-        if self._charset is not UTF_8 or schema is None:
+        """Return the encoder to UTF-8; None for other character sets, for logical types, and for arrays, maps and structs."""
+        if type(self) is not StringConverter or self._charset is not UTF_8:
             return None
-        from sluiceway.converters.text_columns import utf8_encoder
+        from sluiceway.converters import simple_columns
 
-        return utf8_encoder(schema)
+        return simple_columns.encoder(schema, simple_columns.TEXT_TYPES, simple_columns.utf8_of_text)
