@@ -134,9 +134,9 @@ class FileSinkTask(SinkTask):
         for partition, since in self._fenced.items():
             if time.monotonic() - since > _FENCED_SECONDS:
                 raise FencedError(
-                    f"Another task writes the files of {partition.topic}-{partition.partition}, which is assigned to this task: a "
-                    "connector of the same name in another cluster or consumer group uses the same storage. Rename one of them or "
-                    f"set another {keys.LOGS_DIR}."
+                    f"Another task writes the files of {partition.topic}-{partition.partition}, which is assigned to this task: "
+                    "a connector of the same name in another cluster or consumer group uses the same storage. Rename one of them "
+                    f"or set another {keys.LOGS_DIR}."
                 )
 
     def _claim(self) -> None:
