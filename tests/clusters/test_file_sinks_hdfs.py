@@ -146,7 +146,7 @@ def test_a_name_node_that_is_away_is_waited_for(hdfs: Hdfs, config: dict[str, st
     sink.put(rows(0, 50))
     hdfs.name_node.stop(5)
     try:
-        with pytest.raises(Exception, match="Cannot .*Check that the storage is reachable"):
+        with pytest.raises(Exception, match=r"Cannot .*Check that the storage is reachable"):
             sink.put(rows(50, 110))
     finally:
         hdfs.start()

@@ -123,6 +123,11 @@ class PartitionWriter:
         """The bytes that the open files keep in memory."""
         return sum(file.writer.pending for file in self._files.values())
 
+    @property
+    def buffered(self) -> int:
+        """The bytes that the storage keeps in memory until an upload's part is complete."""
+        return sum(file.output.buffered for file in self._files.values())
+
     def flush_largest(self) -> None:
         """Write the file that keeps the most in memory. Raises StorageError."""
         if self._files:
@@ -179,9 +184,9 @@ class PartitionWriter:
         return f"{names.folder(key.topic, key.folder)}/{name}"
 
     def _wait_for_reports(self) -> None:
-        reports, self._reports = self._reports, []
-        for report in reports:
+        for report in self._reports:
             report.result(_REPORT_SECONDS)
+        self._reports.clear()
 
 
 def commit_folder(options: FileOptions, partition: TopicPartition) -> str:
