@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -15,8 +16,16 @@ from sluiceway.connectors.files.filesystem.hdfs import HdfsFileSystem, HdfsLogin
 from sluiceway.discovery import connector_class
 from sluiceway.errors import FencedError
 from support.clusters.hadoop import Hdfs
+from support.engine import RunningTask
 from support.file_sinks import TOPIC, FileSink, row, rows
+from support.jdbc_sink import JSON
+from support.kafka import Kafka
 
+LINE_FIELDS = [
+    {"field": "at", "type": "int64", "optional": False},
+    {"field": "level", "type": "string", "optional": False},
+    {"field": "line", "type": "string", "optional": False},
+]
 P0 = TopicPartition(TOPIC, 0)
 
 
@@ -139,6 +148,43 @@ def test_validation_tries_the_name_node(hdfs: Hdfs, config: dict[str, str]) -> N
     assert not [each.errors for each in connector.validate(config).values() if each.errors]
     wrong = connector.validate({**config, "store.url": "hdfs://127.0.0.1:1"})
     assert [name for name, each in wrong.items() if each.errors] in ([], ["store.url"])
+
+
+@pytest.mark.kafka
+def test_log_lines_in_hourly_folders_are_queried_with_sql(hdfs: Hdfs, kafka_bootstrap: str, unique: Callable[[str], str]) -> None:
+    from pyspark.sql import SparkSession
+
+    kafka, schema = Kafka(kafka_bootstrap), {"type": "struct", "fields": LINE_FIELDS}
+    topic = kafka.create(unique("logs"), 2)
+    lines = [
+        {"at": 1_700_000_000_000 + number * 60_000, "level": ["ERROR", "INFO", "INFO"][number % 3], "line": f"line {number}"}
+        for number in range(600)
+    ]
+    values = [json.dumps({"schema": schema, "payload": line}) for line in lines]
+    for partition in (0, 1):
+        kafka.produce(topic, *values[partition::2], partition=partition)
+    keys = {
+        "name": f"sink-{topic}",
+        "connector.class": "ParquetSink",
+        "topics": topic,
+        "path": f"{hdfs.url}/lake",
+        "partitioner.class": "HourlyPartitioner",
+        "timestamp.extractor": "RecordField",
+        "timestamp.field": "at",
+        **JSON,
+    }
+    with RunningTask(keys, {"bootstrap.servers": kafka.bootstrap}, bounded=True) as running:
+        assert not running.join().failed, running.result
+    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    try:
+        spark.read.parquet(f"{hdfs.url}/lake/topics/{topic}").createOrReplaceTempView("logs")
+        by_hour = spark.sql("select day, hour, count(*) n from logs where level = 'ERROR' group by day, hour order by day, hour")
+        hours = [(each.day, each.hour, each.n) for each in by_hour.collect()]
+    finally:
+        spark.stop()
+    assert sum(count for _, _, count in hours) == 200
+    assert hours[:2] == [(14, 22, 16), (14, 23, 20)]
+    assert len(hours) == 11
 
 
 def test_a_name_node_that_is_away_is_waited_for(hdfs: Hdfs, config: dict[str, str]) -> None:
