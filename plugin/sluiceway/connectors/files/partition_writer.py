@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -104,7 +103,7 @@ class PartitionWriter:
             try:
                 file = _OpenFile(output, self._format.open(output, key.topic, key.schema), span.first, span.last)
             except BaseException:
-                self._abandon(output)
+                output.abort()
                 raise
             self._files[key] = file
         file.writer.write(piece)
@@ -165,18 +164,18 @@ class PartitionWriter:
         self._log.publish(entry)
         log.info("Committed %d files of %s-%d up to offset %d", len(new), *self._partition, self.position)
 
-    def discard(self) -> None:
-        """Drop the open files. Raises nothing; what cannot be deleted now is deleted when the partition is opened next."""
+    def discard(self, *, delete: bool = True) -> None:
+        """Drop the open files. Raises nothing; what is not deleted now is deleted when the partition is opened next."""
         for file in self._files.values():
-            self._abandon(file.output)
+            file.output.abort()
+        try:
+            for file in self._files.values() if delete else ():
+                self._fs.delete(file.output.path)
+        except StorageError as error:
+            log.info("%s", error)
         self._files.clear()
         self.rotation.reset()
         self._reports.clear()
-
-    def _abandon(self, output: Output) -> None:
-        output.abort()
-        with suppress(StorageError):
-            self._fs.delete(output.path)
 
     def _path(self, key: FileKey, file: _OpenFile) -> str:
         names, epoch = self._options.names, self._entry.epoch if self._entry else 0

@@ -181,7 +181,7 @@ class FileSinkTask(SinkTask):
         try:
             yield
         except StorageError:
-            self._writers[partition].discard()
+            self._writers[partition].discard(delete=False)
             self._unclaimed.add(partition)
             raise
         except FencedError as error:
