@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from sluiceway.api import SinkRecord
+from sluiceway.api import ColumnBatch, SinkRecord
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.connectors.files.task import FileSinkTask
 from sluiceway.herder import Herder
 from sluiceway.rest.app import make_app
 from sluiceway.runtime.task import TaskCommand
@@ -69,6 +70,24 @@ def test_every_format_holds_the_topic(kafka: Kafka, topic: str, tmp_path: Path, 
     finished(kafka, config(tmp_path, topic, connector))
     assert ids(tmp_path) == list(range(1010))
     assert kafka.committed(f"connect-sink-{topic}") == {(topic, 0): 1010}
+
+
+@pytest.mark.parametrize("connector", ["ParquetSink", "JsonFileSink"])
+def test_the_runtime_passes_columns(
+    kafka: Kafka, topic: str, tmp_path: Path, connector: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+    put_columns = FileSinkTask.put_columns
+
+    def counted(self: FileSinkTask, batch: ColumnBatch) -> None:
+        put_columns(self, batch)
+        counts.append(len(batch))
+
+    monkeypatch.setattr(FileSinkTask, "put_columns", counted)
+    produced(kafka, topic, 0, 5000)
+    finished(kafka, config(tmp_path, topic, connector))
+    assert ids(tmp_path) == list(range(5000))
+    assert sum(counts) > 2500
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -104,7 +103,7 @@ class PartitionWriter:
             try:
                 file = _OpenFile(output, self._format.open(output, key.topic, key.schema), span.first, span.last)
             except BaseException:
-                self._abandon(output)
+                output.abort()
                 raise
             self._files[key] = file
         file.writer.write(piece)
@@ -122,6 +121,11 @@ class PartitionWriter:
     def pending(self) -> int:
         """The bytes that the open files keep in memory."""
         return sum(file.writer.pending for file in self._files.values())
+
+    @property
+    def buffered(self) -> int:
+        """The bytes that the storage keeps in memory until an upload's part is complete."""
+        return sum(file.output.buffered for file in self._files.values())
 
     def flush_largest(self) -> None:
         """Write the file that keeps the most in memory. Raises StorageError."""
@@ -160,18 +164,18 @@ class PartitionWriter:
         self._log.publish(entry)
         log.info("Committed %d files of %s-%d up to offset %d", len(new), *self._partition, self.position)
 
-    def discard(self) -> None:
-        """Drop the open files. Raises nothing; what cannot be deleted now is deleted when the partition is opened next."""
+    def discard(self, *, delete: bool = True) -> None:
+        """Drop the open files. Raises nothing; what is not deleted now is deleted when the partition is opened next."""
         for file in self._files.values():
-            self._abandon(file.output)
+            file.output.abort()
+        try:
+            for file in self._files.values() if delete else ():
+                self._fs.delete(file.output.path)
+        except StorageError as error:
+            log.info("%s", error)
         self._files.clear()
         self.rotation.reset()
         self._reports.clear()
-
-    def _abandon(self, output: Output) -> None:
-        output.abort()
-        with suppress(StorageError):
-            self._fs.delete(output.path)
 
     def _path(self, key: FileKey, file: _OpenFile) -> str:
         names, epoch = self._options.names, self._entry.epoch if self._entry else 0
@@ -179,9 +183,9 @@ class PartitionWriter:
         return f"{names.folder(key.topic, key.folder)}/{name}"
 
     def _wait_for_reports(self) -> None:
-        reports, self._reports = self._reports, []
-        for report in reports:
+        for report in self._reports:
             report.result(_REPORT_SECONDS)
+        self._reports.clear()
 
 
 def commit_folder(options: FileOptions, partition: TopicPartition) -> str:

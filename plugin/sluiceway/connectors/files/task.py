@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 
 _FENCED_SECONDS = 60.0
 _MEMORY_BYTES = 64 * 1024 * 1024
+_UPLOAD_BYTES = 256 * 1024 * 1024
 
 
 class FileSinkTask(SinkTask):
@@ -96,8 +97,8 @@ class FileSinkTask(SinkTask):
         safe = {}
         last, now = self.context.delivery_ends, _now()
         for partition in map(TopicPartition._make, offsets):
-            writer = self._writer(partition)
-            if writer is None:
+            writer = self._writer(partition) if partition in self._writers else None
+            if writer is None:  # its offset is not known now, or it was taken away meanwhile
                 continue
             try:
                 with self._guarded(partition):
@@ -124,10 +125,18 @@ class FileSinkTask(SinkTask):
         self._check_fenced()
         if self._unclaimed:
             self._claim()
+        self._bound_memory()
+
+    def _bound_memory(self) -> None:
+        """Write what formats keep in memory, and end files early whose unfinished uploads take too much."""
         while sum(writer.pending for writer in self._writers.values()) > _MEMORY_BYTES:
             partition, writer = max(self._writers.items(), key=lambda item: item[1].pending)
             with self._guarded(partition):
                 writer.flush_largest()
+        while sum(writer.buffered for writer in self._writers.values()) > _UPLOAD_BYTES:
+            partition, writer = max(self._writers.items(), key=lambda item: item[1].buffered)
+            with self._guarded(partition):
+                writer.commit()
 
     def _check_fenced(self) -> None:
         """Fail if the consumer group does not take away partitions that another task writes: it is in another group."""
@@ -135,8 +144,8 @@ class FileSinkTask(SinkTask):
             if time.monotonic() - since > _FENCED_SECONDS:
                 raise FencedError(
                     f"Another task writes the files of {partition.topic}-{partition.partition}, which is assigned to this task: "
-                    "a connector of the same name in another cluster or consumer group uses the same storage. Rename one of "
-                    f"them or set another {keys.LOGS_DIR}."
+                    "a connector of the same name in another cluster or consumer group uses the same storage. Rename one of them "
+                    f"or set another {keys.LOGS_DIR}."
                 )
 
     def _claim(self) -> None:
@@ -172,7 +181,7 @@ class FileSinkTask(SinkTask):
         try:
             yield
         except StorageError:
-            self._writers[partition].discard()
+            self._writers[partition].discard(delete=False)
             self._unclaimed.add(partition)
             raise
         except FencedError as error:

@@ -54,7 +54,12 @@ class Output(io.RawIOBase):
     """
 
     def __init__(
-        self, path: str, write: Callable[[Buffer], object], finish: Callable[[], object], abort: Callable[[], object]
+        self,
+        path: str,
+        write: Callable[[Buffer], object],
+        finish: Callable[[], object],
+        abort: Callable[[], object],
+        buffered: Callable[[], int] = int,
     ) -> None:
         super().__init__()
         self.path = path
@@ -62,6 +67,7 @@ class Output(io.RawIOBase):
         self._write = write
         self._finish = finish
         self._abort = abort
+        self._buffered = buffered
 
     def writable(self) -> bool:
         return True
@@ -75,6 +81,11 @@ class Output(io.RawIOBase):
             self._write(view)
         self.position += len(view)
         return len(view)
+
+    @property
+    def buffered(self) -> int:
+        """The bytes that the storage keeps in memory."""
+        return self._buffered()
 
     def finish(self) -> None:
         """Make the file durable and close it. Raises StorageError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +10,13 @@ from typing import Any
 
 from sluiceway.connectors.files.filesystem.base import FileSystem, Output, storage_errors
 from sluiceway.errors import MissingToolError
+
+# The task tries again by itself; the client's own retries would last for minutes, in which the task cannot be stopped.
+_FEW_RETRIES = {
+    "dfs.client.failover.max.attempts": "4",
+    "dfs.client.failover.sleep.base.millis": "200",
+    "dfs.client.failover.sleep.max.millis": "2000",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,7 @@ class HdfsFileSystem(FileSystem):
     def open(self, path: str) -> Output:
         with storage_errors("create", path):
             file = self._client.create(path)
-        return Output(path, file.write, file.close, file.close)
+        return Output(path, file.write, file.close, _nothing)  # closing would wait for a NameNode that is away
 
     def create(self, path: str, data: bytes) -> bool:
         temporary = f"{path}.{uuid.uuid4().hex}.tmp"
@@ -110,11 +118,17 @@ class HdfsFileSystem(FileSystem):
             self._client.get_file_info("/")
 
 
+def _nothing() -> None:
+    return
+
+
 def _client(login: HdfsLogin) -> Any:
     try:
         from hdfs_native import Client
     except ImportError as error:
         raise MissingToolError("HDFS needs the package hdfs-native. Install sluiceway[hdfs].") from error
+    own_conf = login.conf_dir or "HADOOP_CONF_DIR" in os.environ or "HADOOP_HOME" in os.environ
+    settings = {**({} if own_conf else _FEW_RETRIES), **(login.settings or {})}
     kerberos = {"kerberos_principal": login.principal or None, "kerberos_keytab": login.keytab or None}
     with storage_errors("connect to", login.url):
-        return Client(login.url, dict(login.settings or {}), login.conf_dir or None, **kerberos)
+        return Client(login.url, settings, login.conf_dir or None, **kerberos)

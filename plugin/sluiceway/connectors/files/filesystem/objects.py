@@ -31,7 +31,7 @@ class ObjectStore(FileSystem):
             file.closed = True  # so that nothing is uploaded when Python releases the file
             file.discard()
 
-        return Output(path, file.write, file.close, abort)
+        return Output(path, file.write, file.close, abort, lambda: file.buffer.tell() if file.buffer is not None else 0)
 
     def create(self, path: str, data: bytes) -> bool:
         with storage_errors("create", path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sluiceway.data import Schema, Type
@@ -24,6 +25,8 @@ _TYPES = {
 }
 # Values are passed as numbers and bytes, which fastavro accepts for a logical type only if it does not know the name.
 _LOGICAL = {DATE: "date", TIME: "time-millis", TIMESTAMP: "timestamp-millis", DECIMAL: "decimal"}
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 AvroSchema = dict[str, Any] | str | list[Any]
 
@@ -61,6 +64,8 @@ class _Names:
 
     def _record(self, schema: Schema) -> AvroSchema:
         name = schema.name or self._new("ConnectDefault")
+        for part in name.split("."):
+            _check_name(part)
         if name in self._known:
             if self._known[name] == schema.replace(optional=False, default=None):
                 return name
@@ -76,6 +81,7 @@ class _Names:
         return record
 
     def _field(self, field: Any) -> dict[str, Any]:
+        _check_name(field.name)
         found: dict[str, Any] = {"name": field.name, "type": self.of(field.schema)}
         if field.schema.doc:
             found["doc"] = field.schema.doc
@@ -110,6 +116,11 @@ def _primitive(schema: Schema) -> AvroSchema:
     if schema.parameters:
         found["connect.parameters"] = dict(schema.parameters)
     return found if len(found) > 1 else str(found["type"])
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise DataError(f"Avro does not allow the name {name!r}. Rename it with the transform ReplaceField or SetSchemaMetadata.")
 
 
 def _inner(schema: Schema | None) -> Schema:

@@ -1,0 +1,140 @@
+"""Every type of Connect in every format."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluiceway.data import (
+    BOOLEAN_SCHEMA,
+    BYTES_SCHEMA,
+    FLOAT32_SCHEMA,
+    FLOAT64_SCHEMA,
+    INT8_SCHEMA,
+    INT16_SCHEMA,
+    INT32_SCHEMA,
+    INT64_SCHEMA,
+    OPTIONAL_INT32_SCHEMA,
+    STRING_SCHEMA,
+    Schema,
+    Struct,
+)
+from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
+from sluiceway.errors import DataError
+from support.file_sinks import all_rows, file_sink, record
+
+INNER = Schema.struct({"x": INT32_SCHEMA, "y": OPTIONAL_INT32_SCHEMA}, name="inner")
+MOMENT = dt.datetime(2024, 2, 29, 12, 30, 15, 250_000, tzinfo=dt.timezone.utc)
+FLAT: dict[str, tuple[Schema, Any]] = {
+    "i8": (INT8_SCHEMA, -128),
+    "i16": (INT16_SCHEMA, 32767),
+    "i32": (INT32_SCHEMA, -5),
+    "i64": (INT64_SCHEMA, 2**62),
+    "f32": (FLOAT32_SCHEMA, 1.5),
+    "f64": (FLOAT64_SCHEMA, 0.1),
+    "b": (BOOLEAN_SCHEMA, True),
+    "s": (STRING_SCHEMA, 'ü, "quoted"\nline'),
+    "n": (OPTIONAL_INT32_SCHEMA, None),
+    "dec": (decimal_schema(2), Decimal("-12345.67")),
+    "day": (date_schema(), dt.date(2024, 2, 29)),
+    "ts": (timestamp_schema(), MOMENT),
+    "ts_null": (timestamp_schema(optional=True), None),
+}
+NESTED: dict[str, tuple[Schema, Any]] = {
+    **FLAT,
+    "raw": (BYTES_SCHEMA, b"\x00\xff"),
+    "time": (time_schema(), dt.time(1, 2, 3, 4000)),
+    "list": (Schema.array(STRING_SCHEMA), ["a", "b"]),
+    "map": (Schema.map(STRING_SCHEMA, INT32_SCHEMA), {"k": 1}),
+    "in": (INNER, Struct(INNER, {"x": 1})),
+    "ins": (Schema.array(INNER), [Struct(INNER, {"x": 1, "y": 2})]),
+}
+FORMS = pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    return value
+
+
+def written(folder: Path, connector: str, fields: dict[str, tuple[Schema, Any]], columns: bool) -> dict[str, Any]:
+    schema = Schema.struct({name: kind for name, (kind, _) in fields.items()}, name="all.types", version=1)
+    value = Struct(schema, {name: value for name, (_, value) in fields.items()})
+    with file_sink(folder, connector, reports=False) as sink:
+        sink.put([record(0, value, schema)], columns=columns)
+        sink.end()
+    [found] = all_rows(folder)
+    return dict(found)
+
+
+@FORMS
+@pytest.mark.parametrize("connector", ["ParquetSink", "OrcSink", "AvroFileSink"])
+def test_every_type_is_read_back(tmp_path: Path, connector: str, columns: bool) -> None:
+    found = written(tmp_path, connector, NESTED, columns)
+    expected = {name: plain(value) for name, (_, value) in NESTED.items()}
+    if connector == "OrcSink":
+        expected["time"] = 3_723_004
+    if connector != "AvroFileSink":
+        found["map"] = dict(found["map"])
+    assert found == expected
+
+
+@FORMS
+def test_csv_has_texts(tmp_path: Path, columns: bool) -> None:
+    fields = {**FLAT, "s": (STRING_SCHEMA, 'ü, "quoted"')}
+    assert written(tmp_path, "CsvSink", fields, columns) == {
+        "i8": "-128",
+        "i16": "32767",
+        "i32": "-5",
+        "i64": str(2**62),
+        "f32": "1.5",
+        "f64": "0.1",
+        "b": "true",
+        "s": 'ü, "quoted"',
+        "n": "",
+        "dec": "-12345.67",
+        "day": "2024-02-29",
+        "ts": "2024-02-29T12:30:15.250Z",
+        "ts_null": "",
+    }
+
+
+@FORMS
+def test_csv_refuses_what_has_no_text(tmp_path: Path, columns: bool) -> None:
+    with pytest.raises(DataError, match=r"CSV files cannot hold the field raw of type BYTES"):
+        written(tmp_path, "CsvSink", NESTED, columns)
+
+
+@FORMS
+def test_json_is_that_of_json_converter(tmp_path: Path, columns: bool) -> None:
+    found = written(tmp_path, "JsonFileSink", NESTED, columns)
+    assert found["ts"] == int(MOMENT.timestamp() * 1000)
+    assert (found["raw"], found["in"]) == ("AP8=", {"x": 1, "y": None})
+    assert found["list"] == ["a", "b"]
+
+
+def test_avro_takes_every_schema_and_names_that_it_may_have(tmp_path: Path) -> None:
+    with file_sink(tmp_path, "AvroFileSink") as sink:
+        sink.put([record(0, "text", STRING_SCHEMA), record(1, {"a-b": 1}, Schema.struct({"a-b": INT32_SCHEMA}))])
+        [(_, error)] = sink.context.reported
+        assert "Avro does not allow the name 'a-b'" in str(error)
+        sink.end()
+    assert all_rows(tmp_path) == ["text"]
+
+
+def test_a_bad_record_among_good_ones_is_reported_alone(tmp_path: Path) -> None:
+    schema = Schema.struct({"id": INT64_SCHEMA, "dec": decimal_schema(2)})
+    values = [Struct.of(schema, [number, Decimal("1.00") if number != 3 else Decimal("1.000")]) for number in range(6)]
+    with file_sink(tmp_path) as sink:
+        sink.put([record(number, value, schema) for number, value in enumerate(values)])
+        assert [each.original_kafka_offset for each, _ in sink.context.reported] == [3]
+        sink.end()
+    assert [found["id"] for found in all_rows(tmp_path)] == [0, 1, 2, 4, 5]
