@@ -203,7 +203,7 @@ def test_a_database_table_is_copied_to_another_by_jdbc(
 ) -> None:
     spark = SparkSession.builder.getOrCreate()
     topic, url = unique("people"), f"jdbc:derby:{tmp_path}/db;create=true"
-    people = spark.range(1, 301).selectExpr("id as ID", "concat('name ', id) as NAME", "cast(id / 4 as decimal(10, 2)) as SHARE")
+    people = spark.range(1, 301).selectExpr("id as ID", "concat('name ', id) as NAME", "id / 4.0D as SHARE")
     people.write.format("jdbc").option("url", url).option("dbtable", "PEOPLE").save()
     jdbc = {"format": "jdbc", "option.url": url}
     source = {**jdbc, "connector.class": "SparkSource", "table": "PEOPLE", "topic": topic, "incrementing.column.name": "ID"}
