@@ -16,6 +16,8 @@ from sluiceway.connectors.delta.types import column_type
 from sluiceway.connectors.tables.config import CREATE_PROPS, TableOptions
 from sluiceway.errors import ConnectError
 
+_RULES = ("delta.invariants", "delta.generationExpression", "delta.identity.")
+
 
 class DeltaStore:
     """A ``TableStore`` for a folder."""
@@ -36,6 +38,7 @@ class DeltaStore:
                 found = DeltaRsTable(location, storage_options=self._storage)
             except TableNotFoundError:
                 return None
+        _check_features(found, name)
         return DeltaTable(found, name, location, self._storage, self._options.connector)
 
     def create(self, name: str, schema: pa.Schema, partition_by: Sequence[str], id_columns: Sequence[str]) -> DeltaTable:
@@ -88,3 +91,18 @@ class DeltaStore:
                     yield from self._found(path)
 
     def close(self) -> None: ...
+
+
+def _check_features(table: DeltaRsTable, name: str) -> None:
+    """Raise ConnectError for a table with rules that a writer has to apply to each row: the sink writes data files itself."""
+    settings = table.metadata().configuration
+    found = [key for key in settings if key.startswith("delta.constraints.")]
+    if settings.get("delta.columnMapping.mode", "none") != "none":
+        found.append("delta.columnMapping.mode")
+    for field in table.schema().fields:
+        found += [f"{key} of column {field.name}" for key in field.metadata if key.startswith(_RULES)]
+    if found:
+        raise ConnectError(
+            f"Table {name} has {', '.join(found)}, which the sink cannot apply to the rows that it writes. Remove them, or write to "
+            "another table."
+        )

@@ -252,6 +252,17 @@ def test_without_evolution_fields_without_a_column_are_not_written(started: Any)
     assert task.rows()[0] == {"id": 1, "name": None}
 
 
+def test_a_delta_table_with_a_constraint_is_an_error(tmp_path: Path) -> None:
+    lake = Lake("delta", tmp_path)
+    config = lake.config()
+    task = Task(lake, config, [PEOPLE])
+    task.put(*people(0, 1))
+    assert task.commit(1) == {PEOPLE: 1}
+    lake.table(config)._table.alter.add_constraint({"positive": "id > 0"})
+    with pytest.raises(ConnectError, match=r"Table db\.t has delta\.constraints\.positive, which the sink cannot apply"):
+        Task(lake, config, [PEOPLE])
+
+
 def test_a_table_that_does_not_exist_is_an_error_without_auto_create(started: Any) -> None:
     task = started(**{"tables_auto-create-enabled": "false"})
     with pytest.raises(ConnectError, match=r"Table db.t does not exist"):
