@@ -103,6 +103,6 @@ def _check_features(table: DeltaRsTable, name: str) -> None:
         found += [f"{key} of column {field.name}" for key in field.metadata if key.startswith(_RULES)]
     if found:
         raise ConnectError(
-            f"Table {name} has {', '.join(found)}, which the sink cannot apply to the rows that it writes. Remove them, or write to "
-            "another table."
+            f"Table {name} has {', '.join(found)}, which the sink cannot apply to the rows that it writes. "
+            "Remove them, or write to another table."
         )

@@ -258,7 +258,7 @@ def test_a_delta_table_with_a_constraint_is_an_error(tmp_path: Path) -> None:
     task = Task(lake, config, [PEOPLE])
     task.put(*people(0, 1))
     assert task.commit(1) == {PEOPLE: 1}
-    lake.table(config)._table.alter.add_constraint({"positive": "id > 0"})
+    lake.table(config)._table.alter.add_constraint({"positive": "id >= 0"})
     with pytest.raises(ConnectError, match=r"Table db\.t has delta\.constraints\.positive, which the sink cannot apply"):
         Task(lake, config, [PEOPLE])
 
