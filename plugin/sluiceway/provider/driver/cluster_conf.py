@@ -30,7 +30,9 @@ _FORMER_NAMES = {
 }
 
 
-def cluster_conf(master: str, tasks: int | None, given: Mapping[str, str], *, client_mode: bool = False) -> dict[str, str]:
+def cluster_conf(
+    master: str, tasks: int | None, given: Mapping[str, str], *, client_mode: bool = False, data_frames: bool = False
+) -> dict[str, str]:
     """Return settings that are missing in ``given``: executors that follow the tasks, patience with lost executors, light JVMs.
 
     Args:
@@ -38,6 +40,7 @@ def cluster_conf(master: str, tasks: int | None, given: Mapping[str, str], *, cl
         tasks: the number of tasks; None for a shared application, whose connectors are not known at its start.
         given: all settings that connector, operator, connection and administrator have given.
         client_mode: whether the driver runs on this machine.
+        data_frames: whether records pass through Spark's JVMs, which then need their optimizing compiler.
     """
     if not master.startswith(CLUSTERS):
         return {}
@@ -50,7 +53,8 @@ def cluster_conf(master: str, tasks: int | None, given: Mapping[str, str], *, cl
             _MAX_FAILURES: str(max(_MIN_FAILURES, _FAILURES_PER_EXECUTOR * executors)),
             _FAILURES_INTERVAL: _FAILURE_WINDOW,
         }
-    chosen |= light_jvms(given, yarn_client=client_mode and is_yarn(master))
+    if not data_frames:
+        chosen |= light_jvms(given, yarn_client=client_mode and is_yarn(master))
     if is_yarn(master):
         chosen[_AM_FAILURES_INTERVAL] = _FAILURE_WINDOW
     return {key: value for key, value in chosen.items() if key not in given and _FORMER_NAMES.get(key) not in given}

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sluiceway.config.connector import TASKS_MAX
+from sluiceway.config.connector import CONNECTOR_CLASS, TASKS_MAX
+from sluiceway.errors import ConnectError
 from sluiceway.spark.jvm_options import LIGHT
 
 _PYTHON = "PYSPARK_PYTHON"
@@ -69,6 +70,21 @@ class Submission:
             return None
         text = self.config.get(TASKS_MAX, "1").strip()
         return max(int(text) if text.isdigit() else 1, 1)
+
+    @property
+    def data_frames(self) -> bool:
+        """Return whether the connector's tasks read or write DataFrames. False for a class that is not installed here."""
+        from sluiceway.api import DataFrameSinkTask, DataFrameSourceTask
+        from sluiceway.discovery import connector_class
+
+        name = self.config.get(CONNECTOR_CLASS)
+        if self.shared or not name:
+            return False
+        try:
+            task_class = connector_class(name).task_class
+        except (ConnectError, ImportError):
+            return False
+        return issubclass(task_class, (DataFrameSinkTask, DataFrameSourceTask))
 
     def py_files(self, more: str | None, given: Mapping[str, str]) -> str:
         """Return ``--py-files``: the package's own zip, then the user's files, else those of ``given``, which it would hide."""

@@ -71,7 +71,13 @@ class ConnectorSubmitHook(SparkSubmitHook):
         if self.is_local:
             self._conf = submission.local_conf(self._conf, own_python=own_python)
         else:
-            defaults = cluster_conf(self._master, submission.tasks, given, client_mode=self.is_client_mode)
+            defaults = cluster_conf(
+                self._master,
+                submission.tasks,
+                given,
+                client_mode=self.is_client_mode,
+                data_frames=submission.data_frames,
+            )
             self._conf = {**(submission.client_conf(defaults) if self.is_client_mode else defaults), **self._conf}
         if self.is_client_mode:
             self._conf = {**submission.driver_python(explicit, given), **self._conf}

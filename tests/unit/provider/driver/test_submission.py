@@ -216,3 +216,13 @@ def test_spark_submit_runs_in_its_own_session(monkeypatch: pytest.MonkeyPatch, t
     hook.submit("driver_app.py")
     assert lines == ["session True\n"]
     assert hook.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("connector", "optimized"), [("SparkSink", True), ("FileStreamSink", False), ("not.installed.Here", False)]
+)
+def test_jvms_keep_their_optimizing_compiler_where_records_pass_through_them(
+    monkeypatch: pytest.MonkeyPatch, connector: str, *, optimized: bool
+) -> None:
+    command = _command(_hook(monkeypatch, _Connection(), {"connector.class": connector}))
+    assert any("spark.executor.defaultJavaOptions" in argument for argument in command) is not optimized
