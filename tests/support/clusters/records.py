@@ -13,19 +13,28 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 @dataclass(slots=True)
 class TaskRecords:
-    """Records that arrived from one task; ``arrived`` is the time of its newest record in seconds since the epoch."""
+    """Records that arrived from one task. Thread-safe. ``arrived`` is the time of the newest one in seconds since the epoch."""
 
     arrived: float = 0.0
     total: int = 0
     numbers: set[int] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, number: int, now: float) -> None:
+        with self._lock:
+            self.arrived = now
+            self.total += 1
+            self.numbers.add(number)
 
     @property
     def doubled(self) -> int:
-        return self.total - len(self.numbers)
+        with self._lock:
+            return self.total - len(self.numbers)
 
     @property
     def missing(self) -> int:
-        return max(self.numbers, default=-1) + 1 - len(self.numbers)
+        with self._lock:
+            return max(self.numbers, default=-1) + 1 - len(self.numbers)
 
 
 class Records:
@@ -61,10 +70,7 @@ class Records:
             for message in messages:
                 if message.error() is None:
                     record = orjson.loads(message.value() or b"null")
-                    task = self.tasks[record["task"]]
-                    task.arrived = now
-                    task.total += 1
-                    task.numbers.add(record["seqno"])
+                    self.tasks[record["task"]].add(record["seqno"], now)
         self._consumer.close()
 
     def close(self) -> None:
