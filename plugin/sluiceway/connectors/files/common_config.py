@@ -11,6 +11,7 @@ from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Impor
 from sluiceway.config.validators import Check, EachOf, EnumText, NonEmptyString, OneOf, Range
 from sluiceway.connectors.files import keys
 from sluiceway.connectors.files.partitioners.path_format import path_formatter
+from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
 
 PARTITIONERS = ("DefaultPartitioner", "FieldPartitioner", "TimeBasedPartitioner", "DailyPartitioner", "HourlyPartitioner")
@@ -144,7 +145,7 @@ ROTATION = ConfigDef(
             doc="Milliseconds to wait after the storage has failed.",
         ),
         long(
-            name=keys.UNREACHABLE_MS,
+            name=UNREACHABLE_MS,
             default=3_600_000,
             validator=Range(-1),
             importance=Importance.LOW,

@@ -16,6 +16,7 @@ from sluiceway.connectors.files.partitioners.time_based import TimestampExtracto
 from sluiceway.connectors.files.rotation import RotationLimits
 from sluiceway.connectors.files.store import Store
 from sluiceway.connectors.files.store_config import CONFLUENT_FORMATS
+from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
 
 Values = Mapping[str, ConfigValue]
@@ -38,7 +39,7 @@ _FORMAT_DEFAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class SinkKind:
-    """What the classes of file sinks differ in.
+    """The differences between the classes of file sinks.
 
     Attributes:
         definition: the keys.
@@ -70,7 +71,7 @@ class FileOptions:
     compatibility: str
     skip_nulls: bool
     backoff: int
-    unreachable: int | None
+    unreachable: float | None
 
     @classmethod
     def of(cls, config: Mapping[str, str], kind: SinkKind) -> FileOptions:
@@ -89,7 +90,7 @@ class FileOptions:
             kind.last_in_name,
         )
         partitioner = _partitioner(values)
-        unreachable = _whole(values, keys.UNREACHABLE_MS)
+        unreachable = _whole(values, UNREACHABLE_MS)
         return cls(
             config.get("name", ""),
             store,
@@ -102,7 +103,7 @@ class FileOptions:
             str(values[keys.SCHEMA_COMPATIBILITY]),
             str(values[keys.NULL_VALUES]).lower() == "ignore",
             _whole(values, keys.RETRY_BACKOFF_MS),
-            None if unreachable < 0 else unreachable,
+            None if unreachable < 0 else unreachable / 1000,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import ClassVar
@@ -17,6 +17,7 @@ from sluiceway.connectors.files.formats import Format, format_named
 from sluiceway.connectors.files.options import FileOptions, SinkKind
 from sluiceway.connectors.files.partition_writer import PartitionWriter
 from sluiceway.connectors.files.record_writer import RecordWriter
+from sluiceway.connectors.outage import Outage
 from sluiceway.errors import ConnectError, FencedError, RetriableError
 
 log = logging.getLogger(__name__)
@@ -206,25 +207,6 @@ class FileSinkTask(SinkTask):
         if reporter is None:
             raise error
         writer.reported(reporter.report(record, error))
-
-
-class Outage:
-    """Measures how long the storage has failed; None is unlimited."""
-
-    def __init__(self, limit: int | None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._limit = limit
-        self._clock = clock
-        self._since: float | None = None
-
-    def ended(self) -> None:
-        self._since = None
-
-    def lasts(self, error: StorageError) -> None:
-        """Raise ConnectError if the storage has failed for longer than allowed."""
-        now = self._clock()
-        self._since = now if self._since is None else self._since
-        if self._limit is not None and (now - self._since) * 1000 >= self._limit:
-            raise ConnectError(f"{error} (for {now - self._since:.0f} s, more than {keys.UNREACHABLE_MS} allows)") from error
 
 
 def _partition(record: SinkRecord) -> TopicPartition:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import EnumText, Range
+from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
 
 TABLES = "tables"
@@ -32,7 +33,6 @@ INTERVAL = "control.commit.interval-ms"
 
 FLUSH_SIZE = "sluiceway.flush.size"
 VALUE_FORMAT = "sluiceway.value.format"
-UNREACHABLE_MS = "sluiceway.unreachable.timeout.ms"
 ORPHAN_AGE_MS = "sluiceway.orphans.age.ms"
 
 PLAIN, DEBEZIUM = "plain", "debezium"

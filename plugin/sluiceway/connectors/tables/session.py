@@ -9,13 +9,14 @@ from itertools import groupby
 
 from sluiceway.api import SinkRecord, SinkTaskContext, TopicPartition
 from sluiceway.api.columns import ColumnBatch, NotColumnar
-from sluiceway.connectors.tables.config import UNREACHABLE_MS, TableOptions
+from sluiceway.connectors.outage import Outage
+from sluiceway.connectors.tables.config import TableOptions
 from sluiceway.connectors.tables.positions import Positions
 from sluiceway.connectors.tables.routing import Router
 from sluiceway.connectors.tables.rows import batch_of, kind, rows_of, source_of
 from sluiceway.connectors.tables.store import FencedOffsetsError, TableStore, UnknownOutcomeError
 from sluiceway.connectors.tables.writer import TableWriter
-from sluiceway.errors import ConnectError, DataError, FencedError, RetriableError
+from sluiceway.errors import DataError, FencedError, RetriableError
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class TableSession:
         self._swept: set[str] = set()
         self._count = self._fenced = 0
         self._failure: Exception | None = None
-        self._away_since: float | None = None
+        self._outage = Outage(options.unreachable)
         self._due = time.monotonic() + options.interval
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
@@ -115,9 +116,9 @@ class TableSession:
                 self._commit()
         except RetriableError as error:
             self._failure = error
-            self._wait_for(error)
+            self._outage.lasts(error)
             raise
-        self._away_since = None
+        self._outage.ended()
         for partition, offset in self._positions.rewinds().items():
             self.context.offset({partition: offset})
 
@@ -164,7 +165,7 @@ class TableSession:
                 if (ready := writer.prepare(routed)) is not None:
                     prepared.append((writer, ready))
         except RetriableError as error:
-            self._wait_for(error)
+            self._outage.lasts(error)
             raise
         for writer, ready in prepared:
             writer.add(ready)
@@ -214,13 +215,6 @@ class TableSession:
             self._writers[name] = TableWriter(name, self._store, self._options, seeks=seeks, sweeps=sweeps)
             self._swept.add(name)
         return self._writers[name]
-
-    def _wait_for(self, error: RetriableError) -> None:
-        """Raise ConnectError if the catalog or storage has been away for too long."""
-        now, limit = time.monotonic(), self._options.unreachable
-        self._away_since = now if self._away_since is None else self._away_since
-        if limit is not None and now - self._away_since >= limit:
-            raise ConnectError(f"{error} (for {now - self._away_since:.0f} s, more than {UNREACHABLE_MS} allows)") from error
 
 
 def record_partition(record: SinkRecord) -> TopicPartition:

@@ -20,6 +20,7 @@ from sluiceway.connectors.jdbc.sink import config as own
 from sluiceway.connectors.jdbc.sink.connector import JdbcSinkConnector
 from sluiceway.connectors.jdbc.sink.task import JdbcSinkTask
 from sluiceway.connectors.jdbc.url import CONNECTION_URL
+from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
 
 USERNAME = "connection.username"
@@ -43,7 +44,7 @@ _SAME = (
     own.DELETE_ENABLED,
     own.EXACTLY_ONCE,
     own.OFFSETS_TABLE,
-    own.UNREACHABLE_MS,
+    UNREACHABLE_MS,
 )
 _RENAMED = {
     CONNECTION_USER: USERNAME,
@@ -139,7 +140,7 @@ DEBEZIUM = ConfigDef([CONNECTION[CONNECTION_URL], CONNECTION[CONNECTION_PASSWORD
         ),
         _list(name=FIELD_INCLUDE_LIST, doc="The fields to write, as field or topic:field; all if empty."),
         _list(name=FIELD_EXCLUDE_LIST, doc="The fields of values to leave out, as field or topic:field."),
-        *(own.SINK[name] for name in (own.EXACTLY_ONCE, own.OFFSETS_TABLE, own.UNREACHABLE_MS)),
+        *(own.SINK[name] for name in (own.EXACTLY_ONCE, own.OFFSETS_TABLE, UNREACHABLE_MS)),
     ]
 )
 

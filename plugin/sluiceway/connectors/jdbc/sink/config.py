@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 from sluiceway.config.definition import ConfigKey, ConfigValue, Importance, Type, ValidatedValue
 from sluiceway.config.validators import EnumText, NonEmptyString, Range
 from sluiceway.connectors.jdbc.connection_keys import CONNECTION, DB_TIMEZONE_KEY, QUOTE_SQL_IDENTIFIERS_KEY, ConnectionSettings
+from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
 
 INSERT_MODE = "insert.mode"
@@ -31,7 +32,6 @@ MAX_RETRIES = "max.retries"
 RETRY_BACKOFF_MS = "retry.backoff.ms"
 EXACTLY_ONCE = "sluiceway.exactly.once"
 OFFSETS_TABLE = "sluiceway.offsets.table"
-UNREACHABLE_MS = "sluiceway.unreachable.timeout.ms"
 
 TOPIC_PLACEHOLDER = "${topic}"
 KAFKA_COLUMNS = ("__connect_topic", "__connect_partition", "__connect_offset")

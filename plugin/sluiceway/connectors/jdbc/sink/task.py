@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NoReturn
 
 from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord, SinkTask, TopicPartition
-from sluiceway.connectors.jdbc.sink.config import MAX_RETRIES, UNREACHABLE_MS, SinkOptions
+from sluiceway.connectors.jdbc.sink.config import MAX_RETRIES, SinkOptions
 from sluiceway.connectors.jdbc.sink.session import Session, WriteError
+from sluiceway.connectors.outage import Outage
 from sluiceway.errors import ConnectError, FencedError, RetriableError
 
 log = logging.getLogger(__name__)
@@ -156,23 +157,19 @@ class SinkRetries:
 
     def __init__(self, attempts: int | None, unreachable: float | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._max_attempts = attempts
-        self._max_seconds = unreachable
-        self._clock = clock
+        self._outage = Outage(unreachable, clock)
         self._attempts = 0
-        self._since: float | None = None
 
     def succeeded(self) -> None:
-        self._attempts, self._since = 0, None
+        self._attempts = 0
+        self._outage.ended()
 
     def failed(self, error: WriteError) -> None:
         """Count a failure. Raises ConnectError if it exceeds the limit."""
         if error.unreachable:
-            now = self._clock()
-            self._since = now if self._since is None else self._since
-            if self._max_seconds is not None and now - self._since >= self._max_seconds:
-                raise ConnectError(f"{error} (for {now - self._since:.0f} s, more than {UNREACHABLE_MS} allows)") from error
+            self._outage.lasts(error)
             return
-        self._since = None
+        self._outage.ended()
         self._attempts += 1
         if self._max_attempts is not None and self._attempts > self._max_attempts:
             raise ConnectError(f"{error} (after {self._attempts} attempts; {MAX_RETRIES}={self._max_attempts})") from error
