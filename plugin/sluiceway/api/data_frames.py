@@ -33,7 +33,7 @@ class DataFrameSinkTask(SinkTask):
     """The largest number of offsets of a partition in a round. Like the next two, set it in ``start``."""
 
     rotate_seconds: float = 10.0
-    """How long records wait for more before a smaller round is written."""
+    """The maximum time in seconds that records wait for more before a smaller round is written."""
 
     skip_nulls: bool = False
     """Whether records without a value are skipped. Otherwise they are errors, because a table cannot hold them."""

@@ -26,7 +26,7 @@ _RECORDS = 100_000
 
 
 class FileSinkConnector(SinkConnector):
-    """What all file sinks have in common."""
+    """Base class of the file sinks: validates the config and alters offsets."""
 
     kind: ClassVar[SinkKind]
 

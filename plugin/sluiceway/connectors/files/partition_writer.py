@@ -24,7 +24,7 @@ _REPORT_SECONDS = 60.0
 
 
 class FileKey(NamedTuple):
-    """What the records of a file have in common; ``schema`` is None if the format takes any."""
+    """Identifies the open file of a record; ``schema`` is None if the format takes any."""
 
     topic: str
     folder: str

@@ -1,1 +1,1 @@
-"""What the table sinks share: the Iceberg sink and the Delta sink differ only in their table store."""
+"""The common part of the Iceberg sink and the Delta sink, which differ only in their table store."""

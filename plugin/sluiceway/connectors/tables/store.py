@@ -1,4 +1,4 @@
-"""What the table sinks need of a table format: tables that commit data and offsets in one transaction."""
+"""Interface of a table format for the table sinks: tables that commit data and offsets in one transaction."""
 
 from __future__ import annotations
 

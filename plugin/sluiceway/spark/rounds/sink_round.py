@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RangeResult:
-    """What was read of a range: ``records`` up to ``end`` (exclusive). ``failure`` is why it was not read further."""
+    """The part of a range that was read: ``records`` up to ``end`` (exclusive). ``failure`` is the error that ended it."""
 
     range: OffsetRange
     end: int

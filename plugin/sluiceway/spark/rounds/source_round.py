@@ -50,7 +50,7 @@ _RESULT_ARROW = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class SplitResult:
-    """What became of a split that has rows."""
+    """The outcome of a split that has rows."""
 
     split: int
     records: int

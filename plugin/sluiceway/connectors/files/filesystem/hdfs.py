@@ -21,7 +21,7 @@ _FEW_RETRIES = {
 
 @dataclass(frozen=True, slots=True)
 class HdfsLogin:
-    """How to reach HDFS; empty texts stand for the client's defaults (``HADOOP_CONF_DIR``, the ticket cache)."""
+    """Settings of the HDFS client; empty texts stand for the client's defaults (``HADOOP_CONF_DIR``, the ticket cache)."""
 
     url: str
     conf_dir: str = ""

@@ -13,7 +13,7 @@ _ENGLISH = "en"
 
 
 def path_formatter(pattern: str, zone: dt.tzinfo) -> SimpleDateFormat:
-    """Return the formatter of a pattern. Raises ValueError for a letter that has no equal."""
+    """Return the formatter of a pattern. Raises ValueError for a letter that SimpleDateFormat lacks."""
     return SimpleDateFormat(_translated(pattern), zone)
 
 
