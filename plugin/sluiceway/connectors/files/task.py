@@ -46,23 +46,26 @@ class FileSinkTask(SinkTask):
         self._writers: dict[TopicPartition, PartitionWriter] = {}
         self._records = RecordWriter(options, self._format, self._report)
         self._unclaimed: set[TopicPartition] = set()
-        self._rewinding: set[TopicPartition] = set()
+        self._rewinds: dict[TopicPartition, int] = {}
+        """What each call of put requests, until one has ended; it drops the records of these partitions."""
         self._fenced: dict[TopicPartition, float] = {}
         self._outage = Outage(options.unreachable)
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
         """Claim partitions from former owners; if the storage is away, the next ``put`` tries again."""
-        self._unclaimed.update(map(TopicPartition._make, partitions))
+        opened = set(map(TopicPartition._make, partitions))
+        self._unclaimed |= opened
         try:
             self._claim()
         except RetriableError as error:
             log.warning("Cannot open partitions yet, the next put tries again: %s", error)
-        self._rewinding.clear()  # the consumer has fetched nothing yet
+        for partition in opened:
+            self._rewinds.pop(partition, None)  # the consumer has fetched nothing yet
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
         for partition in map(TopicPartition._make, partitions):
             self._unclaimed.discard(partition)
-            self._rewinding.discard(partition)
+            self._rewinds.pop(partition, None)
             self._fenced.pop(partition, None)
             writer = self._writers.pop(partition, None)
             if writer is not None:
@@ -80,7 +83,7 @@ class FileSinkTask(SinkTask):
                     with self._guarded(partition):
                         self._records.write(writer, list(group), _now())
             self._commit_due()
-        self._rewinding.clear()  # the runtime seeks after put has returned
+        self._rewinds.clear()  # the runtime seeks after put has returned
 
     def put_columns(self, batch: ColumnBatch) -> None:
         with self._retrying():
@@ -91,7 +94,7 @@ class FileSinkTask(SinkTask):
                 with self._guarded(partition):
                     self._records.write_columns(writer, batch, _now())
             self._commit_due()
-        self._rewinding.clear()
+        self._rewinds.clear()
 
     def pre_commit(self, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:
         """Commit files that are due, and all if no more records come; return the offsets of what is committed."""
@@ -115,7 +118,7 @@ class FileSinkTask(SinkTask):
 
     def _writer(self, partition: TopicPartition) -> PartitionWriter | None:
         """Return a partition's writer, or None if its records must not be written now."""
-        if partition in self._fenced or partition in self._rewinding or partition in self._unclaimed:
+        if partition in self._fenced or partition in self._rewinds or partition in self._unclaimed:
             return None
         writer = self._writers.get(partition)
         if writer is None:
@@ -124,6 +127,7 @@ class FileSinkTask(SinkTask):
 
     def _prepare(self) -> None:
         self._check_fenced()
+        self.context.offset(self._rewinds)
         if self._unclaimed:
             self._claim()
         self._bound_memory()
@@ -161,7 +165,7 @@ class FileSinkTask(SinkTask):
                 raise StorageError(str(error)) from error
             self._unclaimed.discard(partition)
             if offset is not None:
-                self._rewinding.add(partition)
+                self._rewinds[partition] = offset
                 self.context.offset({partition: offset})
 
     def _connected(self) -> FileSystem:

@@ -1,6 +1,7 @@
 """Tracks which records of a topic partition a table sink has taken, and the rewinds it has requested. No I/O.
 
-A rewind takes effect only after the runtime has delivered the records that it had fetched before; those are dropped.
+The runtime seeks when a call of ``put`` has ended. So a partition's records are dropped in a call if, and only if, a rewind of
+the partition is requested in that call or before it: what was dropped is read again.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from sluiceway.api import TopicPartition
 class _Position:
     durable: int | None = None  # the next offset after what the tables hold
     next: int | None = None  # the next offset after what was taken
-    highest: int = -1  # the last offset taken or dropped
-    rewind: int | None = None  # where a requested rewind leads to
+    rewind: int | None = None  # where a requested rewind leads to, until the end of the next put
 
 
 class Positions:
@@ -33,25 +33,18 @@ class Positions:
         for partition in partitions:
             self._of.pop(partition, None)
 
-    def accepts(self, partition: TopicPartition, first: int, last: int) -> bool:
-        """Return whether to take the records from offset ``first`` to ``last``.
-
-        Records fetched before a rewind follow those delivered earlier; after the rewind the offsets start at or below one
-        that was delivered before.
-        """
+    def accepts(self, partition: TopicPartition, first: int) -> bool:
+        """Return whether to take records from offset ``first`` on: not in a call that requests a rewind."""
         position = self._of.setdefault(partition, _Position())
-        if position.rewind is None or first <= position.highest:
-            position.rewind = None
-            if position.durable is None or first < position.durable:
-                position.durable = first  # also of a topic that was created again
-            return True
-        position.highest = max(position.highest, last)
-        return False
+        if position.rewind is not None:
+            return False
+        if position.durable is None or first < position.durable:
+            position.durable = first  # also of a topic that was created again
+        return True
 
     def took(self, partition: TopicPartition, last: int) -> None:
         """Note that the records up to offset ``last`` were taken."""
-        position = self._of[partition]
-        position.next, position.highest = last + 1, max(position.highest, last)
+        self._of[partition].next = last + 1
 
     def pending(self) -> dict[TopicPartition, int]:
         """Return the next offsets of the partitions with records that are taken but not durable."""
@@ -76,13 +69,18 @@ class Positions:
             position.durable = position.next if position.next is not None else position.durable
 
     def rewind(self, partition: TopicPartition, to: int) -> None:
-        """Note a requested rewind: what is delivered is dropped until it takes effect."""
+        """Note that the runtime must seek: what it has fetched is dropped."""
         position = self._of.setdefault(partition, _Position())
         position.rewind = position.durable = position.next = to
 
     def rewinds(self) -> dict[TopicPartition, int]:
-        """Return the rewinds that have not taken effect, as far as is known."""
+        """Return the rewinds that each call of ``put`` requests until one has ended."""
         return {partition: each.rewind for partition, each in self._of.items() if each.rewind is not None}
+
+    def rewound(self) -> None:
+        """Note the end of a call of ``put`` that requested all rewinds."""
+        for position in self._of.values():
+            position.rewind = None
 
     def rewind_pending(self) -> dict[TopicPartition, int]:
         """Rewind the partitions with records that are not durable; return where to."""

@@ -60,10 +60,11 @@ class TableSession:
     def close(self, partitions: Collection[TopicPartition]) -> None:
         """Forget partitions; records that are not committed are read again by the next owner."""
         closed = set(map(TopicPartition._make, partitions))
-        if closed & self._positions.pending().keys():
-            self._rewind(delete=True)
+        uncommitted = closed & self._positions.pending().keys()
         self._positions.close(closed)
         self._unclaimed -= closed
+        if uncommitted:
+            self._rewind(delete=True)
 
     def put(self, records: Sequence[SinkRecord]) -> None:
         self._before()
@@ -123,6 +124,7 @@ class TableSession:
             self.context.offset({partition: offset})
 
     def _after(self) -> None:
+        self._positions.rewound()
         full = self._count >= self._options.flush_size or sum(each.bytes for each in self._writers.values()) > _UPSERT_BYTES
         if self._positions.pending() and (full or time.monotonic() >= self._due):
             self.context.request_commit()
@@ -130,7 +132,7 @@ class TableSession:
     def _claim(self, *, fetched: bool) -> None:
         """Continue at the table's offsets. With several tables the group's offsets are where to continue: see ``_new_rows``.
 
-        With ``fetched``, records that were fetched from the group's offsets are dropped until the rewind takes effect.
+        With ``fetched``, records have been fetched from other offsets; they are dropped.
         """
         writer = None if self._router.single is None else self._writer(self._router.single)
         stored = {partition: None if writer is None else writer.stored(partition) for partition in self._unclaimed}
@@ -155,7 +157,7 @@ class TableSession:
     def _take(self, batch: ColumnBatch) -> None:
         partition, offsets = source_of(batch)
         first, last = offsets[0].as_py(), offsets[-1].as_py()
-        if not self._positions.accepts(partition, first, last):
+        if not self._positions.accepts(partition, first):
             return
         rows = rows_of(batch, self._options)
         prepared = []

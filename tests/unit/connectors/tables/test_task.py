@@ -162,6 +162,40 @@ def test_an_unknown_outcome_leads_to_the_tables_offset(started: Any, monkeypatch
     assert ids(task) == list(range(6))
 
 
+def test_a_table_that_is_away_after_an_unknown_outcome_gets_no_record_twice(
+    started: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = started()
+    task.put(*people(0, 2))
+    task.commit(2)
+    table = type(task.lake.table(task.config))
+    append = table.append
+
+    def away(self: Any, *args: Any) -> None:
+        raise UnreachableError("the storage does not answer")
+
+    def landed(self: Any, *args: Any) -> None:
+        append(self, *args)
+        raise UnknownOutcomeError("no answer")
+
+    task.put(*people(2, 4))
+    with monkeypatch.context() as patch:
+        patch.setattr(table, "append", away)
+        assert task.commit(4) == {PEOPLE: 2}
+        patch.setattr(table, "append", landed)
+        task.put(*people(4, 5))
+    assert task.context.rewinds == {PEOPLE: 2}
+    with monkeypatch.context() as patch:
+        patch.setattr(task.task._session._store, "table", _away)
+        with pytest.raises(UnreachableError):
+            task.put(*people(2, 4))
+    task.put(*people(2, 4))  # the runtime repeats the call
+    assert task.context.rewinds == {PEOPLE: 4}
+    task.put(*people(4, 6))
+    assert task.commit(6) == {PEOPLE: 6}
+    assert ids(task) == list(range(6))
+
+
 def test_a_storage_that_is_away_keeps_the_records_until_it_is_back(started: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     task = started()
     task.put(*people(0, 2))
@@ -420,6 +454,8 @@ def test_lost_partitions_drop_what_is_not_committed(started: Any, lake: Lake) ->
     task = started(partitions=2)
     task.put(*people(0, 2), person(0, 100, "x", partition=1))
     task.task.close([TopicPartition("people", 1)])
+    task.put(*people(2, 3))
+    assert task.context.rewinds == {PEOPLE: 0}
     task.put(*people(0, 2))
     assert task.commit(2) == {PEOPLE: 2}
     assert ids(task) == [0, 1]
