@@ -34,7 +34,7 @@ class Column(NamedTuple):
     values: AnyArray | None
 
 
-class _Deferred:
+class DeferredArray:
     """A field that is None, an array, or a function that returns one of these and is called when the field is first read."""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -82,9 +82,9 @@ class ColumnBatch:
     key: Column
     value: Column
     count: int
-    timestamps: _Deferred = _Deferred()
+    timestamps: DeferredArray = DeferredArray()
     timestamp_type: int = 0
-    offsets: _Deferred = _Deferred()
+    offsets: DeferredArray = DeferredArray()
     original_topic: str = ""
 
     def __len__(self) -> int:
