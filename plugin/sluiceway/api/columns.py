@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,9 +34,36 @@ class Column(NamedTuple):
     values: AnyArray | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class DeferredArray:
+    """A field that is None, an array, or a function that returns one of these and is called when the field is first read."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, batch: None, owner: type) -> None: ...
+
+    @overload
+    def __get__(self, batch: ColumnBatch, owner: type) -> AnyArray | None: ...
+
+    def __get__(self, batch: ColumnBatch | None, owner: type) -> AnyArray | None:
+        if batch is None:
+            return None  # the default
+        value: AnyArray | Callable[[], AnyArray | None] | None = vars(batch)[self._name]
+        if callable(value):
+            value = vars(batch)[self._name] = value()
+        return value
+
+    def __set__(self, batch: ColumnBatch, value: AnyArray | Callable[[], AnyArray | None] | None) -> None:
+        vars(batch)[self._name] = value
+
+
+@dataclass(frozen=True, kw_only=True)
 class ColumnBatch:
     """Successive records of one topic partition with the same key schema and value schema, and without headers.
+
+    ``timestamps`` and ``offsets`` may also be given as functions that return them, so that tasks that do not read them do not
+    pay for them. The functions may raise NotColumnar.
 
     Attributes:
         topic: the topic, after transforms.
@@ -55,9 +82,9 @@ class ColumnBatch:
     key: Column
     value: Column
     count: int
-    timestamps: AnyArray | None = None
+    timestamps: DeferredArray = DeferredArray()
     timestamp_type: int = 0
-    offsets: AnyArray | None = None
+    offsets: DeferredArray = DeferredArray()
     original_topic: str = ""
 
     def __len__(self) -> int:

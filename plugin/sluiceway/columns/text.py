@@ -15,6 +15,7 @@ from sluiceway.data import Schema, Type, java_text
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
 
+_LAST = pa.array([""], pa.utf8())
 _INTEGERS = frozenset({Type.INT8, Type.INT16, Type.INT32, Type.INT64})
 
 
@@ -49,8 +50,13 @@ def _value_texts(schema: Schema, array: AnyArray) -> pa.StringArray:
 
 
 def lines(texts: pa.StringArray) -> pa.Buffer:
-    """Return texts, the text ``null`` for null, each with a line feed, as UTF-8."""
-    return utf8_of(_joined(texts.fill_null("null") if texts.null_count else texts, "\n"))
+    """Return texts, the text ``null`` for null, each with a line feed, as UTF-8. Raises NotColumnar if that is over 2 GB."""
+    parts: Any = [texts.fill_null("null") if texts.null_count else texts, _LAST]
+    try:
+        all_texts = pa.ListArray.from_arrays(pa.array([0, len(texts) + 1], pa.int32()), pa.concat_arrays(parts))
+        return utf8_of(_one(pc.binary_join(all_texts, "\n")))
+    except (pa.ArrowCapacityError, pa.ArrowInvalid) as error:
+        raise NotColumnar("The text is too large for one Arrow array") from error
 
 
 def utf8_of(texts: pa.StringArray) -> pa.Buffer:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 pc: Any = pyarrow.compute  # its stubs do not know all arguments
 
+_FIRST_PRINTABLE = 0x20
+
 
 def joined(pieces: Pieces, count: int) -> AnyArray:
     """Return ``count`` texts of pieces in a row."""
@@ -95,6 +97,16 @@ def data_of(array: AnyArray) -> bytes:
     offsets = pa.Array.from_buffers(pa.int32(), len(array) + 1, [None, bounds], offset=array.offset)
     first, last = int(offsets[0].as_py()), int(offsets[len(array)].as_py())
     return data.slice(first, last - first).to_pybytes()
+
+
+def is_plain(data: bytes, *, below: int = 256) -> bool:
+    """Return True if UTF-8 has no character that JSON escapes (quotes, backslashes, control characters) and only bytes below."""
+    if not data:
+        return True
+    if b'"' in data or b"\\" in data:
+        return False
+    found = pc.min_max(pa.Array.from_buffers(pa.uint8(), len(data), [None, pa.py_buffer(data)]))
+    return bool(found["min"].as_py() >= _FIRST_PRINTABLE and found["max"].as_py() < below)
 
 
 NUMBERS = frozenset({Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOAT64, Type.BOOLEAN})

@@ -110,8 +110,8 @@ CONSUMER_DEFAULTS = {
     "auto.offset.reset": "earliest",
     "isolation.level": "read_uncommitted",  # Java's default and therefore Connect's
     "fetch.wait.max.ms": "100",
-    "queued.max.messages.kbytes": "65536",
-    "queued.min.messages": "200000",
+    "queued.max.messages.kbytes": "8192",
+    "queued.min.messages": "20000",  # more of them leave the processor's cache before they are read
     "fetch.queue.backoff.ms": "10",  # the default pauses a partition for a second whenever its queue is full
     "fetch.message.max.bytes": "1048576",
 }

@@ -17,6 +17,7 @@ import pyarrow.compute
 from sluiceway.api.columns import NotColumnar
 from sluiceway.columns.arrays import flat, list_array, map_array, null_mask, offsets, struct_array, to_array
 from sluiceway.columns.arrow_schema import arrow_type, logical
+from sluiceway.columns.text_arrays import data_of, is_plain
 from sluiceway.converters.json.base64_text import from_base64
 from sluiceway.converters.json.fast_reader import Unusual, node_reader
 from sluiceway.data.instant import EARLIEST_MILLIS, LATEST_MILLIS
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 pc: Any = pyarrow.compute  # its stubs do not know all arguments
 
 _NULL = type(None)
+_QUOTE = b'"'
 _SEPARATOR = secrets.randbits(62)  # unknown to those who write payloads
 _JOIN = b",%d," % _SEPARATOR
 _DOUBLE_DIGITS = 1 << 52
@@ -60,6 +62,18 @@ def column_reader(schema: Schema, *, use_defaults: bool = True) -> Callable[[Any
             raise NotColumnar(f"Payloads of {schema} that are not exactly of its types: {error}") from error
 
     return read
+
+
+def plain_texts(payloads: AnyArray) -> AnyArray | None:
+    """Return the strings of payloads that are all strings without escapes, which need no parser; None for others."""
+    quoted = pc.and_(pc.starts_with(payloads, _QUOTE), pc.ends_with(payloads, _QUOTE))
+    if pc.all(quoted).as_py() is False or pc.min(pc.binary_length(payloads)).as_py() < len(_QUOTE * 2):
+        return None
+    texts: AnyArray = pc.binary_slice(payloads, len(_QUOTE), -len(_QUOTE))
+    try:
+        return texts.cast(pa.utf8()) if is_plain(data_of(texts)) else None
+    except pa.ArrowInvalid:  # not UTF-8
+        return None
 
 
 def _parse(payloads: AnyArray) -> list[Any]:

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute
 
 from sluiceway.api.columns import Column, ColumnRun, NotColumnar
-from sluiceway.converters.json.column_reader import column_reader
-from sluiceway.data import Schema
+from sluiceway.columns.arrow_schema import logical
+from sluiceway.converters.json.column_reader import column_reader, plain_texts
+from sluiceway.data import Schema, Type
 
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
@@ -111,6 +112,7 @@ class RunReader:
     def __init__(self, schema: Schema, *, use_defaults: bool) -> None:
         self._schema = schema
         self._failures = self._skipped = 0
+        self._is_text = schema.type is Type.STRING and logical(schema) is None
         try:
             self._read: Callable[[AnyArray], AnyArray] | None = column_reader(schema, use_defaults=use_defaults)
         except NotColumnar:
@@ -118,6 +120,9 @@ class RunReader:
 
     def read(self, payloads: AnyArray, offset: int) -> list[ColumnRun]:
         """Return the runs of payloads, of which the first has the index ``offset``; adjacent chunks are one run."""
+        texts = plain_texts(payloads) if self._is_text else None
+        if texts is not None:
+            return [ColumnRun(offset, offset + len(payloads), Column(self._schema, texts))]
         chunks = [payloads.slice(start, self.CHUNK) for start in range(0, len(payloads), self.CHUNK)]
         runs = []
         for is_row_form, group in groupby(((self._chunk(chunk), len(chunk)) for chunk in chunks), lambda part: part[0] is None):

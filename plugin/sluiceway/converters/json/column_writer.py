@@ -11,7 +11,7 @@ import pyarrow.compute
 
 from sluiceway.api.columns import ColumnEncoder, NotColumnar
 from sluiceway.columns.arrow_schema import arrow_type, logical
-from sluiceway.columns.text_arrays import NUMBERS, data_of, joined, number_texts, with_nulls
+from sluiceway.columns.text_arrays import NUMBERS, data_of, is_plain, joined, number_texts, with_nulls
 from sluiceway.converters.json.base64_text import to_base64
 from sluiceway.converters.json.printer import dumps
 from sluiceway.converters.json.writer import JsonWriter
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pc: Any = pyarrow.compute  # its stubs do not know all arguments
 
-_ESCAPED_BYTES = bytes([*range(0x20), ord('"'), ord("\\"), *range(0xF0, 0xF8)])
+_FOUR_BYTES = 0xF0  # the first byte of characters above U+FFFF, which are escaped
 _ESCAPED = re.compile('["\\\\\x00-\x1f\U00010000-\U0010ffff]')
 _INTEGERS = {DATE: pa.int32(), TIME: pa.int32(), TIMESTAMP: pa.int64()}
 
@@ -156,8 +156,7 @@ def _moments(name: str) -> Write:
 
 
 def _strings(array: Any) -> Pieces:
-    data = data_of(array)
-    if len(data.translate(None, _ESCAPED_BYTES)) == len(data):
+    if is_plain(data_of(array), below=_FOUR_BYTES):
         return ['"', array, '"']
     search = _ESCAPED.search
     texts = [dumps(text).decode()[1:-1] if search(text) else text for text in array.to_pylist()]

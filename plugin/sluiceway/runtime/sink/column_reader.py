@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -55,28 +56,27 @@ class ColumnReader:
             keys = decode_key(list(map(_KEY, run)))  # type: ignore[arg-type]
         except (NotColumnar, pa.ArrowException):
             return [SinkPart(run)]
-        kind, timestamps = _timestamps(run)
-        if kind is None:
+        timestamp_type = run[0].timestamp()[0]
+        if run[-1].timestamp()[0] != timestamp_type:
             return [SinkPart(run)]
-        offsets = pa.array(list(map(_OFFSET, run)), pa.int64())  # type: ignore[arg-type]
         parts = []
         for start, end, key, value in _segments(keys, values):
             if key is None or value is None:
                 parts.append(SinkPart(run[start:end]))
                 continue
-            whole = end - start == len(run)
+            messages = run if end - start == len(run) else run[start:end]
             columns = ColumnBatch(
                 topic=topic,
                 partition=partition,
                 key=key,
                 value=value,
                 count=end - start,
-                timestamps=timestamps if whole or timestamps is None else timestamps[start:end],
-                timestamp_type=kind,
-                offsets=offsets if whole else offsets[start:end],
+                timestamps=functools.partial(_timestamps, messages, timestamp_type) if timestamp_type else None,
+                timestamp_type=timestamp_type,
+                offsets=functools.partial(_offsets, messages),
                 original_topic=topic,
             )
-            parts.append(SinkPart(run if whole else run[start:end], columns))
+            parts.append(SinkPart(messages, columns))
         return parts
 
     def _decoders_for(self, topic: str) -> tuple[_PartDecoder, _PartDecoder]:
@@ -98,7 +98,7 @@ class _PartDecoder:
 
     def __call__(self, data: list[bytes | None]) -> Sequence[ColumnRun]:
         """Return runs that cover the messages. Raises NotColumnar."""
-        if data.count(None) == len(data):
+        if not any(data) and data.count(None) == len(data):
             return [ColumnRun(0, len(data), self._nulls(len(data)))]
         if self._decode is None:
             raise NotColumnar
@@ -128,19 +128,19 @@ def _runs_of_partitions(messages: Sequence[ConsumedMessage]) -> Iterator[Sequenc
         yield messages[start:end]
 
 
-def _timestamps(run: Sequence[ConsumedMessage]) -> tuple[int | None, Any]:
-    """Return the type and the values of the timestamps; the type is None if it is not the same for all messages."""
-    pairs = list(map(_TIMESTAMP, run))  # type: ignore[arg-type]
-    kinds = set(map(_first, pairs))
-    if len(kinds) > 1:
-        return None, None
-    kind = kinds.pop()
-    if not kind:
-        return kind, None
+def _timestamps(messages: Sequence[ConsumedMessage], timestamp_type: int) -> pa.Int64Array:
+    """Return the timestamps. Raises NotColumnar if they are not all of this type."""
+    pairs = list(map(_TIMESTAMP, messages))  # type: ignore[arg-type]  # ConsumedMessage is a Message
+    if set(map(_first, pairs)) != {timestamp_type}:
+        raise NotColumnar("timestamps of several types")
     values = list(map(_second, pairs))
     if _NO_TIMESTAMP not in values:
-        return kind, pa.array(values, pa.int64())
-    return kind, pa.array([None if value == _NO_TIMESTAMP else value for value in values], pa.int64())
+        return pa.array(values, pa.int64())
+    return pa.array([None if value == _NO_TIMESTAMP else value for value in values], pa.int64())
+
+
+def _offsets(messages: Sequence[ConsumedMessage]) -> pa.Int64Array:
+    return pa.array(list(map(_OFFSET, messages)), pa.int64())  # type: ignore[arg-type]
 
 
 def _segments(keys: Sequence[ColumnRun], values: Sequence[ColumnRun]) -> Iterator[tuple[int, int, Column | None, Column | None]]:

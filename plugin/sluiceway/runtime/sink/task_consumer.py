@@ -35,7 +35,7 @@ PERMANENT = {
 }
 _END = "_PARTITION_EOF"
 _BATCH_SIZE = 500  # the default of max.poll.records in Java; larger batches are no faster
-_COLUMNS_BATCH_SIZE = 2000
+_COLUMNS_BATCH_SIZE = 4000
 _SESSION_MS = 10_000
 _LIST_SECONDS = 30.0
 _OFFSETS_SECONDS = 10.0

@@ -16,6 +16,8 @@ from sluiceway.errors import ConnectError
 
 _IMMEDIATE_SECONDS = 0.02
 _BURST_POLLS = 3
+_LONG_BURST_POLLS = 20
+_SLOW_POLL = 10
 _COMMIT_MULTIPLE = 15.0
 _LONGEST_SECONDS = 0.5
 
@@ -70,7 +72,8 @@ class PollBoundary(_BatchBoundary):
     A commit takes milliseconds whatever its size, so a task that returns small batches faster would do little else. After
     several polls in a row that returned at once, batches share a transaction until it has lasted ``_COMMIT_MULTIPLE`` times
     as long as the last commit took, at most half a second. Each batch is still in a single transaction, which is all that
-    Connect's contract promises. The last batches of a burst are committed after the next poll, empty or not.
+    Connect's contract promises. The last batches of a burst are committed after the next poll, empty or not. One slow poll
+    does not end a long burst: on a busy machine, it may only have waited for the processor.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -86,7 +89,10 @@ class PollBoundary(_BatchBoundary):
         self._longest = min(_LONGEST_SECONDS, _COMMIT_MULTIPLE * seconds)
 
     def after_batch(self, poll_seconds: float) -> CommitAction:
-        self._immediate_polls = self._immediate_polls + 1 if poll_seconds < _IMMEDIATE_SECONDS else 0
+        if poll_seconds < _IMMEDIATE_SECONDS:
+            self._immediate_polls = min(self._immediate_polls + 1, _LONG_BURST_POLLS)
+        else:
+            self._immediate_polls = max(self._immediate_polls - _SLOW_POLL, 0)
         burst = self._immediate_polls > _BURST_POLLS
         return CommitAction.CONTINUE if burst and self._clock() - self._begun < self._longest else CommitAction.COMMIT
 

@@ -27,6 +27,7 @@ options = st.fixed_dictionaries(
         "replace.null.with.default": st.sampled_from(["true", "false"]),
     }
 )
+texts = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\/\n\t\x00\x1f\x7f\u2028😀'))
 given_columns = schemas().flatmap(lambda schema: st.tuples(st.just(schema), st.lists(values(schema), max_size=6)))
 
 
@@ -243,6 +244,42 @@ def test_parts_of_payloads_make_no_value_together(parts: list[bytes]) -> None:
         assert decoded_alike(Tolerant(converter()), messages) == 3
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [b'""'],
+        ['"é\U0001f600\x7f"'.encode()],
+        [b'"'],
+        [b'"a"b"', b'"'],
+        [b'"a', b'b"'],
+        [b'"a"', b"1"],
+        [b'"\\"'],
+        [b'"\\n"', b'"\\""'],
+        [b'"\n"'],
+        [b'"\x00"'],
+        [b'"\xff"'],
+        [b'"\xed\xa0\x80"'],
+        [b' "a"'],
+        [b"null"],
+        [b'"a","b"'],
+        [b'"a"}{"b"'],
+    ],
+)
+@pytest.mark.parametrize("optional", [False, True])
+def test_texts_without_a_parser(parts: list[bytes], optional: bool) -> None:
+    schema = Schema(Type.STRING, optional=optional, default="none" if optional else None)
+    prefix, suffix = converter()._envelope_of(schema)
+    messages = [prefix + part + suffix for part in [b'"x"', b'"yy"', b'""', *parts]]  # the first three are a chunk
+    assert decoded_alike(Tolerant(converter()), messages) >= 3
+
+
+@many
+@given(st.lists(texts, min_size=1))
+def test_texts_are_decoded_alike(column: list[str]) -> None:
+    messages = [converter().from_connect_data("t", Schema(Type.STRING), text) for text in column]
+    assert decoded_alike(converter(), messages) == len(messages)
+
+
 @pytest.mark.parametrize("replace", ["true", "false"])
 def test_null_in_place_of_a_default(replace: str) -> None:
     schema = Schema.struct({"a": Schema(Type.INT64, optional=True, default=5), "b": Schema(Type.STRING, optional=True)})
@@ -331,9 +368,6 @@ def test_floats_are_printed_as_java_does(doubles: list[float], floats: list[floa
         assert encoded_alike(converter(), Schema(kind, optional=True), [None, *column]) == len(column) + 1
         items = Schema.array(Schema(kind))
         assert encoded_alike(converter(), items, [column, [], column[:1]]) == 3
-
-
-texts = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from('"\\/\n\t\x00\x1f\x7f\u2028😀'))
 
 
 @many

@@ -172,6 +172,17 @@ def test_messages_with_headers_and_bad_text_are_records(monkeypatch: pytest.Monk
     assert [kind for kind, _, _ in taken] == ["rows"]
 
 
+@pytest.mark.parametrize(("number", "read", "kind"), [(299, False, "rows"), (150, False, "columns"), (150, True, "rows")])
+def test_timestamps_of_two_types_need_records_if_they_are_read(
+    monkeypatch: pytest.MonkeyPatch, number: int, read: bool, kind: str
+) -> None:
+    sent = messages(0, 0, 300)
+    sent[number] = Message(topic="t", partition=0, offset=number, value=b"v", timestamp=(2, 1000))
+    if read:
+        monkeypatch.setattr(ColumnSinkTask, "on_columns", lambda _task, batch: batch.timestamps)
+    assert run(monkeypatch, sent, until=lambda: count() == 300) == [(kind, 0, list(range(300)))]
+
+
 def test_columns_have_the_records_that_the_row_form_has(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[SinkRecord] = []
     monkeypatch.setattr(ColumnSinkTask, "on_columns", lambda _task, batch: seen.extend(sink_records(batch)))

@@ -64,6 +64,18 @@ def test_a_burst_ends_with_a_commit(end: str) -> None:
     assert boundary.after_batch(0.0) is (CONTINUE if end == "stop" else COMMIT), "the next burst starts from zero"
 
 
+def test_a_long_burst_survives_one_slow_poll_but_not_two() -> None:
+    clock = Clock()
+    boundary = PollBoundary(clock)
+    burst(boundary, 100)
+    boundary.transaction_ended(1.0)
+    boundary.transaction_begun()
+    assert [boundary.after_batch(0.1), boundary.after_batch(0.0)] == [CONTINUE] * 2
+    assert boundary.after_batch(0.1) is COMMIT
+    boundary.transaction_begun()
+    assert boundary.after_batch(0.0) is COMMIT, "the next burst starts from zero"
+
+
 def test_a_slow_commit_delays_batches_at_most_half_a_second() -> None:
     clock = Clock()
     boundary = PollBoundary(clock)
