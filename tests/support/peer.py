@@ -45,7 +45,14 @@ rootLogger.appenderRef.out.ref = out
 class _Peer:
     """A Connect worker process with its REST address. Use it as a context manager, which stops it."""
 
-    def __init__(self, main_class: str, workdir: Path, worker: Mapping[str, str], connectors: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        main_class: str,
+        workdir: Path,
+        worker: Mapping[str, str],
+        connectors: Sequence[Path] = (),
+        plugins: Sequence[Path] = (),
+    ) -> None:
         self.workdir = workdir.absolute()
         self.workdir.mkdir(parents=True, exist_ok=True)
         port = free_port()
@@ -56,7 +63,7 @@ class _Peer:
         log4j.write_text(_LOG4J)
         jars = maven.resolve(COORDINATES, title=f"Kafka Connect {KAFKA_VERSION}")
         command: list[str | Path] = [find_java().executable, "-Xms256m", "-Xmx2g", f"-Dlog4j2.configurationFile={log4j}"]
-        command += ["-cp", maven.classpath(jars), main_class, config, *connectors]
+        command += ["-cp", maven.classpath([*jars, *plugins]), main_class, config, *connectors]
         self._process = BackgroundProcess("connect", command, self.workdir)
 
     @property
@@ -116,7 +123,10 @@ class PeerDistributed(_Peer):
 
 
 class PeerStandalone(_Peer):
-    """A standalone worker with the given connectors, each a dict of properties; its offsets are in ``offsets_file``."""
+    """A standalone worker with the given connectors, each a dict of properties; its offsets are in ``offsets_file``.
+
+    ``plugins`` are further jars for its class path.
+    """
 
     def __init__(
         self,
@@ -124,6 +134,7 @@ class PeerStandalone(_Peer):
         workdir: Path,
         connectors: Sequence[Mapping[str, str]],
         worker: Mapping[str, str] | None = None,
+        plugins: Sequence[Path] = (),
     ) -> None:
         workdir.mkdir(parents=True, exist_ok=True)
         self.offsets_file = Path((worker or {}).get("offset.storage.file.filename", workdir.absolute() / "connect.offsets"))
@@ -133,7 +144,9 @@ class PeerStandalone(_Peer):
         files = [workdir.absolute() / f"connector-{number}.properties" for number in range(len(connectors))]
         for file, config in zip(files, connectors, strict=True):
             write_properties(file, config)
-        super().__init__("org.apache.kafka.connect.cli.ConnectStandalone", workdir, properties | dict(worker or {}), files)
+        super().__init__(
+            "org.apache.kafka.connect.cli.ConnectStandalone", workdir, properties | dict(worker or {}), files, plugins
+        )
 
 
 def write_properties(path: Path, properties: Mapping[str, str]) -> None:

@@ -124,7 +124,7 @@ def _runs_of_partitions(messages: Sequence[ConsumedMessage]) -> Iterator[Sequenc
     places = list(zip(map(_TOPIC, messages), map(_PARTITION, messages), strict=True))  # type: ignore[arg-type]
     end = 0
     for _, run in itertools.groupby(places):
-        start, end = end, end + sum(1 for _ in run)
+        start, end = end, end + len(list(run))
         yield messages[start:end]
 
 
