@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sluiceway.config.definition import ConfigDef
-from sluiceway.connectors.iceberg.config import CATALOG_TYPE, PREFIX, SINK, problems
+from sluiceway.connectors.iceberg.config import CATALOG_TYPE, CREDENTIAL, PREFIX, SINK, TOKEN, URI, problems
 from sluiceway.connectors.tables.config import TableOptions
 from sluiceway.connectors.tables.connector import TableSinkConnector
 from sluiceway.connectors.tables.task import TableSinkTask
+from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
     from sluiceway.connectors.tables.store import TableStore
@@ -50,6 +51,15 @@ class IcebergSinkConnector(TableSinkConnector):
     @classmethod
     def store_of(cls, options: TableOptions) -> TableStore:
         return _store(options)
+
+    @classmethod
+    def key_of(cls, error: ConnectError, config: Mapping[str, str]) -> str:
+        """Return the key of the login or the URI of a catalog that has one."""
+        from sluiceway.connectors.iceberg.errors import is_login
+
+        if is_login(error.__cause__):
+            return TOKEN if config.get(TOKEN) else CREDENTIAL
+        return URI if config.get(URI) else CATALOG_TYPE
 
     @classmethod
     def own_problems(cls, config: Mapping[str, str]) -> Mapping[str, str]:

@@ -34,6 +34,11 @@ class TableSinkConnector(SinkConnector, abc.ABC):
         """Return the errors of the format's own keys, by key. No I/O."""
 
     @classmethod
+    def key_of(cls, error: ConnectError, config: Mapping[str, str]) -> str:
+        """Return the key to report an error of the connection at."""
+        return cls.location_key
+
+    @classmethod
     def options_of(cls, config: Mapping[str, str]) -> TableOptions:
         """Return the typed config. Raises ConfigError."""
         options = TableOptions.of(cls.prefix, cls.config_def(), config)
@@ -90,6 +95,6 @@ class TableSinkConnector(SinkConnector, abc.ABC):
         except RetriableError as error:
             log.warning("%s", error)
         except ConnectError as error:
-            found[cls.location_key].errors.append(str(error))
+            found[cls.key_of(error, config)].errors.append(str(error))
         except ImportError as error:
             found[cls.location_key].errors.append(f"{error}. Install sluiceway[{cls.prefix.rstrip('.')}] on this machine.")

@@ -44,6 +44,7 @@ class TableSession:
         self._count = self._fenced = 0
         self._failure: Exception | None = None
         self._outage = Outage(options.unreachable)
+        self._unknown = Outage(options.unreachable)
         self._due = time.monotonic() + options.interval
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
@@ -188,6 +189,7 @@ class TableSession:
         except UnknownOutcomeError as error:
             log.warning("A commit may or may not have taken effect; reading the table and the records again: %s", error)
             self._rewind(delete=False)
+            self._unknown.lasts(error)  # a catalog that is read but fails each commit must not be tried without end
             return
         except FencedOffsetsError as error:
             log.warning("%s Reading the records after those offsets again.", error)
@@ -197,6 +199,7 @@ class TableSession:
                 raise FencedError(f"{error} This happened {self._fenced} times in a row: stop the other writer.") from error
             return
         self._positions.committed()
+        self._unknown.ended()
         self._count = self._fenced = 0
 
     def _rewind(self, *, delete: bool) -> None:
