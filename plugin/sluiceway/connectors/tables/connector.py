@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -10,28 +9,22 @@ from typing import ClassVar
 
 from sluiceway.api import SinkConnector, TopicPartition
 from sluiceway.config.definition import ConfigDef, ValidatedValue
-from sluiceway.connectors.tables.config import AUTO_CREATE, TABLES, TableOptions, add_conflicts
-from sluiceway.connectors.tables.store import TableStore
+from sluiceway.connectors.tables.config import AUTO_CREATE, TABLES, add_conflicts
+from sluiceway.connectors.tables.format import TableFormat
 from sluiceway.errors import ConfigError, ConnectError, RetriableError
 
 log = logging.getLogger(__name__)
 
 
-class TableSinkConnector(SinkConnector, abc.ABC):
+class TableSinkConnector(TableFormat, SinkConnector):
     """Starts tasks with the connector's config."""
 
-    prefix: ClassVar[str]
     location_key: ClassVar[str]
     """The key that errors of the connection are reported at."""
 
     @classmethod
-    @abc.abstractmethod
-    def store_of(cls, options: TableOptions) -> TableStore: ...
-
-    @classmethod
-    @abc.abstractmethod
-    def own_problems(cls, config: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the errors of the format's own keys, by key. No I/O."""
+    def config_def(cls) -> ConfigDef:
+        return cls.definition
 
     @classmethod
     def key_of(cls, error: ConnectError, config: Mapping[str, str]) -> str:
@@ -39,18 +32,9 @@ class TableSinkConnector(SinkConnector, abc.ABC):
         return cls.location_key
 
     @classmethod
-    def options_of(cls, config: Mapping[str, str]) -> TableOptions:
-        """Return the typed config. Raises ConfigError."""
-        options = TableOptions.of(cls.prefix, cls.config_def(), config)
-        for name, message in cls.own_problems(config).items():
-            raise ConfigError(name, config.get(name), message)
-        return options
-
-    @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
         """Check the keys, the login and the tables. An unreachable catalog is not an error, because tasks wait for it."""
-        definition: ConfigDef = cls.config_def()
-        found = add_conflicts(cls.prefix, definition, config)
+        found = add_conflicts(cls.prefix, cls.definition, config)
         if any(each.errors for each in found.values()):
             return found
         for name, message in cls.own_problems(config).items():

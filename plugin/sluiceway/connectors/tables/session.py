@@ -153,7 +153,7 @@ class TableSession:
             if reporter is None:
                 raise
             reporter.report(record, error).result(_REPORT_SECONDS)  # durable before a table's offsets skip the record
-            self._took(record_partition(record), record.original_kafka_offset, 1)
+            self._took(record.original_topic_partition, record.original_kafka_offset, 1)
 
     def _take(self, batch: ColumnBatch) -> None:
         partition, offsets = source_of(batch)
@@ -220,8 +220,3 @@ class TableSession:
             self._writers[name] = TableWriter(name, self._store, self._options, seeks=seeks, sweeps=sweeps)
             self._swept.add(name)
         return self._writers[name]
-
-
-def record_partition(record: SinkRecord) -> TopicPartition:
-    """Return the topic partition that a record was read from."""
-    return TopicPartition(record.original_topic, record.original_kafka_partition)
