@@ -1,4 +1,4 @@
-"""The Delta sink connector and its task."""
+"""The Delta connectors, sink and compaction, and their tasks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sluiceway.connectors.delta.config import PATH, PREFIX, SINK, problems
+from sluiceway.connectors.tables.compaction import COMPACTION, CompactionConnector, CompactionTask
 from sluiceway.connectors.tables.config import TableOptions
 from sluiceway.connectors.tables.connector import TableSinkConnector
 from sluiceway.connectors.tables.format import TableFormat
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 class _Delta(TableFormat):
     prefix = PREFIX
     definition = SINK
+    location_key = PATH
 
     @classmethod
     def store_of(cls, options: TableOptions) -> TableStore:
@@ -40,4 +42,16 @@ class DeltaSinkConnector(_Delta, TableSinkConnector):
     """
 
     task_class = DeltaSinkTask
-    location_key = PATH
+
+
+class DeltaCompactionTask(_Delta, CompactionTask):
+    """Compacts Delta tables."""
+
+    definition = SINK + COMPACTION
+
+
+class DeltaCompactionConnector(_Delta, CompactionConnector):
+    """Merges small data files of Delta tables into larger ones, by a schedule or at an interval. Produces no records."""
+
+    definition = SINK + COMPACTION
+    task_class = DeltaCompactionTask

@@ -1,4 +1,4 @@
-"""The Iceberg sink connector and its task."""
+"""The Iceberg connectors, sink and compaction, and their tasks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sluiceway.connectors.iceberg.config import CATALOG_TYPE, CREDENTIAL, PREFIX, SINK, TOKEN, URI, problems
+from sluiceway.connectors.tables.compaction import COMPACTION, CompactionConnector, CompactionTask
 from sluiceway.connectors.tables.config import TableOptions
 from sluiceway.connectors.tables.connector import TableSinkConnector
 from sluiceway.connectors.tables.format import TableFormat
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 class _Iceberg(TableFormat):
     prefix = PREFIX
     definition = SINK
+    location_key = CATALOG_TYPE
 
     @classmethod
     def store_of(cls, options: TableOptions) -> TableStore:
@@ -29,6 +31,15 @@ class _Iceberg(TableFormat):
     @classmethod
     def own_problems(cls, config: Mapping[str, str]) -> Mapping[str, str]:
         return problems(config)
+
+    @classmethod
+    def key_of(cls, error: ConnectError, config: Mapping[str, str]) -> str:
+        """Return the key of the login or the URI of a catalog that has one."""
+        from sluiceway.connectors.iceberg.errors import is_login
+
+        if is_login(error.__cause__):
+            return TOKEN if config.get(TOKEN) else CREDENTIAL
+        return URI if config.get(URI) else CATALOG_TYPE
 
 
 class IcebergSinkTask(_Iceberg, TableSinkTask):
@@ -44,16 +55,6 @@ class IcebergSinkConnector(_Iceberg, TableSinkConnector):
     task_class = IcebergSinkTask
     java_class = "org.apache.iceberg.connect.IcebergSinkConnector"
     java_task_class = "org.apache.iceberg.connect.IcebergSinkTask"
-    location_key = CATALOG_TYPE
-
-    @classmethod
-    def key_of(cls, error: ConnectError, config: Mapping[str, str]) -> str:
-        """Return the key of the login or the URI of a catalog that has one."""
-        from sluiceway.connectors.iceberg.errors import is_login
-
-        if is_login(error.__cause__):
-            return TOKEN if config.get(TOKEN) else CREDENTIAL
-        return URI if config.get(URI) else CATALOG_TYPE
 
 
 class TabularIcebergSinkConnector(IcebergSinkConnector):
@@ -61,3 +62,16 @@ class TabularIcebergSinkConnector(IcebergSinkConnector):
 
     java_class = "io.tabular.iceberg.connect.IcebergSinkConnector"
     java_task_class = "io.tabular.iceberg.connect.IcebergSinkTask"
+
+
+class IcebergCompactionTask(_Iceberg, CompactionTask):
+    """Compacts Iceberg tables."""
+
+    definition = SINK + COMPACTION
+
+
+class IcebergCompactionConnector(_Iceberg, CompactionConnector):
+    """Merges small data files of Iceberg tables into larger ones, by a schedule or at an interval. Produces no records."""
+
+    definition = SINK + COMPACTION
+    task_class = IcebergCompactionTask

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from sluiceway.connectors.tables.config import TableOptions
-from sluiceway.errors import ConfigError
+from sluiceway.errors import ConfigError, ConnectError
 
 if TYPE_CHECKING:
     from sluiceway.config.definition import ConfigDef
@@ -20,6 +20,8 @@ class TableFormat(abc.ABC):
     prefix: ClassVar[str]
     """What the keys start with."""
     definition: ClassVar[ConfigDef]
+    location_key: ClassVar[str]
+    """The key that errors of the connection are reported at."""
 
     @classmethod
     @abc.abstractmethod
@@ -30,6 +32,11 @@ class TableFormat(abc.ABC):
     @abc.abstractmethod
     def own_problems(cls, config: Mapping[str, str]) -> Mapping[str, str]:
         """Return the errors of the format's own keys, by key. No I/O."""
+
+    @classmethod
+    def key_of(cls, error: ConnectError, config: Mapping[str, str]) -> str:
+        """Return the key to report an error of the connection at."""
+        return cls.location_key
 
     @classmethod
     def options_of(cls, config: Mapping[str, str]) -> TableOptions:
