@@ -23,6 +23,7 @@ B = TypeVar("B")
 # Not entry points, because the copy of the package that is sent to executors as a zip has none.
 _BUILT_IN = {
     "sluiceway.connectors": {
+        "DeltaCompaction": "sluiceway.connectors.delta:DeltaCompactionConnector",
         "DeltaSink": "sluiceway.connectors.delta:DeltaSinkConnector",
         "DebeziumJdbcSink": "sluiceway.connectors.jdbc.debezium:DebeziumJdbcSinkConnector",
         "AvroFileSink": "sluiceway.connectors.files.classes:AvroFileSinkConnector",
@@ -38,6 +39,7 @@ _BUILT_IN = {
         "TextSink": "sluiceway.connectors.files.classes:TextSinkConnector",
         "FileStreamSource": "sluiceway.connectors.file.source:FileStreamSourceConnector",
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
+        "IcebergCompaction": "sluiceway.connectors.iceberg:IcebergCompactionConnector",
         "IcebergSink": "sluiceway.connectors.iceberg:IcebergSinkConnector",
         "JdbcSink": "sluiceway.connectors.jdbc.sink:JdbcSinkConnector",
         "JdbcSource": "sluiceway.connectors.jdbc.source:JdbcSourceConnector",

@@ -28,10 +28,11 @@ POINTS = ("staged", "before the commit", "after the commit", "before the group's
 
 @dataclass(frozen=True)
 class Lake:
-    """Tables of one format in a folder."""
+    """Tables of one format in a folder; Iceberg's in a SQL catalog, or in the REST catalog with a URI."""
 
     format: str
     folder: Path
+    rest: str = ""
 
     @property
     def connector(self) -> type[TableSinkConnector]:
@@ -45,6 +46,8 @@ class Lake:
             "iceberg.catalog.uri": f"sqlite:///{self.folder}/catalog.db",
             "iceberg.catalog.warehouse": self.folder.as_uri(),
         }
+        if self.rest:
+            places = {"iceberg.catalog.type": "rest", "iceberg.catalog.uri": self.rest}
         if self.format == "delta":
             places = {"delta.path": str(self.folder / "lake")}
         given = {prefix + key.replace("_", "."): value for key, value in more.items()}

@@ -21,7 +21,7 @@ from sluiceway.api.connector import (
 )
 from sluiceway.api.converter import NULL, Converter, HeaderConverter, SchemaAndValue
 from sluiceway.api.data_frames import DataFrameSinkTask, DataFrameSourceTask, Round, Split
-from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord
+from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord, TopicPartition
 from sluiceway.api.task import (
     ErrantRecordReporter,
     OffsetStorageReader,
@@ -30,7 +30,6 @@ from sluiceway.api.task import (
     SourceTask,
     SourceTaskContext,
     Task,
-    TopicPartition,
     TransactionContext,
 )
 from sluiceway.api.transform import ConnectRecord, KeyOrValueTransform, Predicate, Resolved, Transform

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from sluiceway.data import Headers, Schema, java_text
 
@@ -13,6 +13,11 @@ Partition = Mapping[str, Any]
 
 Offset = Mapping[str, Any]
 """A source offset: the position in a source partition, as a JSON object such as ``{"position": 8}``."""
+
+
+class TopicPartition(NamedTuple):
+    topic: str
+    partition: int
 
 
 class SourceRecord:
@@ -148,6 +153,11 @@ class SinkRecord:
         self.timestamp = timestamp
         self.timestamp_type = timestamp_type
         self.headers = headers
+
+    @property
+    def original_topic_partition(self) -> TopicPartition:
+        """The topic partition that the record was read from."""
+        return TopicPartition(self.original_topic, self.original_kafka_partition)
 
     def new_record(self, **changes: Any) -> SinkRecord:
         """Return a copy with these attributes changed."""

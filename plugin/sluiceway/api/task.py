@@ -5,15 +5,11 @@ from __future__ import annotations
 import abc
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Protocol
 
 from sluiceway.api.columns import ColumnBatch, SourceColumns
 from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord
-
-
-class TopicPartition(NamedTuple):
-    topic: str
-    partition: int
+from sluiceway.api.records import TopicPartition as TopicPartition  # also imported from here
 
 
 class OffsetStorageReader(Protocol):

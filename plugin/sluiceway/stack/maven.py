@@ -40,7 +40,7 @@ _SETTINGS = """\
 </ivysettings>
 """
 _MODULE = """\
-<ivy-module version="2.0">
+<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="sluiceway" module="classpath"/>
   <configurations><conf name="default"/></configurations>
   <dependencies>
@@ -63,7 +63,8 @@ def resolve(
     Concurrent calls, also from other processes, wait for each other. Each call returns the same order.
 
     Args:
-        coordinates: ``group:artifact:version`` of the artifacts that share one class path.
+        coordinates: ``group:artifact:version`` or ``group:artifact:version:classifier`` of the artifacts that share one
+            class path; of a module, one file only.
         cache: the folder for jars and manifests; default ``maven`` in the user's cache folder.
         exclude: ``group:artifact`` of artifacts to leave out, with ``*`` for any.
         title: name of the download in the progress line; default is the first coordinate.
@@ -101,10 +102,11 @@ def _module_file(coordinates: Sequence[str], exclude: Sequence[str]) -> str:
     lines = []
     for coordinate in coordinates:
         parts = coordinate.split(":")
-        if len(parts) != 3 or not all(parts):
-            raise ConfigError("coordinates", coordinate, "must have the form group:artifact:version")
-        group, artifact, version = map(quoteattr, parts)
-        lines.append(f'    <dependency org={group} name={artifact} rev={version} conf="default->default"/>')
+        if len(parts) not in (3, 4) or not all(parts):
+            raise ConfigError("coordinates", coordinate, "must have the form group:artifact:version[:classifier]")
+        group, artifact, version, *classifiers = map(quoteattr, parts)
+        files = "".join(f'<artifact name={artifact} type="jar" m:classifier={each}/>' for each in classifiers)
+        lines.append(f'    <dependency org={group} name={artifact} rev={version} conf="default->default">{files}</dependency>')
     for pattern in exclude:
         group, separator, artifact = pattern.partition(":")
         if not separator:

@@ -205,7 +205,7 @@ def next_offsets(records: Sequence[SinkRecord]) -> dict[TopicPartition, int]:
     """Return the next offsets to read after these records, by original topic partition."""
     offsets: dict[TopicPartition, int] = {}
     for record in records:
-        partition = TopicPartition(record.original_topic, record.original_kafka_partition)
+        partition = record.original_topic_partition
         offsets[partition] = max(offsets.get(partition, 0), record.original_kafka_offset + 1)
     return offsets
 

@@ -1,5 +1,5 @@
-"""The Delta sink: commits records and their offsets to Delta tables in one transaction."""
+"""The Delta sink, which commits records and their offsets to Delta tables in one transaction, and the compaction of these."""
 
-from sluiceway.connectors.delta.connector import DeltaSinkConnector
+from sluiceway.connectors.delta.connector import DeltaCompactionConnector, DeltaSinkConnector
 
-__all__ = ["DeltaSinkConnector"]
+__all__ = ["DeltaCompactionConnector", "DeltaSinkConnector"]

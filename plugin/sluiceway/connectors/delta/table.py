@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -34,6 +36,7 @@ from sluiceway.errors import ConnectError
 log = logging.getLogger(__name__)
 
 _ATTEMPTS = 10
+_SMALL = 0.75
 _DELETE = "__sluiceway_delete"
 
 
@@ -44,7 +47,7 @@ class DeltaTable:
         self._table = table
         self._name = name
         self._connector = connector
-        self._stem = f"sluiceway-{quote(connector, safe='')}-"
+        self._stem = f"sluiceway-{_plain(connector)}-"
         self._id = table.metadata().id
         self._arrow: tuple[int, pa.Schema] | None = None
         self._handler = DeltaStorageHandler(location, dict(storage))
@@ -103,7 +106,7 @@ class DeltaTable:
             return Staged([self._written(part, values) for values, part in _partitions(rows, columns)], len(rows))
 
     def _written(self, rows: pa.Table, values: Mapping[str, str | None]) -> AddAction:
-        folder = "".join(f"{name}={quote(value or '__HIVE_DEFAULT_PARTITION__', safe='')}/" for name, value in values.items())
+        folder = "".join(f"{_plain(name)}={_plain(value or '__HIVE_DEFAULT_PARTITION__')}/" for name, value in values.items())
         path = f"{folder}{self._stem}{uuid.uuid4().hex}.parquet"
         sink = pa.BufferOutputStream()
         pq.write_table(
@@ -113,7 +116,7 @@ class DeltaTable:
         stream: Any = self._handler._handler.open_output_stream(path, None)  # its PyArrow form cannot pass on Arrow's buffers
         stream.write(data.to_pybytes())
         stream.close()
-        return AddAction(quote(path), data.size, values, int(time.time() * 1000), True, json.dumps(_statistics(rows, values)))
+        return AddAction(path, data.size, values, int(time.time() * 1000), True, json.dumps(_statistics(rows, values)))
 
     def discard(self, staged: Sequence[Staged]) -> None:
         """Delete data files that were never committed; a sweep deletes those that cannot be deleted now."""
@@ -173,6 +176,22 @@ class DeltaTable:
                 log.info("Deleted %d data files of table %s that were never committed", len(orphans), self._name)
             return len(orphans)
 
+    def compact(self, target: int, least: int) -> int:
+        """Merge small data files in one commit of delta-rs's optimize; return how many were replaced."""
+        self.reload()
+        actions = pa.table(self._table.get_add_actions())
+        columns = actions.select(["partition", "size_bytes"] if "partition" in actions.column_names else ["size_bytes"])
+        small = Counter(str(row.get("partition")) for row in columns.to_pylist() if row["size_bytes"] < target * _SMALL)
+        if max(small.values(), default=0) < least:
+            return 0
+        with committing(f"Compacting table {self._name}"):
+            return int(self._table.optimize.compact(target_size=target)["numFilesRemoved"])
+
+    def expire(self, age: float) -> None:
+        """Delete files, also uncommitted ones, that are older than ``age`` seconds and not in the newest version."""
+        with reaching(f"Deleting old files of table {self._name}"):
+            self._table.vacuum(math.ceil(age / 3600), dry_run=False, enforce_retention_duration=False, full=True)
+
     def _own_files(self, before: float) -> list[str]:
         found = self._files.get_file_info(fs.FileSelector("", recursive=True))
         return [
@@ -209,6 +228,11 @@ class DeltaTable:
             max_commit_retries=0,
             app_transactions=[Transaction(_app_id(self._connector, partition), offset) for partition, offset in offsets.items()],
         )
+
+
+def _plain(text: str) -> str:
+    """Return a text for a path whose URI is the same: delta-rs's optimize does not decode the paths in Delta's log."""
+    return quote(text, safe="").replace("%", "_").replace("~", "_")
 
 
 def _app_id(connector: str, partition: TopicPartition) -> str:

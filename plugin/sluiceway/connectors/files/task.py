@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
+from operator import attrgetter
 from typing import ClassVar
 
 from sluiceway.api import SinkRecord, SinkTask, TopicPartition
@@ -77,7 +78,7 @@ class FileSinkTask(SinkTask):
     def put(self, records: Sequence[SinkRecord]) -> None:
         with self._retrying():
             self._prepare()
-            for partition, group in groupby(records, key=_partition):
+            for partition, group in groupby(records, key=attrgetter("original_topic_partition")):
                 writer = self._writer(partition)
                 if writer is not None:
                     with self._guarded(partition):
@@ -211,10 +212,6 @@ class FileSinkTask(SinkTask):
         if reporter is None:
             raise error
         writer.reported(reporter.report(record, error))
-
-
-def _partition(record: SinkRecord) -> TopicPartition:
-    return TopicPartition(record.original_topic, record.original_kafka_partition)
 
 
 def _now() -> int:

@@ -13,6 +13,9 @@ from sluiceway.errors import ConfigError
 
 PREFIX = "iceberg."
 CATALOG_TYPE = "iceberg.catalog.type"
+URI = "iceberg.catalog.uri"
+CREDENTIAL = "iceberg.catalog.credential"
+TOKEN = "iceberg.catalog.token"  # noqa: S105 (a key's name)
 COMMIT_BRANCH = "iceberg.tables.default-commit-branch"
 
 _CATALOG, _TABLES, _NO_EFFECT = "Catalog", "Tables", "Without effect"
@@ -39,7 +42,7 @@ SINK = ConfigDef(
             "org.apache.iceberg.aws.glue.GlueCatalog.",
         ),
         _text(
-            name="iceberg.catalog.uri",
+            name=URI,
             importance=Importance.HIGH,
             doc="The catalog's URI; of a sql catalog, SQLAlchemy's or JDBC's URL.",
         ),
@@ -49,10 +52,8 @@ SINK = ConfigDef(
             doc="The catalog's warehouse, or the root folder of its tables.",
         ),
         _text(name="iceberg.catalog", default="iceberg", importance=Importance.LOW, doc="The catalog's name."),
-        _secret(
-            name="iceberg.catalog.credential", doc="The OAuth2 client id and secret of a REST catalog, separated by a colon."
-        ),
-        _secret(name="iceberg.catalog.token", doc="The bearer token of a REST catalog."),
+        _secret(name=CREDENTIAL, doc="The OAuth2 client id and secret of a REST catalog, separated by a colon."),
+        _secret(name=TOKEN, doc="The bearer token of a REST catalog."),
         _secret(name="iceberg.catalog.jdbc.password", doc="The password of a sql catalog with a JDBC URL."),
         _secret(name="iceberg.catalog.s3.access-key-id", doc="The access key for S3; by default, the machine's own credentials."),
         _secret(name="iceberg.catalog.s3.secret-access-key", doc="The secret key for S3."),

@@ -31,9 +31,15 @@ def reaching(what: str) -> Iterator[None]:
             f"{what}: the table was dropped. Restart the task to have it created, or create it: {error}"
         ) from error
     except Exception as error:
-        if isinstance(error, _AWAY) or _is_sql_away(error):
+        # requests raises an OSError that is a ValueError too for a malformed URI and for an answer that is not JSON.
+        if (isinstance(error, _AWAY) and not isinstance(error, ValueError)) or _is_sql_away(error):
             raise UnreachableError(f"{what}: the catalog or the storage does not answer: {error}") from error
         raise ConnectError(f"{what}: {type(error).__name__}: {error}") from error
+
+
+def is_login(error: BaseException | None) -> bool:
+    """Return whether PyIceberg's error says that the catalog refuses the login."""
+    return isinstance(error, _LOGIN)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import json
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -19,7 +20,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Transaction
 
 from sluiceway.api import TopicPartition
-from sluiceway.connectors.iceberg import data_files
+from sluiceway.connectors.iceberg import compaction, data_files
 from sluiceway.connectors.iceberg.copy_on_write import rewritten
 from sluiceway.connectors.iceberg.errors import committing, reaching
 from sluiceway.connectors.iceberg.types import column_type
@@ -38,6 +39,7 @@ from sluiceway.errors import ConnectError
 if TYPE_CHECKING:
     from pyiceberg.manifest import DataFile
     from pyiceberg.schema import Schema
+    from pyiceberg.table import FileScanTask
     from pyiceberg.table import Table as PyIcebergTable
 
 log = logging.getLogger(__name__)
@@ -181,6 +183,45 @@ class IcebergTable:
                     log.info("Deleted %d data files of table %s that were never committed", len(orphans), self._name)
                 return len(orphans)
         return 0
+
+    def compact(self, target: int, least: int) -> int:
+        """Merge small data files of each partition, a commit for each file that is written; return how many were replaced."""
+        self.reload()
+        with reaching(f"Looking for small data files of table {self._name}"):
+            groups = list(compaction.groups(self._table, self._branch, target, least))
+        return sum(self._rewrite(group) for group in groups)
+
+    def _rewrite(self, group: Sequence[FileScanTask]) -> int:
+        with reaching(f"Rewriting small data files of table {self._name}"):
+            rows = pa.concat_tables([data_files.read(self._table, task) for task in group])
+            written = Staged(list(self._written(rows)), len(rows))
+        try:
+            for _ in range(_ATTEMPTS):
+                with reaching(f"Loading table {self._name}"):
+                    if not compaction.unchanged(self._table, self._branch, group):
+                        break
+                try:
+                    with committing(f"Committing to table {self._name}"):
+                        self._replace([task.file for task in group], written.files, {})
+                    return len(group)
+                except ConflictingCommitError:
+                    self.reload()
+            log.info("Small data files of table %s were changed by others meanwhile and are left as they are", self._name)
+        except ConnectError as error:
+            if not _may_be_committed(error):
+                self.discard([written])
+            raise
+        self.discard([written])
+        return 0
+
+    def expire(self, age: float) -> None:
+        """Expire snapshots that are older than ``age`` seconds, except the newest of each branch and tag."""
+        limit = datetime.fromtimestamp(time.time() - age, timezone.utc)
+        old = [each for each in self._table.metadata.snapshots if each.timestamp_ms < limit.timestamp() * 1000]
+        if len(old) > 1 or (old and len(self._table.metadata.snapshots) > 1):
+            with committing(f"Expiring snapshots of table {self._name}"):
+                self._table.maintenance.expire_snapshots().older_than(limit).commit()
+            self.reload()
 
     def _own_files(self, before: float) -> dict[str, str]:
         """Return the locations of this connector's data files that were written before a time, by path."""

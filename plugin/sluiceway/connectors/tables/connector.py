@@ -1,59 +1,17 @@
-"""The connector of the table sinks: validates the config against the catalog and sets offsets in the tables."""
+"""The connector of the table sinks: sets offsets in the tables."""
 
 from __future__ import annotations
 
-import abc
-import logging
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from typing import ClassVar
 
 from sluiceway.api import SinkConnector, TopicPartition
-from sluiceway.config.definition import ConfigDef, ValidatedValue
-from sluiceway.connectors.tables.config import AUTO_CREATE, TABLES, TableOptions, add_conflicts
-from sluiceway.connectors.tables.store import TableStore
-from sluiceway.errors import ConfigError, ConnectError, RetriableError
-
-log = logging.getLogger(__name__)
+from sluiceway.connectors.tables.validation import TableConnector
+from sluiceway.errors import ConnectError
 
 
-class TableSinkConnector(SinkConnector, abc.ABC):
+class TableSinkConnector(TableConnector, SinkConnector):
     """Starts tasks with the connector's config."""
-
-    prefix: ClassVar[str]
-    location_key: ClassVar[str]
-    """The key that errors of the connection are reported at."""
-
-    @classmethod
-    @abc.abstractmethod
-    def store_of(cls, options: TableOptions) -> TableStore: ...
-
-    @classmethod
-    @abc.abstractmethod
-    def own_problems(cls, config: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the errors of the format's own keys, by key. No I/O."""
-
-    @classmethod
-    def options_of(cls, config: Mapping[str, str]) -> TableOptions:
-        """Return the typed config. Raises ConfigError."""
-        options = TableOptions.of(cls.prefix, cls.config_def(), config)
-        for name, message in cls.own_problems(config).items():
-            raise ConfigError(name, config.get(name), message)
-        return options
-
-    @classmethod
-    def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys, the login and the tables. An unreachable catalog is not an error, because tasks wait for it."""
-        definition: ConfigDef = cls.config_def()
-        found = add_conflicts(cls.prefix, definition, config)
-        if any(each.errors for each in found.values()):
-            return found
-        for name, message in cls.own_problems(config).items():
-            key = name if name in found else cls.location_key
-            found[key].errors.append(message if name not in found else str(ConfigError(name, config.get(name), message)))
-        if not any(each.errors for each in found.values()):
-            cls._try_tables(config, found)
-        return found
 
     def start(self, config: Mapping[str, str]) -> None:
         self.options_of(config)
@@ -75,21 +33,3 @@ class TableSinkConnector(SinkConnector, abc.ABC):
                     if table is not None and any(table.offset(partition) is not None for partition in wanted):
                         table.set_offsets(wanted)
         return True
-
-    @classmethod
-    def _try_tables(cls, config: Mapping[str, str], found: Mapping[str, ValidatedValue]) -> None:
-        """Load the listed tables; add failures to the errors of the keys that cause them."""
-        try:
-            options = cls.options_of(config)
-            with closing(cls.store_of(options)) as store:
-                missing = [name for name in options.tables if store.table(name) is None]
-            if missing and not options.auto_create:
-                found[cls.prefix + TABLES].errors.append(
-                    f"Table {', '.join(missing)} does not exist. Create it, or set {cls.prefix}{AUTO_CREATE}=true."
-                )
-        except RetriableError as error:
-            log.warning("%s", error)
-        except ConnectError as error:
-            found[cls.location_key].errors.append(str(error))
-        except ImportError as error:
-            found[cls.location_key].errors.append(f"{error}. Install sluiceway[{cls.prefix.rstrip('.')}] on this machine.")

@@ -44,6 +44,7 @@ class TableSession:
         self._count = self._fenced = 0
         self._failure: Exception | None = None
         self._outage = Outage(options.unreachable)
+        self._unknown = Outage(options.unreachable)
         self._due = time.monotonic() + options.interval
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
@@ -152,7 +153,7 @@ class TableSession:
             if reporter is None:
                 raise
             reporter.report(record, error).result(_REPORT_SECONDS)  # durable before a table's offsets skip the record
-            self._took(record_partition(record), record.original_kafka_offset, 1)
+            self._took(record.original_topic_partition, record.original_kafka_offset, 1)
 
     def _take(self, batch: ColumnBatch) -> None:
         partition, offsets = source_of(batch)
@@ -188,6 +189,7 @@ class TableSession:
         except UnknownOutcomeError as error:
             log.warning("A commit may or may not have taken effect; reading the table and the records again: %s", error)
             self._rewind(delete=False)
+            self._unknown.lasts(error)  # a catalog that is read but fails each commit must not be tried without end
             return
         except FencedOffsetsError as error:
             log.warning("%s Reading the records after those offsets again.", error)
@@ -197,6 +199,7 @@ class TableSession:
                 raise FencedError(f"{error} This happened {self._fenced} times in a row: stop the other writer.") from error
             return
         self._positions.committed()
+        self._unknown.ended()
         self._count = self._fenced = 0
 
     def _rewind(self, *, delete: bool) -> None:
@@ -217,8 +220,3 @@ class TableSession:
             self._writers[name] = TableWriter(name, self._store, self._options, seeks=seeks, sweeps=sweeps)
             self._swept.add(name)
         return self._writers[name]
-
-
-def record_partition(record: SinkRecord) -> TopicPartition:
-    """Return the topic partition that a record was read from."""
-    return TopicPartition(record.original_topic, record.original_kafka_partition)

@@ -89,6 +89,15 @@ class Table(Protocol):
     def sweep(self, age: float) -> int:
         """Delete this connector's uncommitted data files that are older than ``age`` seconds; return how many."""
 
+    def compact(self, target: int, least: int) -> int:
+        """Merge the data files of each partition that are smaller than ``target`` bytes, if there are at least ``least``.
+
+        Commits of others come first. Returns how many files were replaced. Raises as ``append`` does.
+        """
+
+    def expire(self, age: float) -> None:
+        """Forget the table's versions that are older than ``age`` seconds."""
+
 
 def check_offsets(table: Table, name: str, expected: Expected, offsets: Offsets) -> None:
     """Raise FencedOffsetsError unless a table has the ``expected`` offsets for the partitions of ``offsets``."""

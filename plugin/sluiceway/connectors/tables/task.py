@@ -5,32 +5,24 @@ PyArrow and the table format's library are imported when a task starts, so that 
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sluiceway.api import SinkRecord, SinkTask, TopicPartition
 from sluiceway.api.columns import ColumnBatch
+from sluiceway.connectors.tables.format import TableFormat
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
-    from sluiceway.connectors.tables.config import TableOptions
     from sluiceway.connectors.tables.session import TableSession
-    from sluiceway.connectors.tables.store import TableStore
 
 
-class TableSinkTask(SinkTask, abc.ABC):
+class TableSinkTask(TableFormat, SinkTask):
     """Writes records to tables. The offsets in the tables are authoritative; the consumer group follows them."""
 
     takes_columns = True
 
     _session: TableSession | None = None
-
-    @abc.abstractmethod
-    def options_of(self, config: Mapping[str, str]) -> TableOptions: ...
-
-    @abc.abstractmethod
-    def store_of(self, options: TableOptions) -> TableStore: ...
 
     def start(self, config: Mapping[str, str]) -> None:
         from sluiceway.connectors.tables.session import TableSession

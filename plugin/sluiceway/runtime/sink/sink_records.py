@@ -57,11 +57,7 @@ class SinkBatch:
         """Drop the records and offsets of partitions that are no longer assigned."""
         if self.columns is not None and not partitions.isdisjoint(self.starts):
             self.columns = None
-        self.records = [
-            record
-            for record in self.records
-            if TopicPartition(record.original_topic, record.original_kafka_partition) not in partitions
-        ]
+        self.records = [record for record in self.records if record.original_topic_partition not in partitions]
         for partition in partitions:
             self.starts.pop(partition, None)
             self.ends.pop(partition, None)

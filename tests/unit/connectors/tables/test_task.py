@@ -162,6 +162,21 @@ def test_an_unknown_outcome_leads_to_the_tables_offset(started: Any, monkeypatch
     assert ids(task) == list(range(6))
 
 
+def test_commits_whose_outcome_is_never_known_fail_the_task(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task(lake, {**lake.config(), "sluiceway.unreachable.timeout.ms": "0"}, [PEOPLE])
+    task.put(*people(0, 2))
+    task.commit(2)
+
+    def unanswered(self: Any, *args: Any) -> None:
+        raise UnknownOutcomeError("no answer")
+
+    monkeypatch.setattr(type(lake.table(task.config)), "append", unanswered)
+    task.put(*people(2, 4))
+    assert task.commit(4) == {}
+    with pytest.raises(ConnectError, match=r"more than sluiceway\.unreachable\.timeout\.ms allows"):
+        task.put(*people(2, 4))
+
+
 def test_a_table_that_is_away_after_an_unknown_outcome_gets_no_record_twice(
     started: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -293,8 +293,4 @@ def _not_applied(
     connected.writer.begin()
     stored = connected.offsets.stored(partitions)
     connected.writer.commit()
-    return [
-        record
-        for record in records
-        if record.original_kafka_offset >= stored[TopicPartition(record.original_topic, record.original_kafka_partition)]
-    ]
+    return [record for record in records if record.original_kafka_offset >= stored[record.original_topic_partition]]

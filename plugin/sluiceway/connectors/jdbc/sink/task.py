@@ -65,7 +65,7 @@ class JdbcSinkTask(SinkTask):
             if self._unclaimed:
                 self._claim(session)
             if self._rewinding:  # these records were fetched from Kafka's offsets, before the seek
-                records = [record for record in records if _partition(record) not in self._rewinding]
+                records = [record for record in records if record.original_topic_partition not in self._rewinding]
             if records:
                 self._write(session, records)
         except WriteError as error:
@@ -114,9 +114,8 @@ class JdbcSinkTask(SinkTask):
     def _write(self, session: Session, records: Sequence[SinkRecord]) -> None:
         offsets = {}
         for record in records:
-            offsets[record.original_topic, record.original_kafka_partition] = record.original_kafka_offset + 1
-        stored = {TopicPartition._make(partition): offset for partition, offset in offsets.items()}
-        session.write(self.prepared(records), stored, self._generations, self._refuse)
+            offsets[record.original_topic_partition] = record.original_kafka_offset + 1
+        session.write(self.prepared(records), offsets, self._generations, self._refuse)
         self._retries.succeeded()
 
     def prepared(self, records: Sequence[SinkRecord]) -> Sequence[SinkRecord]:
@@ -146,10 +145,6 @@ class JdbcSinkTask(SinkTask):
         if reporter is None:
             raise error
         reporter.report(record, error).result(_REPORT_SECONDS)
-
-
-def _partition(record: SinkRecord) -> TopicPartition:
-    return TopicPartition(record.original_topic, record.original_kafka_partition)
 
 
 class SinkRetries:
