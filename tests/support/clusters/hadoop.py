@@ -81,18 +81,20 @@ def get_json(url: str) -> dict[str, Any]:
 
 
 class Hdfs:
-    """A NameNode and DataNodes."""
+    """A NameNode and DataNodes; ``env`` has more environment variables of them."""
 
-    def __init__(self, folder: Path, nodes: int = 2) -> None:
+    def __init__(self, folder: Path, nodes: int = 2, *, env: Mapping[str, str] | None = None) -> None:
         self.folder = folder
-        rpc, self._web = free_port(), free_port()
+        self._env = {"HADOOP_LOG_DIR": str(folder), **(env or {})}
+        rpc, web = free_port(), free_port()
+        self.web = f"http://{HOST}:{web}"
         self.url = f"hdfs://{HOST}:{rpc}"
         self.core = {"fs.defaultFS": self.url, "hadoop.tmp.dir": folder / "tmp"}
         self.site = {
             "dfs.replication": 1,
             "dfs.namenode.name.dir": f"file://{folder}/name",
             "dfs.namenode.rpc-address": f"{HOST}:{rpc}",
-            "dfs.namenode.http-address": f"{HOST}:{self._web}",
+            "dfs.namenode.http-address": f"{HOST}:{web}",
             "dfs.namenode.datanode.registration.ip-hostname-check": "false",
             "dfs.namenode.safemode.extension": 0,
             "dfs.heartbeat.interval": 1,
@@ -106,7 +108,7 @@ class Hdfs:
 
     def _daemon(self, name: str, main: str, arguments: list[str]) -> Daemon:
         main = f"org.apache.hadoop.hdfs.server.{main}"
-        return Daemon(name, classpath(self.conf), main, arguments, self.folder, env={"HADOOP_LOG_DIR": str(self.folder)})
+        return Daemon(name, classpath(self.conf), main, arguments, self.folder, env=self._env)
 
     def _data_node(self, number: int) -> Daemon:
         settings = {
@@ -128,7 +130,7 @@ class Hdfs:
         bean = "Hadoop:service=NameNode,name=FSNamesystemState"
 
         def ready() -> bool:
-            beans = get_json(f"http://{HOST}:{self._web}/jmx?qry={bean}").get("beans")
+            beans = get_json(f"{self.web}/jmx?qry={bean}").get("beans")
             state = beans[0] if beans else {}
             return state.get("NumLiveDataNodes") == len(self.data_nodes) and state.get("FSState") == "Operational"
 
