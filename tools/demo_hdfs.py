@@ -132,7 +132,8 @@ def query(lake: str, say: Say) -> list[Row]:
     """Run the query with Spark; print and return its rows as (folder, lines, errors, slowest)."""
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    quiet: dict[str, bool | float | int | str | None] = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    spark = SparkSession.builder.master("local[1]").config(map=quiet).getOrCreate()
     try:
         spark.sparkContext.setLogLevel("ERROR")
         spark.read.parquet(f"{lake}/topics/{TOPIC}").createOrReplaceTempView("logs")

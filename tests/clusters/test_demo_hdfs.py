@@ -24,6 +24,7 @@ def demo(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1200)
 def test_hourly_folders_on_hdfs_are_queried_and_down_ends_everything(demo: ModuleType, tmp_path: Path) -> None:
     home, said = tmp_path / "stack", list[str]()
     guard = Guard(end, home)
