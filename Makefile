@@ -7,6 +7,8 @@ export PYTHONDONTWRITEBYTECODE := 1
 .DEFAULT_GOAL := help
 .PHONY: help demo down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes faults bench bench-airflow
 .PHONY: bench-frames bench-scaling clean test-columns
+.PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes faults bench bench-airflow
+.PHONY: bench-scaling clean test-columns
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -17,7 +19,10 @@ $(VENV)/.ready: setup.cfg constraints.txt
 demo: $(VENV)/.ready  ## start broker, Airflow and REST; run a file through Kafka to a file as two DAGs; leave it running
 	@$(BIN)/sluiceway demo
 
-down: $(VENV)/.ready  ## end every process that `make demo` or `sluiceway up` started; data is kept
+demo-hdfs: $(VENV)/.ready  ## log lines through Kafka into hourly Parquet folders on a real HDFS, queried with Spark; leave it running
+	@$(BIN)/python tools/demo_hdfs.py
+
+down: $(VENV)/.ready  ## end every process that the demos or `sluiceway up` started; data is kept
 	@$(BIN)/sluiceway down
 
 lint: $(VENV)/.ready  ## ruff, mypy and import-linter

@@ -201,5 +201,40 @@ def test_a_name_node_that_is_away_is_waited_for(hdfs: Hdfs, config: dict[str, st
     assert sink.next == {P0: 0}
     sink.put(rows(0, 110))
     assert sink.end() == {P0: 110}
+    assert ids_below(hdfs, config) == list(range(110))
+
+
+def test_a_full_quota_is_waited_for(hdfs: Hdfs, config: dict[str, str]) -> None:
+    client(hdfs).create(f"{root(config)}/made", b"")
+    hdfs.admin("DFSAdmin", "-setSpaceQuota", "1m", root(config))  # less than one block
+    sink = FileSink(config, [P0])
+    with pytest.raises(Exception, match=r"Cannot .*quota.* Raise the quota, or write to another path\.$"):
+        sink.put(rows(0, 110))
+    hdfs.admin("DFSAdmin", "-clrSpaceQuota", root(config))
+    put_again(sink, 110)
+    assert ids_below(hdfs, config) == list(range(110))
+
+
+def test_a_name_node_in_safe_mode_is_waited_for(hdfs: Hdfs, config: dict[str, str]) -> None:
+    sink = FileSink(config, [P0])
+    sink.put(rows(0, 50))
+    hdfs.admin("DFSAdmin", "-safemode", "enter")
+    try:
+        with pytest.raises(Exception, match=r"Cannot .*safe mode"):
+            sink.put(rows(50, 110))
+    finally:
+        hdfs.admin("DFSAdmin", "-safemode", "leave")
+    put_again(sink, 110)
+    assert ids_below(hdfs, config) == list(range(110))
+
+
+def put_again(sink: FileSink, end: int) -> None:
+    """Put records again from the offset that the task seeks to after a failure, and commit them."""
+    sink.put([])
+    sink.put(rows(sink.next.get(P0, 0), end))
+    assert sink.end() == {P0: end}
+
+
+def ids_below(hdfs: Hdfs, config: dict[str, str]) -> list[int]:
     written = found(hdfs, f"{root(config)}/topics/{TOPIC}/partition=0")
-    assert sorted(number for ids in written.values() for number in ids) == list(range(110))
+    return sorted(number for ids in written.values() for number in ids)

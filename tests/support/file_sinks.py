@@ -24,6 +24,7 @@ from sluiceway.testing import MemorySinkContext
 
 ROW = Schema.struct({"id": INT64_SCHEMA, "name": OPTIONAL_STRING_SCHEMA}, name="row", version=1)
 TOPIC = "orders"
+P0 = TopicPartition(TOPIC, 0)
 
 
 def record(

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -81,22 +81,44 @@ def get_json(url: str) -> dict[str, Any]:
 
 
 class Hdfs:
-    """A NameNode and DataNodes."""
+    """A NameNode and DataNodes.
 
-    def __init__(self, folder: Path, nodes: int = 2) -> None:
+    Args:
+        folder: holds the data, logs and configuration.
+        nodes: the number of DataNodes.
+        core: settings for core-site.xml that override those here.
+        site: settings for hdfs-site.xml that override those here.
+        options: more options of the JVMs.
+        env: more environment variables of the JVMs.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        nodes: int = 2,
+        *,
+        core: Mapping[str, object] | None = None,
+        site: Mapping[str, object] | None = None,
+        options: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder = folder
-        rpc, self._web = free_port(), free_port()
+        self._options = options
+        self._env = {"HADOOP_LOG_DIR": str(folder), **(env or {})}
+        rpc, web = free_port(), free_port()
+        self.web = f"http://{HOST}:{web}"
         self.url = f"hdfs://{HOST}:{rpc}"
-        self.core = {"fs.defaultFS": self.url, "hadoop.tmp.dir": folder / "tmp"}
+        self.core = {"fs.defaultFS": self.url, "hadoop.tmp.dir": folder / "tmp", **(core or {})}
         self.site = {
             "dfs.replication": 1,
             "dfs.namenode.name.dir": f"file://{folder}/name",
             "dfs.namenode.rpc-address": f"{HOST}:{rpc}",
-            "dfs.namenode.http-address": f"{HOST}:{self._web}",
+            "dfs.namenode.http-address": f"{HOST}:{web}",
             "dfs.namenode.datanode.registration.ip-hostname-check": "false",
             "dfs.namenode.safemode.extension": 0,
             "dfs.heartbeat.interval": 1,
             "dfs.permissions.enabled": "false",
+            **(site or {}),
         }
         self.conf = write_conf(folder / "conf-hdfs", core_site=self.core, hdfs_site=self.site)
         for webapp in ("hdfs", "datanode"):  # the daemons require the folders of web pages, which the jars do not have
@@ -106,7 +128,7 @@ class Hdfs:
 
     def _daemon(self, name: str, main: str, arguments: list[str]) -> Daemon:
         main = f"org.apache.hadoop.hdfs.server.{main}"
-        return Daemon(name, classpath(self.conf), main, arguments, self.folder, env={"HADOOP_LOG_DIR": str(self.folder)})
+        return Daemon(name, classpath(self.conf), main, arguments, self.folder, options=self._options, env=self._env)
 
     def _data_node(self, number: int) -> Daemon:
         settings = {
@@ -128,16 +150,28 @@ class Hdfs:
         bean = "Hadoop:service=NameNode,name=FSNamesystemState"
 
         def ready() -> bool:
-            beans = get_json(f"http://{HOST}:{self._web}/jmx?qry={bean}").get("beans")
+            beans = get_json(f"{self.web}/jmx?qry={bean}").get("beans")
             state = beans[0] if beans else {}
             return state.get("NumLiveDataNodes") == len(self.data_nodes) and state.get("FSState") == "Operational"
 
         self.name_node.wait_until(ready, _START_SECONDS)
 
     def _format(self) -> None:
-        command = [*self.name_node.command, "-format", "-nonInteractive"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        self.run(self.name_node, "-format", "-nonInteractive")
+
+    def admin(self, tool: str, *arguments: str) -> str:
+        """Run an administrator's tool, such as ``DFSAdmin``, and return its output."""
+        command = Daemon(
+            tool, classpath(self.conf), f"org.apache.hadoop.hdfs.tools.{tool}", (), self.folder, options=self._options
+        )
+        return self.run(command, *arguments)
+
+    def run(self, daemon: Daemon, *arguments: str) -> str:
+        """Run a daemon's command with arguments, wait for its end, and return its output."""
+        env = {**os.environ, **daemon.env}
+        done = subprocess.run([*daemon.command, *arguments], capture_output=True, text=True, timeout=300, env=env, check=False)
         assert done.returncode == 0, done.stderr[-2000:]
+        return done.stdout
 
     def stop(self) -> None:
         for daemon in (*self.data_nodes, self.name_node):

@@ -6,10 +6,14 @@ import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sluiceway.connectors.files.filesystem.base import FileSystem, Output, storage_errors
+from sluiceway.connectors.files.filesystem.base import FileSystem, Output
+from sluiceway.connectors.files.filesystem.hdfs_errors import hdfs_errors
 from sluiceway.errors import MissingToolError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 # The task tries again by itself; the client's own retries would last for minutes, in which the task cannot be stopped.
 _FEW_RETRIES = {
@@ -37,9 +41,18 @@ class HdfsFileSystem(FileSystem):
         self._client: Any = _client(login)
 
     def open(self, path: str) -> Output:
-        with storage_errors("create", path):
+        with hdfs_errors("create", path):
             file = self._client.create(path)
-        return Output(path, file.write, file.close, _nothing)  # closing would wait for a NameNode that is away
+
+        def write(data: Buffer) -> None:
+            with hdfs_errors("write", path):
+                file.write(data)
+
+        def finish() -> None:
+            with hdfs_errors("write", path):
+                file.close()
+
+        return Output(path, write, finish, _nothing)  # closing would wait for a NameNode that is away
 
     def create(self, path: str, data: bytes) -> bool:
         temporary = f"{path}.{uuid.uuid4().hex}.tmp"
@@ -52,7 +65,7 @@ class HdfsFileSystem(FileSystem):
         return False
 
     def publish(self, temporary: str, path: str) -> bool:
-        with storage_errors("create", path):
+        with hdfs_errors("create", path):
             self._client.mkdirs(path.rpartition("/")[0], 0o755, True)
         try:
             renamed = self._rename(temporary, path)
@@ -64,7 +77,7 @@ class HdfsFileSystem(FileSystem):
 
     def _rename(self, source: str, target: str) -> bool:
         """Return False if the target exists."""
-        with storage_errors("rename", source):
+        with hdfs_errors("rename", source):
             try:
                 self._client.rename(source, target, False)
             except FileExistsError:
@@ -81,7 +94,7 @@ class HdfsFileSystem(FileSystem):
         return True
 
     def _exists(self, path: str) -> bool:
-        with storage_errors("read", path):
+        with hdfs_errors("read", path):
             try:
                 self._client.get_file_info(path)
             except FileNotFoundError:
@@ -89,7 +102,7 @@ class HdfsFileSystem(FileSystem):
             return True
 
     def read(self, path: str) -> bytes:
-        with storage_errors("read", path):
+        with hdfs_errors("read", path):
             return bytes(self._client.read(path).read())
 
     def names(self, folder: str) -> list[str]:
@@ -99,7 +112,7 @@ class HdfsFileSystem(FileSystem):
         return self._entries(folder, folders=True)
 
     def _entries(self, folder: str, *, folders: bool) -> list[str]:
-        with storage_errors("list", folder):
+        with hdfs_errors("list", folder):
             try:
                 found = list(self._client.list_status(folder, False))
             except FileNotFoundError:
@@ -107,14 +120,14 @@ class HdfsFileSystem(FileSystem):
             return [entry.path.rpartition("/")[2] for entry in found if entry.isdir == folders]
 
     def delete(self, path: str) -> None:
-        with storage_errors("delete", path):
+        with hdfs_errors("delete", path):
             try:
                 self._client.delete(path, False)
             except FileNotFoundError:
                 return
 
     def check(self, folder: str) -> None:
-        with storage_errors("reach", folder):
+        with hdfs_errors("reach", folder):
             self._client.get_file_info("/")
 
 
@@ -130,5 +143,5 @@ def _client(login: HdfsLogin) -> Any:
     own_conf = login.conf_dir or "HADOOP_CONF_DIR" in os.environ or "HADOOP_HOME" in os.environ
     settings = {**({} if own_conf else _FEW_RETRIES), **(login.settings or {})}
     kerberos = {"kerberos_principal": login.principal or None, "kerberos_keytab": login.keytab or None}
-    with storage_errors("connect to", login.url):
+    with hdfs_errors("connect to", login.url):
         return Client(login.url, settings, login.conf_dir or None, **kerberos)
