@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.clusters, pytest.mark.kafka, pytest.mark.spark]
 def test_after_the_loss_of_all_processes_each_record_is_there_once(
     here: Deployment, kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, results: list[SinkResult]
 ) -> None:
-    wrong = run(here, kafka_bootstrap, tmp_path, unique("sinks"), results, kills=1, chosen=["parquet", "delta"], kinds=["host"])
+    wrong = run(here, kafka_bootstrap, tmp_path, unique("sinks"), results, kills=1, chosen=["parquet", "json"], kinds=["host"])
     assert wrong == []
 
 
