@@ -5,10 +5,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes faults bench bench-airflow
-.PHONY: bench-frames bench-scaling clean test-columns
-.PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes faults bench bench-airflow
-.PHONY: bench-scaling clean test-columns
+.PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes faults bench
+.PHONY: bench-airflow bench-frames bench-scaling clean test-columns test-frames
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -55,6 +53,10 @@ build-kubernetes: $(VENV)/.ready  ## build etcd, a Kubernetes API server and hel
 test-kubernetes: build-kubernetes  ## connectors in pods of a real API server; pods are local processes, so this needs root
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kubernetes]'
 	$(BIN)/python -m pytest tests/clusters/test_kubernetes.py -v -s -p no:cacheprovider
+
+test-frames: $(VENV)/.ready  ## kill sinks to files and tables at random and at each point of a commit, and print a table (KILLS=50 CLUSTER_KILLS=10 SEED=1 FORMATS=orc,delta)
+	$(BIN)/python -m pytest tests/integration/test_file_sinks.py tests/integration/test_table_sinks.py -p no:cacheprovider
+	$(BIN)/python -m pytest tests/frames -v -s -p no:cacheprovider
 
 test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 generated cases each (EXAMPLES=10000)
 	EXAMPLES=$${EXAMPLES:-10000} $(BIN)/python -m pytest tests/unit/columns tests/unit/converters tests/unit/transforms/columns \

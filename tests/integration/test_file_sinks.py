@@ -27,6 +27,7 @@ from support.kafka import Kafka
 pytestmark = pytest.mark.kafka
 
 FORMATS = ["ParquetSink", "OrcSink", "AvroFileSink", "CsvSink", "JsonFileSink"]
+MORE_FORMATS = [*FORMATS[1:], "TextSink"]
 COUNT = 4000
 
 
@@ -91,10 +92,13 @@ def test_the_runtime_passes_columns(
 
 
 @pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    "connector", ["ParquetSink", *(pytest.param(each, marks=pytest.mark.long) for each in [*FORMATS[1:], "TextSink"])]
+)
 def test_a_kill_at_a_point_of_a_commit_loses_and_repeats_nothing(
-    kafka: Kafka, topic: str, tmp_path: Path, point: str, chance: random.Random
+    kafka: Kafka, topic: str, tmp_path: Path, connector: str, point: str, chance: random.Random
 ) -> None:
-    keys = config(tmp_path, topic, partitioner_class="FieldPartitioner", partition_field_name="kind")
+    keys = config(tmp_path, topic, connector, partitioner_class="FieldPartitioner", partition_field_name="kind")
     keys |= {"transforms": "k", "transforms.k.type": "InsertFieldValue", "transforms.k.partition.field": "kind"}
     produced(kafka, topic, 0, 1500)
     with FileSinkProcess(keys, kafka.bootstrap, point=point, number=chance.randint(1, 3)) as process:

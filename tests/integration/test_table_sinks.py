@@ -14,7 +14,7 @@ from sluiceway.api import TopicPartition
 from support.eventually import eventually
 from support.jdbc_sink import TaskProcess, fill, person
 from support.kafka import Kafka
-from support.table_sink import POINTS, Lake, crash, sink_config
+from support.table_sink import LAST_POINT, POINTS, Lake, crash, sink_config
 
 pytestmark = pytest.mark.kafka
 
@@ -90,7 +90,7 @@ def test_ten_kills_lose_and_repeat_nothing_and_a_sweep_removes_the_orphans(
     check(lake, config, kafka, numbers)
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", [*POINTS, pytest.param(LAST_POINT, marks=pytest.mark.long)])
 def test_a_kill_at_each_point_of_a_commit_loses_and_repeats_nothing(lake: Lake, kafka: Kafka, numbers: str, point: str) -> None:
     config = small_commits(lake, numbers)
     assert crash(config, kafka.bootstrap, point, 2)

@@ -16,7 +16,7 @@ from support.engine import RunningTask
 
 WORKER = {"offset.flush.interval.ms": "300"}
 #: The points of a commit, in order.
-POINTS = ("written", "finished", "planned", "first published", "published", "group commit")
+POINTS = ("written", "finished", "planned", "first published", "published", "before the group commit", "group commit")
 
 
 def kill_at(point: str, number: int) -> None:
@@ -79,6 +79,8 @@ def kill_at(point: str, number: int) -> None:
         CommitLog.publish = half  # type: ignore[method-assign]
     elif point == "published":
         after(CommitLog, "publish", has_files)
+    elif point == "before the group commit":
+        before(TaskConsumer, "commit", lambda _consumer, offsets: bool(offsets))
     elif point == "group commit":
         after(TaskConsumer, "commit", lambda _consumer, offsets: bool(offsets))
 

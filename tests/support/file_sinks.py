@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from sluiceway.testing import MemorySinkContext
 ROW = Schema.struct({"id": INT64_SCHEMA, "name": OPTIONAL_STRING_SCHEMA}, name="row", version=1)
 TOPIC = "orders"
 P0 = TopicPartition(TOPIC, 0)
+_ID = re.compile(r"\bid=(\d+)")
 
 
 def record(
@@ -149,5 +151,6 @@ def all_rows(folder: Path) -> list[Any]:
 
 
 def ids(folder: Path) -> list[int]:
-    """Return the sorted ids of all rows."""
-    return sorted(int(found["id"]) for found in all_rows(folder))
+    """Return the sorted ids of all rows; lines of text are structs in Java's form."""
+    rows = all_rows(folder)
+    return sorted(int(_ID.findall(found)[0] if isinstance(found, str) else found["id"]) for found in rows)

@@ -20,10 +20,12 @@ from sluiceway.connectors.delta import DeltaSinkConnector
 from sluiceway.connectors.iceberg import IcebergSinkConnector
 from sluiceway.connectors.tables.connector import TableSinkConnector
 from sluiceway.connectors.tables.task import TableSinkTask
+from sluiceway.runtime.sink.task_consumer import TaskConsumer
 from sluiceway.testing import MemorySinkContext
 from support.jdbc_sink import JSON, STATIC_MEMBER, run_task
 
 POINTS = ("staged", "before the commit", "after the commit", "before the group's commit")
+LAST_POINT = "after the group's commit"
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,7 @@ def _run_until(config: dict[str, str], bootstrap: str, point: str, times: int) -
     table: Any = IcebergTable if config["connector.class"] == "IcebergSink" else DeltaTable
     table.stage = around(table.stage, "", "staged")
     table.append = around(table.append, "before the commit", "after the commit")
+    TaskConsumer.commit = around(TaskConsumer.commit, "", LAST_POINT)  # type: ignore[method-assign]
     TableSinkTask.pre_commit = around(TableSinkTask.pre_commit, "", "before the group's commit")  # type: ignore[method-assign]
     run_task(config, bootstrap, bounded=True)
 

@@ -159,6 +159,10 @@ class ClusterConnector:
         """Return spark-submit's process, in client mode the driver's JVM; None if there is none."""
         return self.supervisor.jvm
 
+    def worker_id(self) -> str:
+        """Return the driver that publishes the connector's status, by the last answer of the REST API."""
+        return self.poller.worker_id
+
     def exits(self) -> list[int]:
         """Return the exit codes of spark-submit, in client mode those of the drivers."""
         return list(self.supervisor.exit_codes())

@@ -1,4 +1,4 @@
-"""The ways to run a driver on a test cluster: standalone in client mode, YARN in client and in cluster mode."""
+"""The ways to run a driver: on this machine, standalone in client mode, YARN in client and in cluster mode."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from pathlib import Path
 import psutil
 
 from sluiceway.spark import class_archive
+from sluiceway.spark.session import local_conf
 from support.clusters.daemons import command_of, python_drivers
 from support.clusters.hadoop import Yarn
+from support.clusters.local import LocalSpark
 from support.clusters.standalone import SparkCluster
 
 
@@ -23,13 +25,13 @@ class Deployment:
     """
 
     name: str
-    cluster: SparkCluster | Yarn
+    cluster: LocalSpark | SparkCluster | Yarn
     deploy_mode: str
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def master(self) -> str:
-        return self.cluster.url if isinstance(self.cluster, SparkCluster) else "yarn"
+        return "yarn" if isinstance(self.cluster, Yarn) else self.cluster.url
 
     @property
     def folder(self) -> Path:
@@ -37,23 +39,26 @@ class Deployment:
 
     def environment(self) -> dict[str, str]:
         """Return the environment variables of spark-submit."""
-        return {} if isinstance(self.cluster, SparkCluster) else self.cluster.environment()
+        return self.cluster.environment() if isinstance(self.cluster, Yarn) else {}
 
     def application(self, connector: str) -> str:
         """Return the id of a connector's running application, empty if there is none."""
         if isinstance(self.cluster, Yarn):
             return self.cluster.application(f"sluiceway-{connector}")
+        if isinstance(self.cluster, LocalSpark):
+            return ""
         found = [each for each in self.cluster.state().get("activeapps", ()) if each["name"] == f"sluiceway-{connector}"]
         return str(found[0]["id"]) if found else ""
 
     def executors(self, connector: str) -> list[psutil.Process]:
         """Return the JVMs of a connector's executors."""
         application = self.application(connector)
-        return self.cluster.executors(application) if application else []
+        return self.cluster.executors(application) if application and not isinstance(self.cluster, LocalSpark) else []
 
-    def drivers(self, connector: str) -> list[psutil.Process]:
-        """Return a connector's Python drivers."""
-        return [each for each in python_drivers(self.folder) if f"--connector {connector} " in f"{command_of(each)} "]
+    def drivers(self, name: str) -> list[psutil.Process]:
+        """Return the Python drivers of a connector, or of an application that connectors share."""
+        wanted = (f"--connector {name} ", f"--application {name} ")
+        return [each for each in python_drivers(self.folder) if any(text in f"{command_of(each)} " for text in wanted)]
 
 
 def small(**more: str) -> dict[str, str]:
@@ -70,6 +75,12 @@ def small(**more: str) -> dict[str, str]:
 def archived() -> dict[str, str]:
     """Return settings of a cluster whose hosts have a class archive; the first call on a machine makes it."""
     return class_archive.container_conf(class_archive.make(containers=True))
+
+
+def local(folder: Path) -> Deployment:
+    """Return a driver on this machine, whose JVM is the executor too."""
+    settings = {**local_conf(), "spark.driver.memory": "1g", "spark.log.level": "WARN"}
+    return Deployment("local", LocalSpark(folder), "client", settings)
 
 
 def standalone(cluster: SparkCluster, slots: int = 4) -> Deployment:
@@ -98,3 +109,23 @@ def yarn(cluster: Yarn, deploy_mode: str, slots: int = 3) -> Deployment:
         "spark.yarn.report.interval": "1s",
     }
     return Deployment(f"YARN {deploy_mode} mode", cluster, deploy_mode, settings)
+
+
+def sharing_standalone(cluster: SparkCluster) -> Deployment:
+    """Return two executors of five slots each, for a shared application with at most ten tasks."""
+    settings = {
+        **standalone(cluster, slots=10).settings,
+        "spark.executor.cores": "5",
+        "spark.dynamicAllocation.minExecutors": "2",
+    }
+    return Deployment("standalone, 2 hosts", cluster, "client", settings)
+
+
+def sharing_yarn(cluster: Yarn, deploy_mode: str) -> Deployment:
+    """Return two executors of five slots each, with memory for their Python workers; one host can take both."""
+    settings = {
+        **yarn(cluster, deploy_mode, slots=2).settings,
+        "spark.executor.cores": "5",
+        "spark.executor.memoryOverhead": "2g",
+    }
+    return Deployment(f"YARN {deploy_mode}, HDFS", cluster, deploy_mode, settings)

@@ -19,6 +19,7 @@ from sluiceway.provider.driver.cluster_conf import cluster_conf
 from sluiceway.provider.driver.submission import Submission
 from support.clusters.daemons import MARKER
 from support.clusters.deployments import Deployment
+from support.clusters.local import LocalSpark
 from support.clusters.standalone import spark_home
 
 RETRY_SECONDS = 1.0  # the operators' retry_delay
@@ -35,10 +36,13 @@ class DriverExit:
 class Supervisor:
     """Runs spark-submit in a thread until it ends with code 0, or until ``stop``."""
 
-    def __init__(self, deployment: Deployment, connector: str, worker: Path, config: Mapping[str, str]) -> None:
+    def __init__(
+        self, deployment: Deployment, connector: str, worker: Path, config: Mapping[str, str], *, shared: bool = False
+    ) -> None:
+        """With ``shared``, ``connector`` is the name of an application that connectors share."""
         self.deployment = deployment
         self.exits: list[DriverExit] = []
-        self._submission = Submission(connector, worker, "long-running", config)
+        self._submission = Submission(connector, worker, "long-running", config, shared=shared)
         self._folder = worker.parent
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
@@ -97,7 +101,8 @@ class Supervisor:
     def _environment(self) -> dict[str, str]:
         own = {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(find_java().home), "SPARK_HOME": str(spark_home())}
         # Without PYTHONPATH, which spark-submit hands on to containers, the driver imports the package from --py-files.
-        inherited = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        left_out = () if isinstance(self.deployment.cluster, LocalSpark) else ("PYTHONPATH",)
+        inherited = {key: value for key, value in os.environ.items() if key not in left_out}
         jvm = self._submission.jvm_variables(None, client_mode=not self._in_cluster)
         return {**inherited, **own, **jvm, **self.deployment.environment(), MARKER: str(self.deployment.folder)}
 

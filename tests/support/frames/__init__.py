@@ -1,0 +1,1 @@
+"""Sinks to files and tables that run in a real Spark application whose processes are killed."""
