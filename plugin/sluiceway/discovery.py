@@ -24,6 +24,7 @@ B = TypeVar("B")
 _BUILT_IN = {
     "sluiceway.connectors": {
         "DeltaSink": "sluiceway.connectors.delta:DeltaSinkConnector",
+        "DeltaSource": "sluiceway.connectors.delta:DeltaSourceConnector",
         "DebeziumJdbcSink": "sluiceway.connectors.jdbc.debezium:DebeziumJdbcSinkConnector",
         "AvroFileSink": "sluiceway.connectors.files.classes:AvroFileSinkConnector",
         "AzureBlobStorageSink": "sluiceway.connectors.files.classes:AzureBlobStorageSinkConnector",
@@ -39,6 +40,7 @@ _BUILT_IN = {
         "FileStreamSource": "sluiceway.connectors.file.source:FileStreamSourceConnector",
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
         "IcebergSink": "sluiceway.connectors.iceberg:IcebergSinkConnector",
+        "IcebergSource": "sluiceway.connectors.iceberg:IcebergSourceConnector",
         "JdbcSink": "sluiceway.connectors.jdbc.sink:JdbcSinkConnector",
         "JdbcSource": "sluiceway.connectors.jdbc.source:JdbcSourceConnector",
         "MirrorSource": "sluiceway.connectors.mirror.source:MirrorSourceConnector",
