@@ -25,6 +25,7 @@ _BUILT_IN = {
     "sluiceway.connectors": {
         "DeltaCompaction": "sluiceway.connectors.delta:DeltaCompactionConnector",
         "DeltaSink": "sluiceway.connectors.delta:DeltaSinkConnector",
+        "DeltaSource": "sluiceway.connectors.delta:DeltaSourceConnector",
         "DebeziumJdbcSink": "sluiceway.connectors.jdbc.debezium:DebeziumJdbcSinkConnector",
         "AvroFileSink": "sluiceway.connectors.files.classes:AvroFileSinkConnector",
         "AzureBlobStorageSink": "sluiceway.connectors.files.classes:AzureBlobStorageSinkConnector",
@@ -41,6 +42,7 @@ _BUILT_IN = {
         "FileStreamSink": "sluiceway.connectors.file.sink:FileStreamSinkConnector",
         "IcebergCompaction": "sluiceway.connectors.iceberg:IcebergCompactionConnector",
         "IcebergSink": "sluiceway.connectors.iceberg:IcebergSinkConnector",
+        "IcebergSource": "sluiceway.connectors.iceberg:IcebergSourceConnector",
         "JdbcSink": "sluiceway.connectors.jdbc.sink:JdbcSinkConnector",
         "JdbcSource": "sluiceway.connectors.jdbc.source:JdbcSourceConnector",
         "MirrorSource": "sluiceway.connectors.mirror.source:MirrorSourceConnector",

@@ -1,4 +1,4 @@
-"""Defines the Delta sink's keys: those of Apache's Iceberg sink below ``delta.``, and where the tables are."""
+"""Defines the keys of the Delta sink, which are those of Apache's Iceberg sink below ``delta.``, and of the Delta source."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.config.validators import NonEmptyString
 from sluiceway.connectors.tables.config import PARTITION_BY, partition_fields, shared_keys
+from sluiceway.connectors.tables.source.config import shared_keys as source_keys
 
 PREFIX = "delta."
 PATH = "delta.path"
 STORAGE = "storage."
 
-SINK = ConfigDef(
+LOCATION = ConfigDef(
     [
         ConfigKey(
             name=PATH,
@@ -23,10 +24,12 @@ SINK = ConfigDef(
             doc="The folder of the tables, such as /lake, s3://bucket/lake, gs://bucket/lake or abfss://container@account/lake. "
             "The table a.b is the folder a/b in it. Keys below delta.storage. are delta-rs's storage options, such as "
             "delta.storage.AWS_REGION; by default the machine's own credentials are used.",
-        ),
-        *shared_keys(PREFIX, "Delta"),
+        )
     ]
 )
+
+SINK = LOCATION + ConfigDef(shared_keys(PREFIX, "Delta"))
+SOURCE = LOCATION + ConfigDef(source_keys(PREFIX, "Delta"))
 
 
 def problems(config: Mapping[str, str]) -> dict[str, str]:

@@ -1,5 +1,6 @@
-"""The Iceberg sink, which commits records and their offsets to Iceberg tables in one transaction, and the compaction of these."""
+"""The Iceberg sink, which commits records and their offsets in one transaction, the Iceberg source, and the compaction of tables."""
 
 from sluiceway.connectors.iceberg.connector import IcebergCompactionConnector, IcebergSinkConnector, TabularIcebergSinkConnector
+from sluiceway.connectors.iceberg.source import IcebergSourceConnector
 
-__all__ = ["IcebergCompactionConnector", "IcebergSinkConnector", "TabularIcebergSinkConnector"]
+__all__ = ["IcebergCompactionConnector", "IcebergSinkConnector", "IcebergSourceConnector", "TabularIcebergSinkConnector"]

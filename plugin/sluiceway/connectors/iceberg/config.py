@@ -1,4 +1,7 @@
-"""Defines the Iceberg sink's keys: those of Apache's sink, of which the ones for its control topic have no effect."""
+"""Defines the keys of the Iceberg sink and the Iceberg source.
+
+The sink's are those of Apache's sink, of which the ones for its control topic have no effect.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from collections.abc import Mapping
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type
 from sluiceway.connectors.iceberg.catalog import catalog_properties
 from sluiceway.connectors.iceberg.partitions import partition_transforms
-from sluiceway.connectors.tables.config import PARTITION_BY, partition_fields, shared_keys
+from sluiceway.connectors.tables.config import PARTITION_BY, keys_below, partition_fields, shared_keys
+from sluiceway.connectors.tables.source.config import shared_keys as source_keys
 from sluiceway.errors import ConfigError
 
 PREFIX = "iceberg."
@@ -26,7 +30,7 @@ _ignored = functools.partial(ConfigKey, type=Type.STRING, default=None, group=_N
 
 _CONTROL = " Accepted for configs of Apache's sink. Without effect: offsets are in the tables, so there is no control topic."
 
-SINK = ConfigDef(
+CATALOG = ConfigDef(
     [
         _text(
             name=CATALOG_TYPE,
@@ -57,6 +61,11 @@ SINK = ConfigDef(
         _secret(name="iceberg.catalog.jdbc.password", doc="The password of a sql catalog with a JDBC URL."),
         _secret(name="iceberg.catalog.s3.access-key-id", doc="The access key for S3; by default, the machine's own credentials."),
         _secret(name="iceberg.catalog.s3.secret-access-key", doc="The secret key for S3."),
+    ]
+)
+
+SINK = CATALOG + ConfigDef(
+    [
         *shared_keys(PREFIX, "Iceberg"),
         _text(
             name=COMMIT_BRANCH,
@@ -75,26 +84,32 @@ SINK = ConfigDef(
 )
 
 
-def problems(config: Mapping[str, str]) -> dict[str, str]:
-    """Return the errors of the catalog's and the partitions' keys, by key, and of keys whose meaning cannot be kept."""
+SOURCE = CATALOG + ConfigDef(source_keys(PREFIX, "Iceberg"))
+
+
+def catalog_problems(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the errors of the catalog's keys, by key."""
     found: dict[str, str] = {}
-    given = {
-        name.removeprefix("iceberg.catalog."): value for name, value in config.items() if name.startswith("iceberg.catalog.")
-    }
     try:
-        catalog_properties(given)
+        catalog_properties(keys_below(config, "iceberg.catalog."))
     except ConfigError as error:
         found[error.name or CATALOG_TYPE] = error.message or str(error)
+    if any(name.startswith("iceberg.hadoop.") or name == "iceberg.hadoop-conf-dir" for name in config):
+        found["iceberg.hadoop-conf-dir"] = (
+            "Hadoop's configuration is not read; set the storage's keys below iceberg.catalog., such as s3.endpoint"
+        )
+    return found
+
+
+def problems(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the errors of the catalog's and the partitions' keys, by key, and of keys whose meaning cannot be kept."""
+    found = catalog_problems(config)
     for name, value in config.items():
         if name == PREFIX + PARTITION_BY or (name.startswith("iceberg.table.") and name.endswith(".partition-by")):
             try:
                 partition_transforms(partition_fields(value))
             except ConfigError as error:
                 found[name] = str(error)
-    if any(name.startswith("iceberg.hadoop.") or name == "iceberg.hadoop-conf-dir" for name in config):
-        found["iceberg.hadoop-conf-dir"] = (
-            "Hadoop's configuration is not read; set the storage's keys below iceberg.catalog., such as s3.endpoint"
-        )
     if config.get("iceberg.tables.replace-null-with-default", "true").lower() != "true":
         found["iceberg.tables.replace-null-with-default"] = "must be true: a null is always replaced by the field's default"
     return found

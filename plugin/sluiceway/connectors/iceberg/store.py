@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from sluiceway.connectors.iceberg.errors import reaching
 from sluiceway.connectors.iceberg.partitions import partition_transforms
 from sluiceway.connectors.iceberg.table import IcebergTable
 from sluiceway.connectors.iceberg.types import column_type, widens
-from sluiceway.connectors.tables.config import CREATE_PROPS, WRITE_PROPS, TableOptions
+from sluiceway.connectors.tables.config import CREATE_PROPS, WRITE_PROPS, TableOptions, keys_below
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
@@ -24,21 +24,37 @@ if TYPE_CHECKING:
 COMMIT_BRANCH = "tables.default-commit-branch"
 
 
-class IcebergStore:
-    """A ``TableStore`` for a catalog. The catalog is loaded when it is first needed."""
+class OpenedCatalog:
+    """The catalog of a connector's config, loaded when it is first needed."""
 
-    def __init__(self, options: TableOptions) -> None:
-        self._options = options
-        self._name = options.config.get("iceberg.catalog", "iceberg")
-        self._properties = catalog_properties(options.properties("catalog."))
+    def __init__(self, config: Mapping[str, str]) -> None:
+        self._name = config.get("iceberg.catalog", "iceberg")
+        self._properties = catalog_properties(keys_below(config, "iceberg.catalog."))
         self._loaded: Catalog | None = None
 
     @property
     def catalog(self) -> Catalog:
+        """Raises UnreachableError, and ConnectError if the catalog refuses the login."""
         if self._loaded is None:
             with reaching(f"Connecting to catalog {self._name}"):
                 self._loaded = load_catalog(self._name, **self._properties)
         return self._loaded
+
+    def close(self) -> None:
+        if self._loaded is not None and hasattr(self._loaded, "close"):
+            self._loaded.close()
+
+
+class IcebergStore:
+    """A ``TableStore`` for a catalog."""
+
+    def __init__(self, options: TableOptions) -> None:
+        self._options = options
+        self._opened = OpenedCatalog(options.config)
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._opened.catalog
 
     def table(self, name: str) -> IcebergTable | None:
         """Load a table; None if it does not exist."""
@@ -97,5 +113,4 @@ class IcebergStore:
         return [name for name in every if (table := self.table(name)) is not None and table.has_offsets]
 
     def close(self) -> None:
-        if self._loaded is not None and hasattr(self._loaded, "close"):
-            self._loaded.close()
+        self._opened.close()

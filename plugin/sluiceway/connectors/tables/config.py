@@ -229,11 +229,15 @@ class TableOptions:
 
     def properties(self, suffix: str) -> dict[str, str]:
         """Return the config's keys that start with the prefix and ``suffix``, without these."""
-        start = self.prefix + suffix
-        return {name[len(start) :]: value for name, value in self.config.items() if name.startswith(start)}
+        return keys_below(self.config, self.prefix + suffix)
 
     def _of(self, table: str, name: str, default: str) -> str:
         return self.config.get(f"{self.prefix}table.{table}.{name}", self.config.get(self.prefix + default, ""))
+
+
+def keys_below(config: Mapping[str, str], start: str) -> dict[str, str]:
+    """Return the keys of a config that start with a text, without it."""
+    return {name[len(start) :]: value for name, value in config.items() if name.startswith(start)}
 
 
 def partition_fields(text: str) -> tuple[str, ...]:
