@@ -1,4 +1,4 @@
-"""The Iceberg sink, which commits records and their offsets in one transaction, the Iceberg source, and the compaction of tables."""
+"""The Iceberg sink, which commits records and offsets in one transaction, the Iceberg source, and the compaction of tables."""
 
 from sluiceway.connectors.iceberg.connector import IcebergCompactionConnector, IcebergSinkConnector, TabularIcebergSinkConnector
 from sluiceway.connectors.iceberg.source import IcebergSourceConnector

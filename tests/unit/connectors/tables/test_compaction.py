@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,8 @@ def test_a_commit_of_the_sink_comes_first(lake: Lake, monkeypatch: pytest.Monkey
         pytest.skip("delta-rs's optimize is one call")
     task = sink(lake, 6, **UPSERT)
     table = lake.table(task.config)
-    replace, meanwhile = type(table)._replace, [lambda: task.put(tombstone(6, 3)), lambda: task.commit(7)]
+    replace = type(table)._replace
+    meanwhile: list[Callable[[], object]] = [lambda: task.put(tombstone(6, 3)), lambda: task.commit(7)]
 
     def after_the_sink(self: Any, *args: Any) -> None:
         while meanwhile:
