@@ -91,7 +91,7 @@ def kafka(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(
         log_module,
         "end_offsets",
-        lambda _admin, _partitions: {TopicPartition("t", partition): end for partition, end in state.ends.items()},
+        lambda _admin, _partitions, **_: {TopicPartition("t", partition): end for partition, end in state.ends.items()},
     )
     return state
 
@@ -189,7 +189,7 @@ def test_records_read_while_the_ends_are_requested_are_not_a_loss(
 ) -> None:
     topic.start()
 
-    def slow_ends(_admin: Any, places: list[TopicPartition]) -> dict[TopicPartition, int]:
+    def slow_ends(_admin: Any, places: list[TopicPartition], **_: Any) -> dict[TopicPartition, int]:
         kafka.reader.feed(Message(0, 0))
         while not records:
             threading.Event().wait(0.001)
