@@ -17,7 +17,7 @@ from sluiceway.errors import ConnectError
 _IMMEDIATE_SECONDS = 0.02
 _BURST_POLLS = 3
 _LONG_BURST_POLLS = 20
-_SLOW_POLL = 10
+_SLOW_POLL_COST = 10  # immediate polls
 _COMMIT_MULTIPLE = 15.0
 _LONGEST_SECONDS = 0.5
 
@@ -92,7 +92,7 @@ class PollBoundary(_BatchBoundary):
         if poll_seconds < _IMMEDIATE_SECONDS:
             self._immediate_polls = min(self._immediate_polls + 1, _LONG_BURST_POLLS)
         else:
-            self._immediate_polls = max(self._immediate_polls - _SLOW_POLL, 0)
+            self._immediate_polls = max(self._immediate_polls - _SLOW_POLL_COST, 0)
         burst = self._immediate_polls > _BURST_POLLS
         return CommitAction.CONTINUE if burst and self._clock() - self._begun < self._longest else CommitAction.COMMIT
 
