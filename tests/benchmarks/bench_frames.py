@@ -17,6 +17,7 @@ import multiprocessing
 import os
 import random
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -339,6 +340,7 @@ def main() -> None:
     if options.records % 32:
         parser.error("--records must be a multiple of 32")
     cases = [case for case in CASES if any(text in case.name for text in options.only)]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # ends the broker and the workers too
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sluiceway-bench-")))
         broker = EmbeddedBroker(folder / "broker")
