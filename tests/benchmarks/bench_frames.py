@@ -17,6 +17,7 @@ import multiprocessing
 import os
 import random
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -35,11 +36,12 @@ from bench_engine import theirs
 from confluent_kafka import ConsumerGroupState, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from sluiceway.errors import ConnectError
 from sluiceway.stack import maven
 from sluiceway.stack.broker import EmbeddedBroker
 from support.engine import RunningTask
 from support.peer import FILE_SINK, PeerStandalone, get_status
-from support.sink_bench import IcebergTable, Lines, Meter, ParquetFiles, Target, UpsertedTable
+from support.sink_bench import FailedRunError, IcebergTable, Lines, Meter, ParquetFiles, Target, UpsertedTable
 
 PARTITIONS = 4
 GIVE_UP_SECONDS = 240
@@ -224,14 +226,14 @@ class Bench:
                     return
                 problem = found.state
             time.sleep(0.05)
-        raise SystemExit(f"group {group} has no partitions: {problem}")
+        raise FailedRunError(f"group {group} has no partitions: {problem}")
 
     def wait_for_rows(self, case: Case, name: str, target: Target, count: int) -> None:
         deadline = time.monotonic() + GIVE_UP_SECONDS
         while (done := target()) < count:
             if time.monotonic() > deadline:
                 state = "" if case.ours else json.dumps(get_status(self.peers[case.sink].rest, name))
-                raise SystemExit(f"{case.name}: gave up after {GIVE_UP_SECONDS} s at {done} of {count} rows {state}")
+                raise FailedRunError(f"{case.name}: gave up after {GIVE_UP_SECONDS} s at {done} of {count} rows {state}")
             time.sleep(0.05)
 
     def create(self, topic: str, partitions: int) -> None:
@@ -278,7 +280,14 @@ def measure(bench: Bench, cases: list[Case], rounds: int, minutes: float) -> dic
             print(f"only {number} of {rounds} rounds: another one would not end within {minutes:g} minutes", flush=True)
             break
         for case in cases if number % 2 == 0 else reversed(cases):
-            rate, per_cpu, memory = bench.run(case)
+            if case.name not in results:
+                continue
+            try:
+                rate, per_cpu, memory = bench.run(case)
+            except (FailedRunError, ConnectError) as error:  # the other cases' figures are still of use
+                print(f"round {number + 1} {case.name} failed: {error}", flush=True)
+                del results[case.name]
+                continue
             result = results[case.name]
             result.rates.append(rate)
             result.per_cpu.append(per_cpu)
@@ -299,6 +308,9 @@ def show(results: dict[str, Result], cases: list[Case], records: int) -> None:
     print("| sink | records/s | to peer | CPU s a million | per CPU s, to peer | PSS MB |")
     print("|---|---|---|---|---|---|")
     for case in cases:
+        if case.name not in results:
+            print(f"| {case.name} | failed | | | | |")
+            continue
         own, peer = results[case.name], results.get(case.peer or "")
         rates = f"{statistics.median(own.rates):,.0f} [{min(own.rates) / 1000:,.0f}k-{max(own.rates) / 1000:,.0f}k]"
         wall, cpu = (ratio(own.rates, peer.rates), ratio(own.per_cpu, peer.per_cpu)) if peer else ("", "")
@@ -328,6 +340,7 @@ def main() -> None:
     if options.records % 32:
         parser.error("--records must be a multiple of 32")
     cases = [case for case in CASES if any(text in case.name for text in options.only)]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # ends the broker and the workers too
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sluiceway-bench-")))
         broker = EmbeddedBroker(folder / "broker")

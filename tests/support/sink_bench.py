@@ -13,6 +13,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 
+class FailedRunError(Exception):
+    """A sink did not do its work, or its target does not have what it should."""
+
+
 class Meter(threading.Thread):
     """CPU time of processes and their children since its creation, and their highest PSS."""
 
@@ -65,7 +69,7 @@ class Lines:
         return sum(count for _, count in self._read.values())
 
     def check(self, expected: int) -> None:
-        """Raise SystemExit unless the ids of all lines are those expected."""
+        """Raise FailedRunError unless the ids of all lines are those expected."""
         ids = [
             int(line.partition(b'"id":' if b'"id"' in line else b"id=")[2].split(b",")[0].rstrip(b"}\n")) for line in self._all()
         ]
@@ -138,4 +142,4 @@ Target = Lines | ParquetFiles | IcebergTable
 
 def check_ids(rows: int, distinct: int, expected: int) -> None:
     if (rows, distinct) != (expected, expected):
-        raise SystemExit(f"the target has {rows:,} rows with {distinct:,} ids instead of {expected:,}")
+        raise FailedRunError(f"the target has {rows:,} rows with {distinct:,} ids instead of {expected:,}")
