@@ -222,8 +222,8 @@ _HIVE = _only(
     "hive.integration",
     Type.BOOLEAN,
     False,
-    "the sink does not connect to a metastore. Create an external table over the topic's folder once, and run MSCK REPAIR TABLE by "
-    "a scheduled spark.sql to add new partitions",
+    "the sink does not connect to a metastore. Create an external table over the topic's folder once, and add new partitions "
+    "with a scheduled MSCK REPAIR TABLE in spark.sql",
 )
 
 HDFS = ConfigDef(
