@@ -218,7 +218,13 @@ def _format_class(*formats: str) -> ConfigKey:
     )
 
 
-_HIVE = _only("hive.integration", Type.BOOLEAN, False, "create external tables over the folders in the metastore")
+_HIVE = _only(
+    "hive.integration",
+    Type.BOOLEAN,
+    False,
+    "the sink does not connect to a metastore. Create an external table over the topic's folder once, and add new partitions "
+    "with a scheduled MSCK REPAIR TABLE in spark.sql",
+)
 
 HDFS = ConfigDef(
     [
