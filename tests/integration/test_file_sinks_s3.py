@@ -133,9 +133,7 @@ def test_encryption_and_acl_are_those_of_the_config(server: S3Server, config: di
     assert (found["ServerSideEncryption"], found["SSEKMSKeyId"]) == ("aws:kms", "alias/lake")
 
 
-def test_credentials_come_from_the_environment(
-    server: S3Server, config: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_credentials_come_from_the_environment(server: S3Server, config: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     sink = FileSink({key: value for key, value in config.items() if not key.startswith("aws.")}, [P0])
