@@ -120,3 +120,23 @@ def test_a_server_that_is_away_is_waited_for(config: dict[str, str]) -> None:
     with pytest.raises(Exception, match=r"Cannot .*Check that the storage is reachable"):
         sink.put(rows(0, 10))
     assert sink.context.timeouts == [5000]
+
+
+def test_encryption_and_acl_are_those_of_the_config(server: S3Server, config: dict[str, str]) -> None:
+    encryption = {"s3.ssea.name": "aws:kms", "s3.sse.kms.key.id": "alias/lake", "s3.acl.canned": "bucket-owner-full-control"}
+    sink = FileSink({**config, **encryption}, [P0])
+    sink.put(rows(0, 100))
+    sink.end()
+    fs = server.files()
+    [path] = fs.find(f"{server.bucket}/{config['topics.dir']}")
+    found = fs.call_s3("head_object", Bucket=server.bucket, Key=path.partition("/")[2])
+    assert (found["ServerSideEncryption"], found["SSEKMSKeyId"]) == ("aws:kms", "alias/lake")
+
+
+def test_credentials_come_from_the_environment(server: S3Server, config: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    sink = FileSink({key: value for key, value in config.items() if not key.startswith("aws.")}, [P0])
+    sink.put(rows(0, 100))
+    assert sink.end() == {P0: 100}
+    assert len(found(server, config["topics.dir"])) == 1
