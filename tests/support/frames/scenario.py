@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from support.clusters.kills import Kill
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.faults.feed import Feed
 from support.frames.application import Sink, SinkApplication
 from support.frames.outputs import ORPHAN_SECONDS, TABLES, Offsets, Row, value
@@ -116,9 +116,9 @@ class Scenario:
                     print(f"{sink.name}: {when}: REST {shown}, data {data}, topic {ends}", flush=True)
                     result.differences.append(f"{when}: REST {shown}, data {data}, topic {ends}")
 
-    def _settled(self, sink: Sink, ends: Offsets) -> Offsets:
+    def _settled(self, sink: Sink, ends: Offsets, within: float = _QUIET_SECONDS) -> Offsets:
         """Return the REST offsets once they are the topic's ends, or what they are after a while."""
-        deadline = time.monotonic() + _QUIET_SECONDS
+        deadline = time.monotonic() + within * PATIENCE
         while (shown := self.app.offsets(sink)) != ends and time.monotonic() < deadline:
             time.sleep(0.1)
         return shown
@@ -148,7 +148,7 @@ class Scenario:
             assert self.app.offsets(sink) == {**ends, 0: ends[0] - _REWIND}
         self.app.resume_sinks()
         for sink in self.app.sinks:
-            assert self._settled(sink, ends) == ends, f"{sink.name}: {self.app.client.status(sink.name)}"
+            assert self._settled(sink, ends, _RECOVERY_SECONDS) == ends, f"{sink.name}: {self.app.client.status(sink.name)}"
         self.app.stop_sinks()
         again = Counter((0, number) for number in range(ends[0] - _REWIND, ends[0]))
         for sink, result in zip(self.app.sinks, self.results, strict=True):
