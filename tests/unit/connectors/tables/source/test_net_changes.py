@@ -9,7 +9,8 @@ import pytest
 
 from sluiceway.connectors.tables.source.net_changes import CHANGE, net_changes
 
-COLUMNS = pa.schema({"a": pa.int64(), "b": pa.string(), "f": pa.float64(), "l": pa.list_(pa.int32())})
+TYPES: list[Any] = [("a", pa.int64()), ("b", pa.string()), ("f", pa.float64()), ("l", pa.list_(pa.int32()))]
+COLUMNS = pa.schema(TYPES)
 
 
 def table(*rows: tuple[Any, ...]) -> pa.Table:
