@@ -24,7 +24,7 @@ from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TaskId
 from support.clusters.daemons import command_of
 from support.driver import submitted_driver, worker_of, worker_properties, write_properties
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -287,7 +287,7 @@ def test_standalone_mode_ends_with_a_message_when_its_jvm_dies(
             )[0]
             eventually(lambda: "RUNNING" in str(_status(worker["listeners"])), within=60, what="the connector RUNNING")
             jvm.kill()
-            assert process.wait(timeout=30) == 1
+            assert process.wait(timeout=30 * PATIENCE) == 1
         finally:
             process.kill()
     assert "Sluiceway ended: Spark's JVM has ended" in (tmp_path / "log").read_text()

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ from sluiceway.worker.kafka_channel import KafkaControlChannel
 from support import peer
 from support.driver import worker_of, worker_properties
 from support.driver_bench import Bench, open_bench
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from support.runner_bench import WATCHED, Script
 
 pytestmark = pytest.mark.kafka
@@ -95,7 +96,7 @@ def test_a_driver_ignores_restart_requests_from_before_its_start(bench: Bench, u
     bench.herder.restart_task(TaskId(name, 0))
     eventually(lambda: started(script) == {"a": 2}, what="the restart")
     driver.stop("for the test")
-    assert outcome.result(timeout=20) == [Outcome.DONE]
+    assert outcome.result(timeout=20 * PATIENCE) == [Outcome.DONE]
     with open_stores(bench.worker) as stores:
         assert stores.config.take_restart_requests() == []
     assert any(b"\x1f" in (record.key or b"") for record in records(bench.worker, bench.worker.config_topic))
@@ -234,6 +235,11 @@ def test_a_driver_renews_a_lease_that_no_other_driver_has_taken(bench: Bench, un
     newer.close()
 
 
+def workers(status: dict[str, Any]) -> list[str]:
+    """Return the workers of the connector and of its tasks."""
+    return [status["connector"]["worker_id"], *(task["worker_id"] for task in status["tasks"])]
+
+
 @pytest.mark.peer
 def test_a_driver_does_not_run_beside_kafka_connect(
     tmp_path: Path, kafka_bootstrap: str, group: str, unique: Callable[[str], str], caplog: pytest.LogCaptureFixture
@@ -251,18 +257,15 @@ def test_a_driver_does_not_run_beside_kafka_connect(
         running(bench, name, 1)
         bench.herder.restart_task(TaskId(name, 0))
         with peer.PeerDistributed(kafka_bootstrap, group, tmp_path / "peer", topics) as connect, caplog.at_level(logging.ERROR):
-            assert outcome.result(timeout=30) == [Outcome.FENCED]
+            assert outcome.result(timeout=30 * PATIENCE) == [Outcome.FENCED]
             assert f"Kafka Connect runs connector {name}: 1 worker(s) with group.id={group}" in caplog.text
             peer.wait_for_state(connect.rest, name, "RUNNING")
             _, second = bench.driver(name, "two:2")
-            assert second.result(timeout=40) == [Outcome.FENCED]
+            assert second.result(timeout=40 * PATIENCE) == [Outcome.FENCED]
             bench.herder.restart_task(TaskId(name, 0))
             peer.restart(connect.rest, name)
             peer.wait_for_state(connect.rest, name, "RUNNING")
-            status = peer.get_status(connect.rest, name)
-            assert [status["connector"]["worker_id"], *(task["worker_id"] for task in status["tasks"])] == [
-                connect.rest.removeprefix("http://")
-            ] * 2
+            eventually(lambda: workers(peer.get_status(connect.rest, name)) == [connect.rest.removeprefix("http://")] * 2)
             # A worker that receives our restart request for one task only logs it.
             told = [line.split()[2] for line in connect.log.read_text().splitlines() if "\x1f" in line]
             assert set(told) <= {"INFO"}

@@ -35,7 +35,7 @@ from sluiceway.worker.driver import Driver
 from sluiceway.worker.kafka_channel import KafkaControlChannel
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support.driver import worker_of, worker_properties
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 
 pytestmark = pytest.mark.kafka
 
@@ -177,7 +177,7 @@ class Bench:
         while self._drivers:
             driver, outcome = self._drivers.pop()
             driver.stop("end of test")
-            outcome.result(timeout=30)
+            outcome.result(timeout=30 * PATIENCE)
 
     def status(self, name: str) -> Any:
         return self.herder.status(name).connector

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka.clients import producer, producer_config
 from sluiceway.storage import codec
 from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
-from support.eventually import eventually
 
 pytestmark = pytest.mark.kafka
 Open = Callable[[Any], Any]
@@ -31,19 +32,47 @@ def test_offsets_survive_a_restart_and_deleted_ones_do_not(worker: WorkerConfig,
     assert sorted(offset["position"] for _, offset in stored) == list(range(9))
 
 
+def transactional(worker: WorkerConfig, name: str) -> Producer:
+    """Return a task's producer with an open transaction."""
+    config = {"transactional.id": f"{worker.group_id}-{name}", "delivery.timeout.ms": "10000"}
+    task = producer(producer_config(worker, name, config))
+    task.init_transactions(30)
+    task.begin_transaction()
+    return task
+
+
+def send(task: Producer, worker: WorkerConfig, connector: str, partition: dict[str, str], position: int) -> None:
+    key, value = codec.encode_offset(connector, partition, {"position": position})
+    task.produce(worker.offset_topic, key=key, value=value, partition=0)
+    task.flush(10)
+
+
 def test_offsets_of_a_transaction_are_visible_once_it_is_committed(worker: WorkerConfig, opened: Open) -> None:
     store = opened(KafkaOffsetBackingStore(worker))
     partition = {"file": "x"}
-    key, value = codec.encode_offset("a", partition, {"position": 1})
-    task = producer(producer_config(worker, "task", {"transactional.id": worker.group_id, "delivery.timeout.ms": "10000"}))
-    task.init_transactions(30)
-    task.begin_transaction()
-    task.produce(worker.offset_topic, key=key, value=value)
-    task.flush(10)
-    assert store.get("a", [partition]) == [None]
+    task = transactional(worker, "task")
+    send(task, worker, "a", partition, 1)
+    with ThreadPoolExecutor(1) as threads:
+        found = threads.submit(store.get, "a", [partition])
+        assert not wait([found], 1).done, "the open transaction may be committed"
+        task.commit_transaction(10)
+        assert found.result(30) == [{"position": 1}]
+        task.begin_transaction()
+        send(task, worker, "a", partition, 2)
+        found = threads.submit(store.get, "a", [partition])
+        task.abort_transaction(10)
+        assert found.result(30) == [{"position": 1}]
+
+
+def test_another_connectors_open_transaction_hides_no_committed_offset(worker: WorkerConfig, opened: Open) -> None:
+    store = opened(KafkaOffsetBackingStore(worker))
+    partition = {"file": "x"}
+    other, task = transactional(worker, "other"), transactional(worker, "task")
+    send(other, worker, "b", partition, 1)
+    send(task, worker, "a", partition, 1)
     task.commit_transaction(10)
-    eventually(lambda: store.get("a", [partition]) == [{"position": 1}])
-    task.begin_transaction()
-    task.produce(worker.offset_topic, key=key, value=codec.encode_offset("a", partition, {"position": 2})[1])
-    task.abort_transaction(10)
-    assert store.get("a", [partition]) == [{"position": 1}]
+    with ThreadPoolExecutor(1) as threads:
+        found = threads.submit(store.get, "a", [partition])
+        assert not wait([found], 1).done
+        other.abort_transaction(10)
+        assert found.result(30) == [{"position": 1}]

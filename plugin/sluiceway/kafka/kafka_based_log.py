@@ -61,7 +61,9 @@ class KafkaBasedLog:
         *,
         admin: AdminClient | None = None,
         fetch_wait_ms: int = 500,
+        waits_for_transactions: bool = False,
     ) -> None:
+        """``waits_for_transactions``: the topic's end is after the records of transactions that are open or being committed."""
         self._admin = admin or admin_client(worker)
         self._topic = topic
         self._partitions = [TopicPartition(topic, partition) for partition in range(partitions)]
@@ -69,6 +71,7 @@ class KafkaBasedLog:
             worker, client_id, **{"fetch.wait.max.ms": str(fetch_wait_ms), "enable.partition.eof": "true"}
         )
         self._on_record = on_record
+        self._waits_for_transactions = waits_for_transactions
         self._positions: dict[TopicPartition, int] = {}
         self._advanced = threading.Condition()
         self._failure: ConnectError | None = None
@@ -96,11 +99,15 @@ class KafkaBasedLog:
         self.read_to_end(timeout)
 
     def read_to_end(self, timeout: float = 30.0) -> None:
-        """Wait until all records have been read that were committed before this call. Raises as ``start`` does."""
+        """Wait until all records have been read that were committed before this call. Raises as ``start`` does.
+
+        Transactions hide what was committed after their first record, and brokers finish a commit some time after they confirm
+        it. Records behind such a transaction are waited for only with ``waits_for_transactions``.
+        """
         self._check()
         self.verify()
         reached = dict(self._positions)  # taken first: while the end offsets are requested, more records may be written and read
-        ends = end_offsets(self._admin, self._partitions)
+        ends = end_offsets(self._admin, self._partitions, read_committed=not self._waits_for_transactions)
         shorter = {each.partition: (end, reached[each]) for each, end in ends.items() if end < reached[each]}
         if shorter:
             self._fail(_lost(self._topic, f"it ends before the offset read so far; partition: (end, read) = {shorter}"))

@@ -45,7 +45,10 @@ class KafkaOffsetBackingStore:
         admin = admin_client(self._worker)
         partitions = ensure_internal_topic(admin, self._topic, may_create=self._refuse_if_lost)
         self._writer = TopicWriter(self._worker, self._client_id)
-        self._log = KafkaBasedLog(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
+        # A task that missed an offset that it has committed would repeat records, also in exactly-once (KIP-618).
+        self._log = KafkaBasedLog(
+            self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin, waits_for_transactions=True
+        )
         self._log.start(_READ_SECONDS)
 
     def stop(self) -> None:
