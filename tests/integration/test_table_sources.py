@@ -1,0 +1,63 @@
+"""The Iceberg and the Delta source with a real broker: each row once, however often the task is killed while rows are added."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.eventually import eventually
+from support.exactly_once import exactly_once_worker, opened_stores
+from support.kafka import Kafka
+from support.table_source import SourceLake, numbers
+from support.transactions import seen, task_process
+
+pytestmark = pytest.mark.kafka
+
+FIRST, ADDED, KILLS = 20_000, 4_000, 3
+
+
+@pytest.fixture(params=["iceberg", "delta"])
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> SourceLake:
+    return SourceLake(request.param, tmp_path)
+
+
+def test_kills_lose_and_repeat_nothing_while_rows_are_added(
+    lake: SourceLake, kafka: Kafka, unique: Callable[[str], str], chance: random.Random
+) -> None:
+    worker, topic = exactly_once_worker(kafka.bootstrap, unique), kafka.create(unique("rows"))
+    json_values = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
+    config = {**lake.config(topic, topic=topic, batch_max_rows="100", columns="id"), **json_values}
+    lake.append(numbers(0, FIRST // 2))
+    lake.append(numbers(FIRST // 2, FIRST))
+    count, killed_at = FIRST, []
+
+    def ids(*, committed: bool = True) -> list[int]:
+        found = seen(kafka.bootstrap, topic, committed=committed)
+        return [json.loads(message.value() or b"")["id"] for message in found]
+
+    for _ in range(KILLS):
+        known = len(ids(committed=False))
+        with task_process(config, worker) as process:
+            eventually(lambda known=known: len(ids(committed=False)) > known, within=240, what="more records")
+            time.sleep(chance.uniform(0, 0.3))  # kill it at a random point of the next transactions
+            process.kill()
+        killed_at.append(len(ids()))
+        lake.append(numbers(count, count + ADDED))
+        count += ADDED
+    with task_process(config, worker, bounded=True) as process:
+        assert process.join(240)
+    found, expected = Counter(ids()), Counter(range(count))
+    print(f"{lake.format}: killed after {killed_at} of {count} records")
+    lost, extra = sorted((expected - found).elements()), sorted((found - expected).elements())
+    assert not lost, f"{len(lost)} of {count} rows are lost, such as {lost[:5]}"
+    assert not extra, f"{len(extra)} rows are there twice, such as {extra[:5]}"
+    with opened_stores(worker) as stores:
+        [offset] = stores({}).get(topic, [{"table": "db.t"}])
+    assert offset["snapshot"] == lake.current()
+    assert "file" not in offset
