@@ -67,7 +67,7 @@ def _encoded(topic: str, column: Column, count: int) -> list[bytes | None]:
 def _messages(records: Sequence[SourceRecord], *, key: bool) -> list[bytes | None]:
     converter = JsonConverter()
     if key:
-        return [r.key_schema and converter.from_connect_data(r.topic, r.key_schema, r.key) for r in records]  # type: ignore[misc]
+        return [r.key_schema and converter.from_connect_data(r.topic, r.key_schema, r.key) for r in records]
     return [converter.from_connect_data(r.topic, r.value_schema, r.value) for r in records]
 
 

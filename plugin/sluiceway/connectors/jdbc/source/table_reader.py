@@ -154,8 +154,8 @@ class TableReader:
         """Return the records of rows, and advance the position to the last one. Raises DataError."""
         records = functools.partial(self._records, shape, rows, following, self.position, self._safe)
         columns = self._columns(shape, rows, following, records)
-        made: Batch = columns or records()
-        offset = columns.source_offset if columns else made[-1].source_offset
+        made: Batch = records() if columns is None else columns
+        offset = made.source_offset if isinstance(made, SourceColumns) else made[-1].source_offset
         newest = rows[-1]
         if self.snapshot is not None:
             self.position = Position(int(newest[shape.number])) if shape.number is not None else self.position

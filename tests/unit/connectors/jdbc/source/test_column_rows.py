@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluiceway.api import NotColumnar, SourceColumns
@@ -26,7 +26,7 @@ from sluiceway.connectors.jdbc.source.shape import Shape, shape_of
 from sluiceway.connectors.jdbc.source.task import JdbcSourceTask
 from sluiceway.errors import ConnectError
 from sluiceway.testing.running import RunningSource
-from support.column_forms import many
+from support.column_forms import EXAMPLES, many
 from support.jdbc_source import check_columns, columns_like_rows, polled
 
 TYPES = ("integer", "real", "text", "blob", "boolean", "decimal(10,2)", "numeric(6,0)", "date", "time", "timestamp")
@@ -102,7 +102,7 @@ def shape_of_types() -> Shape:
     return shape_of(config, dialect, columns, {"table": "t"}, table=table, name="table t", zone=UTC)
 
 
-@many
+@settings(many, max_examples=max(1, EXAMPLES // 4))
 @given(st.lists(USUAL, min_size=1, max_size=7), st.integers(0, len(TYPES) - 1), ODD)
 def test_any_values(values: list[tuple[Any, ...]], number: int, odd: Any) -> None:
     shape = shape_of_types()
