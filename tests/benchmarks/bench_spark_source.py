@@ -1,16 +1,19 @@
-"""Rows per second into a topic, exactly once: SparkSource from a Parquet folder and JdbcSource from a SQLite table.
+"""Rows per second into a topic, exactly once: SparkSource from a Parquet folder and a table, and JdbcSource from that table.
 
-Both have the same rows of about 200 bytes, JsonConverter with schemas, and one local Spark application with ``--cores`` slots.
-The time is that from RUNNING to the stored offset of the last row. A first, small run of each warms up JVM and Python and does
-not count. CPU seconds are those of the JVM and all Python processes.
+All have the same rows of about 200 bytes, JsonConverter with schemas, and one local Spark application with ``--cores`` slots.
+The table is in SQLite, which is no process of its own. The time is that from RUNNING to the stored offset of the last row. A
+first, small run of each warms up JVM and Python and does not count. CPU seconds are those of the JVM and all Python processes.
+Rounds alternate the order. After each run, the topic must have every row once, by its committed records.
 
-Run: python tests/benchmarks/bench_spark_source.py [--rows N] [--rounds N] [--cores N]
+Run: python tests/benchmarks/bench_spark_source.py [--rows N] [--rounds N] [--cores N] [--batch N]
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import os
+import re
 import sqlite3
 import statistics
 import sys
@@ -18,15 +21,18 @@ import tempfile
 import time
 import uuid
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 import pyarrow
 import pyarrow.parquet
+from confluent_kafka import Consumer, TopicPartition
 from pyspark import SparkContext
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from sluiceway.spark.session import local_conf, spark_context
+from sluiceway.stack import maven
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage.factory import open_stores
 from support.eventually import eventually
@@ -37,6 +43,18 @@ JSON = "org.apache.kafka.connect.json.JsonConverter"
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 GIVE_UP_SECONDS = 1800.0
 FILES = 4
+PARTITIONS = 4
+SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.50.3.0"
+PARQUET, SPARK_JDBC, RECORDS = "SparkSource, Parquet", "SparkSource, JDBC", "JdbcSource"
+_ID = re.compile(rb'"payload":\{"id":(\d+)')
+
+
+class Run(NamedTuple):
+    """The costs of one run; CPU seconds of the Spark JVM and of Python."""
+
+    seconds: float
+    jvm: float
+    python: float
 
 
 def main() -> None:
@@ -44,29 +62,48 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         broker = EmbeddedBroker(folder / "broker")
-        bootstrap = broker.start()
+        bootstrap = broker.start(timeout=GIVE_UP_SECONDS)
         stack.callback(broker.stop)
-        context = spark_context("bench-spark-source", local_conf(), master=f"local[{options.cores}]")
+        # As on clusters, records pass through a JVM with the optimizing compiler.
+        os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 2g pyspark-shell")
+        jars = ",".join(map(str, maven.resolve([SQLITE_DRIVER])))
+        conf = {**local_conf(), "spark.driver.extraJavaOptions": "", "spark.jars": jars}
+        context = spark_context("bench-spark-source", conf, master=f"local[{options.cores}]")
         stack.callback(context.stop)
-        sources = {}
         for rows in (1000, options.rows):
             _write(folder / str(rows), rows)
-            parquet, database = folder / str(rows) / "parquet", folder / str(rows) / "rows.db"
-            spark = {"connector.class": "SparkSource", "format": "parquet", "path": str(parquet), "splits": str(options.cores)}
-            jdbc = {"connector.class": "JdbcSource", "connection.url": f"jdbc:sqlite:{database}", "mode": "incrementing"}
-            sources[rows] = {
-                "SparkSource, Parquet": {**spark, "split.max.rows": "250000", "topic": "t"},
-                "JdbcSource, SQLite": {**jdbc, "table.whitelist": "o", "topic.prefix": ""},
-            }
-        found: dict[str, list[tuple[float, float]]] = {}
-        for kind, config in sources[1000].items():
+        for kind, config in _sources(folder / "1000", options).items():
             _run(context, bootstrap, kind, config, 1000)
-        for _ in range(options.rounds):
-            for kind, config in sources[options.rows].items():
-                found.setdefault(kind, []).append(_run(context, bootstrap, kind, config, options.rows))
-        for kind, runs in found.items():
-            seconds, cpu = (statistics.median(values) for values in zip(*runs, strict=True))
-            print(f"{kind}: {options.rows / seconds:,.0f} rows/s, {cpu * 1_000_000 / options.rows:.1f} CPU s a million rows")
+        found: dict[str, list[Run]] = {}
+        sources = _sources(folder / str(options.rows), options)
+        for number in range(options.rounds):
+            for kind in sources if number % 2 == 0 else reversed(sources):
+                found.setdefault(kind, []).append(_run(context, bootstrap, kind, sources[kind], options.rows))
+        _report(found, options.rows)
+
+
+def _sources(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, str]]:
+    """Return the configs of the sources of one folder."""
+    spark = {"connector.class": "SparkSource", "splits": str(options.cores), "split.max.rows": "250000"}
+    url = f"jdbc:sqlite:{folder / 'rows.db'}"
+    table = {"option.url": url, "option.driver": "org.sqlite.JDBC", "table": "o"}
+    jdbc = {"connector.class": "JdbcSource", "connection.url": url, "mode": "incrementing", "table.whitelist": "o"}
+    return {
+        PARQUET: {**spark, "format": "parquet", "path": str(folder / "parquet")},
+        SPARK_JDBC: {**spark, "format": "jdbc", **table},
+        RECORDS: {**jdbc, "batch.max.rows": str(options.batch)},
+    }
+
+
+def _report(found: dict[str, list[Run]], rows: int) -> None:
+    """Print the medians, and the medians of the rounds' own ratios to the records engine."""
+    print(f"\n{rows:,} rows, medians  {'rows/s':>12} {'CPU s':>8} {'JVM':>8} {'Python':>8} {'of JdbcSource':>14}")
+    for kind, runs in found.items():
+        rate = statistics.median(rows / run.seconds for run in runs)
+        jvm, python = (statistics.median(values) for values in ([run.jvm for run in runs], [run.python for run in runs]))
+        cpu = statistics.median(run.jvm + run.python for run in runs)
+        ratio = statistics.median(other.seconds / run.seconds for run, other in zip(runs, found[RECORDS], strict=True))
+        print(f"{kind:22} {rate:18,.0f} {cpu:8.1f} {jvm:8.1f} {python:8.1f} {ratio:14.2f}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -74,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=2000, help="batch.max.rows of JdbcSource")
     return parser
 
 
@@ -92,36 +130,62 @@ def _write(folder: Path, rows: int) -> None:
         database.commit()
 
 
-def _run(context: SparkContext, bootstrap: str, kind: str, config: dict[str, str], rows: int) -> tuple[float, float]:
-    """Return the seconds and the CPU seconds of one run to a new topic."""
+def _run(context: SparkContext, bootstrap: str, kind: str, config: dict[str, str], rows: int) -> Run:
+    """Return the costs of one run to a new topic."""
     settings = {"exactly.once.source.support": "enabled", "key.converter": STRING, "value.converter": JSON}
     worker = worker_for(bootstrap, lambda prefix: f"{prefix}-{uuid.uuid4().hex[:8]}", **settings)
+    name = f"bench-{uuid.uuid4().hex[:8]}"
     with open_stores(worker) as stores:
-        app = Application(f"bench-{uuid.uuid4().hex[:8]}", worker, stores, context)
-        # Topics of their own, with the same partitions.
-        creation = {"topic.creation.default.partitions": "4", "topic.creation.default.replication.factor": "1"}
-        own = {"incrementing.column.name": "id", **config, **creation, "poll.interval.ms": "200"}
-        app.start(own)
-        started, before = time.perf_counter(), _cpu()
+        app = Application(name, worker, stores, context)
+        creation = {"topic.creation.default.partitions": str(PARTITIONS), "topic.creation.default.replication.factor": "1"}
+        target = {"topic.prefix": f"{name}-"} if kind == RECORDS else {"topic": f"{name}-o"}
+        app.start({"incrementing.column.name": "id", **config, **creation, **target, "poll.interval.ms": "200"})
+        started, jvm, python = time.perf_counter(), *_cpu()
         eventually(
             lambda: any(offset.get("incrementing") == rows for _, offset in app.offsets()), within=GIVE_UP_SECONDS, what="the end"
         )
-        seconds, cpu = time.perf_counter() - started, _cpu() - before
+        now = _cpu()
+        run = Run(time.perf_counter() - started, now[0] - jvm, now[1] - python)
         app.leave()
-    print(f"  {kind}: {rows} rows in {seconds:.1f} s, {cpu:.1f} CPU s", flush=True)
-    return seconds, cpu
+    _check(bootstrap, f"{name}-o", rows)
+    print(f"  {kind}: {rows} rows in {run.seconds:.1f} s, CPU s {run.jvm:.1f} JVM + {run.python:.1f} Python", flush=True)
+    return run
 
 
-def _cpu() -> float:
-    """Return the CPU seconds of this process and all below it, without the broker."""
-    total = 0.0
-    processes = [psutil.Process(), *psutil.Process().children(recursive=True)]
-    for process in processes:
+def _check(bootstrap: str, topic: str, rows: int) -> None:
+    """Stop the benchmark unless the topic has each id once."""
+    settings = {"bootstrap.servers": bootstrap, "group.id": "check", "enable.auto.commit": False}
+    consumer = Consumer({**settings, "isolation.level": "read_committed", "enable.partition.eof": True})
+    seen, count, left = bytearray(rows + 1), 0, PARTITIONS
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+    while left:
+        for message in consumer.consume(10_000, 10):
+            if message.error() is not None:
+                left -= 1
+                continue
+            found = _ID.search(message.value() or b"")
+            assert found is not None
+            seen[int(found[1])] = 1
+            count += 1
+    consumer.close()
+    if (count, sum(seen)) != (rows, rows):
+        raise SystemExit(f"{topic} has {count} records with {sum(seen)} different ids of {rows}")
+
+
+def _cpu() -> tuple[float, float]:
+    """Return the CPU seconds of Spark's JVM, and of this process and all other processes below it, without the broker."""
+    jvm = python = 0.0
+    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
         with contextlib.suppress(psutil.Error):
-            if "kafka.Kafka" not in process.cmdline():
-                times = process.cpu_times()
-                total += times.user + times.system + times.children_user + times.children_system
-    return total
+            command = process.cmdline()
+            if "kafka.Kafka" in command:
+                continue
+            times = process.cpu_times()
+            if command and Path(command[0]).name == "java":
+                jvm += times.user + times.system
+            else:
+                python += times.user + times.system + times.children_user + times.children_system
+    return jvm, python
 
 
 if __name__ == "__main__":

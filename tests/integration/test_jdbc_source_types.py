@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
+from sluiceway.connectors.jdbc.source import table_reader
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import (
@@ -31,6 +32,7 @@ from sluiceway.data import (
 )
 from sluiceway.testing import run_source
 from support.database import DatabaseForTest
+from support.jdbc_source import columns_like_rows
 
 UTC = dt.timezone.utc
 MOMENT = dt.datetime(2024, 5, 6, 7, 8, 9, 123456, UTC)
@@ -154,6 +156,29 @@ def test_every_type_has_its_schema_and_value(
         payload = orjson.loads(JsonConverter().from_connect_data("t", record.value_schema, record.value) or b"")
         assert payload["payload"]["id"] == record.value["id"]
     assert all(value is None for field, value in empty.value.items() if field != "id")
+
+
+@pytest.mark.parametrize(("name", "types"), [("postgresql", POSTGRESQL), ("mariadb", MARIADB), ("sqlite", SQLITE)])
+def test_columns_equal_rows_for_every_type(
+    name: str,
+    types: dict[str, tuple[str, Schema, Any]],
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(table_reader, "FEWEST_ROWS_FOR_COLUMNS", 1)
+    database: DatabaseForTest = request.getfixturevalue(name)
+    types = {text: each for text, each in types.items() if text not in ("mood", "positive")}  # other databases lack them
+    fields = ", ".join(f"c{number} {text}" for number, text in enumerate(types))
+    database.execute(f"create table everything (id integer not null primary key, {fields})")
+    literals = ", ".join(literal for literal, _, _ in types.values())
+    for row in (1, 2, 4, 5):
+        database.execute(f"insert into everything values ({row}, {literals})")
+    database.execute(f"insert into everything values (3, {', '.join('null' for _ in types)})")
+    # An array's timestamps keep their microseconds, for which columns have no place.
+    names = ", ".join(f"c{number}" for number, text in enumerate(types) if text != "timestamp[]")
+    config = {**database.config, "mode": "incrementing", "incrementing.column.name": "id", "topic.prefix": "t-"}
+    assert columns_like_rows({**config, "query": f"select id, {names} from everything"}, 5) == 5
+    assert columns_like_rows({**config, "batch.max.rows": "2"}, 5) == (0 if "timestamp[]" in types else 5)
 
 
 @pytest.mark.parametrize(

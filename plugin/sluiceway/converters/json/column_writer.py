@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from binascii import b2a_base64
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,7 @@ pc: Any = pyarrow.compute  # its stubs do not know all arguments
 
 _FOUR_BYTES = 0xF0  # the first byte of characters above U+FFFF, which are escaped
 _ESCAPED = re.compile('["\\\\\x00-\x1f\U00010000-\U0010ffff]')
+_BYTES_OF_DECIMAL128 = 16
 _INTEGERS = {DATE: pa.int32(), TIME: pa.int32(), TIMESTAMP: pa.int64()}
 
 
@@ -169,9 +172,21 @@ def _bytes(array: Any) -> Pieces:
 
 def _decimals(array: Any) -> Pieces:
     width = array.type.byte_width
+    numbers = _small_numbers(array) if width == _BYTES_OF_DECIMAL128 else None
+    if numbers is not None:
+        encoded = [b2a_base64(number.to_bytes(number.bit_length() // 8 + 1, "big"), newline=False) for number in numbers]
+        return ['"', pa.array(encoded, pa.utf8()), '"']
     unscaled = array.view(pa.binary(width)).to_pylist()
     texts = [to_base64(unscaled_bytes(int.from_bytes(number, "little", signed=True))) for number in unscaled]
     return ['"', pa.array(texts, pa.utf8()), '"']
+
+
+def _small_numbers(array: Any) -> list[int] | None:
+    """Return the unscaled values of 128-bit decimals; None unless all are positive and have at most 63 bits."""
+    start, end = array.offset * _BYTES_OF_DECIMAL128, (array.offset + len(array)) * _BYTES_OF_DECIMAL128
+    words = memoryview(array.buffers()[1])[start:end].cast("q")
+    low, high = words[::2].tolist(), words[1::2].tolist()
+    return low if sys.byteorder == "little" and not any(high) and min(low, default=0) >= 0 else None
 
 
 def _numeric_decimals(array: Any) -> Pieces:

@@ -17,7 +17,7 @@ from sluiceway.connectors.jdbc.source.offsets import (
 from sluiceway.data import Schema, Struct, Type
 from sluiceway.data.generated import Code
 
-_WHOLE = (Type.INT8, Type.INT16, Type.INT32, Type.INT64)
+WHOLE = (Type.INT8, Type.INT16, Type.INT32, Type.INT64)
 
 MakeRecords = Callable[[Sequence[Any]], list[SourceRecord]]
 
@@ -50,7 +50,7 @@ def records_function(
         lines.append(f"t = {code.bind(timestamp_offset)}({code.bind(timestamp[1])}(v{timestamp[0]}))")
         fields += [f"{name!r}: t[{name!r}]" for name in (TIMESTAMP_FIELD, NANOS_FIELD)]
     if incrementing is not None:
-        whole = schema.fields[incrementing].schema.type in _WHOLE
+        whole = schema.fields[incrementing].schema.type in WHOLE
         number = values[incrementing] if whole else f"{code.bind(whole_number)}(v{incrementing})"
         fields.append(f"{INCREMENTING_FIELD!r}: {number}")
     lines += _struct("s", own, values)

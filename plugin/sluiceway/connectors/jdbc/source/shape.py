@@ -11,7 +11,7 @@ from sluiceway.api import Partition
 from sluiceway.connectors.jdbc.columns import Column, row_schema
 from sluiceway.connectors.jdbc.dialects.base import Dialect
 from sluiceway.connectors.jdbc.dialects.sql import TableId
-from sluiceway.connectors.jdbc.dialects.values import UTC, moment_of
+from sluiceway.connectors.jdbc.dialects.values import UTC, Convert, moment_of
 from sluiceway.connectors.jdbc.dialects.writer import Row
 from sluiceway.connectors.jdbc.source.columns import check_not_null, check_types, find_column, incrementing_column
 from sluiceway.connectors.jdbc.source.config import SourceConfig
@@ -36,6 +36,8 @@ class Shape:
     """The columns of a table, and what is compiled from them."""
 
     columns: tuple[Column, ...]
+    schema: Schema
+    converters: Sequence[Convert | None]
     select: SelectBuilder
     make: MakeRecords
     incrementing: str
@@ -47,6 +49,11 @@ class Shape:
     key_schema: Schema | None
     keys: tuple[int, ...]
     topic: str
+
+    @property
+    def by_moment_only(self) -> bool:
+        """Whether records have offsets by timestamp alone. Snapshots and incrementing modes have a number."""
+        return self.number is None and self.moment is not None
 
 
 def shape_of(
@@ -96,7 +103,9 @@ def shape_of(
     )
     fraction = min((by_name[stamp].type.fraction for stamp in stamps), default=6)
     moment = None if time is None else lambda row: instant(_datetime(row[time]))
-    return Shape(tuple(columns), select, make, incrementing, number, moment, fraction, key_schema, keys, topic)
+    return Shape(
+        tuple(columns), schema, converters, select, make, incrementing, number, moment, fraction, key_schema, keys, topic
+    )
 
 
 def _key_indexes(columns: Sequence[Column], name: str) -> tuple[int, ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import functools
 import logging
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from sluiceway.api import Partition, SourceRecord
+from sluiceway.api import NotColumnar, Partition, SourceColumns, SourceRecord
 from sluiceway.connectors.jdbc.columns import Column
 from sluiceway.connectors.jdbc.dialects.base import Rows
 from sluiceway.connectors.jdbc.dialects.horizon import Horizon
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _KEYS_AT_ONCE = 2000
+FEWEST_ROWS_FOR_COLUMNS = 2000
+"""Smaller batches are records: rows are read as Python values, so that columns save little and have a cost for each batch."""
+
+Batch = list[SourceRecord] | SourceColumns
 
 
 class TableReader:
@@ -66,6 +71,8 @@ class TableReader:
         self.gone = False
         """Whether the last pass found no such table."""
         self.finished = False
+        self.as_columns = False
+        """Whether the next batch may be columns."""
         self.changes = 0
         """The number of passes in a row that failed because the table changed after its columns were read."""
         self._database = database
@@ -74,6 +81,7 @@ class TableReader:
         self._numbers = SafeNumbers()
         self._waits = WaitLog()
         self._shape: Shape | None = None
+        self._columnar = True  # the rows of this pass fit into columns so far
         self._offset_fields = {PLAN_FIELD: plan} if plan else {}
         self._safe: dict[str, Any] | None = self._offset()
 
@@ -95,7 +103,7 @@ class TableReader:
             oldest, f"Rows of {self.name} from number {oldest} on wait for open transactions that may have written to it"
         )
 
-    def read(self, connection: sa.Connection) -> Generator[list[SourceRecord]]:
+    def read(self, connection: sa.Connection) -> Generator[Batch]:
         """Run a pass: yield the batches of new records, and end the transaction."""
         raw: Any = connection.connection.driver_connection
         if self.config.mode == TIMESTAMP and self.snapshot is None:
@@ -111,12 +119,13 @@ class TableReader:
             return
         key_range = None if self.snapshot is None else self._rest_of(self.snapshot)
         statement = shape.select.rows(self.position, bounds, key_range)
-        newest: list[SourceRecord] = []
+        newest: Batch = []
+        self._columnar = True
         delivered = self.position, self._safe
         try:
             with self._database.dialect.rows(raw, statement) as rows, closing(self._batches(rows)) as batches:
                 for batch, following in batches:
-                    newest = self._records(shape, batch, following)
+                    newest = self._batch(shape, batch, following)
                     if following is not None:
                         delivered = self.position, self._safe
                         yield newest
@@ -141,24 +150,65 @@ class TableReader:
             yield batch, following[0] if following else None
             batch = following
 
-    def _records(self, shape: Shape, rows: Sequence[Row], following: Row | None) -> list[SourceRecord]:
-        try:
-            records = shape.make(rows)
-        except (DataError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"A row of {self.name} after {self.position.offset()} cannot be converted: {error}") from error
+    def _batch(self, shape: Shape, rows: Sequence[Row], following: Row | None) -> Batch:
+        """Return the records of rows, and advance the position to the last one. Raises DataError."""
+        records = functools.partial(self._records, shape, rows, following, self.position, self._safe)
+        columns = self._columns(shape, rows, following, records)
+        made: Batch = records() if columns is None else columns
+        offset = made.source_offset if isinstance(made, SourceColumns) else made[-1].source_offset
         newest = rows[-1]
         if self.snapshot is not None:
             self.position = Position(int(newest[shape.number])) if shape.number is not None else self.position
         elif shape.number is not None or shape.moment is not None:
             number = None if shape.number is None else int(newest[shape.number])
             self.position = Position(number, None if shape.moment is None else shape.moment(newest))
-            if shape.number is None and shape.moment is not None:
-                after = None if following is None else {**self._offset_fields, **timestamp_offset(shape.moment(following))}
-                hold_back_equal_times(records, self._safe, after)
-                self._safe = dict(records[-1].source_offset or {}) or None
+            if shape.by_moment_only:
+                self._safe = dict(offset or {}) or None
         if self.seen is not None:
             self.seen.add(tuple(row[index] for index in shape.keys) for row in rows)
+        return made
+
+    def _records(
+        self, shape: Shape, rows: Sequence[Row], following: Row | None, before: Position, safe: dict[str, Any] | None
+    ) -> list[SourceRecord]:
+        """Return the records of the rows after the position ``before``, whose safe offset is ``safe``."""
+        try:
+            records = shape.make(rows)
+        except (DataError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"A row of {self.name} after {before.offset()} cannot be converted: {error}") from error
+        if shape.by_moment_only and shape.moment is not None:
+            after = None if following is None else {**self._offset_fields, **timestamp_offset(shape.moment(following))}
+            hold_back_equal_times(records, safe, after)
         return records
+
+    def _columns(
+        self, shape: Shape, rows: Sequence[Row], following: Row | None, records: Callable[[], list[SourceRecord]]
+    ) -> SourceColumns | None:
+        """Return the rows as columns, None if they must be records. After such a failure, the rest of the pass is records."""
+        if not (self.as_columns and self._columnar) or len(rows) < FEWEST_ROWS_FOR_COLUMNS:
+            return None
+        from sluiceway.connectors.jdbc.source.column_rows import column_batch  # loads Arrow
+
+        try:
+            batch = column_batch(shape, rows)
+        except NotColumnar:
+            self._columnar = False
+            return None
+        offset = (
+            self._held_back_offset(shape, rows, following) if shape.by_moment_only else shape.make(rows[-1:])[0].source_offset
+        )
+        return SourceColumns(batch=batch, source_partition=self.partition, source_offset=offset, records=records)
+
+    def _held_back_offset(self, shape: Shape, rows: Sequence[Row], following: Row | None) -> dict[str, Any] | None:
+        """Return the offset of the last record as ``hold_back_equal_times`` sets it."""
+        assert shape.moment is not None  # noqa: S101 (records have offsets by timestamp)
+        later = None if following is None else shape.moment(following)
+        for row in reversed(rows):
+            moment = shape.moment(row)
+            if moment != later:
+                return {**self._offset_fields, **timestamp_offset(moment)}
+            later = moment
+        return self._safe
 
     # --- deleted rows ---
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from sluiceway.api import SourceRecord, SourceTask
+from sluiceway.api import SourceColumns, SourceRecord, SourceTask
 from sluiceway.connectors.jdbc.connection import Database
 from sluiceway.connectors.jdbc.connection_keys import ConnectionSettings
 from sluiceway.connectors.jdbc.dialects import dialect_class
@@ -22,7 +22,7 @@ from sluiceway.connectors.jdbc.source.idle_guard import IdleGuard
 from sluiceway.connectors.jdbc.source.keys import BULK
 from sluiceway.connectors.jdbc.source.offsets import Position
 from sluiceway.connectors.jdbc.source.readers import Assignment, ReaderFactory
-from sluiceway.connectors.jdbc.source.table_reader import TableReader, end_transaction
+from sluiceway.connectors.jdbc.source.table_reader import Batch, TableReader, end_transaction
 from sluiceway.errors import RetriableError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class _Pass(NamedTuple):
     """A pass over a table that has begun."""
 
     reader: TableReader
-    batches: Generator[list[SourceRecord]]
+    batches: Generator[Batch]
 
 
 class JdbcSourceTask(SourceTask):
@@ -64,14 +64,21 @@ class JdbcSourceTask(SourceTask):
         self._assignment = Assignment.of(config, database)
 
     def poll(self) -> Sequence[SourceRecord] | None:
+        polled = self._poll(as_columns=False)
+        return polled.records() if isinstance(polled, SourceColumns) else polled
+
+    def poll_columns(self) -> SourceColumns | Sequence[SourceRecord] | None:
+        return self._poll(as_columns=True)
+
+    def _poll(self, *, as_columns: bool) -> Batch | None:
         if self._database is None or self._stopping.is_set():
             return None
         with self._guard.polling():
-            return self._poll(self._database)
+            return self._next_or_error(self._database, as_columns=as_columns)
 
-    def _poll(self, database: Database) -> Sequence[SourceRecord] | None:
+    def _next_or_error(self, database: Database, *, as_columns: bool) -> Batch | None:
         try:
-            return self._next(database)
+            return self._next(database, as_columns=as_columns)
         except BaseException as error:
             reader = None if self._pass is None else self._pass.reader
             self._abandon()
@@ -89,7 +96,7 @@ class JdbcSourceTask(SourceTask):
         reader.changes += 1
         return reader.changes <= _MAX_CHANGES
 
-    def _next(self, database: Database) -> Sequence[SourceRecord] | None:
+    def _next(self, database: Database, *, as_columns: bool) -> Batch | None:
         """Return the next batch; None if no table that is due has new rows.
 
         The first call polls every table, however long that takes: after two polls without records, a run in micro-batch mode
@@ -101,6 +108,7 @@ class JdbcSourceTask(SourceTask):
             if current is None:
                 return None
             self._pass = current
+            current.reader.as_columns = as_columns
             records = next(current.batches, None)
             if records is not None:
                 return records
@@ -128,7 +136,7 @@ class JdbcSourceTask(SourceTask):
         offsets = self.context.offset_storage_reader
         return ReaderFactory(self._config, database, self._horizon, self._assignment, offsets).readers()
 
-    def _batches(self, reader: TableReader, connection: sa.Connection) -> Generator[list[SourceRecord]]:
+    def _batches(self, reader: TableReader, connection: sa.Connection) -> Generator[Batch]:
         """Yield the batches of a pass, and the tombstones of deleted rows if those are due."""
         began = time.monotonic()
         yield from reader.read(connection)
