@@ -17,7 +17,7 @@ import pytest
 from conformance import vector_data as form
 from conformance.answer import configured
 from sluiceway.api import Converter
-from sluiceway.converters.json import column_runs
+from sluiceway.converters import column_runs
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError
 from support.column_forms import Tolerant, decoded_alike, encoded_alike

@@ -252,16 +252,17 @@ TRANSFORMS: dict[str, tuple[Sequence[str], Callable[[Cases, str], Options]]] = {
 }
 """The variants and the random options of each of Connect's transforms; Filter needs a predicate."""
 
-_PREDICATES: tuple[Callable[[Cases], Options], ...] = (
-    lambda _: {"type": _JAVA + "predicates.RecordIsTombstone"},
-    lambda _: {"type": _JAVA + "predicates.HasHeaderKey", "name": "h"},
-    lambda rng: {"type": _JAVA + "predicates.TopicNameMatches", "pattern": rng.choice(("o.*", "x"))},
-    lambda rng: {
+PREDICATES: dict[str, Callable[[Cases], Options]] = {
+    "RecordIsTombstone": lambda _: {"type": _JAVA + "predicates.RecordIsTombstone"},
+    "HasHeaderKey": lambda _: {"type": _JAVA + "predicates.HasHeaderKey", "name": "h"},
+    "TopicNameMatches": lambda rng: {"type": _JAVA + "predicates.TopicNameMatches", "pattern": rng.choice(("o.*", "x"))},
+    "TimestampBetween": lambda rng: {
         "type": "sluiceway.transforms.predicates.timestamp_between.TimestampBetween",
         "from.ms": "0",
         "to.ms": str(rng.choice((1_000, 1_700_000_000_123))),
     },
-)
+}
+"""The random options of each predicate."""
 
 
 def stage(rng: Cases, name: str) -> Options:
@@ -271,7 +272,9 @@ def stage(rng: Cases, name: str) -> Options:
     return {"type": f"{_JAVA}{name}{variant}"} | options(rng, variant)
 
 
-def chain_config(rng: Cases, names: Sequence[str], *, predicates: float) -> Options:
+def chain_config(
+    rng: Cases, names: Sequence[str], *, predicates: float, predicate_names: Sequence[str] = tuple(PREDICATES)
+) -> Options:
     """Return the config of a chain; each transform has a predicate with the given probability. Filter always has one."""
     config: Options = {"transforms": ",".join(f"t{at}" for at in range(len(names)))}
     conditions: list[str] = []
@@ -280,6 +283,6 @@ def chain_config(rng: Cases, names: Sequence[str], *, predicates: float) -> Opti
         if name == "Filter" or rng.random() < predicates:
             conditions.append(f"p{at}")
             options |= {"predicate": f"p{at}", "negate": rng.choice(("true", "false"))}
-            config |= {f"predicates.p{at}.{key}": value for key, value in rng.choice(_PREDICATES)(rng).items()}
+            config |= {f"predicates.p{at}.{key}": value for key, value in PREDICATES[rng.choice(predicate_names)](rng).items()}
         config |= {f"transforms.t{at}.{key}": value for key, value in options.items()}
     return config | {"predicates": ",".join(conditions)}

@@ -16,7 +16,7 @@ from sluiceway.data import Struct
 from sluiceway.runtime.transforms.chain_config import transformation_stages
 from sluiceway.runtime.transforms.column_chain import ColumnChain
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, TransformationError
-from support.column_cases import Cases, chain_config, data
+from support.column_cases import PREDICATES, Cases, chain_config, data
 
 Record = SinkRecord | SourceRecord
 
@@ -136,7 +136,14 @@ def differences(config: Mapping[str, str], case: Case) -> tuple[str, str | None]
     return "columns", None if found == expected else f"\n  columns {found}\n  rows    {expected}"
 
 
-def compare(names: Sequence[str], seeds: range, *, lengths: Sequence[int] = (1,), predicates: float = 0.0) -> Counter[str]:
+def compare(
+    names: Sequence[str],
+    seeds: range,
+    *,
+    lengths: Sequence[int] = (1,),
+    predicates: float = 0.0,
+    predicate_names: Sequence[str] = tuple(PREDICATES),
+) -> Counter[str]:
     """Compare random cases of chains of these transforms; return how they were handled.
 
     Raises AssertionError with the seed, the config and the records of the first difference.
@@ -149,7 +156,8 @@ def compare(names: Sequence[str], seeds: range, *, lengths: Sequence[int] = (1,)
         except NotColumnar:
             handled["no columns"] += 1
             continue
-        config = chain_config(rng, [rng.choice(names) for _ in range(rng.choice(lengths))], predicates=predicates)
+        chain = [rng.choice(names) for _ in range(rng.choice(lengths))]
+        config = chain_config(rng, chain, predicates=predicates, predicate_names=predicate_names)
         try:
             how, difference = differences(config, case)
         except Exception as error:

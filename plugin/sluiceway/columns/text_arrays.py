@@ -39,7 +39,7 @@ def joined(pieces: Pieces, count: int) -> AnyArray:
     return texts
 
 
-def with_nulls(array: AnyArray, present: AnyArray, null: str | None) -> AnyArray:
+def with_nulls(array: AnyArray, present: AnyArray, null: str | bytes | None) -> AnyArray:
     """Return what was made of the values of an array that are not null, with ``null`` in the place of the others."""
     valid = array.is_valid()
     positions = pc.subtract(pc.cumulative_sum(valid.cast(pa.int64())), 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sluiceway.api import NULL, Converter, SchemaAndValue
 from sluiceway.api.columns import ColumnDecoder, ColumnEncoder
@@ -21,6 +21,9 @@ from sluiceway.converters.json.schema import schema_from_json, schema_to_json
 from sluiceway.converters.json.writer import JsonWriter, dumps_schemaless
 from sluiceway.data import Schema
 from sluiceway.errors import DataError
+
+if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
 
 _ENABLE = "schemas.enable"
 _CACHE = "schemas.cache.size"
@@ -216,13 +219,17 @@ class JsonConverter(Converter):
         """Return the decoder of messages with schemas; None for schemaless ones, and for subclasses, which may read otherwise."""
         if type(self) is not JsonConverter or not self._enabled:
             return None
-        from sluiceway.converters.json.column_runs import RunDecoder
+        from sluiceway.converters.column_runs import RunDecoder
+        from sluiceway.converters.json.column_reader import column_reader
+
+        def open_reader(_prefix: bytes, schema: Schema) -> Callable[[AnyArray], AnyArray]:
+            return column_reader(schema, use_defaults=self._use_defaults)
 
         if self._content is not None:
             known = b"", self._content.schema
-            return RunDecoder(lambda _: known, suffix=b"", use_defaults=self._use_defaults)
+            return RunDecoder(lambda _: known, open_reader)
         cache = EnvelopeCache(min(self._cache_size, _MAX_ENVELOPES))
-        return RunDecoder(lambda data: self._find_envelope(data, cache), suffix=b"}", use_defaults=self._use_defaults)
+        return RunDecoder(lambda data: self._find_envelope(data, cache), open_reader, suffix=b"}")
 
     def _find_envelope(self, data: bytes, cache: EnvelopeCache) -> tuple[bytes, Schema | None] | None:
         """Return the prefix and schema of a message, None if it has none that can be cached."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from random import Random
 
 import pytest
 
+import sluiceway.converters
 from sluiceway.api import Converter
 from sluiceway.converters.boolean_converter import BooleanConverter
 from sluiceway.converters.byte_array_converter import ByteArrayConverter
@@ -32,6 +35,19 @@ OWN: dict[type[Converter], tuple[Type, int]] = {
     FloatConverter: (Type.FLOAT32, 4),
     DoubleConverter: (Type.FLOAT64, 8),
 }
+ELSEWHERE = {"JsonConverter", "AvroConverter"}  # json/test_json_columns_at_random.py, registry/test_avro_columns.py
+
+
+def test_every_columnar_form_has_random_cases() -> None:
+    columnar = set()
+    for module in pkgutil.walk_packages(sluiceway.converters.__path__, "sluiceway.converters."):
+        for each in vars(importlib.import_module(module.name)).values():
+            if isinstance(each, type) and issubclass(each, Converter) and each.java_class:
+                made = each()
+                made.configure({"schema.registry.url": "http://nowhere.invalid"}, is_key=False)
+                if made.column_decoder("t") is not None:
+                    columnar.add(each.__name__)
+    assert columnar == {each.__name__ for each in OWN} | ELSEWHERE
 
 
 @pytest.mark.parametrize("kind", OWN)

@@ -54,8 +54,11 @@ def column_reader(schema: Schema, *, use_defaults: bool = True) -> Callable[[Any
     """
     arrow_type(schema)
     build = _builder(schema, use_defaults)
+    is_text = schema.type is Type.STRING and logical(schema) is None
 
     def read(payloads: AnyArray) -> AnyArray:
+        if is_text and (texts := plain_texts(payloads)) is not None:
+            return texts
         try:
             return build(_parse(payloads))
         except (Unusual, DataError, ValueError, ArithmeticError, pa.ArrowException) as error:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from sluiceway.config.definition import ConfigDef, ConfigValue
 from sluiceway.converters.registry import serdes
@@ -17,6 +17,9 @@ from sluiceway.converters.registry.base import Deserialization, RegistryConverte
 from sluiceway.converters.registry.client import WriterSchema
 from sluiceway.converters.registry.config import COMMON, flag
 from sluiceway.data import Schema
+
+if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
 
 _ENHANCED = "enhanced.avro.schema.support"
 _META_DATA = "connect.meta.data"
@@ -73,13 +76,11 @@ class AvroConverter(RegistryConverter):
     def _deserialization(self, topic: str, schema: WriterSchema) -> Deserialization:
         import fastavro
 
-        types = AvroTypes()
         named: dict[str, Any] = {}
         for _name_in_file, text in schema.references:
-            types.add(json.loads(text))
             fastavro.parse_schema(without_logical_types(json.loads(text)), named)
         node = json.loads(schema.text)
-        types.add(node)
+        types = _types_of(schema, node)
         parsed = fastavro.parse_schema(without_logical_types(node), named)
         read: Any = fastavro.schemaless_reader
         resolved = types.resolve(node)
@@ -98,11 +99,31 @@ class AvroConverter(RegistryConverter):
             return Deserialization(connect, lambda data: convert(read(io.BytesIO(data), parsed, None, **options)))
         return Deserialization(connect, lambda data: convert(read(io.BytesIO(data), parsed)))
 
+    def _column_reader(self, schema: WriterSchema, connect: Schema) -> Callable[[AnyArray], AnyArray]:
+        from sluiceway.converters.registry.avro_column_reader import column_reader
+
+        node = json.loads(schema.text)
+        return column_reader(_types_of(schema, node), node, connect)
+
+    def _column_writer(self, schema: Schema) -> Callable[[AnyArray], AnyArray]:
+        from sluiceway.converters.registry.avro_column_writer import column_writer
+
+        return column_writer(schema, self._avro)
+
     def _null_error(self, schema: Schema) -> str:
         return f"Found null value for non-optional schema {schema}"
 
     def _record_name(self, schema_text: str) -> str | None:
         return _name(json.loads(schema_text))
+
+
+def _types_of(schema: WriterSchema, node: Any) -> AvroTypes:
+    """Return the named types of a schema, parsed as ``node``, and of its references."""
+    types = AvroTypes()
+    for _name_in_file, text in schema.references:
+        types.add(json.loads(text))
+    types.add(node)
+    return types
 
 
 def without_logical_types(node: Any) -> Any:

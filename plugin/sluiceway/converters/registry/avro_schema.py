@@ -205,10 +205,15 @@ def _enum(schema: Schema, options: AvroOptions) -> dict[str, Any]:
     node: dict[str, Any] = {"type": "enum", "name": name, "namespace": namespace or ""}
     if ENUM_DOC + name in parameters:
         node["doc"] = parameters[ENUM_DOC + name]
-    node["symbols"] = [symbol for key, symbol in parameters.items() if key.startswith(f"{ENUM}.")]
+    node["symbols"] = enum_symbols(schema)
     if ENUM_DEFAULT + name in parameters:
         node["default"] = parameters[ENUM_DEFAULT + name]
     return node
+
+
+def enum_symbols(schema: Schema) -> list[str]:
+    """Return the symbols of an enum."""
+    return [symbol for key, symbol in schema.parameters.items() if key.startswith(f"{ENUM}.")]
 
 
 def _meta_data(schema: Schema) -> dict[str, Any]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sluiceway.api import NULL, Converter, SchemaAndValue
+from sluiceway.api.columns import ColumnDecoder, ColumnEncoder, NotColumnar
 from sluiceway.config.definition import ConfigValue
 from sluiceway.converters.registry.client import RegistryClient, Serialize, WriterSchema
 from sluiceway.converters.registry.config import RegistryOptions
 from sluiceway.converters.registry.serdes import MakeSerializer, packages
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, DataError
+
+if TYPE_CHECKING:
+    from sluiceway.api.columns import AnyArray
 
 Decode = Callable[[bytes | None], tuple[Schema | None, Any]]
 
@@ -82,6 +86,14 @@ class RegistryConverter(Converter):
     def _record_name(self, schema_text: str) -> str | None:
         """Return the record name in a registered schema, from which subject names are derived."""
 
+    def _column_reader(self, schema: WriterSchema, connect: Schema) -> Callable[[AnyArray], AnyArray]:
+        """Return the function from the bytes after the prefix, none of them null, to an array. Raises NotColumnar, as it does."""
+        raise NotColumnar(f"{type(self).__name__} reads record by record")
+
+    def _column_writer(self, schema: Schema) -> Callable[[AnyArray], AnyArray]:
+        """Return the function from values other than null to the bytes after the prefix. Raises NotColumnar, as it does."""
+        raise NotColumnar(f"{type(self).__name__} writes record by record")
+
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
@@ -134,6 +146,32 @@ class RegistryConverter(Converter):
             return value if deserialization.returns_pair else (deserialization.schema, value)
 
         return decode
+
+    def column_decoder(self, topic: str) -> ColumnDecoder | None:
+        """Return the decoder; None for subclasses, which may read otherwise, and for formats without a columnar form."""
+        if "_column_reader" not in vars(type(self)):
+            return None
+        from sluiceway.converters.registry.columns import registry_decoder
+
+        def schema_of(prefix: bytes) -> Schema | None:
+            opened = self._open(topic, prefix)
+            return None if opened.returns_pair else opened.schema
+
+        def open_reader(prefix: bytes, schema: Schema) -> Callable[[AnyArray], AnyArray]:
+            return self._column_reader(self._writer_schema(topic, prefix), schema)
+
+        return registry_decoder(schema_of, open_reader)
+
+    def column_encoder(self, topic: str, schema: Schema | None) -> ColumnEncoder | None:
+        """Return the encoder of values with this schema; None without one, and where ``column_decoder`` would be."""
+        if "_column_writer" not in vars(type(self)) or schema is None or self._options.foreign_schema:
+            return None
+        from sluiceway.converters.registry.columns import registry_encoder
+
+        try:
+            return registry_encoder(schema, lambda value: self.encoder(topic, schema)(value), self._column_writer(schema))
+        except NotColumnar:
+            return None
 
     @property
     def _options(self) -> RegistryOptions:
@@ -192,10 +230,13 @@ class RegistryConverter(Converter):
                 f"{self._registry.deserializing(topic, None)}: Unknown magic byte! The record is not in the Schema Registry's "
                 "wire format. Use the converter with which it was written."
             )
-        schema_id = int.from_bytes(prefix[1:], "big")
-        schema = self._registry.writer_schema(topic, schema_id, self._record_name, self.schema_format)
+        schema = self._writer_schema(topic, prefix)
         with packages(), self._registry.errors(self._deserializing(topic, prefix), topic):
             return self._deserialization(topic, schema)
+
+    def _writer_schema(self, topic: str, prefix: bytes) -> WriterSchema:
+        schema_id = int.from_bytes(prefix[1:], "big")
+        return self._registry.writer_schema(topic, schema_id, self._record_name, self.schema_format)
 
 
 def _prefix_of(data: bytes, payload: bytes) -> bytes:

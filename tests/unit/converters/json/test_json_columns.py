@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sluiceway.api.columns import NotColumnar
 from sluiceway.columns.arrays import to_array
 from sluiceway.columns.arrow_schema import arrow_type
-from sluiceway.converters.json import column_runs
+from sluiceway.converters import column_runs
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import Schema, Struct, Type, decimal_schema
 from sluiceway.java.numbers import to_float32

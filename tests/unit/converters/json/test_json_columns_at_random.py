@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from sluiceway.columns import to_array, to_values
-from sluiceway.converters.json import column_runs
+from sluiceway.converters import column_runs
 from sluiceway.converters.json_converter import JsonConverter
 from sluiceway.data import Schema
 from sluiceway.errors import DataError

@@ -26,6 +26,7 @@ _SCHEMA = Schema.struct([("a", STRING_SCHEMA)])
 _BETWEEN = {"type": "sluiceway.transforms.predicates.timestamp_between.TimestampBetween"}
 
 
+@pytest.mark.timeout(0)  # 10,000 cases take minutes on a busy machine
 def test_chains_transform_columns_like_records() -> None:
     handled = compare(_COLUMNAR, range(_EXAMPLES), lengths=(2, 3, 4), predicates=0.3)
     print(dict(handled))

@@ -1,4 +1,4 @@
-"""Divides JsonConverter's messages into runs of one schema and decodes them to Arrow arrays. Runs on executors."""
+"""Divides messages that name their schemas into runs of one schema and decodes them to Arrow arrays. Runs on executors."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ import pyarrow as pa
 import pyarrow.compute
 
 from sluiceway.api.columns import Column, ColumnRun, NotColumnar
-from sluiceway.columns.arrow_schema import logical
-from sluiceway.converters.json.column_reader import column_reader, plain_texts
-from sluiceway.data import Schema, Type
+from sluiceway.data import Schema
 
 if TYPE_CHECKING:
     from sluiceway.api.columns import AnyArray
 
     FindEnvelope = Callable[[bytes], tuple[bytes, Schema | None] | None]
+    Read = Callable[[AnyArray], AnyArray]
 
 pc: Any = pyarrow.compute  # its stubs do not know all arguments
 
@@ -28,19 +27,33 @@ _MOST_SHORT_RUNS = 16
 _MOST_READERS = 1000
 _FIRST_WINDOW, _GROWTH = 64, 8
 _NULLS = Column(None, None)
+_NO_END = 2**31 - 1  # Arrow's binary_slice fails for several values without an end
 
 
 class RunDecoder:
     """Decodes messages of payloads between a known prefix and suffix to columns. Not thread-safe.
 
     ``find_envelope`` returns the prefix of a message with the schema of its payload; None if the row form must decode it.
+    ``open_reader`` returns the function from such payloads, none of them null, to an array; it and the function raise
+    NotColumnar. Runs shorter than ``smallest_run`` messages are left to the row form. A payload that the function refuses
+    leaves those around it, ``chunk`` at most, to the row form, too.
     """
 
-    def __init__(self, find_envelope: FindEnvelope, *, suffix: bytes, use_defaults: bool) -> None:
+    def __init__(
+        self,
+        find_envelope: FindEnvelope,
+        open_reader: Callable[[bytes, Schema], Read],
+        *,
+        suffix: bytes = b"",
+        smallest_run: int | None = None,
+        chunk: int | None = None,
+    ) -> None:
         self._find_envelope = find_envelope
+        self._open_reader = open_reader
         self._suffix = suffix
-        self._use_defaults = use_defaults
-        self._readers: dict[Schema, RunReader] = {}
+        self._smallest_run = SMALLEST_RUN if smallest_run is None else smallest_run
+        self._chunk = chunk
+        self._readers: dict[tuple[bytes, Schema], RunReader] = {}
 
     def __call__(self, messages: AnyArray) -> Sequence[ColumnRun]:
         """Return the runs. ``column`` is None for short runs, and for the messages around an unusual one."""
@@ -49,7 +62,7 @@ class RunDecoder:
         while start < count:
             # Messages of many schemas in turn take less time record by record.
             parts = self._run(messages, start) if short < _MOST_SHORT_RUNS else [ColumnRun(start, count, None)]
-            short += parts[-1].end - start < SMALLEST_RUN
+            short += parts[-1].end - start < self._smallest_run
             start = parts[-1].end
             if parts[0].column is None and runs and runs[-1].column is None:
                 parts[0] = parts[0]._replace(start=runs.pop().start)
@@ -66,24 +79,28 @@ class RunDecoder:
         if schema is None or not first.endswith(self._suffix):
             return [ColumnRun(start, start + 1, None)]
         end = _end(messages, start, lambda part: self._belong(part, prefix))
-        if end - start < SMALLEST_RUN:
+        if end - start < self._smallest_run:
             return [ColumnRun(start, end, None)]
         payloads = messages.slice(start, end - start)
         if prefix or self._suffix:
-            payloads = pc.binary_slice(payloads, len(prefix), -len(self._suffix))
-        return self._reader(schema).read(payloads, start)
+            payloads = pc.binary_slice(payloads, len(prefix), -len(self._suffix) or _NO_END)
+        return self._reader(prefix, schema).read(payloads, start)
 
     def _belong(self, part: AnyArray, prefix: bytes) -> AnyArray:
         """Return which messages have this prefix and the suffix."""
         belong: AnyArray = pc.and_(pc.starts_with(part, prefix), pc.ends_with(part, self._suffix))
         return belong.fill_null(False) if belong.null_count else belong
 
-    def _reader(self, schema: Schema) -> RunReader:
-        reader = self._readers.get(schema)
+    def _reader(self, prefix: bytes, schema: Schema) -> RunReader:
+        reader = self._readers.get((prefix, schema))
         if reader is None:
             if len(self._readers) >= _MOST_READERS:
                 self._readers.clear()
-            reader = self._readers[schema] = RunReader(schema, use_defaults=self._use_defaults)
+            try:
+                read = self._open_reader(prefix, schema)
+            except NotColumnar:
+                read = None
+            reader = self._readers[prefix, schema] = RunReader(schema, read, self._chunk)
         return reader
 
 
@@ -105,25 +122,20 @@ def _end(messages: AnyArray, start: int, belong: Callable[[AnyArray], AnyArray])
 class RunReader:
     """Reads payloads of one schema. After failures it tries only some chunks, because a failure costs time."""
 
-    CHUNK = 1000  # larger documents take more time for each payload, because they leave the processor's cache
+    CHUNK = 1000
     MOST_FAILURES = 3
     MOST_SKIPPED = 100
 
-    def __init__(self, schema: Schema, *, use_defaults: bool) -> None:
+    def __init__(self, schema: Schema, read: Read | None, chunk: int | None) -> None:
         self._schema = schema
+        self._read = read
+        self._chunk_size = chunk or self.CHUNK
         self._failures = self._skipped = 0
-        self._is_text = schema.type is Type.STRING and logical(schema) is None
-        try:
-            self._read: Callable[[AnyArray], AnyArray] | None = column_reader(schema, use_defaults=use_defaults)
-        except NotColumnar:
-            self._read = None
 
     def read(self, payloads: AnyArray, offset: int) -> list[ColumnRun]:
         """Return the runs of payloads, of which the first has the index ``offset``; adjacent chunks are one run."""
-        texts = plain_texts(payloads) if self._is_text else None
-        if texts is not None:
-            return [ColumnRun(offset, offset + len(payloads), Column(self._schema, texts))]
-        chunks = [payloads.slice(start, self.CHUNK) for start in range(0, len(payloads), self.CHUNK)]
+        size = self._chunk_size
+        chunks = [payloads.slice(start, size) for start in range(0, len(payloads), size)]
         runs = []
         for is_row_form, group in groupby(((self._chunk(chunk), len(chunk)) for chunk in chunks), lambda part: part[0] is None):
             parts = list(group)
