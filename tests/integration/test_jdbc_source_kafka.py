@@ -63,8 +63,8 @@ def test_a_run_in_micro_batch_mode_reads_all_tables_however_many_are_empty(
             postgresql.execute("insert into t11 (x) values (0)")
     kafka = Kafka(kafka_bootstrap)
     assert kafka.end(f"{prefix}t05") == 250
-    rows = [json.loads(value)["payload"] for value in kafka.values(f"{prefix}t11", 2251)]
-    assert rows == [{"id": n, "x": n % 2251, "origin": "db"} for n in range(1, 2252)]
+    found = [json.loads(value)["payload"] for value in kafka.values(f"{prefix}t11", 2251)]
+    assert found == [{"id": n, "x": n % 2251, "origin": "db"} for n in range(1, 2252)]
 
 
 class Placings(ThreadLauncher):
