@@ -163,7 +163,7 @@ class Bench:
         self.folder = folder
         self.peers = peers
         self.records = records
-        self.admin = AdminClient({"bootstrap.servers": bootstrap})
+        self.admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": "2"})  # it outlives the broker
 
     def run(self, case: Case) -> tuple[float, float, float]:
         """Run a case once; return records per second, records per CPU second, and the highest PSS in MB."""
@@ -199,7 +199,8 @@ class Bench:
             config |= {f"iceberg.catalog.{key}": value for key, value in catalog.items()}
             config |= {"connector.class": "org.apache.iceberg.connect.IcebergSinkConnector", "iceberg.tables": "db.orders"}
             config |= {f"iceberg.tables.{key}-enabled": "true" for key in ("auto-create", "evolve-schema")}
-            config |= {"iceberg.control.topic": "control-" + name, "iceberg.control.commit.interval-ms": COMMIT_MS}
+            config |= {"iceberg.control.topic": "control-" + name, "iceberg.control.commit.timeout-ms": "10000"}
+            config |= {"iceberg.control.commit.interval-ms": COMMIT_MS}
             if case.upsert:
                 config |= {"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "id"}
             if not case.ours:
