@@ -134,7 +134,8 @@ def run_ours(config: dict[str, str], bootstrap: str, number: int, case: Case, st
     # Files end with the last record, as at the end of a scheduled run; tables are committed at intervals, as the peer's.
     with RunningTask(config, {"bootstrap.servers": bootstrap}, task=number, bounded=case.sink != "iceberg") as task:
         result = task.join(within=GIVE_UP_SECONDS)
-        print(result.trace or "", file=sys.stderr)
+        if result.trace:
+            print(result.trace, file=sys.stderr)
         threading.Event().wait()  # until the measuring process has read this one's costs, and kills it
 
 
