@@ -134,7 +134,8 @@ def run_ours(config: dict[str, str], bootstrap: str, number: int, case: Case, st
     # Files end with the last record, as at the end of a scheduled run; tables are committed at intervals, as the peer's.
     with RunningTask(config, {"bootstrap.servers": bootstrap}, task=number, bounded=case.sink != "iceberg") as task:
         result = task.join(within=GIVE_UP_SECONDS)
-        print(result.trace or "", file=sys.stderr)
+        if result.trace:
+            print(result.trace, file=sys.stderr)
         threading.Event().wait()  # until the measuring process has read this one's costs, and kills it
 
 
@@ -163,7 +164,7 @@ class Bench:
         self.folder = folder
         self.peers = peers
         self.records = records
-        self.admin = AdminClient({"bootstrap.servers": bootstrap})
+        self.admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": "2"})  # it outlives the broker
 
     def run(self, case: Case) -> tuple[float, float, float]:
         """Run a case once; return records per second, records per CPU second, and the highest PSS in MB."""
@@ -199,7 +200,8 @@ class Bench:
             config |= {f"iceberg.catalog.{key}": value for key, value in catalog.items()}
             config |= {"connector.class": "org.apache.iceberg.connect.IcebergSinkConnector", "iceberg.tables": "db.orders"}
             config |= {f"iceberg.tables.{key}-enabled": "true" for key in ("auto-create", "evolve-schema")}
-            config |= {"iceberg.control.topic": "control-" + name, "iceberg.control.commit.interval-ms": COMMIT_MS}
+            config |= {"iceberg.control.topic": "control-" + name, "iceberg.control.commit.timeout-ms": "10000"}
+            config |= {"iceberg.control.commit.interval-ms": COMMIT_MS}
             if case.upsert:
                 config |= {"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "id"}
             if not case.ours:
