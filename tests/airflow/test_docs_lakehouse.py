@@ -30,7 +30,7 @@ class Shell:
         self._folder = folder
         self._env = {**os.environ, "SLUICEWAY_SERVER": stack.addresses.rest, "SPARK_LOCAL_IP": "127.0.0.1"}
 
-    def run(self, commands: str, *, within: float = START) -> tuple[int, str]:
+    def run(self, commands: str, *, within: float = 300) -> tuple[int, str]:
         """Run commands and return their exit code and output."""
         text = commands.replace("/tmp/lake", str(self._folder / "lake"))  # noqa: S108 (the page's folder)
         command = ["bash", "-euo", "pipefail", "-c", text]
