@@ -5,10 +5,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
+from sluiceway.columns.required import without_hidden_nulls
 from sluiceway.errors import DataError
 
 if TYPE_CHECKING:
@@ -139,6 +140,9 @@ def _optional(type_: pa.DataType, everywhere: bool) -> pa.DataType:
 
 
 def _converted(column: pa.ChunkedArray[Any], field: pa.Field[Any]) -> pa.ChunkedArray[Any]:
+    if pa.types.is_nested(column.type):
+        chunks, nested = [without_hidden_nulls(chunk) for chunk in column.chunks], cast("Any", column.type)
+        column = pa.chunked_array(chunks, nested)
     if column.type == field.type:
         return column
     try:

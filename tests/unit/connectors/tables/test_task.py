@@ -350,6 +350,15 @@ def test_every_type_comes_back_unchanged(started: Any, lake: Lake) -> None:
     assert row == {**values, "default": 7, "clock": clock}
 
 
+def test_null_structs_with_required_fields(started: Any, lake: Lake) -> None:
+    inner = Schema.struct({"x": INT64_SCHEMA}, optional=True)
+    schema = Schema.struct({"inner": inner})
+    task = started()
+    task.put(record(0, value={"inner": None}, schema=schema), record(1, value={"inner": Struct(inner, {"x": 1})}, schema=schema))
+    assert task.commit(2) == {PEOPLE: 2}
+    assert task.rows() == [{"inner": None}, {"inner": {"x": 1}}]
+
+
 def test_schemaless_values(started: Any) -> None:
     task = started()
     task.put(record(0, value=None), *(SinkRecord("people", 0, 1 + n, {"id": n, "tags": [{"a": n}], "x": None}) for n in range(2)))

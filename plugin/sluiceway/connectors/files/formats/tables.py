@@ -10,6 +10,7 @@ import pyarrow as pa
 from sluiceway.api.columns import NotColumnar
 from sluiceway.columns.arrays import to_array
 from sluiceway.columns.arrow_schema import arrow_type
+from sluiceway.columns.required import without_hidden_nulls
 from sluiceway.connectors.files.formats.base import FileWriter
 from sluiceway.data import Schema, Type
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
@@ -71,6 +72,8 @@ def check_columnar(schema: Schema) -> None:
 def record_batch(schema: Schema, array: AnyArray) -> pa.RecordBatch:
     """Return a struct array as columns, with the defaults of fields where values are missing."""
     filled = with_defaults(schema, array)
+    if any(pa.types.is_nested(field.type) for field in filled.type):
+        filled = without_hidden_nulls(filled)
     assert isinstance(filled, pa.StructArray)  # noqa: S101 (the array of a struct schema)
     return pa.RecordBatch.from_struct_array(filled)
 
