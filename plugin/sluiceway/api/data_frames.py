@@ -30,7 +30,10 @@ class DataFrameSinkTask(SinkTask):
     """The task's own session, in the time zone UTC. Set before ``start``."""
 
     flush_size: int = 500_000
-    """The largest number of offsets of a partition in a round. Like the next two, set it in ``start``."""
+    """The largest number of offsets of a partition in a round. Like the next three, set it in ``start``."""
+
+    flush_bytes: int = 256 << 20
+    """The largest number of bytes of a partition's keys and values in a round, which has one record of it at least."""
 
     rotate_seconds: float = 10.0
     """The maximum time in seconds that records wait for more before a smaller round is written."""

@@ -11,7 +11,7 @@ FORMAT = "format"
 OPTION_PREFIX = "option."
 PATH, TABLE, QUERY = "path", "table", "query"
 MODE = "mode"
-FLUSH_SIZE, ROTATE_INTERVAL = "flush.size", "rotate.interval.ms"
+FLUSH_SIZE, FLUSH_BYTES, ROTATE_INTERVAL = "flush.size", "flush.bytes", "rotate.interval.ms"
 ON_NULL = "behavior.on.null.values"
 PARTITION_BY = "partition.by"
 TOPIC = "topic"
@@ -60,6 +60,15 @@ SINK = ConfigDef(
             validator=Range(1),
             importance=Importance.HIGH,
             doc="Largest number of offsets of a topic partition in one write. A write starts once a partition has as many.",
+        ),
+        ConfigKey(
+            name=FLUSH_BYTES,
+            type=Type.LONG,
+            default=256 << 20,
+            validator=Range(1),
+            importance=Importance.MEDIUM,
+            doc="Largest number of bytes of a topic partition's keys and values in one write, but always one record at least. "
+            "The records after them are in the next write, which starts at once.",
         ),
         ConfigKey(
             name=ROTATE_INTERVAL,

@@ -29,6 +29,7 @@ class SparkSinkTask(DataFrameSinkTask):
         columns = values[keys.PARTITION_BY]
         self._partition_by = [str(column) for column in columns] if isinstance(columns, list) else []
         self.flush_size = int(str(values[keys.FLUSH_SIZE]))
+        self.flush_bytes = int(str(values[keys.FLUSH_BYTES]))
         self.rotate_seconds = int(str(values[keys.ROTATE_INTERVAL])) / 1000
         self.skip_nulls = str(values[keys.ON_NULL]).lower() == "ignore"
 

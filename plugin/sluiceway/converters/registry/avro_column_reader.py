@@ -134,7 +134,7 @@ def _leaf(resolved: Resolved, schema: Schema) -> Read:
     if name is not None:
         return _moments(schema, name)
     if resolved.kind == "enum":
-        symbols = pa.array(resolved.node["symbols"], pa.utf8())
+        symbols: Any = pa.array(resolved.node["symbols"], pa.utf8())
         return lambda cursor: symbols.take(pa.array(cursor.longs()))  # raises for an unknown symbol
     if schema.type in INTEGER_BITS:
         return _integers(schema)

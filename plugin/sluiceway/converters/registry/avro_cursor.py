@@ -35,6 +35,8 @@ class Cursor:
     @classmethod
     def of(cls, messages: AnyArray) -> Cursor:
         """Return the cursor at the start of binary messages, of which none is null."""
+        offsets: Any  # NumPy's stubs do not know Arrow's buffers
+        data: Any
         _, offsets, data = messages.buffers()
         if offsets is None or data is None:
             raise NotColumnar("no data")

@@ -29,13 +29,19 @@ class RoundPlanner:
     """Decides when a round starts and which offsets it reads.
 
     A round starts once a partition has ``flush_size`` records, or records have waited for ``interval`` seconds. It reads at
-    most ``flush_size`` offsets of each partition.
+    most ``flush_size`` offsets of each partition. After a round that ended before the end of a range, the next one starts at
+    once.
     """
 
     def __init__(self, flush_size: int, interval: float) -> None:
         self._flush_size = flush_size
         self._interval = interval
         self._waiting_since: float | None = None
+        self._goes_on = False
+
+    def ended_early(self) -> None:
+        """Record that a round left records of its ranges for the next one."""
+        self._goes_on = True
 
     def plan(
         self, positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], now: float, *, at_once: bool = False
@@ -51,9 +57,10 @@ class RoundPlanner:
         if self._waiting_since is None:
             self._waiting_since = now
         full = max(available.values()) >= self._flush_size
-        if not (full or at_once or now - self._waiting_since >= self._interval):
+        if not (full or at_once or self._goes_on or now - self._waiting_since >= self._interval):
             return []
         self._waiting_since = None
+        self._goes_on = False
         return [
             OffsetRange(*each, positions[each], positions[each] + min(count, self._flush_size))
             for each, count in sorted(available.items())

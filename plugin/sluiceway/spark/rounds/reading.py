@@ -72,6 +72,7 @@ class ReadRanges:
     spec: TaskSpec
     ranges: Sequence[OffsetRange]
     skip_nulls: bool
+    most_bytes: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         log_to_stderr(f"[{self.spec.id.connector}|task-{self.spec.id.task}] ")
@@ -81,7 +82,8 @@ class ReadRanges:
         for batch in batches:
             for number in map(int, batch.column(0).to_numpy()):
                 with ExitStack() as resources:
-                    yield from RangeReader(spec, number, self.ranges[number], self.skip_nulls, resources).read()
+                    reader = RangeReader(spec, number, self.ranges[number], self.skip_nulls, self.most_bytes, resources)
+                    yield from reader.read()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +112,13 @@ def _with_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 @dataclass(slots=True)
 class RangeReader:
-    """Reads one range. ``end`` is the offset after the last message that was handled."""
+    """Reads one range, or its first ``most_bytes``. ``end`` is the offset after the last message that was handled."""
 
     spec: TaskSpec
     number: int
     range: OffsetRange
     skip_nulls: bool
+    most_bytes: int
     resources: ExitStack
     end: int = 0
     records: int = 0
@@ -192,14 +195,19 @@ class RangeReader:
         with mapped_errors(what):
             consumer.assign([place])
         position, stalled_at = self.range.start, time.monotonic() + _STALLED_SECONDS
+        limit = ByteLimit(self.most_bytes)
         while position < self.range.end:
             with mapped_errors(what):
                 found = consumer.consume(min(_CONSUME_RECORDS, self.range.end - position), _CONSUME_SECONDS)
             messages = cast("list[ConsumedMessage]", [each for each in found if each.error() is None])
             at_end = _at_end(found, what)
             if messages:
-                position = messages[-1].offset() + 1
-                yield [each for each in messages if each.offset() < self.range.end]
+                taken = limit.taken(messages)
+                position = taken[-1].offset() + 1 if taken else position
+                yield [each for each in taken if each.offset() < self.range.end]
+                if limit.reached:
+                    self.range = replace(self.range, end=min(position, self.range.end))
+                    return
             elif not at_end and time.monotonic() > stalled_at:
                 raise ConnectError(f"Cannot {what}: no record arrived within {_STALLED_SECONDS:g} s")
             if at_end:
@@ -226,6 +234,25 @@ class RangeReader:
     def _last(self) -> pa.RecordBatch:
         last = {"range": self.number, "records": self.records, "end": self.end, "failure": self.failure}
         return pa.RecordBatch.from_pylist([last], schema=_CHUNK)
+
+
+class ByteLimit:
+    """Takes messages until their keys and values have a number of bytes; always the first one."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+        self._is_first = True
+        self.reached = False
+
+    def taken(self, messages: list[ConsumedMessage]) -> list[ConsumedMessage]:
+        """Return the next messages, without those beyond the limit."""
+        for number, message in enumerate(messages):
+            self._left -= len(message.key() or b"") + len(message.value() or b"")
+            if self._left < 0 and not self._is_first:
+                self.reached = True
+                return messages[:number]
+            self._is_first = False
+        return messages
 
 
 def _table_of(schema: Schema, values: Sequence[Any]) -> pa.RecordBatch:

@@ -48,8 +48,9 @@ class SinkRound:
     def run(self) -> Sequence[RangeResult]:
         """Read, convert and write the ranges; return what was read of each. The caller then commits the offsets."""
         spark = self._task.spark
+        read = ReadRanges(self._spec, self.ranges, self._task.skip_nulls, self._task.flush_bytes)
         numbers = spark.range(0, len(self.ranges), 1, len(self.ranges))
-        chunks = numbers.mapInArrow(ReadRanges(self._spec, self.ranges, self._task.skip_nulls), CHUNK).persist()
+        chunks = numbers.mapInArrow(read, CHUNK).persist()
         try:
             found = chunks.select("range", "end", "records", "failure", "schema").collect()
             schemas = {bytes(row["schema"]) for row in found if row["schema"] is not None}

@@ -172,6 +172,8 @@ class SinkRoundsTask(WorkerTask):
         log.info("Wrote a round of %d records in %.1f s: %s", records, time.monotonic() - started, ", ".join(map(str, ranges)))
         for result in done:
             result.check()
+        if any(result.end < result.range.end for result in done):
+            self._planner.ended_early()
 
     def _wait_for(self, running: _RunningRound) -> None:
         """Wait for the round's end while the task stays in its group; cancel the round if a command requires it."""

@@ -16,8 +16,10 @@ def errors(config: dict[str, str]) -> dict[str, list[str]]:
 
 def test_a_task_knows_how_large_its_rounds_are() -> None:
     task = SparkSinkTask()
-    task.start({**CONFIG, "flush.size": "10", "rotate.interval.ms": "1500", "behavior.on.null.values": "IGNORE"})
-    assert (task.flush_size, task.rotate_seconds, task.skip_nulls) == (10, 1.5, True)
+    task.start(
+        {**CONFIG, "flush.size": "10", "flush.bytes": "99", "rotate.interval.ms": "1500", "behavior.on.null.values": "IGNORE"}
+    )
+    assert (task.flush_size, task.flush_bytes, task.rotate_seconds, task.skip_nulls) == (10, 99, 1.5, True)
 
 
 def test_validation_names_the_key() -> None:
@@ -26,6 +28,7 @@ def test_validation_names_the_key() -> None:
     assert list(errors({**CONFIG, "path": ""})) == ["path"]
     assert list(errors({**CONFIG, "mode": "overwrite"})) == ["mode"]
     assert list(errors({**CONFIG, "flush.size": "0"})) == ["flush.size"]
+    assert list(errors({**CONFIG, "flush.bytes": "0"})) == ["flush.bytes"]
 
 
 def test_a_connector_without_a_place_does_not_start() -> None:

@@ -34,3 +34,11 @@ def test_at_once_does_not_wait() -> None:
 
 def test_a_partition_without_a_known_end_is_left_out() -> None:
     assert RoundPlanner(1, 0.0).plan({A: 0, B: 7}, {A: 1}, 0.0) == [OffsetRange("t", 0, 0, 1)]
+
+
+def test_after_a_round_that_ended_early_the_next_one_does_not_wait() -> None:
+    planner = RoundPlanner(100, 10.0)
+    planner.ended_early()
+    assert planner.plan({A: 0}, {A: 0}, 0.0) == []
+    assert planner.plan({A: 0}, {A: 1}, 1.0) == [OffsetRange("t", 0, 0, 1)]
+    assert planner.plan({A: 1}, {A: 2}, 2.0) == []
