@@ -37,10 +37,10 @@ def test_kills_lose_and_repeat_nothing_while_rows_are_added(
     lake.append(numbers(FIRST // 2, FIRST))
     count, killed_at = FIRST, []
     for _ in range(KILLS):
-        end = kafka.end(topic)
+        end = kafka.end(topic) + chance.randint(0, 3000)
         with task_process(config, worker) as process:
             eventually(lambda end=end: kafka.end(topic) > end, within=240, what="more records")
-            time.sleep(chance.uniform(0, 0.3))  # kill it at a random point of the next transactions
+            time.sleep(chance.uniform(0, 0.1))  # kill it at a random point of a transaction
             process.kill()
         killed_at.append((kafka.end(topic), count))
         lake.append(numbers(count, count + ADDED))
