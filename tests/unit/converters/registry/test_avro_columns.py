@@ -87,6 +87,7 @@ def damaged(rng: Random, message: bytes) -> bytes:
     return message[:at] + inserted + message[at + rng.randrange(3) :]
 
 
+@pytest.mark.timeout(0)  # 10,000 records take minutes on a busy machine
 def test_random_records(registry: Registry) -> None:
     found: Counter[str] = Counter()
     made = converter(registry)
@@ -95,6 +96,8 @@ def test_random_records(registry: Registry) -> None:
         schema = with_avro_names(random_schema(rng), itertools.count())
         values = [random_value(rng, schema) for _ in range(BATCH)]
         pairs = encodable(made, "t", schema, values)
+        if not pairs:
+            continue
         found["records"] += len(pairs)
         found["encoded"] += encoded_alike(made, schema, [value for value, _ in pairs])
         encoded_alike(made, schema, values)
