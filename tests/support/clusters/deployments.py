@@ -122,10 +122,10 @@ def sharing_standalone(cluster: SparkCluster) -> Deployment:
 
 
 def sharing_yarn(cluster: Yarn, deploy_mode: str) -> Deployment:
-    """Return two executors of five slots each, with memory for their Python workers; one host can take both."""
+    """Return two executors of four slots each, YARN's limit for a container; one host has memory for both."""
     settings = {
         **yarn(cluster, deploy_mode, slots=2).settings,
-        "spark.executor.cores": "5",
+        "spark.executor.cores": "4",
         "spark.executor.memoryOverhead": "2g",
     }
     return Deployment(f"YARN {deploy_mode}, HDFS", cluster, deploy_mode, settings)
