@@ -13,6 +13,7 @@ PATH, TABLE, QUERY = "path", "table", "query"
 MODE = "mode"
 FLUSH_SIZE, FLUSH_BYTES, ROTATE_INTERVAL = "flush.size", "flush.bytes", "rotate.interval.ms"
 ON_NULL = "behavior.on.null.values"
+EXACTLY_ONCE = "exactly.once.support"
 PARTITION_BY = "partition.by"
 TOPIC = "topic"
 INCREMENTING, TIMESTAMP, DELAY = "incrementing.column.name", "timestamp.column.name", "timestamp.delay.interval.ms"
@@ -86,6 +87,15 @@ SINK = ConfigDef(
             importance=Importance.LOW,
             doc="What to do with records without a value (tombstones): fail handles them as the errors.* keys say, ignore skips "
             "them.",
+        ),
+        ConfigKey(
+            name=EXACTLY_ONCE,
+            type=Type.STRING,
+            default="requested",
+            validator=OneOf(("requested", "required"), ignore_case=True),
+            importance=Importance.LOW,
+            doc="required rejects the config, because Spark's writers commit without the offsets: this sink delivers at least "
+            "once, whatever the format. requested accepts that.",
         ),
     ]
 )

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _JDBC = "jdbc"
+_EXACTLY_ONCE = {
+    **dict.fromkeys(("parquet", "orc", "csv", "json", "text", "avro"), "a file sink, such as ParquetSink"),
+    "iceberg": "IcebergSink",
+    "delta": "DeltaSink",
+    _JDBC: "JdbcSink with insert.mode=upsert",
+}
 _ONE_PLACE = f"Exactly one of {keys.PATH} and {keys.TABLE} must be set."
 
 
@@ -59,12 +65,16 @@ class SparkSinkConnector(SinkConnector):
         found = keys.SINK.validate(config)
         if not _has_one_place(config):
             found[keys.PATH].errors.append(_ONE_PLACE)
+        if config.get(keys.EXACTLY_ONCE, "").lower() == "required":
+            found[keys.EXACTLY_ONCE].errors.append(_at_least_once(config.get(keys.FORMAT, "")))
         return found
 
     def start(self, config: Mapping[str, str]) -> None:
         keys.SINK.parse(config)
         if not _has_one_place(config):
             raise ConfigError(_ONE_PLACE)
+        if config.get(keys.EXACTLY_ONCE, "").lower() == "required":
+            raise ConfigError(_at_least_once(config.get(keys.FORMAT, "")))
         self._config = dict(config)
 
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
@@ -76,3 +86,13 @@ class SparkSinkConnector(SinkConnector):
 
 def _has_one_place(config: Mapping[str, str]) -> bool:
     return bool(config.get(keys.PATH)) != bool(config.get(keys.TABLE))
+
+
+def _at_least_once(format_name: str) -> str:
+    """Return why the sink does not deliver exactly once, and what does."""
+    other = _EXACTLY_ONCE.get(format_name.lower())
+    advice = f" Use {other}, which writes each record once." if other else ""
+    return (
+        f"SparkSink delivers at least once with format={format_name}: Spark's writer commits without the offsets.{advice} "
+        f"Or set {keys.EXACTLY_ONCE}=requested."
+    )

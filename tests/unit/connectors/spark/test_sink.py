@@ -31,6 +31,16 @@ def test_validation_names_the_key() -> None:
     assert list(errors({**CONFIG, "flush.bytes": "0"})) == ["flush.bytes"]
 
 
+@pytest.mark.parametrize(("name", "other"), [("parquet", "ParquetSink"), ("Delta", "DeltaSink"), ("kudu", "format=kudu")])
+def test_exactly_once_is_refused_with_what_delivers_it(name: str, other: str) -> None:
+    config = {**CONFIG, "format": name, "exactly.once.support": "REQUIRED"}
+    [message] = errors(config)["exactly.once.support"]
+    assert "at least once" in message
+    assert other in message
+    with pytest.raises(ConfigError, match="at least once"):
+        SparkSinkConnector().start(config)
+
+
 def test_a_connector_without_a_place_does_not_start() -> None:
     with pytest.raises(ConfigError, match="Exactly one of path and table"):
         SparkSinkConnector().start({"format": "parquet"})
