@@ -101,7 +101,8 @@ def test_a_kill_at_a_point_of_a_commit_loses_and_repeats_nothing(
     keys = config(tmp_path, topic, connector, partitioner_class="FieldPartitioner", partition_field_name="kind")
     keys |= {"transforms": "k", "transforms.k.type": "InsertFieldValue", "transforms.k.partition.field": "kind"}
     produced(kafka, topic, 0, 1500)
-    with FileSinkProcess(keys, kafka.bootstrap, point=point, number=chance.randint(1, 3)) as process:
+    number = 1 if "group" in point else chance.randint(1, 3)  # one commit of the group may be enough for all records
+    with FileSinkProcess(keys, kafka.bootstrap, point=point, number=number) as process:
         assert process.ended() == -9
     finished(kafka, keys)
     assert ids(tmp_path) == list(range(1500))

@@ -248,10 +248,12 @@ def test_a_driver_does_not_run_beside_kafka_connect(
     name = unique("source")
     source = tmp_path / "in.txt"
     source.write_text("a\n")
+    # The bench's tasks are threads that nobody can kill. On Spark, a fenced driver's tasks are killed, and their heartbeats end.
+    quiet = {"sluiceway.heartbeat.interval.ms": "600000", "sluiceway.heartbeat.timeout.ms": "1800000"}
     worker = worker_of(worker_properties(kafka_bootstrap, group))
     topics = (worker.config_topic, worker.offset_topic, worker.status_topic)
     with ExitStack() as stack:
-        bench = stack.enter_context(open_bench(kafka_bootstrap, group, tmp_path))
+        bench = stack.enter_context(open_bench(kafka_bootstrap, group, tmp_path, **quiet))
         bench.herder.create(name, {"connector.class": peer.FILE_SOURCE, "file": str(source), "topic": unique("lines")})
         _, outcome = bench.driver(name, "one:1")
         running(bench, name, 1)

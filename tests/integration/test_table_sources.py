@@ -32,7 +32,7 @@ def test_kills_lose_and_repeat_nothing_while_rows_are_added(
 ) -> None:
     worker, topic = exactly_once_worker(kafka.bootstrap, unique), kafka.create(unique("rows"))
     json_values = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
-    config = {**lake.config(topic, topic=topic, batch_max_rows="100", columns="id"), **json_values}
+    config = {**lake.config(topic, topic=topic, batch_max_rows="25", columns="id"), **json_values}
     lake.append(numbers(0, FIRST // 2))
     lake.append(numbers(FIRST // 2, FIRST))
     count, killed_at = FIRST, []
