@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from support.eventually import eventually
+from sluiceway.api import TopicPartition
+from sluiceway.kafka.admin import end_offsets
 from support.exactly_once import exactly_once_worker, opened_stores
 from support.kafka import Kafka
 from support.table_source import SourceLake, numbers
@@ -19,7 +20,7 @@ from support.transactions import seen, task_process
 
 pytestmark = pytest.mark.kafka
 
-FIRST, ADDED, KILLS = 20_000, 4_000, 3
+FIRST, ADDED, KILLS = 100_000, 20_000, 3
 
 
 @pytest.fixture(params=["iceberg", "delta"])
@@ -27,20 +28,28 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> SourceLake:
     return SourceLake(request.param, tmp_path)
 
 
+def end_offset(kafka: Kafka, topic: str) -> int:
+    """Return the end offset, also of records that are not committed, within some milliseconds."""
+    partition = TopicPartition(topic, 0)
+    return end_offsets(kafka.admin, [partition], read_committed=False)[partition]
+
+
 def test_kills_lose_and_repeat_nothing_while_rows_are_added(
     lake: SourceLake, kafka: Kafka, unique: Callable[[str], str], chance: random.Random
 ) -> None:
     worker, topic = exactly_once_worker(kafka.bootstrap, unique), kafka.create(unique("rows"))
     json_values = {"value.converter": "JsonConverter", "value.converter.schemas.enable": "false"}
-    config = {**lake.config(topic, topic=topic, batch_max_rows="25", columns="id"), **json_values}
+    config = {**lake.config(topic, topic=topic, batch_max_rows="100", columns="id"), **json_values}
     lake.append(numbers(0, FIRST // 2))
     lake.append(numbers(FIRST // 2, FIRST))
     count, killed_at = FIRST, []
     for _ in range(KILLS):
-        end = kafka.end(topic) + chance.randint(0, 3000)
+        end = end_offset(kafka, topic) + chance.randint(0, 20_000)
         with task_process(config, worker) as process:
-            eventually(lambda end=end: kafka.end(topic) > end, within=240, what="more records")
-            time.sleep(chance.uniform(0, 0.1))  # kill it at a random point of a transaction
+            deadline = time.monotonic() + 240
+            while end_offset(kafka, topic) <= end and time.monotonic() < deadline:
+                time.sleep(0.001)  # the rest is read within half a second
+            time.sleep(chance.uniform(0, 0.05))  # kill it at a random point of a transaction
             process.kill()
         killed_at.append((kafka.end(topic), count))
         lake.append(numbers(count, count + ADDED))
