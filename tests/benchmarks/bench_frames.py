@@ -1,10 +1,11 @@
 """Measures the file and table sinks beside Kafka Connect's FileStreamSink and Iceberg's own Connect sink, on one broker.
 
-All sinks read the same topic of 4 partitions: JSON of 652 bytes in a schema envelope, through the same four transforms; the last
-two cases read the payloads alone, without a schema. Rounds alternate the order of the cases. A run lasts from the moment that
-the consumer group has its partitions until the target holds every row, so start-up does not count. Then the target is read:
-each record must be in it exactly once. CPU time is that of all processes of a side, user and system, without the broker's;
-memory is the highest PSS. The peers' JVMs run through all rounds and are warm from the second; ours are new processes each time.
+All sinks read the same records from a topic of 4 partitions: JSON of 652 bytes in a schema envelope, through the same four
+transforms; the last two cases read the payloads alone, without a schema. Rounds alternate the order of the cases. The records
+are in a transaction, which is committed when all tasks have their partitions. A run lasts from that commit until the target
+holds every row, so start-up does not count. Then the target is read: each record must be in it exactly once.
+CPU time is that of all processes of a side, user and system, without the broker's; memory is the highest PSS. The peers' JVMs
+run through all rounds and are warm from the second; ours are new processes each time.
 
 Run: python tests/benchmarks/bench_frames.py [--records N] [--rounds N] [--minutes N] [--only TEXT ...]
 """
@@ -80,11 +81,14 @@ _COUNTRIES = (b"DE", b"FR", b"IT", b"ES")
 
 @dataclass(frozen=True)
 class Case:
-    """What runs and against whom. ``cores`` limits our processes; ``peer`` names the case to compare with."""
+    """What runs and against whom.
+
+    ``payloads``: records without a schema. ``cores`` limits our processes. ``peer`` names the case to compare with.
+    """
 
     name: str
     sink: str
-    topic: str = "envelopes"
+    payloads: bool = False
     tasks: int = 1
     ours: bool = True
     cores: int | None = None
@@ -107,9 +111,9 @@ CASES = (
     Case("IcebergSink, 1 task", "iceberg", peer=TABLES),
     Case("IcebergSink, 2 tasks", "iceberg", tasks=2, peer=TABLES),
     Case(TABLES, "iceberg", tasks=2, ours=False),
-    Case("IcebergSink, upsert", "iceberg", topic="changes", upsert=True),
-    Case("JsonFileSink, no schema", "json", topic="payloads", peer=PLAIN),
-    Case(PLAIN, "lines", topic="payloads", ours=False),
+    Case("IcebergSink, upsert", "iceberg", upsert=True),
+    Case("JsonFileSink, no schema", "json", payloads=True, peer=PLAIN),
+    Case(PLAIN, "lines", payloads=True, ours=False),
 )
 
 
@@ -131,8 +135,7 @@ def run_ours(config: dict[str, str], bootstrap: str, number: int, case: Case, st
 
         vars(sink_task_builder)["columns_available"] = lambda: False
     start.wait()
-    # Files end with the last record, as at the end of a scheduled run; tables are committed at intervals, as the peer's.
-    with RunningTask(config, {"bootstrap.servers": bootstrap}, task=number, bounded=case.sink != "iceberg") as task:
+    with RunningTask(config, {"bootstrap.servers": bootstrap}, task=number) as task:
         result = task.join(within=GIVE_UP_SECONDS)
         if result.trace:
             print(result.trace, file=sys.stderr)
@@ -172,7 +175,10 @@ class Bench:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         config, target = self.sink(case, name, folder)
+        count = self.records // 4 if case.upsert else self.records
+        producer = self.fill(f"{name}-records", case, count)
         with ExitStack() as stack:
+            stack.callback(self.delete, f"{name}-records")
             if case.ours:
                 pids = stack.enter_context(ours(config, self.bootstrap, case))
             else:
@@ -182,7 +188,7 @@ class Bench:
             self.wait_for_group(f"connect-{name}", case.tasks)
             meter, begin = Meter(pids), time.monotonic()
             meter.start()
-            count = self.records // 4 if case.upsert else self.records
+            producer.commit_transaction()
             self.wait_for_rows(case, name, target, count)
             seconds, cpu = time.monotonic() - begin, meter.stop()
         target.check(count // 2 if case.upsert else count)
@@ -190,10 +196,11 @@ class Bench:
 
     def sink(self, case: Case, name: str, folder: Path) -> tuple[dict[str, str], Target]:
         """Return a case's config, and what counts the rows in its target."""
-        config = {"name": name, "topics": case.topic, "tasks.max": str(case.tasks), **CHAIN}
+        config = {"name": name, "topics": f"{name}-records", "tasks.max": str(case.tasks), **CHAIN}
+        config |= {"consumer.override.isolation.level": "read_committed"}
         config |= {"key.converter": "org.apache.kafka.connect.storage.StringConverter"}
         config |= {"value.converter": "org.apache.kafka.connect.json.JsonConverter"}
-        config |= {"value.converter.schemas.enable": str(case.topic != "payloads").lower()}
+        config |= {"value.converter.schemas.enable": str(not case.payloads).lower()}
         if case.sink == "iceberg":
             catalog = {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db"} if case.ours else {"type": "hadoop"}
             catalog["warehouse"] = folder.as_uri()
@@ -209,7 +216,7 @@ class Bench:
             return config, UpsertedTable(folder) if case.upsert else IcebergTable(folder)
         if case.sink == "lines":
             return config | {"connector.class": FILE_SINK, "file": str(folder / "lines.txt")}, Lines(folder, "lines.txt")
-        flush_size = str(self.records // PARTITIONS // 2)
+        flush_size = str(self.records // PARTITIONS // 2)  # so that a file ends with the last record
         config |= {"path": str(folder), "flush.size": flush_size}
         if case.sink == "json":
             return config | {"connector.class": "JsonFileSink"}, Lines(folder / "topics", "*.json")
@@ -242,14 +249,21 @@ class Bench:
         for created in self.admin.create_topics([NewTopic(topic, partitions, 1)]).values():
             created.result()
 
-    def fill(self, topic: str, count: int, ids: int) -> None:
-        """Create a topic with records whose ids repeat after ``ids`` of them."""
+    def delete(self, topic: str) -> None:
+        for deleted in self.admin.delete_topics([topic]).values():
+            deleted.result()
+
+    def fill(self, topic: str, case: Case, count: int) -> Producer:
+        """Create a topic with records in a transaction, which the caller commits. Upserts get each id twice."""
         self.create(topic, PARTITIONS)
         settings = {"bootstrap.servers": self.bootstrap, "linger.ms": "50", "batch.size": "500000", "compression.type": "lz4"}
+        settings |= {"transactional.id": topic, "transaction.timeout.ms": "600000", "log_level": "2"}
         producer = Producer({**settings, "queue.buffering.max.messages": "500000"})
-        head, tail = (b"", b"") if topic == "payloads" else (envelope(), b"}")
-        text = "".join(random.Random(7).choices("abcdefghijklmnopqrstuvwxyz ", k=4000))  # noqa: S311
-        note = text.encode()
+        producer.init_transactions()
+        producer.begin_transaction()
+        head, tail = (b"", b"") if case.payloads else (envelope(), b"}")
+        note = "".join(random.Random(7).choices("abcdefghijklmnopqrstuvwxyz ", k=4000)).encode()  # noqa: S311
+        ids = count // 2 if case.upsert else count
         for number in range(count):
             value = head + payload(number, number % ids, note) + tail
             while True:
@@ -259,7 +273,7 @@ class Bench:
                 except BufferError:
                     producer.poll(0.1)
         producer.flush()
-        print(f"topic {topic}: {count:,} records of {len(value)} bytes", flush=True)
+        return producer
 
 
 def envelope() -> bytes:
@@ -357,9 +371,6 @@ def main() -> None:
             stack.callback(peers[sink].stop)
             peers[sink].start(timeout=240)
         bench = Bench(bootstrap, folder, peers, options.records)
-        for topic in sorted({case.topic for case in cases}):
-            count = options.records // 4 if topic == "changes" else options.records
-            bench.fill(topic, count, count // 2 if topic == "changes" else count)
         show(measure(bench, cases, options.rounds, options.minutes), cases, options.records)
 
 
