@@ -81,7 +81,7 @@ _COUNTRIES = (b"DE", b"FR", b"IT", b"ES")
 
 @dataclass(frozen=True)
 class Case:
-    """What runs and against whom.
+    """A sink to measure, and the peer to compare it with.
 
     ``payloads``: records without a schema. ``cores`` limits our processes. ``peer`` names the case to compare with.
     """

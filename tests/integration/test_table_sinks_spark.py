@@ -1,5 +1,5 @@
 # ruff: noqa: S608 (of tables of our own)
-"""What the table sinks write, as Spark reads it, and tables to which Spark writes too."""
+"""Tables of the table sinks, read by Spark, and tables to which Spark writes too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sinks of a test write: their configs, and the offsets, rows and orphans that are found there."""
+"""The targets of a test's sinks: their configs, and the offsets, rows and orphans in them."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class _Parser:
         return ConfigError("row.filter", self._text, _RULE)
 
     def take_word(self, word: str) -> bool:
-        """Take a word if it comes next."""
+        """Remove the next token and return True if it is this word, in any case."""
         if self.tokens and self.tokens[0].lower() == word:
             self.tokens.pop(0)
             return True

@@ -48,7 +48,7 @@ class FileSinkTask(SinkTask):
         self._records = RecordWriter(options, self._format, self._report)
         self._unclaimed: set[TopicPartition] = set()
         self._rewinds: dict[TopicPartition, int] = {}
-        """What each call of put requests, until one has ended; it drops the records of these partitions."""
+        """Offsets that put() requests and whose partitions it drops, until a call has ended."""
         self._fenced: dict[TopicPartition, float] = {}
         self._outage = Outage(options.unreachable)
 

@@ -18,7 +18,7 @@ class TableFormat(abc.ABC):
     """Base class of a format's connector and task."""
 
     prefix: ClassVar[str]
-    """What the keys start with."""
+    """Prefix of the config keys."""
     definition: ClassVar[ConfigDef]
     location_key: ClassVar[str]
     """The key that errors of the connection are reported at."""

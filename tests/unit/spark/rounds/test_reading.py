@@ -1,4 +1,4 @@
-"""What a round reads: columns of a batch as a table's columns, and a limited number of bytes."""
+"""Reading of a round: columns of a batch as a table's columns, and a limited number of bytes."""
 
 from __future__ import annotations
 

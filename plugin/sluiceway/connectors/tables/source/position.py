@@ -17,7 +17,7 @@ _HINT = "Correct it with PATCH /connectors/<name>/offsets, or DELETE it to read 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What has been read of a table.
+    """The position up to which a table has been read.
 
     Attributes:
         snapshot: the snapshot's id or the version; None before the first one.

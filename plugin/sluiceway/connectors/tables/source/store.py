@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What to read of a table: the columns, all if there are none, and a condition on the rows, empty for all of them."""
+    """The columns and rows to read: no columns are all columns, and an empty condition is all rows."""
 
     columns: tuple[str, ...] = ()
     row_filter: str = ""
@@ -39,7 +39,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a snapshot or version did to a table.
+    """The changes that a snapshot or version made to a table.
 
     Attributes:
         operation: the format's name for it.
