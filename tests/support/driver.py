@@ -53,14 +53,27 @@ def submitted_driver(
     mode: str = "long-running",
 ) -> BackgroundProcess:
     """Return a driver of one connector, not started yet: spark-submit in client mode."""
+    return _submitted(["--connector", connector, "--mode", mode], connector, worker_file, folder, master, conf)
+
+
+def submitted_application(
+    name: str, worker_file: Path, folder: Path, *, master: str, conf: Mapping[str, str] | None = None
+) -> BackgroundProcess:
+    """Return the driver of a shared application, not started yet: spark-submit in client mode."""
+    return _submitted(["--application", name], name, worker_file, folder, master, conf)
+
+
+def _submitted(
+    what: list[str], name: str, worker_file: Path, folder: Path, master: str, conf: Mapping[str, str] | None
+) -> BackgroundProcess:
     settings = {**LOCAL_CONF, **(conf or {})}
     command = [str(spark_home() / "bin" / "spark-submit"), "--master", master, "--py-files", str(package_zip())]
     for key, value in settings.items():
         command += ["--conf", f"{key}={value}"]
     application = str(Path(sluiceway.__file__).parent / "spark" / "driver_app.py")
-    command += [application, "--worker", str(worker_file), "--connector", connector, "--mode", mode]
+    command += [application, "--worker", str(worker_file), *what]
     env = {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(find_java().home), "SPARK_HOME": str(spark_home())}
-    return BackgroundProcess(f"driver-{connector}", command, folder, env={**env, "PATH": os.environ["PATH"]})
+    return BackgroundProcess(f"driver-{name}", command, folder, env={**env, "PATH": os.environ["PATH"]})
 
 
 def worker_of(properties: Mapping[str, str]) -> WorkerConfig:

@@ -98,7 +98,7 @@ class Tasks:
     def slot(self, assignment: Assignment) -> Slot:
         return self.slots.get(assignment.spec.id.task, Slot.HELD)
 
-    def leaving_executor(self, assignment: Assignment) -> str | None:
+    def must_move(self, assignment: Assignment) -> str | None:
         return self.leaving.pop(assignment.spec.id.task, None)
 
     def slots_advice(self) -> str:

@@ -41,6 +41,7 @@ __all__ = [
     "TASKS_MAX",
     "TASKS_MAX_ENFORCE",
     "TASK_CLASS",
+    "TASK_ISOLATION",
     "TOPICS",
     "TOPICS_REGEX",
     "TRANSFORMS",
@@ -52,6 +53,8 @@ __all__ = [
 TASK_CLASS = "task.class"
 APPLICATION = "sluiceway.application"
 """Key of the application name. Connectors with the same value share a driver."""
+TASK_ISOLATION = "sluiceway.task.isolation"
+"""Key of the choice whether tasks share a process."""
 
 OWN = ConfigDef(
     [
@@ -98,6 +101,16 @@ OWN = ConfigDef(
             default=None,
             importance=Importance.LOW,
             doc="Id of a hand-written DAG that runs the connector. No DAG is generated for it.",
+        ),
+        ConfigKey(
+            name=TASK_ISOLATION,
+            type=Type.STRING,
+            default="auto",
+            importance=Importance.LOW,
+            validator=OneOf(("auto", "process", "shared")),
+            doc="process: each task has a Python process of its own. shared: it runs beside other tasks in one. auto: in an "
+            "application that several connectors share (sluiceway.application), tasks share processes until they use more than "
+            "a quarter of a core; elsewhere as process.",
         ),
         *RESTARTS,
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -67,8 +67,6 @@ class TaskControl(Protocol):
     def wait(self, seconds: float) -> None:
         """Wait until the command changes, at most this long."""
 
-    def close(self) -> None: ...
-
 
 class TaskReporter(Protocol):
     """Receives a task's state changes and the topics it uses."""
@@ -81,8 +79,12 @@ class TaskReporter(Protocol):
 
 @dataclass(slots=True)
 class TaskServices:
-    """Connects a task to its driver: commands, status reports, and the store of source offsets (None for sinks)."""
+    """Connects a task to its driver: commands, status reports, and the store of source offsets (None for sinks).
+
+    ``close`` ends the connections that are the task's own.
+    """
 
     control: TaskControl
     reporter: TaskReporter
     offsets: OffsetBackingStore | None = field(default=None)
+    close: Callable[[], None] = lambda: None

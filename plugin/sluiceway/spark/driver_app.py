@@ -40,8 +40,10 @@ from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
-from sluiceway.worker.executor import log_to_stderr
 from sluiceway.worker.kafka_channel import KafkaControlChannel
+from sluiceway.worker.log_context import log_to_stderr
+from sluiceway.worker.task_host.task_hosts import TaskHosts
+from sluiceway.worker.task_launcher import TaskLauncher
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -81,7 +83,9 @@ def _run(options: argparse.Namespace) -> int:
     sys.path[:] = without_archives(sys.path)  # must precede the first import of PySpark
     with _spark_and_stores(f"sluiceway-{options.connector or options.application}", worker) as (context, stores):
         launcher = SparkLauncher(context)
-        runners = _Runners(worker, stores, launcher, single=options.connector is not None, bounded=options.mode == "micro-batch")
+        single = options.connector is not None
+        hosts = TaskHosts(worker, local_worker_id(), stores, launcher, shares=not single)
+        runners = _Runners(worker, stores, hosts, single=single, bounded=options.mode == "micro-batch")
         follow_cluster_levels(stores.config, Loggers(options.connector))
         if options.connector is not None:
             driver = Driver(stores.config, runners.create, only=[options.connector])
@@ -94,6 +98,7 @@ def _run(options: argparse.Namespace) -> int:
         timeout = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds() + _DRAIN_MARGIN_SECONDS
         with drained_before_spark(context, driver, timeout) as shutdown:
             outcomes = driver.run()
+            hosts.close()
             application_is_over = watch.exit_code == exit_codes.APPLICATION_ENDED
             if not watch:
                 watch.close()
@@ -133,7 +138,7 @@ class _Runners:
 
     worker: WorkerConfig
     stores: Stores
-    launcher: SparkLauncher
+    launcher: TaskLauncher
     single: bool
     bounded: bool
     created: list[ConnectorRunner] = field(default_factory=list)

@@ -16,7 +16,7 @@ from sluiceway.spark.elastic import DYNAMIC
 from sluiceway.spark.lost_task import lost_task
 from sluiceway.spark.rounds.driver_task import run_on_driver, runs_on_driver
 from sluiceway.spark.slot_usage import SlotUsage
-from sluiceway.worker.executor import Assignment, run_partition
+from sluiceway.worker.executor import Assignment, Work, run_partition
 from sluiceway.worker.task_launcher import in_thread
 from sluiceway.worker.task_watch import Slot
 
@@ -41,37 +41,52 @@ class SparkLauncher:
         """Number of tasks that have been launched and have not ended."""
         return self._usage.launched
 
-    def launch(self, assignment: Assignment) -> Future[TaskResult]:
-        if runs_on_driver(assignment):
-            return in_thread(lambda: run_on_driver(assignment, self._context), assignment)
-        self._usage.add(assignment.job)
-        future = in_thread(lambda: self._run(assignment), assignment)
-        future.add_done_callback(lambda _: self._usage.discard(assignment.job))
+    def launch(self, work: Work) -> Future[TaskResult]:
+        if isinstance(work, Assignment) and runs_on_driver(work):
+            return in_thread(lambda: run_on_driver(work, self._context), work)
+        self._usage.add(work.job)
+        future = in_thread(lambda: self._run(work), work)
+        future.add_done_callback(lambda _: self._usage.discard(work.job))
         return future
 
-    def _run(self, assignment: Assignment) -> TaskResult:
+    def shareable(self, assignment: Assignment) -> bool:
+        return not runs_on_driver(assignment)
+
+    def has_free_slot(self) -> bool:
+        from sluiceway.spark.session import slots
+
+        try:
+            return self._context.getConf().get(DYNAMIC) == "true" or slots(self._context) > self._usage.launched
+        except Exception as error:  # noqa: BLE001 (any Py4J error means that Spark can no longer be reached)
+            log.debug("Spark does not say how many slots the application has: %s", error)
+            return False
+
+    def _run(self, work: Work) -> TaskResult:
         from py4j.protocol import Py4JJavaError
 
         try:
-            self._context.setJobGroup(assignment.job, f"Connect task {assignment.spec.id}", interruptOnCancel=True)
-            return self._context.parallelize([assignment], 1).mapPartitions(run_first_attempt).collect()[0]
+            self._context.setJobGroup(work.job, work.title, interruptOnCancel=True)
+            return self._context.parallelize([work], 1).mapPartitions(run_first_attempt).collect()[0]
         except Py4JJavaError as error:
             lost = lost_task(_java_message(error))
             self.last_loss = str(lost)
             raise lost from error
 
-    def cancel(self, assignment: Assignment) -> None:
+    def cancel(self, work: Work) -> None:
         try:
             # Includes future jobs, because the task's thread may not have submitted its job yet. PySpark itself cannot do that.
-            self._context._jsc.sc().cancelJobGroupAndFutureJobs(assignment.job)
+            self._context._jsc.sc().cancelJobGroupAndFutureJobs(work.job)
         except Exception as error:  # noqa: BLE001 (any Py4J error means that Spark can no longer be reached)
-            log.warning("Task %s could not be canceled because Spark does not answer: %s", assignment.spec.id, error)
+            log.warning("%s could not be canceled because Spark does not answer: %s", work.title, error)
 
-    def slot(self, assignment: Assignment) -> Slot:
-        return self._usage.slot(assignment.job)
+    def slot(self, work: Work) -> Slot:
+        return self._usage.slot(work.job)
 
-    def leaving_executor(self, assignment: Assignment) -> str | None:
-        return self._decommissions.executor(assignment.job)
+    def must_move(self, work: Work) -> str | None:
+        executor = self._decommissions.executor(work.job)
+        if executor is None:
+            return None
+        return f"Its executor {executor} is being decommissioned; the task starts again on another one."
 
     def slots_advice(self) -> str:
         from sluiceway.spark.session import slots
@@ -111,8 +126,8 @@ def is_stopped(context: SparkContext) -> bool:
         return False
 
 
-def run_first_attempt(assignments: Iterable[Assignment]) -> Iterator[TaskResult]:
-    """Run the single assignment of an RDD's single partition, unless Spark has started it before. Runs on the executor.
+def run_first_attempt(works: Iterable[Work]) -> Iterator[TaskResult]:
+    """Run what an RDD's single partition holds, unless Spark has started it before. Runs on the executor.
 
     Spark starts a task again by itself after it has lost the executor through no fault of the task. The first process may
     still run, on a host that is cut off. Only the driver can start the task with a new generation and report that.
@@ -121,11 +136,11 @@ def run_first_attempt(assignments: Iterable[Assignment]) -> Iterator[TaskResult]
 
     context = TaskContext.get()
     if context is None or context.attemptNumber() == 0:
-        yield from run_partition(assignments)
+        yield from run_partition(works)
         return
-    for assignment in assignments:
+    for work in works:
         reason = "Spark lost the task's executor or its host and started the task a second time, which the driver must do"
-        yield TaskResult(assignment.spec.id, lost=True, second_attempt=True, trace=reason)
+        yield TaskResult(work.id, lost=True, second_attempt=True, trace=reason)
 
 
 def _java_message(error: Exception) -> str:

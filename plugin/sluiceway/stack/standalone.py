@@ -20,7 +20,7 @@ from sluiceway.storage.factory import open_offsets_file
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.worker.connector_runner import ConnectorRunner
 from sluiceway.worker.driver import Driver, stop_on_signals
-from sluiceway.worker.executor import log_to_stderr
+from sluiceway.worker.log_context import log_to_stderr
 from sluiceway.worker.standalone_channel import DriverEndpoint, DriverEndpointServer, StandaloneControlChannel
 
 log = logging.getLogger("sluiceway.standalone")

@@ -32,6 +32,9 @@ _STATUS_CONNECTOR, _STATUS_TASK, _STATUS_TOPIC, _TOPIC_CONNECTOR = (
     "status-topic-",
     ":connector-",
 )
+HOST_PREFIX = "sluiceway-host-"
+"""Start of the keys of the status topic that hold no status: a driver and its task hosts talk through their records."""
+
 _LOGGER = "logger-cluster-"
 # Records that only Connect's workers use.
 _IGNORED = ("session-key",)
@@ -252,7 +255,7 @@ def _status(status: Status) -> bytes:
 def decode_status_record(key: bytes | None, value: bytes | None, timestamp: int = 0) -> StatusRecord | None:
     """Decode a record of the status topic, or return None if it cannot be read. ``timestamp`` is the Kafka record's."""
     text = _key_text(key)
-    if text is None:
+    if text is None or text.startswith(HOST_PREFIX):
         return None
     try:
         if text.startswith(_STATUS_CONNECTOR):

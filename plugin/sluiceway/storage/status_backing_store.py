@@ -17,6 +17,7 @@ from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
 from sluiceway.kafka.topic_writer import ProducerRecord, TopicWriter
 from sluiceway.storage.codec import (
+    HOST_PREFIX,
     KeyValue,
     decode_status_record,
     encode_connector_status,
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 
 Write = Callable[[Sequence[ProducerRecord]], Mapping[TopicPartition, int]]
 """Writes records and returns the offset after the last one, by partition."""
+
+_MESSAGE = HOST_PREFIX.encode()
 
 # A segment is compacted after it is closed, by default after a week or 1 GB. Until then every reader reads each heartbeat
 # in it, and a million take 8 s. ``status.storage.segment.ms`` overrides this setting.
@@ -56,6 +59,7 @@ class KafkaStatusBackingStore:
         self._log: KafkaBasedLog | None = None
         self._producer: TopicWriter | None = None
         self._writer: Write | None = None
+        self._listeners: list[Callable[[bytes, bytes | None], None]] = []
 
     def start(self) -> None:
         """Check or create the topic and, with ``reading``, read it to its end.
@@ -140,6 +144,14 @@ class KafkaStatusBackingStore:
             records = removal(self._state, connector, only_topics=True)
         self._put(records)
 
+    def put_message(self, key: bytes, value: bytes | None) -> None:
+        """Write a record that is no status: a message between a driver and its task hosts (``HOST_PREFIX``)."""
+        self._put([(key, value)])
+
+    def on_message(self, listener: Callable[[bytes, bytes | None], None]) -> None:
+        """Call ``listener`` with key and value of each message read from now on. It runs on the reader's thread."""
+        self._listeners.append(listener)
+
     def _put(self, records: Sequence[KeyValue]) -> None:
         if not records:
             return
@@ -155,6 +167,10 @@ class KafkaStatusBackingStore:
         return self._log
 
     def _record(self, record: LogRecord) -> None:
+        if record.key is not None and record.key.startswith(_MESSAGE):
+            for listener in self._listeners:
+                listener(record.key, record.value)
+            return
         with self._lock:
             if self._backlog is not None:
                 self._backlog[record.key] = record

@@ -1,25 +1,48 @@
-"""Runs one task on a Spark executor, in a Python worker process."""
+"""Defines what a driver runs in a Python worker process of a Spark executor, and runs a single task there."""
 
 from __future__ import annotations
 
-import logging
-import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sluiceway.config.variables import resolver
+from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, trace_of
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.runtime.task import TaskResult, TaskServices, TaskSpec
-from sluiceway.storage.model import State
+from sluiceway.storage.model import State, TaskId
+from sluiceway.worker.log_context import log_to_stderr
 
 
 class ServicesFactory(Protocol):
     """Opens a task's connections on its executor. Picklable, because the driver sends it there with the task."""
 
     def open(self, spec: TaskSpec) -> TaskServices: ...
+
+
+class Work(Protocol):
+    """What one Python worker process does: it runs a task, or hosts many. Picklable. ``job`` identifies this start of it."""
+
+    @property
+    def job(self) -> str: ...
+
+    @property
+    def id(self) -> TaskId: ...
+
+    @property
+    def title(self) -> str:
+        """What it is, for Spark's web page."""
+
+    @property
+    def worker(self) -> WorkerConfig: ...
+
+    @property
+    def log_prefix(self) -> str: ...
+
+    def run(self) -> TaskResult:
+        """Do the work until it ends. Runs on the executor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +55,30 @@ class Assignment:
     spec: TaskSpec
     services: ServicesFactory
     job: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def id(self) -> TaskId:
+        return self.spec.id
+
+    @property
+    def title(self) -> str:
+        return f"Connect task {self.spec.id}"
+
+    @property
+    def worker(self) -> WorkerConfig:
+        return self.spec.worker
+
+    @property
+    def log_prefix(self) -> str:
+        return task_prefix(self.spec.id)
+
+    def run(self) -> TaskResult:
+        return run_assignment(self)
+
+
+def task_prefix(task: TaskId) -> str:
+    """Return the prefix of a task's log lines, Connect's context."""
+    return f"[{task.connector}|task-{task.task}] "
 
 
 RunTask = Callable[[TaskSpec, TaskServices], TaskResult]
@@ -63,23 +110,12 @@ def run_assignment(assignment: Assignment, run: RunTask = run_records) -> TaskRe
             return TaskResult(spec.id, failed=True, trace=trace_of(error))
         return run(spec, services)
     finally:
-        services.control.close()
-        if services.offsets is not None:
-            services.offsets.stop()
+        services.close()
 
 
-def run_partition(assignments: Iterable[Assignment]) -> Iterator[TaskResult]:
-    """Run the single assignment of an RDD's single partition. Spark calls this on the executor."""
-    for assignment in assignments:
-        log_to_stderr(f"[{assignment.spec.id.connector}|task-{assignment.spec.id.task}] ")
-        use_plugin_path(assignment.spec.worker.raw)
-        yield run_assignment(assignment)
-
-
-def log_to_stderr(prefix: str) -> None:
-    """Log to standard error, which Spark keeps in the executor's log, each line with Connect's context prefix."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter(f"%(asctime)s %(levelname)s {prefix}%(message)s (%(name)s)"))
-    root = logging.getLogger()
-    root.handlers[:] = [handler]  # a Python worker is reused for other tasks, which have other prefixes
-    root.setLevel(logging.INFO)
+def run_partition(works: Iterable[Work]) -> Iterator[TaskResult]:
+    """Run what an RDD's single partition holds. Spark calls this on the executor."""
+    for work in works:
+        log_to_stderr(work.log_prefix)
+        use_plugin_path(work.worker.raw)
+        yield work.run()

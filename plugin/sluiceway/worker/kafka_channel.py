@@ -18,8 +18,9 @@ from sluiceway.storage.model import State, TargetState, TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker.control_channel import StatusPublisher
 from sluiceway.worker.executor import ServicesFactory
-from sluiceway.worker.kafka_task_services import KafkaTaskServices, command_keys
+from sluiceway.worker.kafka_task_services import KafkaTaskServices
 from sluiceway.worker.lease import ConnectorLease
+from sluiceway.worker.task_commands import command_keys
 
 
 class KafkaControlChannel(StatusPublisher):

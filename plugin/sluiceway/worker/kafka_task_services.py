@@ -9,28 +9,17 @@ from dataclasses import dataclass
 
 from sluiceway.api.task import TopicPartition
 from sluiceway.herder.loggers import Loggers
-from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
+from sluiceway.kafka.kafka_based_log import TopicTail
 from sluiceway.runtime.task import TaskCommand, TaskServices, TaskSpec
-from sluiceway.storage.codec import (
-    ConnectorRecord,
-    ConnectorStatusRecord,
-    LoggerRecord,
-    TargetStateRecord,
-    TaskStatusRecord,
-    decode_config_record,
-    decode_status_record,
-    encode_connector_status,
-    encode_task_status,
-)
 from sluiceway.storage.factory import open_source_offsets
-from sluiceway.storage.model import State, Status, TargetState, TaskId
+from sluiceway.storage.model import State, Status
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
+from sluiceway.worker.task_commands import command_in, command_keys, level_in, next_command
 from sluiceway.worker.task_heartbeat import HeartbeatReporter
 
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.05  # at least, between two polls of the topics
-_COMMAND_OF = {TargetState.STARTED: TaskCommand.RUN, TargetState.PAUSED: TaskCommand.PAUSE, TargetState.STOPPED: TaskCommand.STOP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +45,14 @@ class KafkaTaskServices:
         reporter = HeartbeatReporter(KafkaTaskReporter(spec, status), interval)
         command = TaskCommand.PAUSE if self.paused else TaskCommand.RUN
         control = KafkaTaskControl(spec, dict(self.positions), command, on_end=reporter.stop)
-        return TaskServices(control=control, reporter=reporter, offsets=offsets)
+
+        def close() -> None:
+            control.close()
+            if offsets is not None:
+                offsets.stop()
+            status.stop()
+
+        return TaskServices(control=control, reporter=reporter, offsets=offsets, close=close)
 
 
 class KafkaTaskControl:
@@ -102,62 +98,14 @@ class KafkaTaskControl:
         for record in self._tail.poll(timeout):
             if record.key not in self._keys and record.topic != self._spec.worker.config_topic:
                 continue
-            command = command_in(record, self._spec)
-            # STOP and ABANDON are final, except that ABANDON may follow STOP.
-            if command is TaskCommand.ABANDON or (command is not None and self._command in (TaskCommand.RUN, TaskCommand.PAUSE)):
+            command = next_command(self._command, command_in(record, self._spec))
+            if command is not self._command:
                 log.info("[%s|task-%d] Received command %s", self._spec.id.connector, self._spec.id.task, command.value)
                 self._command = command
                 if command in (TaskCommand.STOP, TaskCommand.ABANDON):
                     self._on_end()
-            if (level := _level_in(record, self._spec)) is not None:
+            if (level := level_in(record, self._spec)) is not None:
                 self._loggers.apply_cluster_level(level.namespace, level.level)
-
-
-def command_keys(task: TaskId) -> frozenset[bytes]:
-    """Return the keys of the status topic whose records may be commands to a task. No I/O."""
-    return frozenset({encode_connector_status(task.connector, None)[0], encode_task_status(task, None)[0]})
-
-
-def command_in(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
-    """Return the command that a record of the config or status topic means for a task, or None. No I/O."""
-    return _config_command(record, spec) if record.topic == spec.worker.config_topic else _status_command(record, spec)
-
-
-def _config_command(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
-    config = decode_config_record(record.key, record.value)
-    if isinstance(config, ConnectorRecord) and config.name == spec.id.connector and config.config is None:
-        return TaskCommand.STOP  # the connector was deleted
-    if isinstance(config, TargetStateRecord) and config.name == spec.id.connector and config.state is not None:
-        return _COMMAND_OF[config.state]
-    return None
-
-
-def _status_command(record: LogRecord, spec: TaskSpec) -> TaskCommand | None:
-    change = decode_status_record(record.key, record.value, record.timestamp)
-    if isinstance(change, ConnectorStatusRecord) and change.connector == spec.id.connector and change.status is not None:
-        return TaskCommand.ABANDON if is_newer(change.status, spec.generation, spec.worker_id) else None
-    if isinstance(change, TaskStatusRecord) and change.task == spec.id and change.status is not None:
-        if change.status.generation > spec.generation:  # a later driver, or its own that takes this process for lost
-            return TaskCommand.ABANDON
-        return TaskCommand.STOP if _is_stop(change.status, spec) else None
-    return None
-
-
-def _is_stop(status: Status, spec: TaskSpec) -> bool:
-    """Return True for a stop command: a status with a trace only describes the task, such as one that waits for a slot."""
-    if (status.worker_id, status.generation) != (spec.worker_id, spec.generation):
-        return False
-    return status.state in (State.UNASSIGNED, State.RESTARTING) and status.trace is None
-
-
-def is_newer(status: Status, generation: int, worker_id: str) -> bool:
-    """Return True if a later driver than the one of ``generation`` and ``worker_id`` wrote the status. No I/O."""
-    return status.generation > generation and status.worker_id != worker_id
-
-
-def _level_in(record: LogRecord, spec: TaskSpec) -> LoggerRecord | None:
-    config = decode_config_record(record.key, record.value) if record.topic == spec.worker.config_topic else None
-    return config if isinstance(config, LoggerRecord) else None
 
 
 class KafkaTaskReporter:

@@ -20,7 +20,7 @@ from sluiceway.kafka.topic_writer import ProducerRecord
 from sluiceway.kafka.worker_group import connect_workers
 from sluiceway.storage.interfaces import StatusBackingStore
 from sluiceway.storage.model import Status
-from sluiceway.worker.kafka_task_services import is_newer
+from sluiceway.worker.task_commands import is_newer
 
 log = logging.getLogger(__name__)
 

@@ -84,9 +84,6 @@ class _Control:
         while (left := deadline - time.monotonic()) > 0 and self.command() is before:
             time.sleep(min(_POLL_SECONDS, left))
 
-    def close(self) -> None:
-        """Do nothing: the connection ends with the process."""
-
 
 class _Reporter:
     """Sends a task's state, and the topics it uses, to the driver."""

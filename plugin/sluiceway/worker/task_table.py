@@ -22,7 +22,6 @@ from sluiceway.worker.worker_connector import WaitUntil
 log = logging.getLogger(__name__)
 
 _WAITS = "Waits for a slot"
-_MOVES = "Its executor {} is being decommissioned; the task starts again on another one."
 
 _KILL_SECONDS = 15.0  # Spark kills a Python worker 2 s after its job was canceled; a busy machine takes longer
 _WATCH_SECONDS = 1.0
@@ -187,7 +186,7 @@ class TaskTable:
         now = self._clock()
         if now - self._watched_at >= _WATCH_SECONDS:
             self._watch_all(now)
-            self._leave_executors()
+            self._move()
         self._launch([number for number, task in self._tasks.items() if task.phase is Phase.RESTARTING and now >= task.due])
 
     def abandon(self) -> None:
@@ -245,21 +244,22 @@ class TaskTable:
                 )
         self._report_waiting(waiting, statuses, now)
 
-    def _leave_executors(self) -> None:
-        """Drain tasks whose executor is being decommissioned, and start them on other executors."""
+    def _move(self) -> None:
+        """Drain tasks that must run elsewhere, and start them there."""
         launches = {number: task.launch for number, task in self._tasks.items() if task.launch is not None}
-        found = {number: self._launcher.leaving_executor(launch.assignment) for number, launch in launches.items()}
-        leaving = {number: executor for number, executor in found.items() if executor is not None}
+        found = {number: self._launcher.must_move(launch.assignment) for number, launch in launches.items()}
+        leaving = {number: reason for number, reason in found.items() if reason is not None}
         if not leaving:
             return
-        log.info("[%s|worker] Moving task(s) from decommissioned executors (task: executor): %s", self._name, leaving)
+        for number, reason in leaving.items():
+            log.info("[%s|task-%d] Moves. %s", self._name, number, reason)
         moved = {number: self._tasks[number] for number in leaving}
         self.stop(moved)
         for number, task in moved.items():
             self._failed.discard(number)
             self._killed.pop(number, None)
             self._tasks[number] = replace(task, generation=self._channel.generation, launch=None)
-            self._publish([number], State.UNASSIGNED, _MOVES.format(leaving[number]))
+            self._publish([number], State.UNASSIGNED, leaving[number])
         self._launch(moved)
 
     def _is_silent(self, number: int, launch: Launch, now: float) -> bool:

@@ -13,7 +13,8 @@ from sluiceway.runtime.task import TaskCommand, TaskSpec
 from sluiceway.storage.codec import decode_status_record, encode_connector_status, encode_logger_level, encode_task_status
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.worker import kafka_task_services
-from sluiceway.worker.kafka_task_services import KafkaTaskControl, command_in
+from sluiceway.worker.kafka_task_services import KafkaTaskControl
+from sluiceway.worker.task_commands import command_in
 
 WORKER = WorkerConfig.of({"config.storage.topic": "configs", "status.storage.topic": "statuses"})
 SPEC = TaskSpec(id=TaskId("c", 0), config={}, worker=WORKER, worker_id="me:1", generation=4, sink=False)

@@ -35,7 +35,7 @@ from sluiceway.runtime.transforms.transformation_chain import TransformationChai
 from sluiceway.runtime.worker_task import log_errors
 from sluiceway.spark.rounds.arrow_rows import arrow_field, arrow_type, to_array
 from sluiceway.spark.rounds.ranges import OffsetRange
-from sluiceway.worker.executor import log_to_stderr
+from sluiceway.worker.log_context import log_to_stderr
 
 log = logging.getLogger(__name__)
 

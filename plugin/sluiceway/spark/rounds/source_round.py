@@ -28,7 +28,8 @@ from sluiceway.runtime.transforms.batch_transform import transform_batch
 from sluiceway.spark.rounds.arrow_rows import to_values
 from sluiceway.spark.rounds.spark_schemas import row_schema
 from sluiceway.storage.model import State
-from sluiceway.worker.executor import Assignment, log_to_stderr
+from sluiceway.worker.executor import Assignment
+from sluiceway.worker.log_context import log_to_stderr
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -123,9 +124,7 @@ class ProduceSplits:
         except Exception as error:  # noqa: BLE001 (the other splits of the round do not fail with this one)
             failure, retriable = trace_of(error), isinstance(error, _RETRIABLE)
         finally:
-            services.control.close()
-            if services.offsets is not None:
-                services.offsets.stop()
+            services.close()
         result = {"split": rows.split, "records": records, "topics": sorted(topics), "failure": failure, "retriable": retriable}
         yield pa.RecordBatch.from_pylist([result], schema=_RESULT_ARROW)
 

@@ -1,0 +1,116 @@
+"""The connections to the internal topics that all tasks of a host share. Runs on executors."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import ConnectError
+from sluiceway.runtime.task import TaskSpec
+from sluiceway.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
+from sluiceway.storage.factory import OFFSETS_TOPIC
+from sluiceway.storage.model import State, Status, TaskId
+from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
+from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
+
+log = logging.getLogger(__name__)
+
+_REPEATED = (State.RUNNING, State.PAUSED)
+_LATE_SECONDS = 1.0  # after which heartbeats are late
+_END_SECONDS = 2.0  # that a task's end waits for heartbeats that are being written
+
+
+class SharedStatuses:
+    """Writes the statuses of all tasks of a host, and repeats RUNNING and PAUSED as their heartbeats. Thread-safe."""
+
+    def __init__(self, store: KafkaStatusBackingStore, interval: float) -> None:
+        self._store = store
+        self._interval = interval
+        self._writing = threading.Lock()  # keeps a heartbeat from following a later status of the same task
+        self._repeated: dict[TaskId, Status] = {}
+        self._due = time.monotonic() + interval
+        self._warned = False
+
+    def reporter(self, spec: TaskSpec) -> SharedTaskReporter:
+        return SharedTaskReporter(self, spec)
+
+    def report(self, task: TaskId, status: Status) -> None:
+        with self._writing:
+            self._repeated.pop(task, None)
+            self._store.put_task(task, status)
+            if status.state in _REPEATED:
+                self._repeated[task] = status
+
+    def topic(self, task: TaskId, topic: str) -> None:
+        self._store.put_topic(task.connector, task.task, topic)
+
+    def end(self, task: TaskId) -> None:
+        """Send no more heartbeats of a task, because it must stop or has ended. Does not wait long for an unreachable cluster."""
+        waited = self._writing.acquire(timeout=_END_SECONDS)
+        self._repeated.pop(task, None)
+        if waited:
+            self._writing.release()
+
+    def beat(self) -> None:
+        """Write all heartbeats if they are due. A heartbeat that cannot be written is only logged."""
+        now = time.monotonic()
+        if now < self._due:
+            return
+        late, self._due = now - self._due > _LATE_SECONDS, now + self._interval
+        if late:  # a process that was suspended may have been replaced: read commands before another RUNNING is written
+            self._due = now + self._interval / 2
+            return
+        try:
+            with self._writing:
+                self._store.put_tasks(dict(self._repeated))
+        except ConnectError as error:
+            if not self._warned:
+                log.warning("Cannot write the tasks' heartbeats; trying again every %g s: %s", self._interval, error)
+            self._warned = True
+        else:
+            self._warned = False
+
+
+class SharedTaskReporter:
+    """Implements ``TaskReporter`` for one task of a host."""
+
+    def __init__(self, statuses: SharedStatuses, spec: TaskSpec) -> None:
+        self._statuses = statuses
+        self._spec = spec
+
+    def report(self, state: State, trace: str | None = None) -> None:
+        spec = self._spec
+        self._statuses.report(spec.id, Status(state, spec.worker_id, spec.generation, trace, spec.version))
+
+    def topic(self, topic: str) -> None:
+        self._statuses.topic(self._spec.id, topic)
+
+
+class SharedOffsets:
+    """The stores of source offsets, one for each offsets topic that a task of this host uses. Thread-safe."""
+
+    def __init__(self, worker: WorkerConfig, resources: ExitStack) -> None:
+        self._worker = worker
+        self._resources = resources
+        self._lock = threading.Lock()
+        self._stores: dict[str, KafkaOffsetBackingStore] = {}
+
+    def store(self, config: Mapping[str, str]) -> KafkaOffsetBackingStore | ConnectorOffsetBackingStore:
+        """Return the started store of a connector's config. It is stopped with the host, not with the task."""
+        topic = config.get(OFFSETS_TOPIC) or self._worker.offset_topic
+        with self._lock:
+            shared = self._started(self._worker.offset_topic)
+            return shared if topic == self._worker.offset_topic else ConnectorOffsetBackingStore(self._started(topic), shared)
+
+    def _started(self, topic: str) -> KafkaOffsetBackingStore:
+        if topic not in self._stores:
+            own = None if topic == self._worker.offset_topic else topic
+            store = KafkaOffsetBackingStore(self._worker, own)
+            store.start()
+            self._resources.callback(store.stop)
+            self._stores[topic] = store
+        return self._stores[topic]

@@ -1,0 +1,314 @@
+"""Measures what many small connectors cost in one shared application, beside a real Kafka Connect worker.
+
+Half of the connectors are FileStreamSource, half FileStreamSink of the sources' topics. Each runs on a broker of its own:
+
+* seconds from the first POST until all are RUNNING, and from the POST of one more until it is RUNNING;
+* memory of all processes but the broker (PSS, MB) and their processor seconds a minute, idle and with a line a second for each source;
+* milliseconds from a line in a source's file to its record in the topic, and on to the line in the sink's file.
+
+Run: python tests/benchmarks/bench_many.py [--connectors 1 10 50 200] [--seconds 30] [--peers sluiceway connect]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import psutil
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from sluiceway.herder import Herder
+from sluiceway.spark.session import local_conf
+from sluiceway.stack.broker import EmbeddedBroker
+from sluiceway.storage.factory import Stores, open_stores
+from support.driver import submitted_application, worker_of, worker_properties, write_properties
+from support.peer import FILE_SINK, FILE_SOURCE, PeerDistributed
+from support.toggles import table
+
+PATIENCE_SECONDS = 300.0
+STRING = "org.apache.kafka.connect.storage.StringConverter"
+_MB = 1 << 20
+
+
+class Runtime(Protocol):
+    """Runs connectors: a shared application, or a Kafka Connect worker."""
+
+    def create(self, name: str, config: Mapping[str, str]) -> None: ...
+
+    def running(self) -> int:
+        """Return how many connectors are RUNNING with all their tasks."""
+
+    def roots(self) -> list[int]:
+        """Return the processes whose descendants belong to it."""
+
+
+class Application:
+    """One shared application in local mode."""
+
+    def __init__(self, bootstrap: str, folder: Path, stack: ExitStack) -> None:
+        properties = worker_properties(bootstrap, "many", **{"status.storage.partitions": "5"})
+        self._stores: Stores = stack.enter_context(open_stores(worker_of(properties)))
+        self._herder = Herder(worker_of(properties), self._stores.config, self._stores.status, self._stores.offsets)
+        file = write_properties(folder / "worker.properties", properties)
+        self._driver = submitted_application("many", file, folder, master="local[64]", conf=local_conf())
+        stack.callback(self._driver.stop, 60)
+        self._started = False
+
+    def create(self, name: str, config: Mapping[str, str]) -> None:
+        self._herder.put_config(name, {"name": name, "sluiceway.application": "many", **config})
+        if not self._started:
+            self._started = True
+            self._driver.start()
+
+    def running(self) -> int:
+        found = 0
+        for name in self._stores.config.snapshot().names():
+            status = self._herder.status(name)
+            states = [status.connector.state.value, *(each.state.value for each in status.tasks.values())]
+            found += len(states) > 1 and set(states) == {"RUNNING"}
+        return found
+
+    def roots(self) -> list[int]:
+        return [self._driver.status().pid or 0]
+
+    @property
+    def log(self) -> Path:
+        return self._driver.log
+
+
+class Peer:
+    """A distributed Kafka Connect worker."""
+
+    def __init__(self, bootstrap: str, folder: Path, stack: ExitStack) -> None:
+        import httpx
+
+        self._worker = PeerDistributed(bootstrap, "peer", folder / "connect", ("peer-configs", "peer-offsets", "peer-status"))
+        stack.callback(self._worker.stop)
+        self._worker.start()
+        self._client = httpx.Client(base_url=self._worker.rest, timeout=60)
+        stack.callback(self._client.close)
+
+    def create(self, name: str, config: Mapping[str, str]) -> None:
+        self._client.put(f"/connectors/{name}/config", json={"name": name, **config}).raise_for_status()
+
+    def running(self) -> int:
+        found = 0
+        for each in self._client.get("/connectors", params={"expand": "status"}).json().values():
+            status = each["status"]
+            states = [status["connector"]["state"], *(task["state"] for task in status["tasks"])]
+            found += len(states) > 1 and set(states) == {"RUNNING"}
+        return found
+
+    def roots(self) -> list[int]:
+        return [self._worker.pid or 0]
+
+
+@dataclass
+class Result:
+    runtime: str
+    connectors: int
+    all_running: float
+    next_running: float = 0.0
+    memory: float = 0.0
+    processes: int = 0
+    threads: int = 0
+    idle_cpu: float = 0.0
+    busy_cpu: float = 0.0
+    to_topic: list[float] = field(default_factory=list)
+    to_file: list[float] = field(default_factory=list)
+    missing: int = 0
+
+
+def connector(kind: str, number: int, folder: Path) -> dict[str, str]:
+    source = kind == "source"
+    return {
+        "connector.class": FILE_SOURCE if source else FILE_SINK,
+        "tasks.max": "1",
+        "topic" if source else "topics": f"many-{number}",
+        "file": str(folder / (f"in-{number}.txt" if source else f"out-{number}.txt")),
+        "key.converter": STRING,
+        "value.converter": STRING,
+    }
+
+
+def wait(condition: Callable[[], bool], what: str) -> float:
+    began = time.monotonic()
+    while not condition():
+        if time.monotonic() - began > PATIENCE_SECONDS:
+            raise SystemExit(f"gave up after {PATIENCE_SECONDS:g} s: {what}")
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def measure(name: str, runtime: Runtime, bootstrap: str, count: int, seconds: float, folder: Path) -> Result:
+    pairs = max(1, count // 2)
+    for number in range(pairs + 1):
+        (folder / f"in-{number}.txt").touch()
+        (folder / f"out-{number}.txt").touch()
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.create_topics([NewTopic(f"many-{number}", 1, 1) for number in range(pairs + 1)]).values():
+        future.result()
+    began = time.monotonic()
+    names = [("source", number) for number in range(pairs)] + ([("sink", number) for number in range(pairs)] if count > 1 else [])
+    for kind, number in names:
+        runtime.create(f"{kind}-{number}", connector(kind, number, folder))
+    wait(lambda: runtime.running() >= len(names), f"{len(names)} connectors RUNNING")
+    result = Result(name, len(names), time.monotonic() - began)
+    print(f"{name}: {len(names)} connectors RUNNING after {result.all_running:.1f} s", flush=True)
+    runtime.create(f"source-{pairs}", connector("source", pairs, folder))
+    result.next_running = wait(lambda: runtime.running() > len(names), "the next connector RUNNING")
+    time.sleep(15)
+    result.idle_cpu = cpu_per_minute(runtime, seconds)
+    result.memory, result.processes, result.threads = memory(runtime)
+    result.to_topic, result.to_file, result.busy_cpu, result.missing = latencies(runtime, bootstrap, pairs, seconds, folder)
+    return result
+
+
+def family(runtime: Runtime) -> list[psutil.Process]:
+    found: dict[int, psutil.Process] = {}
+    for root in runtime.roots():
+        process = psutil.Process(root)
+        found |= {each.pid: each for each in (process, *process.children(recursive=True))}
+    return list(found.values())
+
+
+def cpu(runtime: Runtime) -> float:
+    total = 0.0
+    for each in family(runtime):
+        try:
+            times = each.cpu_times()
+        except psutil.Error:
+            continue
+        total += times.user + times.system
+    return total
+
+
+def cpu_per_minute(runtime: Runtime, seconds: float) -> float:
+    began, before = time.monotonic(), cpu(runtime)
+    time.sleep(seconds)
+    return (cpu(runtime) - before) / (time.monotonic() - began) * 60
+
+
+def memory(runtime: Runtime) -> tuple[float, int, int]:
+    processes = family(runtime)
+    rows = sorted((each.memory_full_info().pss / _MB, each.num_threads(), " ".join(each.cmdline())[-60:]) for each in processes)
+    for pss, threads, command in rows:
+        print(f"  {pss:7.1f} MB {threads:4d} threads  {command}", flush=True)
+    return sum(row[0] for row in rows), len(rows), sum(row[1] for row in rows)
+
+
+def latencies(
+    runtime: Runtime, bootstrap: str, pairs: int, seconds: float, folder: Path
+) -> tuple[list[float], list[float], float, int]:
+    """Append a line a second to each source's file; return the milliseconds to topic and to file, CPU s/min, missing lines."""
+    seen_topic: dict[str, float] = {}
+    seen_file: dict[str, float] = {}
+    end = threading.Event()
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "watch", "auto.offset.reset": "latest", "fetch.wait.max.ms": 10}
+    )
+    assigned = threading.Event()
+    consumer.subscribe([f"many-{number}" for number in range(pairs)], on_assign=lambda *_: assigned.set())
+
+    def topics() -> None:
+        while not end.is_set():
+            message = consumer.poll(0.1)
+            if message is not None and message.error() is None:
+                seen_topic[(message.value() or b"").decode()] = time.time()
+
+    def files() -> None:
+        readers = [(folder / f"out-{number}.txt").open() for number in range(pairs)]
+        while not end.is_set():
+            for reader in readers:
+                while line := reader.readline():
+                    seen_file.setdefault(line.rstrip(), time.time())
+            time.sleep(0.002)
+
+    threads = [threading.Thread(target=each, daemon=True) for each in (topics, files)]
+    for thread in threads:
+        thread.start()
+    assigned.wait(60)
+    written: dict[str, float] = {}
+    began, before = time.monotonic(), cpu(runtime)
+    outs = [(folder / f"in-{number}.txt").open("a") for number in range(pairs)]
+    for second in range(int(seconds)):
+        for number, out in enumerate(outs):
+            due = began + second + number / pairs
+            time.sleep(max(0.0, due - time.monotonic()))
+            line = f"{number}-{second}"
+            out.write(f"{line}\n")
+            written[line] = time.time()
+            out.flush()
+    busy = (cpu(runtime) - before) / (time.monotonic() - began) * 60
+    time.sleep(5)
+    end.set()
+    for thread in threads:
+        thread.join()
+    consumer.close()
+    to_topic = [1000 * (seen_topic[line] - at) for line, at in written.items() if line in seen_topic]
+    to_file = [1000 * (seen_file[line] - at) for line, at in written.items() if line in seen_file]
+    return to_topic, to_file, busy, len(written) - len(to_topic)
+
+
+def percentiles(values: list[float]) -> str:
+    if len(values) < 2:
+        return "-"
+    cuts = statistics.quantiles(values, n=20)
+    return f"{statistics.median(values):.0f} / {cuts[18]:.0f}"
+
+
+def run(name: str, count: int, seconds: float) -> Result:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-many-")))
+        broker = EmbeddedBroker(folder / "broker")
+        stack.callback(broker.stop)
+        bootstrap = broker.start()
+        runtime: Runtime = Application(bootstrap, folder, stack) if name == "sluiceway" else Peer(bootstrap, folder, stack)
+        return measure(name, runtime, bootstrap, count, seconds, folder)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--connectors", type=int, nargs="+", default=[1, 10, 50, 200])
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--peers", nargs="+", default=["sluiceway", "connect"])
+    options = parser.parse_args()
+    results = [run(name, count, options.seconds) for count in options.connectors for name in options.peers]
+    headings = ("", "connectors", "s to RUNNING", "next one, s", "PSS MB", "processes", "threads", "CPU s/min idle", "at 1/s")
+    rows = [
+        [
+            each.runtime,
+            str(each.connectors),
+            f"{each.all_running:.1f}",
+            f"{each.next_running:.2f}",
+            f"{each.memory:.0f}",
+            str(each.processes),
+            str(each.threads),
+            f"{each.idle_cpu:.1f}",
+            f"{each.busy_cpu:.1f}",
+            percentiles(each.to_topic),
+            percentiles(each.to_file),
+            str(each.missing),
+        ]
+        for each in results
+    ]
+    print(f"\n{time.strftime('%Y-%m-%d')}, {os.cpu_count()} processors, load at the end {os.getloadavg()[0]:.1f}")
+    print(table((*headings, "ms to topic p50 / p95", "ms to file", "missing"), rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
