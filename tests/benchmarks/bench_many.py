@@ -3,7 +3,7 @@
 Half of the connectors are FileStreamSource, half FileStreamSink of the sources' topics. Each runs on a broker of its own:
 
 * seconds from the first POST until all are RUNNING, and from the POST of one more until it is RUNNING;
-* memory of all processes but the broker (PSS, MB) and their processor seconds a minute, idle and with a line a second for each source;
+* memory of all processes but the broker (PSS, MB) and their processor seconds a minute, idle and with a line a second and source;
 * milliseconds from a line in a source's file to its record in the topic, and on to the line in the sink's file.
 
 Run: python tests/benchmarks/bench_many.py [--connectors 1 10 50 200] [--seconds 30] [--peers sluiceway connect]

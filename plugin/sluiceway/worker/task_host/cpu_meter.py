@@ -6,7 +6,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-_SECONDS = 4.0  # over which a share is measured
+_SECONDS = 5.0  # over which a share is measured
 
 
 @dataclass(slots=True)

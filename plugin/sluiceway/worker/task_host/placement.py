@@ -12,7 +12,6 @@ MOST_TASKS = 50
 
 _SUSPECT_SECONDS = 120.0
 _ALONE_SHARE = 0.25
-_BUSY_REPORTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +64,6 @@ class Suspects:
             self._group[task] = f"{self._count}-{number % parts}", now
 
 
-@dataclass(slots=True)
-class BusyTasks:
-    """Tasks that use too much of a core to share a process. A task stays one until its driver ends."""
-
-    alone: set[TaskId] = field(default_factory=set)
-    _counts: dict[str, int] = field(default_factory=dict)
-
-    def measured(self, job: str, task: TaskId, share: float, neighbours: int) -> None:
-        """Take in a measurement. Two in a row above a quarter of a core make a task that has neighbours a busy one."""
-        self._counts[job] = self._counts.get(job, 0) + 1 if share > _ALONE_SHARE and neighbours else 0
-        if self._counts[job] >= _BUSY_REPORTS:
-            self.alone.add(task)
-
-    def forget(self, job: str) -> None:
-        self._counts.pop(job, None)
+def is_busy(share: float, neighbors: int) -> bool:
+    """Return whether a task that uses this share of a core has to leave its neighbors alone."""
+    return share > _ALONE_SHARE and neighbors > 0

@@ -14,6 +14,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, DataError
 from sluiceway.runtime.task import TaskResult
 from sluiceway.storage.factory import Stores
+from sluiceway.storage.model import TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker.executor import Assignment
 from sluiceway.worker.kafka_task_services import KafkaTaskServices
@@ -29,7 +30,7 @@ from sluiceway.worker.task_host.messages import (
     report_key,
     reporting_host,
 )
-from sluiceway.worker.task_host.placement import MOST_TASKS, BusyTasks, Candidate, Suspects, choose_host
+from sluiceway.worker.task_host.placement import MOST_TASKS, Candidate, Suspects, choose_host, is_busy
 from sluiceway.worker.task_launcher import ProcessLauncher, TaskLostError
 from sluiceway.worker.task_watch import Slot
 
@@ -98,7 +99,8 @@ class TaskHosts:
         self._place: dict[str, str] = {}
         """The host of each launched job that shares a process."""
         self._suspects = Suspects()
-        self._busy = BusyTasks()
+        self._busy: set[TaskId] = set()
+        """Tasks that used too much of a core to share a process. They stay so until this driver ends."""
         self._wake = threading.Event()
         self._closing = False
         self._status_store.on_message(self._read)
@@ -141,7 +143,7 @@ class TaskHosts:
             host = self._host_of(assignment)
         if host is None:
             return self._processes.must_move(assignment)
-        if assignment.id in self._busy.alone and self._isolation(assignment) == "auto":
+        if assignment.id in self._busy and self._isolation(assignment) == "auto":
             return _BUSY if self._processes.has_free_slot() else None
         return self._processes.must_move(host.work)
 
@@ -166,7 +168,7 @@ class TaskHosts:
         isolation = self._isolation(assignment)
         if isolation == "process" or not self._processes.shareable(assignment):
             return False
-        return isolation == "shared" or (self._shares and assignment.id not in self._busy.alone)
+        return isolation == "shared" or (self._shares and assignment.id not in self._busy)
 
     def _host_for(self, assignment: Assignment) -> _Host:
         now = time.monotonic()
@@ -231,8 +233,8 @@ class TaskHosts:
         """Take a report in; return the tasks that have ended."""
         host.reported = True
         for job, share in report.running.items():
-            if job in host.tasks:
-                self._busy.measured(job, host.tasks[job].assignment.id, share, len(host.tasks) - 1)
+            if job in host.tasks and is_busy(share, len(host.tasks) - 1):
+                self._busy.add(host.tasks[job].assignment.id)
         ended = [(self._forget(host, job), result) for job, result in report.ended.items() if job in host.tasks]
         if ended:
             host.unwritten = True
@@ -241,7 +243,6 @@ class TaskHosts:
 
     def _forget(self, host: _Host, job: str) -> _Hosted:
         self._place.pop(job, None)
-        self._busy.forget(job)
         host.idle_since = time.monotonic()
         return host.tasks.pop(job)
 
