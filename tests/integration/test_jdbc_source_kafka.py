@@ -12,7 +12,7 @@ import pytest
 from sluiceway.connectors.jdbc.source.connector import JdbcSourceConnector
 from sluiceway.runtime.task import TaskResult
 from sluiceway.testing.contexts import MemoryConnectorContext
-from sluiceway.worker.executor import Assignment
+from sluiceway.worker.executor import Assignment, Work
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support.database import DatabaseForTest
 from support.driver_bench import open_bench
@@ -73,10 +73,11 @@ class Placings(ThreadLauncher):
     def __init__(self) -> None:
         self.tables: list[tuple[int, list[str]]] = []
 
-    def launch(self, assignment: Assignment) -> Future[TaskResult]:
-        tables = json.loads(assignment.spec.config["tables"])
-        self.tables.append((assignment.spec.id.task, [table.rpartition(".")[2].strip('"') for table in tables]))
-        return super().launch(assignment)
+    def launch(self, work: Work) -> Future[TaskResult]:
+        assert isinstance(work, Assignment)
+        tables = json.loads(work.spec.config["tables"])
+        self.tables.append((work.id.task, [table.rpartition(".")[2].strip('"') for table in tables]))
+        return super().launch(work)
 
 
 def test_new_altered_and_dropped_tables_reconfigure_their_own_task_only(

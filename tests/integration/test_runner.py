@@ -10,7 +10,7 @@ import pytest
 
 from sluiceway.runtime.task import TaskResult
 from sluiceway.worker.connector_runner import Outcome
-from sluiceway.worker.executor import Assignment
+from sluiceway.worker.executor import Work
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support.driver_bench import Bench, open_bench
 from support.eventually import PATIENCE, eventually
@@ -119,13 +119,13 @@ class LosingLauncher(ThreadLauncher):
     def __init__(self) -> None:
         self.launched = 0
 
-    def launch(self, assignment: Assignment) -> Future[TaskResult]:
+    def launch(self, work: Work) -> Future[TaskResult]:
         self.launched += 1
         if self.launched == 1:
             lost: Future[TaskResult] = Future()
             lost.set_exception(RuntimeError("Python worker exited unexpectedly (crashed)"))
             return lost
-        return super().launch(assignment)
+        return super().launch(work)
 
 
 def test_a_task_whose_process_is_lost_is_started_again(bench: Bench, unique: Callable[[str], str]) -> None:

@@ -284,7 +284,7 @@ def test_a_task_that_spark_has_queued_again_is_canceled_and_started_again(make: 
     assert ("0", State.UNASSIGNED, f"{LOST}Spark lost the task's executor or its host") in bench.channel.published
 
 
-LEAVING = "Its executor 3 is being decommissioned; the task starts again on another one."
+LEAVING = "Its executor 3 leaves"
 
 
 @pytest.mark.usefixtures("quick_watch")
@@ -292,7 +292,7 @@ def test_a_task_leaves_a_decommissioned_executor(make: Make) -> None:
     bench = make().start()
     bench.eventually_running()
     before = len(bench.channel.published)
-    bench.tasks.leaving[0] = "3"
+    bench.tasks.leaving[0] = LEAVING
     bench.eventually(lambda: bench.tasks.started[0] == 2, "a second start")
     assert (bench.tasks.started, bench.tasks.cancelled) == ({0: 2, 1: 1}, []), "it drains, and the other keeps running"
     told = [each for each in bench.channel.published[before:] if each[0] != "connector"]
@@ -306,7 +306,7 @@ def test_a_task_that_does_not_drain_is_killed_and_leaves_with_a_higher_generatio
     bench.tasks.deaf, bench.tasks.undying = {0}, {0}
     bench.start()
     bench.eventually_running()
-    bench.tasks.leaving[0] = "3"
+    bench.tasks.leaving[0] = LEAVING
     bench.eventually(lambda: bench.tasks.started[0] == 2, "a second start")
     assert (bench.tasks.cancelled, bench.tasks.assignments[0].spec.generation) == ([0], 8)
 
@@ -318,7 +318,7 @@ def test_leaving_an_executor_restores_no_restart_budget(make: Make, monkeypatch:
     bench.eventually_running()
     bench.tasks.lose(0)
     bench.eventually(lambda: bench.tasks.started[0] == 2, "a start after the crash")
-    bench.tasks.leaving[0] = "3"
+    bench.tasks.leaving[0] = LEAVING
     bench.eventually(lambda: bench.tasks.started[0] == 3, "a start elsewhere")
     bench.tasks.lose(0)
     bench.eventually_state("0", State.FAILED)

@@ -12,7 +12,7 @@ from sluiceway.kafka.kafka_based_log import LogRecord
 from sluiceway.runtime.task import TaskCommand, TaskSpec
 from sluiceway.storage.codec import decode_status_record, encode_connector_status, encode_logger_level, encode_task_status
 from sluiceway.storage.model import State, Status, TaskId
-from sluiceway.worker import kafka_task_services
+from sluiceway.worker import kafka_task_services, task_commands
 from sluiceway.worker.kafka_task_services import KafkaTaskControl
 from sluiceway.worker.task_commands import command_in
 
@@ -97,7 +97,7 @@ def test_heartbeats_end_with_the_stop_command_and_those_of_others_are_not_decode
         decoded.append(key)
         return decode_status_record(key, value, timestamp)
 
-    monkeypatch.setattr(kafka_task_services, "decode_status_record", counted)
+    monkeypatch.setattr(task_commands, "decode_status_record", counted)
     ended: list[bool] = []
     control = KafkaTaskControl(SPEC, {}, TaskCommand.RUN, on_end=lambda: ended.append(True))
     tail: Tail = control._tail  # type: ignore[assignment]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sluiceway.storage.model import TaskId
 
-MOST_TASKS = 50
+MOST_TASKS = 64
 """Number of tasks from which on another host is started, if it finds a slot."""
 
 _SUSPECT_SECONDS = 120.0
