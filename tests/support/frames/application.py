@@ -50,7 +50,7 @@ class SinkApplication:
         self, deployment: Deployment, bootstrap: str, folder: Path, name: str, topic: str, outputs: Sequence[Output], **more: str
     ) -> None:
         self.deployment, self.bootstrap, self.name, self.topic = deployment, bootstrap, name, topic
-        self.sinks = [Sink(f"{name}-{output.format}", output) for output in outputs]
+        self.sinks = [Sink(f"{name}-{output.format}-{number}", output) for number, output in enumerate(outputs)]
         folder.mkdir(parents=True, exist_ok=True)
         port = free_port()
         settings = {"listeners": f"http://127.0.0.1:{port}", "offset.flush.interval.ms": "1000"}
