@@ -224,7 +224,8 @@ def test_a_task_that_uses_much_of_a_core_moves_to_a_process_of_its_own(applicati
 
 
 def test_the_tasks_of_a_killed_host_run_again_within_seconds(application: Application) -> None:
-    (host,) = eventually(lambda: len(found := application.workers()) == 1 and found, what="a single process")
+    eventually(lambda: len(application.workers()) == 1, what="a single process")
+    (host,) = application.workers()
     psutil.Process(host).kill()
     eventually(lambda: application.workers() - {host}, what="another host")
     application.eventually_running("a", "b", within=20)

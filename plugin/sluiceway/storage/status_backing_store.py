@@ -49,6 +49,8 @@ class KafkaStatusBackingStore:
 
     def __init__(self, worker: WorkerConfig, *, reading: bool = True) -> None:
         self._worker = worker
+        # Uses the worker's principal, as Connect's workers do for the group and the internal topics. All connectors share it.
+        self.admin = admin_client(worker)
         topic = status_topic(worker)
         self._topic = replace(topic, settings={**_EARLY_COMPACTION, **topic.settings})
         self._client_id = f"{worker.group_id}-statuses"
@@ -66,13 +68,12 @@ class KafkaStatusBackingStore:
 
         Raises InternalTopicError, KafkaClientError.
         """
-        admin = admin_client(self._worker)
-        partitions = ensure_internal_topic(admin, self._topic)
+        partitions = ensure_internal_topic(self.admin, self._topic)
         self._producer = TopicWriter(self._worker, self._client_id)
         self._writer = self._producer.write
         if not self._reading:
             return
-        self._log = KafkaBasedLog(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=admin)
+        self._log = KafkaBasedLog(self._worker, self._topic.name, partitions, self._client_id, self._record, admin=self.admin)
         self._log.start()
         with self._lock:
             # Heartbeats make the topic long until it is compacted, so only the last record of each key is decoded.

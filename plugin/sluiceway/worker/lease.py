@@ -14,12 +14,11 @@ from collections.abc import Mapping, Sequence
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError, InternalTopicError
-from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.fenced_writer import FencedWriter
 from sluiceway.kafka.topic_writer import ProducerRecord
 from sluiceway.kafka.worker_group import connect_workers
-from sluiceway.storage.interfaces import StatusBackingStore
 from sluiceway.storage.model import Status
+from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker.task_commands import is_newer
 
 log = logging.getLogger(__name__)
@@ -39,14 +38,12 @@ class ConnectorLease:
         status: shows which generation of the connector wrote its status last.
     """
 
-    def __init__(self, connector: str, worker: WorkerConfig, worker_id: str, status: StatusBackingStore) -> None:
+    def __init__(self, connector: str, worker: WorkerConfig, worker_id: str, status: KafkaStatusBackingStore) -> None:
         self.generation = 0  # until ``acquire``
         self._connector = connector
         self._worker = worker
         self._worker_id = worker_id
         self._status = status
-        # Uses the worker's principal, as Connect's workers do for the group and the internal topics.
-        self.admin = admin_client(worker)
         self._writer = FencedWriter(worker, f"{worker.group_id}-{connector}-driver", f"{worker.group_id}-statuses")
         self._stopping = threading.Event()
 
@@ -95,7 +92,7 @@ class ConnectorLease:
         A worker that has just left may stay a member, so wait up to ``patience`` seconds for the group to become empty.
         """
         deadline = time.monotonic() + patience
-        while workers := connect_workers(self.admin, self._worker.group_id):
+        while workers := connect_workers(self._status.admin, self._worker.group_id):
             if time.monotonic() >= deadline or self._stopping.wait(_RETRY_SECONDS[0]):
                 raise FencedError(
                     f"Kafka Connect runs connector {self._connector}: {len(workers)} worker(s) with group.id="

@@ -11,7 +11,6 @@ from sluiceway.storage.factory import Stores
 from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
-from sluiceway.worker import lease
 from sluiceway.worker.kafka_channel import KafkaControlChannel
 from sluiceway.worker.kafka_task_services import KafkaTaskServices
 
@@ -19,8 +18,7 @@ WORKER = WorkerConfig.of({"group.id": "g", "config.storage.topic": "configs", "s
 ENDS = {TopicPartition("statuses", number): 100 + number for number in range(5)}
 
 
-def services(monkeypatch: pytest.MonkeyPatch, task: TaskId) -> KafkaTaskServices:
-    monkeypatch.setattr(lease, "admin_client", lambda _worker: None)
+def services(task: TaskId) -> KafkaTaskServices:
     status = KafkaStatusBackingStore(WORKER)
     status._log = SimpleNamespace(positions=dict(ENDS))  # type: ignore[assignment]
     stores = Stores(MemoryConfigBackingStore(), status, None)  # type: ignore[arg-type]
@@ -30,10 +28,8 @@ def services(monkeypatch: pytest.MonkeyPatch, task: TaskId) -> KafkaTaskServices
 
 
 @pytest.mark.parametrize("number", range(12))
-def test_a_task_reads_commands_from_where_the_driver_has_read_the_partitions_of_its_keys(
-    number: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    positions = dict(services(monkeypatch, TaskId("orders", number)).positions)
+def test_a_task_reads_commands_from_where_the_driver_has_read_the_partitions_of_its_keys(number: int) -> None:
+    positions = dict(services(TaskId("orders", number)).positions)
     assert positions.pop(TopicPartition("configs", 0)) == 0
     keys = (b"status-connector-orders", f"status-task-orders-{number}".encode())
     places = {TopicPartition("statuses", partition_of(key, 5)) for key in keys}

@@ -58,7 +58,6 @@ class Cluster:
         self.connect: list[list[str]] = []
         monkeypatch.setattr(lease, "_RETRY_SECONDS", (0.01, 0.02))
         monkeypatch.setattr(lease, "FencedWriter", Writer)
-        monkeypatch.setattr(lease, "admin_client", lambda _worker: None)
         monkeypatch.setattr(lease, "connect_workers", lambda *_: self.connect.pop(0) if self.connect else [])
         self.status = KafkaStatusBackingStore(WORKER)
         self.status._log = Topic()  # type: ignore[assignment]

@@ -54,7 +54,10 @@ class _Hosted:
 
 @dataclass(slots=True)
 class _Host:
-    """A launched host. ``unwritten`` is True while its orders differ from what the status topic says."""
+    """A launched host.
+
+    ``unwritten`` is True while its orders differ from what the status topic says. ``leaving`` is why its tasks must move.
+    """
 
     work: HostAssignment
     process: Future[TaskResult]
@@ -63,6 +66,7 @@ class _Host:
     idle_since: float = 0.0
     unwritten: bool = True
     reported: bool = False
+    leaving: str | None = None
     ending: bool = False
 
 
@@ -145,7 +149,7 @@ class TaskHosts:
             return self._processes.must_move(assignment)
         if assignment.id in self._busy and self._isolation(assignment) == "auto":
             return _BUSY if self._processes.has_free_slot() else None
-        return self._processes.must_move(host.work)
+        return host.leaving
 
     def slots_advice(self) -> str:
         return self._processes.slots_advice()
@@ -176,7 +180,7 @@ class TaskHosts:
         hosts = [
             Candidate(name, len(host.tasks), host.group)
             for name, host in self._hosts.items()
-            if not host.ending and self._processes.must_move(host.work) is None
+            if not host.ending and host.leaving is None
         ]
         full = not any(host.group == group and host.tasks < MOST_TASKS for host in hosts)
         chosen = choose_host(hosts, group, can_grow=not full or not hosts or self._processes.has_free_slot())
@@ -283,6 +287,7 @@ class TaskHosts:
 
     def _check(self, host: _Host) -> None:
         now = time.monotonic()
+        host.leaving = self._processes.must_move(host.work)
         with self._lock:
             idle = not host.tasks and (self._closing or now - host.idle_since > _IDLE_SECONDS)
             if (idle or self._closing) and not host.ending:
