@@ -6,7 +6,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes faults bench
-.PHONY: bench-airflow bench-frames bench-scaling clean test-columns test-frames
+.PHONY: bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -78,6 +78,9 @@ bench-airflow: $(VENV)/.ready  ## seconds of a pause, of a resume and of a sched
 	$(BIN)/python tests/benchmarks/bench_airflow_pause.py
 	$(BIN)/python tests/benchmarks/bench_airflow_batch.py
 	$(BIN)/python tests/benchmarks/bench_airflow_many.py
+
+bench-many: $(VENV)/.ready  ## 1, 10, 50 and 200 small connectors in one application beside Kafka Connect: memory, starts, latency
+	$(BIN)/python tests/benchmarks/bench_many.py
 
 bench-scaling: $(VENV)/.ready  ## records per second with 1, 2 and 4 tasks over two Spark workers; 50 and 200 idle tasks on one driver
 	$(BIN)/python tests/benchmarks/bench_scaling.py
