@@ -34,6 +34,7 @@ from sluiceway.herder import Herder
 from sluiceway.spark.session import local_conf
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage.factory import Stores, open_stores
+from support.clusters.daemons import command_of
 from support.driver import submitted_application, worker_of, worker_properties, write_properties
 from support.peer import FILE_SINK, FILE_SOURCE, PeerDistributed
 from support.toggles import table
@@ -171,7 +172,7 @@ def measure(name: str, runtime: Runtime, bootstrap: str, count: int, seconds: fl
     runtime.create(f"source-{pairs}", connector("source", pairs, folder))
     result.next_running = wait(lambda: runtime.running() > len(names), "the next connector RUNNING")
     time.sleep(15)
-    result.idle_cpu = cpu_per_minute(runtime, seconds)
+    result.idle_cpu = idle(runtime, seconds)
     result.memory, result.processes, result.threads = memory(runtime)
     result.to_topic, result.to_file, result.busy_cpu, result.missing = latencies(runtime, bootstrap, pairs, seconds, folder)
     return result
@@ -185,21 +186,26 @@ def family(runtime: Runtime) -> list[psutil.Process]:
     return list(found.values())
 
 
-def cpu(runtime: Runtime) -> float:
-    total = 0.0
+def cpu(runtime: Runtime) -> dict[psutil.Process, float]:
+    found = {}
     for each in family(runtime):
         try:
             times = each.cpu_times()
         except psutil.Error:
             continue
-        total += times.user + times.system
-    return total
+        found[each] = times.user + times.system
+    return found
 
 
-def cpu_per_minute(runtime: Runtime, seconds: float) -> float:
+def idle(runtime: Runtime, seconds: float) -> float:
+    """Return processor seconds a minute while nothing happens; print each process's."""
     began, before = time.monotonic(), cpu(runtime)
     time.sleep(seconds)
-    return (cpu(runtime) - before) / (time.monotonic() - began) * 60
+    minutes = (time.monotonic() - began) / 60
+    used = {process: (spent - before.get(process, 0.0)) / minutes for process, spent in cpu(runtime).items()}
+    for process, spent in used.items():
+        print(f"  {spent:5.2f} CPU s/min  {command_of(process)[-60:]}", flush=True)
+    return sum(used.values())
 
 
 def memory(runtime: Runtime) -> tuple[float, int, int]:
@@ -242,7 +248,7 @@ def latencies(
         thread.start()
     assigned.wait(60)
     written: dict[str, float] = {}
-    began, before = time.monotonic(), cpu(runtime)
+    began, before = time.monotonic(), sum(cpu(runtime).values())
     outs = [(folder / f"in-{number}.txt").open("a") for number in range(pairs)]
     for second in range(int(seconds)):
         for number, out in enumerate(outs):
@@ -252,7 +258,7 @@ def latencies(
             out.write(f"{line}\n")
             written[line] = time.time()
             out.flush()
-    busy = (cpu(runtime) - before) / (time.monotonic() - began) * 60
+    busy = (sum(cpu(runtime).values()) - before) / (time.monotonic() - began) * 60
     time.sleep(5)
     end.set()
     for thread in threads:

@@ -19,6 +19,7 @@ from sluiceway.storage.factory import open_stores
 from support.clusters.daemons import command_of
 from support.driver import submitted_application, worker_of, worker_properties, write_properties
 from support.eventually import eventually
+from support.transactions import seen
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -81,10 +82,10 @@ class Application:
     def __init__(self, herder: Herder, driver: BackgroundProcess, topic: Callable[[str], str]) -> None:
         self.herder = herder
         self.driver = driver
-        self._topic = topic
+        self.topic = topic
 
     def create(self, name: str, **config: str) -> None:
-        plain = {"connector.class": "counting.CountSource", "topic": self._topic(name), "sluiceway.application": "shared"}
+        plain = {"connector.class": "counting.CountSource", "topic": self.topic(name), "sluiceway.application": "shared"}
         self.herder.put_config(name, {"name": name, **plain, **config})
 
     def states(self, name: str) -> list[str]:
@@ -245,6 +246,7 @@ def test_a_task_that_hangs_costs_its_neighbors_some_seconds_only(application: Ap
     application.herder.delete("hanging")
 
 
+@pytest.mark.long
 def test_a_task_that_ends_its_process_again_and_again_fails_alone(application: Application, tmp_path: Path) -> None:
     dies = tmp_path / "dies"
     application.create("dying", die=str(dies))
@@ -254,3 +256,11 @@ def test_a_task_that_ends_its_process_again_and_again_fails_alone(application: A
     application.eventually_running("a", "b", within=60)
     application.eventually_counts("a", "b")
     application.herder.delete("dying")
+
+
+def test_all_that_moved_and_lost_tasks_have_written_is_there_once(application: Application, kafka_bootstrap: str) -> None:
+    for name in ("a", "b"):
+        application.herder.stop(name)
+        eventually(lambda name=name: application.states(name) == ["STOPPED"], what=application.story(name))
+        values = [int(message.value() or b"") for message in seen(kafka_bootstrap, application.topic(name))]
+        assert values == list(range(1, application.count(name) + 1))
