@@ -12,6 +12,7 @@ from sluiceway import __version__
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
 from sluiceway.rest import connector_routes, errors, logger_routes, plugin_routes, worker_routes
+from sluiceway.rest.connector_details import ConnectorDetails
 from sluiceway.rest.conventions import PathRules
 
 _ABOUT = 'Kafka Connect\'s REST API. Errors are always {"error_code": 404, "message": "..."}.'
@@ -47,6 +48,7 @@ def make_app(
     app.state.herder_provider = herder_provider
     app.state.kafka_cluster_id = kafka_cluster_id
     app.state.loggers = loggers or Loggers()
+    app.state.connector_details = ConnectorDetails()
     for router in resources.value:
         app.include_router(router)
     app.add_middleware(PathRules)

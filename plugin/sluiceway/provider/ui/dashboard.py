@@ -53,7 +53,7 @@ class Dashboard:
 
     def configs(self) -> dict[str, Mapping[str, str]]:
         """Return the configs of all connectors by name, sorted."""
-        return self._herder.configs()
+        return self._herder.overview().configs()
 
     def overview(self, names: Iterable[str], editable: Collection[str], dag: str | None = None) -> dict[str, Any]:
         """Return the list of connectors. Waits for Kafka at most 3 seconds.
