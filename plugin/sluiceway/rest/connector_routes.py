@@ -36,6 +36,9 @@ def list_connectors(request: Request, herder: TheHerder, expand: Annotated[list[
     if expand is None:
         return JsonResponse(names)
     details: ConnectorDetails = request.app.state.connector_details
+    if request.app.state.gzips and "gzip" in request.headers.get("accept-encoding", ""):
+        headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+        return Response(details.gzipped(overview, names, expand), headers=headers, media_type=JsonResponse.media_type)
     return Response(details.listed(overview, names, expand), media_type=JsonResponse.media_type)
 
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 from typing import Any
 
 import orjson
 import pytest
+from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluiceway import discovery
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.herder import Herder
 from sluiceway.herder.overview import Overview
 from sluiceway.herder.states import Clock
 from sluiceway.rest import bodies
+from sluiceway.rest.app import make_app
 from sluiceway.rest.connector_details import ConnectorDetails
 from sluiceway.storage import codec
 from sluiceway.storage.codec import KeyValue
 from sluiceway.storage.config_state import ConfigState
+from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 from sluiceway.storage.status_state import StatusState
 
@@ -86,7 +92,7 @@ def rendered(overview: Overview, expand: Sequence[str]) -> bytes:
     return orjson.dumps({name: {key: make(name) for key, make in chosen.items()} for name in overview.configs()})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(steps, max_size=25))
 def test_kept_json_is_that_of_the_records(changes: list[tuple[str, KeyValue | None, int]]) -> None:
     details, followed = ConnectorDetails(), Topics()
@@ -97,7 +103,9 @@ def test_kept_json_is_that_of_the_records(changes: list[tuple[str, KeyValue | No
             replayed.take(*each)
         overview = replayed.overview()
         for expand in EXPANDS:
-            assert details.listed(followed.overview(), list(overview.configs()), expand) == rendered(overview, expand)
+            wanted = rendered(overview, expand)
+            assert details.listed(followed.overview(), list(overview.configs()), expand) == wanted
+            assert gzip.decompress(details.gzipped(followed.overview(), list(overview.configs()), expand)) == wanted
 
 
 def test_a_connector_is_rendered_again_only_after_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,3 +150,20 @@ def test_deleted_and_invisible_connectors_are_left_out() -> None:
     topics.take("config", codec.encode_connector("b", None), 0)
     assert details.listed(topics.overview(), ["a", "b"], ()) == b'{"a":{}}'
     assert set(details._rendered._kept) == {"a"}, "what was deleted is not kept"
+
+
+@pytest.mark.parametrize("gzips", [True, False])
+def test_the_list_is_compressed_for_clients_that_accept_it_if_the_app_does_so(gzips: bool) -> None:
+    config = MemoryConfigBackingStore()
+    config.put_connector("a", {"connector.class": "FileStreamSource", "name": "a"})
+    herder = Herder(WorkerConfig.of({}), config, MemoryStatusBackingStore())
+    http = TestClient(make_app(lambda: herder, gzips=gzips))
+    plain = http.get("/connectors?expand=info&expand=status", headers={"accept-encoding": "identity"})
+    zipped = http.get("/connectors?expand=info&expand=status", headers={"accept-encoding": "deflate, gzip"})
+    assert (
+        plain.json()
+        == zipped.json()
+        == {"a": {"info": http.get("/connectors/a").json(), "status": http.get("/connectors/a/status").json()}}
+    )
+    assert zipped.headers.get("content-encoding") == ("gzip" if gzips else None)
+    assert "content-encoding" not in plain.headers
