@@ -95,11 +95,11 @@ class CreateConnectorOperator(ConnectorControlOperator):
     def request(self, herder: Herder) -> str:
         config = named_config(self.connector, self.config) or {}
         name = config[NAME]
-        present = herder.configs().get(name)
-        if present is None:
+        entry = herder.overview().state.entry(name)
+        if entry is None:
             herder.create(name, config, INITIAL_STATES[self.initial_state])
             return "created"
-        if dict(present) == config:
+        if entry.config == config:
             return "unchanged"
         herder.put_config(name, config)
         return "changed"

@@ -1,8 +1,13 @@
-"""Implements ``sluiceway top``: a live table of connectors with their states, rates and lags."""
+"""Implements ``sluiceway top``: a live table of connectors with their states, rates and lags.
+
+On a terminal, it shows as many connectors as fit, those in trouble first, and reads the offsets of these only. So a refresh
+costs one request for all statuses, and a number of requests that depends on the terminal's height.
+"""
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import time
 from collections import deque
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
 
 # Sinks commit offsets periodically, by default once a minute. A rate over a shorter time would be 0 or much too high.
 _WINDOW_SECONDS = 60.0
+_OTHER_LINES = 3  # of the terminal: the summary, the headings, the cursor
 _CLEAR = "\033[H\033[J"
 _BOLD, _RED, _YELLOW, _PLAIN = "\033[1m", "\033[31m", "\033[33m", "\033[0m"
 
@@ -40,7 +46,7 @@ def register(subparsers: Subparsers) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print a table at each interval: on a terminal in the same place, otherwise one below the other."""
-    from sluiceway.cli.top_table import rows
+    from sluiceway.cli.top_table import rows, summary
 
     live = sys.stdout.isatty()
     lags = _Lags(options.worker)
@@ -48,23 +54,27 @@ def run(options: argparse.Namespace) -> int:
     shown = 0
     with client(options) as api:
         while True:
-            now = _sample(api, lags)
-            before = samples[0] if samples else None
+            size = shutil.get_terminal_size()
+            now, names = _sample(api, lags, max(1, size.lines - _OTHER_LINES) if live else None)
             samples.append(now)
-            head = f"{api.server}  {time.strftime('%H:%M:%S')}  {len(now.statuses)} connector(s)"
-            say(_live(head, table(rows(now, before))) if live else table(rows(now, before)))
+            lines = table(rows(names, samples))
+            head = f"{api.server}  {time.strftime('%H:%M:%S')}  {summary(now.statuses, len(names))}"
+            say(_live(head, lines, size.columns) if live else lines)
             shown += 1
             if shown == options.count:
                 return 0
             time.sleep(options.interval)
 
 
-def _sample(api: ConnectClient, lags: _Lags) -> Sample:
-    from sluiceway.cli.top_table import Sample
+def _sample(api: ConnectClient, lags: _Lags, most: int | None) -> tuple[Sample, list[str]]:
+    """Return a sample, and the names of the connectors to show: at most ``most``, or all."""
+    from sluiceway.cli.top_table import Sample, ranked
 
     statuses = api.statuses()
-    offsets = {name: _offsets(api, name) for name in statuses}
-    return Sample(time.monotonic(), statuses, offsets, lags.read(api, statuses, offsets))
+    shown = ranked(statuses)[:most]
+    offsets = {name: _offsets(api, name) for name in shown}
+    sinks = [name for name in shown if statuses[name]["type"] == "sink"]
+    return Sample(time.monotonic(), statuses, offsets, lags.read(api, sinks, offsets)), shown
 
 
 def _offsets(api: ConnectClient, name: str) -> list[dict[str, Any]]:
@@ -88,10 +98,8 @@ class _Lags:
         self._file = worker_file or (default if default.exists() else None)
         self._probe: KafkaProbe | None = None
 
-    def read(
-        self, api: ConnectClient, statuses: dict[str, dict[str, Any]], offsets: dict[str, list[dict[str, Any]]]
-    ) -> dict[str, int | None]:
-        """Return the lag of each sink, given the statuses and offsets that the REST API returned."""
+    def read(self, api: ConnectClient, sinks: list[str], offsets: dict[str, list[dict[str, Any]]]) -> dict[str, int | None]:
+        """Return the lag of each sink, given the offsets that the REST API returned."""
         from sluiceway.cli.top_table import committed
         from sluiceway.errors import InternalTopicError, KafkaClientError
         from sluiceway.provider.progress.connector_progress import measure
@@ -99,7 +107,7 @@ class _Lags:
 
         if self._file is None:
             return {}
-        topics = _topics(api, {name for name, status in statuses.items() if status["type"] == "sink"})
+        topics = {name: _topics(api, name) for name in sinks}
         # The REST API returns offsets by connector, so the connector's name stands for its group.
         commits = {name: committed(offsets[name]) for name in topics}
         requests = [ProbeRequest(name, name, topics[name]) for name in topics if topics[name] or commits[name]]
@@ -119,15 +127,18 @@ class _Lags:
         return self._probe
 
 
-def _topics(api: ConnectClient, sinks: set[str]) -> dict[str, tuple[str, ...]]:
-    """Return the topics that each sink reads."""
+def _topics(api: ConnectClient, name: str) -> tuple[str, ...]:
+    """Return the topics that a sink reads."""
     from sluiceway.config.connector import TOPICS_REGEX, sink_topics
+    from sluiceway.rest.client import RestError
 
-    configs = {name: info["config"] for name, info in api.infos().items() if name in sinks}
-    return {
-        name: sink_topics(config, _active_topics(api, name) if config.get(TOPICS_REGEX) else ())
-        for name, config in configs.items()
-    }
+    try:
+        config = api.config(name)
+    except RestError as error:
+        if error.status:
+            return ()  # the connector was deleted since
+        raise
+    return sink_topics(config, _active_topics(api, name) if config.get(TOPICS_REGEX) else ())
 
 
 def _active_topics(api: ConnectClient, name: str) -> list[str]:
@@ -141,8 +152,9 @@ def _active_topics(api: ConnectClient, name: str) -> list[str]:
         raise
 
 
-def _live(head: str, lines: str) -> str:
-    first, *others = lines.splitlines()
+def _live(head: str, lines: str, columns: int) -> str:
+    """Return what to write to a terminal, cut to its width: a line that wraps would move the first ones out of it."""
+    head, first, *others = (line[:columns] for line in (head, *lines.splitlines()))
     return "\n".join((f"{_CLEAR}{head}", f"{_BOLD}{first}{_PLAIN}", *map(_colored, others)))
 
 

@@ -1,8 +1,9 @@
-"""Builds the table of ``sluiceway top`` from two samples. No I/O."""
+"""Orders the connectors of ``sluiceway top`` and builds its table. No I/O."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from sluiceway.api.task import TopicPartition
 from sluiceway.cli.output import counts
 
 _HEAD = ("NAME", "TYPE", "STATE", "TASKS", "OFFSETS/S", "LAG")
+_WORST_FIRST = ("FAILED", "UNASSIGNED", "RESTARTING", "RUNNING", "PAUSED", "STOPPED")
 
 
 @dataclass(frozen=True)
@@ -19,8 +21,8 @@ class Sample:
     Attributes:
         at: seconds, of any clock.
         statuses: as the REST API returns them, by connector.
-        offsets: as the REST API returns them, by connector.
-        lags: by sink; empty if Kafka was not asked or did not answer.
+        offsets: as the REST API returns them, by connector; only of those that are shown.
+        lags: by sink that is shown; empty if Kafka was not asked or did not answer.
     """
 
     at: float
@@ -29,12 +31,34 @@ class Sample:
     lags: Mapping[str, int | None] = field(default_factory=dict)
 
 
-def rows(now: Sample, before: Sample | None) -> list[tuple[str, ...]]:
-    """Return the rows of the table, headings first. Rates need an earlier sample."""
+def ranked(statuses: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the names of the connectors: those with failures first, then those without a driver, those at rest last."""
+    return sorted(statuses, key=lambda name: (_WORST_FIRST.index(_worst(statuses[name])), name))
+
+
+def summary(statuses: Mapping[str, Mapping[str, Any]], shown: int) -> str:
+    """Return the number of connectors by state, where FAILED includes those with a failed task."""
+    found = Counter(map(_worst, statuses.values()))
+    states = ", ".join(f"{found[state]} {state}" for state in _WORST_FIRST if found[state])
+    rest = f"; the first {shown} are shown" if shown < len(statuses) else ""
+    return f"{len(statuses)} connector(s){': ' if states else ''}{states}{rest}"
+
+
+def _worst(status: Mapping[str, Any]) -> str:
+    """Return FAILED or UNASSIGNED if the connector or a task is, otherwise the connector's state."""
+    connector: str = status["connector"]["state"]
+    states = {connector, *(task["state"] for task in status["tasks"])}
+    return next((state for state in _WORST_FIRST[:2] if state in states), connector)
+
+
+def rows(shown: Sequence[str], samples: Sequence[Sample]) -> list[tuple[str, ...]]:
+    """Return the rows of the table, headings first, for the last sample. A rate needs an earlier one with the connector."""
+    now = samples[-1]
     found: list[tuple[str, ...]] = [_HEAD]
-    for name, status in sorted(now.statuses.items()):
-        rate = None if before is None else _rate(name, now, before)
-        lag = now.lags.get(name)
+    for name in shown:
+        status = now.statuses[name]
+        before = next(sample for sample in samples if name in sample.offsets or sample is now)
+        rate, lag = _rate(name, now, before), now.lags.get(name)
         state = status["connector"]["state"]
         shown = ("-" if rate is None else f"{rate:,.1f}", "-" if lag is None else f"{lag:,}")
         found.append((name, status["type"], state, counts(dict(status)), *shown))

@@ -10,15 +10,16 @@ from dataclasses import replace
 
 from sluiceway.config.connector import CONNECTOR_CLASS, NAME
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.discovery import connector_class, is_sink
-from sluiceway.errors import AlreadyExistsError, ConfigError, ConflictError, NotFoundError
+from sluiceway.discovery import connector_class
+from sluiceway.errors import AlreadyExistsError, ConflictError, NotFoundError
 from sluiceway.herder import offset_edits, states, validation
 from sluiceway.herder.config_infos import ConfigInfos
 from sluiceway.herder.enrichment import Config
 from sluiceway.herder.loggers import Loggers, checked_level, follow_cluster_levels
-from sluiceway.herder.model import ConnectorInfo, ConnectorStatus, ConnectorType, TaskInfo, TopicTracking
+from sluiceway.herder.model import ConnectorInfo, ConnectorStatus, TaskInfo, TopicTracking
 from sluiceway.herder.offset_edits import OffsetEdit
 from sluiceway.herder.offsets import ConnectorOffsets, OpenGroups, await_driver_stop, kafka_groups
+from sluiceway.herder.overview import Overview, task_ids
 from sluiceway.herder.restart_plan import plan_restart
 from sluiceway.storage.interfaces import ConfigBackingStore, OffsetBackingStore, StatusBackingStore
 from sluiceway.storage.model import ClusterState, ConnectorEntry, RestartRequest, State, Status, TargetState, TaskId
@@ -67,41 +68,31 @@ class Herder:
         """Return the names of all connectors, sorted."""
         return sorted(self._config.snapshot().names())
 
-    def configs(self) -> dict[str, Mapping[str, str]]:
-        """Return the configs of all connectors by name, sorted."""
-        state = self._config.snapshot()
-        return {name: state.connectors[name].config or {} for name in sorted(state.names())}
+    def overview(self) -> Overview:
+        """Return all connectors as they are now."""
+        return Overview(self._config.snapshot(), self._status.snapshot(), self._now(), self._worker.advertised_address)
 
     def info(self, name: str) -> ConnectorInfo:
         """Return a connector's config and tasks. Raises NotFoundError."""
-        return _info(self._existing(name))
+        return self.overview().info(name)
 
     def task_infos(self, name: str) -> list[TaskInfo]:
         """Return a connector's tasks with their configs. Raises NotFoundError."""
         entry = self._existing(name)
-        return [TaskInfo(task, entry.task_configs[task.task]) for task in _tasks(entry)]
+        return [TaskInfo(task, entry.task_configs[task.task]) for task in task_ids(entry)]
 
     def status(self, name: str) -> ConnectorStatus:
-        """Return the status of a connector and its tasks, ignoring stale heartbeats. Raises NotFoundError.
-
-        A connector that no driver has run yet is UNASSIGNED, or in its target state. Connect returns 404 in this case, but
-        here it lasts until Airflow has started the driver.
-        """
-        entry = self._config.snapshot().entry(name)
-        if entry is None:
-            raise NotFoundError(f"No status found for connector {name}")
-        recorded = self._status.connector(name) or Status(State.UNASSIGNED, self._worker.advertised_address, 0)
-        status, tasks = states.observe(entry.target_state, recorded, self._status.tasks(name), self._now())
-        return ConnectorStatus(name, status, tasks, _type(entry))
+        """Return the status of a connector and its tasks, ignoring stale heartbeats. Raises NotFoundError."""
+        return self.overview().status(name)
 
     def task_status(self, task: TaskId) -> Status:
         """Return the status of a task. Raises NotFoundError."""
-        found = None
-        if self._config.snapshot().entry(task.connector) is not None:
-            found = self.status(task.connector).tasks.get(task.task)
-        if found is None:
-            raise NotFoundError(f"No status found for task {task}")
-        return found
+        overview = self.overview()
+        if overview.state.entry(task.connector) is not None:
+            found = overview.status(task.connector).tasks.get(task.task)
+            if found is not None:
+                return found
+        raise NotFoundError(f"No status found for task {task}")
 
     def offsets(self, name: str) -> list[OffsetEdit]:
         """Return every partition of a connector with its offset. Raises NotFoundError, KafkaClientError."""
@@ -328,21 +319,6 @@ def _refuse_changed(name: str, config: Mapping[str, str], newest: ClusterState) 
         raise NotFoundError(f"Connector {name} not found")
     if entry.config != config:
         raise _ChangedMeanwhileError(f"The config of connector {name} has changed.")
-
-
-def _info(entry: ConnectorEntry) -> ConnectorInfo:
-    return ConnectorInfo(entry.name, dict(entry.config or {}), _tasks(entry), _type(entry))
-
-
-def _tasks(entry: ConnectorEntry) -> tuple[TaskId, ...]:
-    return tuple(TaskId(entry.name, number) for number in range(len(entry.task_configs)))
-
-
-def _type(entry: ConnectorEntry) -> ConnectorType:
-    try:
-        return "sink" if is_sink(connector_class((entry.config or {}).get(CONNECTOR_CLASS, ""))) else "source"
-    except (NotFoundError, ConfigError):
-        return "unknown"
 
 
 def _version(entry: ConnectorEntry) -> str | None:

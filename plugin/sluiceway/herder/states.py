@@ -7,7 +7,8 @@ of the reader's and the writer's clock, which must agree to within that timeout.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
@@ -36,6 +37,21 @@ def driver_is_alive(status: Status | None, clock: Clock) -> bool:
     Only states that drivers rewrite periodically count: the driver of a PAUSED or STOPPED connector may have ended.
     """
     return status is not None and status.state in _HEARTBEAT and not clock.stale(status)
+
+
+def unchanged_between(statuses: Iterable[Status], clock: Clock) -> tuple[float, float]:
+    """Return the times between which ``observe`` returns the same for these records: after the first, up to the second.
+
+    It changes when a record becomes stale.
+    """
+    became_stale, becomes_stale = -math.inf, math.inf
+    for status in statuses:
+        last_fresh = status.timestamp + clock.timeout
+        if clock.stale(status):
+            became_stale = max(became_stale, last_fresh)
+        elif status.timestamp > 0:
+            becomes_stale = min(becomes_stale, last_fresh)
+    return became_stale, becomes_stale
 
 
 def observe(target: TargetState, status: Status, tasks: Mapping[int, Status], clock: Clock) -> tuple[Status, dict[int, Status]]:

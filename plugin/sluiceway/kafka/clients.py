@@ -6,7 +6,6 @@ Properties may be the Java clients' or librdkafka's; ``client_properties`` maps 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -16,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError
+from sluiceway.kafka.client_log import ClientLogFilter
 from sluiceway.kafka.client_properties import to_librdkafka
 from sluiceway.kafka.errors import mapped_errors
 
@@ -67,31 +67,7 @@ class ConsumedMessage(Protocol):
     def error(self) -> KafkaError | None: ...
 
 
-# Being fenced is normal operation and is raised as FencedError. librdkafka logs it three times over as a fatal error.
-_FENCED = ("(_FENCED)", "old epoch", "fenced by")
-
-
-class _RateLimit(logging.Filter):
-    """Passes messages that differ only in numbers once a minute: librdkafka repeats them every second."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._next: dict[str, float] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        message = record.getMessage()
-        if any(text in message for text in _FENCED):
-            return False
-        kind = re.sub(r"[0-9]+", "", message)
-        if record.created < self._next.get(kind, 0.0):
-            return False
-        if len(self._next) > 1000:
-            self._next.clear()
-        self._next[kind] = record.created + 60.0
-        return True
-
-
-log.addFilter(_RateLimit())
+log.addFilter(ClientLogFilter())
 
 _IDEMPOTENCE, _IN_FLIGHT = "enable.idempotence", "max.in.flight.requests.per.connection"
 _DELIVERY_TIMEOUT, _TRANSACTION_TIMEOUT = "delivery.timeout.ms", "transaction.timeout.ms"

@@ -12,6 +12,7 @@ from sluiceway import __version__
 from sluiceway.herder import Herder
 from sluiceway.herder.loggers import Loggers
 from sluiceway.rest import connector_routes, errors, logger_routes, plugin_routes, worker_routes
+from sluiceway.rest.connector_details import ConnectorDetails
 from sluiceway.rest.conventions import PathRules
 
 _ABOUT = 'Kafka Connect\'s REST API. Errors are always {"error_code": 404, "message": "..."}.'
@@ -36,17 +37,22 @@ def make_app(
     dependencies: Sequence[Any] = (),
     resources: Resources = Resources.ALL,
     loggers: Loggers | None = None,
+    gzips: bool = False,
 ) -> FastAPI:
     """Return Connect's REST API as a FastAPI app, with its OpenAPI description at ``/docs``.
 
     ``herder_provider`` and ``kafka_cluster_id`` are called for each request on a pool thread: they may block and should cache
     their result. An error that ``herder_provider`` raises becomes the response. ``dependencies`` (``fastapi.Depends(...)``) run
     before every endpoint, for authentication and permissions; the path parameter with the connector's name is ``name``.
+    ``gzips``: compress the expanded list of connectors for clients that accept it, as the server does with every response in
+    which the app is mounted, but faster. Connect compresses nothing.
     """
     app = FastAPI(title="Sluiceway", version=__version__, description=_ABOUT, dependencies=list(dependencies), redoc_url=None)
     app.state.herder_provider = herder_provider
     app.state.kafka_cluster_id = kafka_cluster_id
     app.state.loggers = loggers or Loggers()
+    app.state.connector_details = ConnectorDetails()
+    app.state.gzips = gzips
     for router in resources.value:
         app.include_router(router)
     app.add_middleware(PathRules)

@@ -5,16 +5,17 @@ They are plain functions because the stores block: FastAPI runs such endpoints i
 # No ``from __future__ import annotations``: FastAPI reads the parameters' types when the module is loaded.
 
 import functools
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import Response
 
-from sluiceway.errors import BadRequestError, NotFoundError
+from sluiceway.errors import BadRequestError
 from sluiceway.herder import Herder
 from sluiceway.herder.validation import trimmed
 from sluiceway.rest import bodies
 from sluiceway.rest.bodies import JsonResponse
+from sluiceway.rest.connector_details import ConnectorDetails
 from sluiceway.rest.conventions import json_only, location, readable
 from sluiceway.rest.guard import guard_of
 from sluiceway.rest.requests import Body, TheHerder, json_body, names_a_connector, task_number
@@ -30,20 +31,15 @@ get = functools.partial(readable, router)
 
 @get("/connectors", summary="List connectors; expand=info and expand=status add these to each")
 def list_connectors(request: Request, herder: TheHerder, expand: Annotated[list[str] | None, Query()] = None) -> Response:
-    names = guard_of(request).visible(herder.configs())
+    overview = herder.overview()
+    names = guard_of(request).visible(overview.configs())
     if expand is None:
         return JsonResponse(names)
-    return JsonResponse({name: details for name in names if (details := _expanded(name, expand, herder)) is not None})
-
-
-def _expanded(name: str, expand: list[str], herder: Herder) -> dict[str, Any] | None:
-    """Return the requested details of a connector, or None if it has been deleted since the list was read."""
-    try:
-        info = {"info": bodies.info_json(herder.info(name))} if "info" in expand else {}
-        status = {"status": bodies.connector_status_json(herder.status(name))} if "status" in expand else {}
-    except NotFoundError:
-        return None
-    return info | status
+    details: ConnectorDetails = request.app.state.connector_details
+    if request.app.state.gzips and "gzip" in request.headers.get("accept-encoding", ""):
+        headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+        return Response(details.gzipped(overview, names, expand), headers=headers, media_type=JsonResponse.media_type)
+    return Response(details.listed(overview, names, expand), media_type=JsonResponse.media_type)
 
 
 @router.post(

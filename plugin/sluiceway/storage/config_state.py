@@ -58,6 +58,8 @@ class ConfigState:
         self._connectors: dict[str, _Connector] = {}
         self._logger_levels: dict[str, str] = {}
         self._offset = 0
+        self._entries: dict[str, ConnectorEntry] = {}
+        self._changed: dict[str, None] = {}  # a set in order of insertion
         self._snapshot: ClusterState | None = ClusterState()
 
     def apply(self, offset: int, key: bytes | None, value: bytes | None, timestamp: int = 0) -> Change | None:
@@ -87,13 +89,24 @@ class ConfigState:
         return None
 
     def snapshot(self) -> ClusterState:
-        """Return the current state; the same object until the next record is applied."""
+        """Return the current state; the same object until the next record is applied.
+
+        Its cost depends on the connectors that have changed: the others keep their entries.
+        """
         if self._snapshot is None:
-            entries = {name: _entry(name, each) for name, each in self._connectors.items() if _is_known(each)}
-            self._snapshot = ClusterState(entries, self._offset, dict(self._logger_levels))
+            for name in self._changed:
+                connector = self._connectors.get(name)
+                if connector is None or not _is_known(connector):
+                    self._entries.pop(name, None)
+                else:
+                    self._entries[name] = _entry(name, connector)
+            self._changed.clear()
+            self._snapshot = ClusterState(dict(self._entries), self._offset, dict(self._logger_levels))
         return self._snapshot
 
     def _of(self, name: str) -> _Connector:
+        """Return a connector, whose entry the next snapshot makes again."""
+        self._changed[name] = None
         return self._connectors.setdefault(name, _Connector())
 
     def _connector(self, record: ConnectorRecord, offset: int, timestamp: int) -> Change:
@@ -108,6 +121,7 @@ class ConfigState:
 
     def _forget(self, name: str) -> None:
         """Remove a connector, except its target state, which has its own tombstone, and its task count, which has none."""
+        self._changed[name] = None
         removed = self._connectors.pop(name, None)
         if removed is not None and (removed.target_state is not None or removed.task_count is not None):
             self._connectors[name] = _Connector(
@@ -115,8 +129,8 @@ class ConfigState:
             )
 
     def _commit(self, record: CommitRecord, offset: int) -> Change | None:
-        connector = self._connectors.get(record.name)
-        if connector is None or connector.config is None:
+        connector = self._of(record.name)
+        if connector.config is None:
             self._forget(record.name)
             return None
         tasks = [connector.deferred[task] for task in range(record.tasks) if task in connector.deferred]

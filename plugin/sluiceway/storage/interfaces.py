@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from sluiceway.api.records import Offset, Partition
-from sluiceway.storage.model import ClusterState, RestartRequest, Status, TargetState, TaskId
+from sluiceway.storage.model import ClusterState, ConnectorStatuses, RestartRequest, Status, TargetState, TaskId
 
 ConfigChange = Callable[[str, str], None]
 """Called with the kind of change ("connector", "tasks", "target-state", "restart") and the connector's name.
@@ -28,7 +28,10 @@ class ConfigBackingStore(Protocol):
     def stop(self) -> None: ...
 
     def snapshot(self) -> ClusterState:
-        """Return the current state without waiting. Raises InternalTopicError once the topic is known to be lost."""
+        """Return the current state without waiting. Raises InternalTopicError once the topic is known to be lost.
+
+        A connector has the same entry object in all snapshots until one of its records changes it.
+        """
 
     def refresh(self, timeout: float = 30.0) -> ClusterState:
         """Read to the topic's end and return the state. Raises ConnectError after ``timeout`` seconds."""
@@ -95,6 +98,9 @@ class StatusBackingStore(Protocol):
         """Write tombstones of the connector's status, its tasks' statuses and its topics."""
 
     def remove_task(self, task: TaskId) -> None: ...
+
+    def snapshot(self) -> Mapping[str, ConnectorStatuses]:
+        """Return the statuses of every connector by name: immutable, and the same object for as long as none has changed."""
 
     def connector(self, connector: str) -> Status | None: ...
 

@@ -15,7 +15,8 @@ from dataclasses import replace
 from sluiceway.storage.config_state import Change, ConfigState
 from sluiceway.storage.config_writes import ConfigWrites, Decision
 from sluiceway.storage.interfaces import ConfigChange
-from sluiceway.storage.model import ClusterState, RestartRequest, Status, TaskId
+from sluiceway.storage.model import ClusterState, ConnectorStatuses, RestartRequest, Status, TaskId
+from sluiceway.storage.status_state import StatusState
 
 log = logging.getLogger(__name__)
 
@@ -77,9 +78,7 @@ class MemoryStatusBackingStore:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._connectors: dict[str, Status] = {}
-        self._tasks: dict[str, dict[int, Status]] = {}
-        self._topics: dict[str, set[str]] = {}
+        self._state = StatusState()
 
     def start(self) -> None:
         """Nothing to read."""
@@ -92,11 +91,11 @@ class MemoryStatusBackingStore:
 
     def put_connector(self, connector: str, status: Status) -> None:
         with self._lock:
-            self._connectors[connector] = _stamped(status)
+            self._state.put_connector(connector, _stamped(status))
 
     def put_task(self, task: TaskId, status: Status) -> None:
         with self._lock:
-            self._tasks.setdefault(task.connector, {})[task.task] = status
+            self._state.put_task(task, status)
 
     def put_tasks(self, statuses: Mapping[TaskId, Status]) -> None:
         for task, status in statuses.items():
@@ -104,33 +103,37 @@ class MemoryStatusBackingStore:
 
     def remove_connector(self, connector: str) -> None:
         with self._lock:
-            self._connectors.pop(connector, None)
-            self._tasks.pop(connector, None)
-            self._topics.pop(connector, None)
+            self._state.put_connector(connector, None)
+            self._state.tasks.pop(connector, None)
+            self._state.topics.pop(connector, None)
 
     def remove_task(self, task: TaskId) -> None:
         with self._lock:
-            self._tasks.get(task.connector, {}).pop(task.task, None)
+            self._state.put_task(task, None)
+
+    def snapshot(self) -> Mapping[str, ConnectorStatuses]:
+        with self._lock:
+            return self._state.snapshot()
 
     def connector(self, connector: str) -> Status | None:
         with self._lock:
-            return self._connectors.get(connector)
+            return self._state.connectors.get(connector)
 
     def tasks(self, connector: str) -> Mapping[int, Status]:
         with self._lock:
-            return dict(sorted(self._tasks.get(connector, {}).items()))
+            return dict(sorted(self._state.tasks.get(connector, {}).items()))
 
     def put_topic(self, connector: str, task: int, topic: str) -> None:
         with self._lock:
-            self._topics.setdefault(connector, set()).add(topic)
+            self._state.topics.setdefault(connector, set()).add(topic)
 
     def topics(self, connector: str) -> list[str]:
         with self._lock:
-            return sorted(self._topics.get(connector, ()))
+            return sorted(self._state.topics.get(connector, ()))
 
     def remove_topics(self, connector: str) -> None:
         with self._lock:
-            self._topics.pop(connector, None)
+            self._state.topics.pop(connector, None)
 
 
 def _stamped(status: Status) -> Status:

@@ -99,6 +99,14 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectorStatuses:
+    """The status records of one connector: its own, and those of its tasks by number, in ascending order."""
+
+    connector: Status | None = None
+    tasks: Mapping[int, Status] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class TaskId:
     """The id of a task. Its text is ``<connector>-<number>``."""
 

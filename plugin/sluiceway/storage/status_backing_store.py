@@ -24,7 +24,7 @@ from sluiceway.storage.codec import (
     encode_task_status,
     encode_topic_status,
 )
-from sluiceway.storage.model import Status, TaskId
+from sluiceway.storage.model import ConnectorStatuses, Status, TaskId
 from sluiceway.storage.status_state import StatusState, removal
 from sluiceway.storage.topics import status_topic
 
@@ -120,6 +120,11 @@ class KafkaStatusBackingStore:
 
     def remove_task(self, task: TaskId) -> None:
         self._put([encode_task_status(task, None)])
+
+    def snapshot(self) -> Mapping[str, ConnectorStatuses]:
+        self._reader()
+        with self._lock:
+            return self._state.snapshot()
 
     def connector(self, connector: str) -> Status | None:
         self._reader()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sluiceway.storage.codec import (
     ConnectorStatusRecord,
@@ -14,7 +14,7 @@ from sluiceway.storage.codec import (
     encode_task_status,
     topic_status_key,
 )
-from sluiceway.storage.model import Status, TaskId
+from sluiceway.storage.model import ConnectorStatuses, Status, TaskId
 
 
 class StatusState:
@@ -24,20 +24,48 @@ class StatusState:
         self.connectors: dict[str, Status] = {}
         self.tasks: dict[str, dict[int, Status]] = {}
         self.topics: dict[str, set[str]] = {}
+        self._snapshot: Mapping[str, ConnectorStatuses] = {}
+        self._changed: set[str] = set()
+
+    def snapshot(self) -> Mapping[str, ConnectorStatuses]:
+        """Return the statuses by connector; those of a connector are the same object until one of them changes."""
+        if self._changed:
+            found = dict(self._snapshot)
+            for name in self._changed:
+                statuses = ConnectorStatuses(self.connectors.get(name), dict(sorted(self.tasks.get(name, {}).items())))
+                if statuses.connector is None and not statuses.tasks:
+                    found.pop(name, None)
+                else:
+                    found[name] = statuses
+            self._changed.clear()
+            self._snapshot = found
+        return self._snapshot
+
+    def put_connector(self, connector: str, status: Status | None) -> None:
+        """Set the status of a connector, or remove it."""
+        self._changed.add(connector)
+        if status is None:
+            self.connectors.pop(connector, None)
+        else:
+            self.connectors[connector] = status
+
+    def put_task(self, task: TaskId, status: Status | None) -> None:
+        """Set the status of a task, or remove it."""
+        self._changed.add(task.connector)
+        tasks = self.tasks.setdefault(task.connector, {})
+        if status is None:
+            tasks.pop(task.task, None)
+        else:
+            tasks[task.task] = status
 
     def apply(self, record: StatusRecord | None) -> None:
         """Apply the next record. None, the result of decoding an unreadable record, changes nothing."""
         if isinstance(record, ConnectorStatusRecord):
-            if record.status is None:
-                self.connectors.pop(record.connector, None)
-            else:
-                self.connectors[record.connector] = record.status
+            self.put_connector(record.connector, record.status)
         elif isinstance(record, TaskStatusRecord):
-            tasks = self.tasks.setdefault(record.task.connector, {})
-            if record.status is None:
-                tasks.pop(record.task.task, None)
-            elif not _is_late(record.status, tasks.get(record.task.task)):
-                tasks[record.task.task] = record.status
+            known = self.tasks.get(record.task.connector, {}).get(record.task.task)
+            if record.status is None or not _is_late(record.status, known):
+                self.put_task(record.task, record.status)
         elif isinstance(record, TopicStatusRecord):
             topics = self.topics.setdefault(record.connector, set())
             if record.active:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,21 @@ def test_the_lag_that_top_shows_counts_partitions_without_a_commit(
     worker.write_text("bootstrap.servers=b:9092\n")
     assert main(["top", "-n", "1", "--worker", str(worker)]) == 0
     assert out(capsys)[1].split()[-1] == "50"
+
+
+def test_a_terminal_shows_the_connectors_that_fit_and_only_their_offsets_are_read(
+    api: PretendClient, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"c{number:03}" for number in range(1000)]
+    states = dict.fromkeys(names, "PAUSED") | {"c999": "FAILED", "c500": "RUNNING"}
+    statuses = {name: {**STATUS, "name": name, "connector": {"state": state}, "tasks": []} for name, state in states.items()}
+    read: list[str] = []
+    monkeypatch.setattr(api, "answer_statuses", lambda: statuses)
+    monkeypatch.setattr(api, "answer_offsets", lambda name: read.append(name) or [])
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((50, 8)))
+    assert main(["top", "-n", "1"]) == 0
+    head, _, *lines = out(capsys)
+    assert head.endswith("1000 connector(s): 1 FAILED, 1"), "cut to the terminal's width"
+    assert [line.split()[0] for line in lines] == ["\033[31mc999", "c500", "c000", "c001", "c002"]
+    assert read == ["c999", "c500", "c000", "c001", "c002"]

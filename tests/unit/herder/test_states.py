@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluiceway.herder.states import Clock, driver_is_alive, observe
+from sluiceway.herder.states import Clock, driver_is_alive, observe, unchanged_between
 from sluiceway.storage.model import State, Status, TargetState
 
 NOW, TIMEOUT = 1_700_000_000_000, 15_000
@@ -103,3 +103,9 @@ def test_a_driver_is_alive_if_a_periodically_written_state_is_fresh(state: State
     assert driver_is_alive(status(state, FRESH), CLOCK) is (state in (State.RUNNING, State.RESTARTING, State.FAILED))
     assert not driver_is_alive(status(state, OLD), CLOCK)
     assert not driver_is_alive(None, CLOCK)
+
+
+def test_reports_change_when_a_record_becomes_stale() -> None:
+    records = [status(State.RUNNING, NOW - 1), status(State.RUNNING, OLD), status(State.PAUSED, 0)]
+    assert unchanged_between(records, CLOCK) == (NOW - 1, NOW - 1 + TIMEOUT)
+    assert unchanged_between([], CLOCK) == (float("-inf"), float("inf"))

@@ -63,7 +63,7 @@ def cluster(tmp_path: Path) -> Cluster:
 def test_create_creates_or_changes_a_connector_and_is_idempotent(cluster: Cluster) -> None:
     assert cluster.run(CreateConnectorOperator, config=CONFIG) == "unchanged"
     assert cluster.run(CreateConnectorOperator, config={**CONFIG, "topic": "u"}) == "changed"
-    assert cluster.herder.configs()["c"]["topic"] == "u"
+    assert cluster.herder.overview().configs()["c"]["topic"] == "u"
     assert cluster.run(CreateConnectorOperator, config={**CONFIG, "name": "d"}, initial_state="STOPPED") == "created"
     assert cluster.config.snapshot().connectors["d"].target_state is TargetState.STOPPED
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Mapping
 
 import httpx
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import MissingToolError
 from sluiceway.herder import Herder
+from sluiceway.herder.overview import Overview
 from sluiceway.rest.client import ConnectClient
 from sluiceway.rest.server import RestServer
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
@@ -61,13 +61,14 @@ def test_stop_lets_a_running_request_finish() -> None:
     entered, leave = threading.Event(), threading.Event()
 
     class SlowHerder(Herder):
-        def configs(self) -> dict[str, Mapping[str, str]]:
+        def overview(self) -> Overview:
             entered.set()
             assert leave.wait(10)
-            return {"late": {}}
+            return super().overview()
 
-    worker = WorkerConfig.of({})
-    server = new_server(herder=SlowHerder(worker, MemoryConfigBackingStore(), MemoryStatusBackingStore()))
+    worker, config = WorkerConfig.of({}), MemoryConfigBackingStore()
+    config.put_connector("late", {})
+    server = new_server(herder=SlowHerder(worker, config, MemoryStatusBackingStore()))
     server.start()
     address, answers = server.addresses[0], []
     request = threading.Thread(target=lambda: answers.append(httpx.get(f"{address}/connectors", timeout=20).json()))

@@ -169,6 +169,7 @@ def make_airflow_app() -> FastAPI:
         kafka_cluster_id=lambda: current().cluster_id(),
         dependencies=[Depends(refuse_other_sites), Depends(authorize)],
         loggers=loggers,
+        gzips=True,
     )
     ui_routes.install(app, lambda: current().dashboard())
     app.router.lifespan_context = lifespan

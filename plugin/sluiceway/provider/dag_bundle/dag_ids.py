@@ -6,6 +6,7 @@ unchanged. Any other byte becomes ``_xHH``, and an underscore before ``xHH`` bec
 
 from __future__ import annotations
 
+import functools
 import re
 
 from sluiceway.errors import ConfigError
@@ -20,6 +21,7 @@ _ESCAPED = re.compile(rb"_x([0-9A-F]{2})")
 _FILE_PREFIX = "connector-"
 
 
+@functools.lru_cache(maxsize=16_384)  # a request for the list needs those of all connectors
 def dag_id(connector: str) -> str:
     """Return the id of a connector's generated DAG; raises ConfigError if it exceeds Airflow's limit of 250 characters."""
     encoded = _TO_ESCAPE.sub(lambda match: "".join(f"_x{byte:02X}" for byte in match[0].encode()), connector)

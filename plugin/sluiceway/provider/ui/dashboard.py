@@ -12,6 +12,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.herder import Herder
+from sluiceway.herder.overview import Overview, PerConnector
 from sluiceway.provider.dag_bundle.dag_keys import dag_of
 from sluiceway.provider.progress.connector_progress import ConnectorProgress, OffsetsSnapshot
 from sluiceway.provider.progress.probe_request import ProbeRequest, probe_requests
@@ -22,6 +23,8 @@ from sluiceway.storage.model import ConnectorEntry
 
 _DEAD_LETTERS = 10
 _COMMIT_SLACK = 15.0  # seconds by which an offset commit of a sink may be late
+_WAIT_SECONDS = 0.2  # a measurement of many connectors takes longer, and the list is requested again after it
+_NOT_MEASURED = ConnectorProgress()
 
 
 class Probe(Protocol):
@@ -39,7 +42,7 @@ class Dashboard:
     def __init__(self, worker: WorkerConfig, herder: Herder, config: ConfigBackingStore, probe: Probe) -> None:
         self._worker = worker
         self._herder = herder
-        self._config = config
+        self._described = PerConnector(_describe)
         spread = worker.number("offset.flush.interval.ms") / 1000 + _COMMIT_SLACK
         self.sampler = Sampler(lambda: probe_requests(config.snapshot(), worker, herder.topics), probe.snapshot, spread=spread)
 
@@ -53,24 +56,22 @@ class Dashboard:
 
     def configs(self) -> dict[str, Mapping[str, str]]:
         """Return the configs of all connectors by name, sorted."""
-        return self._herder.configs()
+        return self._herder.overview().configs()
 
     def overview(self, names: Iterable[str], editable: Collection[str], dag: str | None = None) -> dict[str, Any]:
-        """Return the list of connectors. Waits for Kafka at most 3 seconds.
+        """Return the list of connectors. Waits for Kafka at most 0.2 seconds, and then returns the latest known progress.
 
         Args:
             names: the connectors that the user may see.
             editable: those that the user may change.
             dag: the id of a DAG, to return only the connectors that it runs.
         """
-        latest = self.sampler.latest()
-        entries = self._config.snapshot().connectors
-        shown = [
-            self._row(entries[name], latest.connectors.get(name), name in editable)
-            for name in names
-            if name in entries and (dag is None or _dag(entries[name]) == dag)
+        latest = self.sampler.latest(_WAIT_SECONDS)
+        rows = [
+            views.row(part, latest.connectors.get(name, _NOT_MEASURED), latest.rates.get(name), may_edit=name in editable)
+            for name, part in self._described.values(self._herder.overview(), names).items()
+            if dag is None or part["dag"] == dag
         ]
-        rows = [each for each in shown if each]
         return {"now": time.time(), "measured": latest.at, "problem": latest.problem, "connectors": rows}
 
     def history(self, names: Iterable[str]) -> dict[str, Any]:
@@ -81,16 +82,16 @@ class Dashboard:
     def connector(self, name: str, editable: bool) -> dict[str, Any]:
         """Return the details of one connector; raises NotFoundError."""
         latest = self.sampler.latest()
-        entry = self._entry(name)
-        progress = latest.connectors.get(name, ConnectorProgress())
+        overview = self._herder.overview()
+        entry = overview.entry(name, f"Connector {name} not found")
+        progress = latest.connectors.get(name, _NOT_MEASURED)
         detail = views.details(
-            entry, self._herder.status(name), progress, self._herder.topics(name), password_keys(entry.config or {})
+            entry, overview.status(name), progress, self._herder.topics(name), password_keys(entry.config or {})
         )
-        series = self.sampler.series(name)
         return {
-            **(self._row(entry, progress, editable) or {}),
+            **views.row(_describe(overview, name), progress, latest.rates.get(name), may_edit=editable),
             **detail,
-            **views.history(series, time.time()),
+            **views.history(self.sampler.series(name), time.time()),
             "problem": latest.problem,
         }
 
@@ -98,7 +99,7 @@ class Dashboard:
         """Return the newest DLQ records of a connector, read from Kafka by this call; raises NotFoundError."""
         from sluiceway.kafka.dead_letter_topic import DeadLetterTopic
 
-        topic = (self._entry(name).config or {}).get(DLQ_TOPIC, "").strip()
+        topic = self._herder.info(name).config.get(DLQ_TOPIC, "").strip()
         if not topic:
             return views.dead_letters(None, None, ())
         try:
@@ -107,19 +108,10 @@ class Dashboard:
             return views.dead_letters(topic, 0, ())
         return views.dead_letters(topic, queue.count(), queue.newest(_DEAD_LETTERS))
 
-    def _entry(self, name: str) -> ConnectorEntry:
-        entry = self._config.snapshot().entry(name)
-        if entry is None:
-            raise NotFoundError(f"Connector {name} not found")
-        return entry
 
-    def _row(self, entry: ConnectorEntry, progress: ConnectorProgress | None, editable: bool) -> dict[str, Any] | None:
-        try:
-            status = self._herder.status(entry.name)
-        except NotFoundError:  # deleted since the config topic was read
-            return None
-        series = self.sampler.series(entry.name)
-        return views.row(entry, status, progress or ConnectorProgress(), series, dag=_dag(entry), may_edit=editable)
+def _describe(overview: Overview, name: str) -> dict[str, Any]:
+    entry = overview.entry(name, f"Connector {name} not found")
+    return views.described(entry, overview.status(name), _dag(entry))
 
 
 def password_keys(config: Mapping[str, str]) -> set[str]:

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sluiceway.errors import ConnectError
 from sluiceway.provider.progress.connector_progress import ConnectorProgress, OffsetsSnapshot, measure
@@ -30,11 +30,13 @@ class LatestProgress:
     Attributes:
         at: when Kafka last answered, in seconds since the epoch; 0 for never.
         connectors: progress by connector.
+        rates: current records per second by connector; None for those that are not known yet.
         problem: why the latest sample failed; None if it succeeded.
     """
 
     at: float = 0.0
     connectors: Mapping[str, ConnectorProgress] = field(default_factory=dict)
+    rates: Mapping[str, float | None] = field(default_factory=dict)
     problem: str | None = None
 
 
@@ -112,7 +114,7 @@ class Sampler:
             problem = str(error) if expected else f"{type(error).__name__}; see the API server's log"
             if self._latest.problem is None:
                 log.warning("Cannot measure the progress of connectors, trying again: %s", problem, exc_info=not expected)
-            self._publish(LatestProgress(self._latest.at, self._latest.connectors, problem), None, started)
+            self._publish(replace(self._latest, problem=problem), None, started)
         else:
             if self._latest.problem is not None:
                 log.info("The progress of connectors is measured again")
@@ -133,6 +135,7 @@ class Sampler:
                 self._series = {each.name: known[each.name] if each.name in known else self._new(each) for each in requests}
                 for name, each in latest.connectors.items():
                     self._series[name].add(latest.at, each.positions, each.lag)
+                latest = replace(latest, rates={name: series.rate() for name, series in self._series.items()})
             self._latest = latest
             self._fresh_until = time.monotonic() + max(self._least, _DUTY_CYCLE * (time.monotonic() - started))
             self._samples += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -33,17 +33,8 @@ _HEADERS = {
 }
 
 
-def row(
-    entry: ConnectorEntry,
-    status: ConnectorStatus,
-    progress: ConnectorProgress,
-    series: Series | None,
-    *,
-    dag: str | None,
-    may_edit: bool,
-) -> dict[str, Any]:
-    """Return a connector's row in the list; null stands for a value that is not known."""
-    rate = None if series is None else series.rate()
+def described(entry: ConnectorEntry, status: ConnectorStatus, dag: str | None) -> dict[str, Any]:
+    """Return the part of a connector's row that its records on the internal topics determine."""
     return {
         "name": entry.name,
         "type": status.type,
@@ -53,6 +44,13 @@ def row(
         "target": entry.target_state.value,
         "tasks": dict(Counter(task.state.value for task in status.tasks.values())),
         "error": next((_first_line(trace) for trace in _traces(status)), None),
+    }
+
+
+def row(part: Mapping[str, Any], progress: ConnectorProgress, rate: float | None, *, may_edit: bool) -> dict[str, Any]:
+    """Return a connector's row in the list, given the part of ``described``; null stands for a value that is not known."""
+    return {
+        **part,
         "rate": None if rate is None else round(rate, 2),
         "lag": progress.lag,
         "dead_letters": progress.dead_letters,
