@@ -45,17 +45,18 @@ class ColumnRounds:
         window = self._window_after(frame, position_in(stored, timestamp=self._config.by_timestamp))
         if window is None:
             return None
-        bounds = window.bounds(self._config.splits, self._config.split_rows)
-        self._window = window.after(bounds[-1], self._config.splits * self._config.split_rows)
-        return self._round(frame, stored, RoundPlan(uuid.uuid4().hex, tuple(bounds)))
+        slots, rows = self._config.splits, self._config.split_rows
+        bounds = window.bounds(slots, rows)
+        self._window = window.after(bounds[-1], (len(bounds) - 1) * rows)
+        return self._round(frame, stored, RoundPlan(uuid.uuid4().hex, slots, tuple(bounds)))
 
     def _round(self, frame: DataFrame, stored: Offset | None, plan: RoundPlan) -> Round:
         config = self._config
         before = {key: value for key, value in (stored or {}).items() if key != ROUND_FIELD}
         marks = [split_partition(config.partition, number) for number in range(len(plan.ranges))]
         splits = [
-            Split(frame.where(self._between(frame, low, high)), [(mark, {ROUND_FIELD: plan.id})])
-            for mark, (low, high) in zip(marks, plan.ranges, strict=True)
+            Split(frame.where(self._between(frame, low, high)), [(mark, {ROUND_FIELD: plan.id})], number % plan.slots)
+            for number, (mark, (low, high)) in enumerate(zip(marks, plan.ranges, strict=True))
         ]
         return Round(
             config.topic,
@@ -83,14 +84,15 @@ class ColumnRounds:
 
         value = self._number(frame)
         rows = frame if position is None else frame.where(self._after(frame, position))
-        return _numbers(rows.agg(functions.min(value), functions.max(value), functions.count(value)).first())
+        return _numbers(rows.agg(functions.count(value), functions.min(value), functions.max(value)).first())
 
     def _bounds_by_query(self, position: int | None) -> tuple[int | None, int | None, int]:
         """Let the database count, because Spark would fetch the column of all rows."""
         config, column = self._config, self._config.column
         rows = f"({config.query}) sluiceway_rows" if config.query else config.table
         where = "" if position is None else f" WHERE {column} > {position}"
-        query = f"SELECT MIN({column}) AS low_value, MAX({column}) AS high_value, COUNT({column}) AS row_count FROM {rows}{where}"  # noqa: S608
+        # The count comes first: SQLite's driver fails if the first column of a row is null and a decimal, as MIN of no rows is.
+        query = f"SELECT COUNT({column}) AS row_count, MIN({column}) AS low_value, MAX({column}) AS high_value FROM {rows}{where}"  # noqa: S608
         return _numbers(reader_of(self._spark, config).option("query", query).load().first())
 
     def _number(self, frame: DataFrame) -> Column:
@@ -126,5 +128,5 @@ class ColumnRounds:
 
 
 def _numbers(found: Row | None) -> tuple[int | None, int | None, int]:
-    low, high, count = found or (None, None, 0)
+    count, low, high = found or (0, None, None)
     return (None if low is None else int(low)), (None if high is None else int(high)), int(count)
