@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 pc: Any = pyarrow.compute  # its stubs do not know all functions
 
-_SPLIT = "split"
+_SPLIT, _END = "split", "end"
 # A split whose transaction was ended from outside: a split of a driver that was replaced may still have run.
 _RETRIABLE = (FencedError, TransactionLostError, RetriableError)
 _RESULT = "split int, records long, topics array<string>, failure string, retriable boolean"
@@ -87,7 +87,7 @@ class SourceRound:
         if not frames:
             return []
         # Each slot is one Spark task, which reads its splits one after the other.
-        union = _union([_union(each).coalesce(1) for each in frames.values()])
+        union = _union([_union([*each, _end(each[0])]).coalesce(1) for each in frames.values()])
         schema = row_schema(splits[0].frame.schema, self._round.schema_name)
         jobs = tuple(SplitJob(split.slot, tuple(split.offsets)) for split in splits)
         produce = ProduceSplits(self._assignment, self._round.topic, schema, tuple(self._round.begin), jobs)
@@ -105,6 +105,14 @@ def _numbered(frame: DataFrame, number: int) -> DataFrame:
 
     names = (f"column{index}" for index in range(len(frame.columns)))
     return frame.coalesce(1).toDF(*names).withColumn(_SPLIT, functions.lit(str(number)))
+
+
+def _end(like: DataFrame) -> DataFrame:
+    """Return the last row of a slot, by which the executor knows that it was sent all rows."""
+    from pyspark.sql import functions
+
+    nulls = [functions.lit(None).cast(column.dataType).alias(column.name) for column in like.schema.fields[:-1]]
+    return like.sparkSession.range(1).coalesce(1).select(*nulls, functions.lit(_END).alias(_SPLIT))
 
 
 def _union(frames: Sequence[DataFrame]) -> DataFrame:
@@ -179,10 +187,24 @@ SplitRows = tuple[int, Iterator[pa.RecordBatch]]
 
 
 def splits_of(batches: Iterable[pa.RecordBatch]) -> Iterator[SplitRows]:
-    """Yield each split with its rows, without the last column, which has the split's number. Read all rows of one first."""
-    parts = (part for batch in batches if batch.num_rows for part in _parts(batch))
-    for number, group in itertools.groupby(parts, key=lambda part: part[0]):
+    """Yield each split with its rows, without the last column, which has the split's number. Read all rows of one first.
+
+    The rows of a split that was cut off raise RetriableError. PyArrow takes a connection that Spark's JVM closes between two
+    batches, because it was killed or the job canceled, for the end of the rows.
+    """
+    for number, group in itertools.groupby(_until_end(batches), key=lambda part: part[0]):
         yield int(number), (rows for _, rows in group)
+
+
+def _until_end(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    at_end = False
+    for batch in batches:  # to their end, because Spark does not use a Python worker again that has left rows
+        for number, rows in _parts(batch):
+            at_end = number == _END
+            if not at_end:
+                yield number, rows
+    if not at_end:
+        raise RetriableError("Spark closed the connection before it had sent all rows of a split.")
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
