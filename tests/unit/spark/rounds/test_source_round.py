@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from sluiceway.api import Offset, Partition
+from sluiceway.api.data_frames import Offsets
 from sluiceway.errors import RetriableError
 from sluiceway.spark.rounds.source_round import splits_of, stored_offsets
 
@@ -50,6 +51,9 @@ class _Reader:
 
 
 def test_offsets_are_compared_with_the_stored_ones_by_group() -> None:
-    one: tuple[Partition, Offset | None] = ({"table": "a"}, {"incrementing": 5})
-    groups = [[one], [], [({"table": "a"}, {"incrementing": 4}), ({"table": "b"}, None)]]
+    groups: list[Offsets] = [
+        [({"table": "a"}, {"incrementing": 5})],
+        [],
+        [({"table": "a"}, {"incrementing": 4}), ({"table": "b"}, None)],
+    ]
     assert stored_offsets(_Reader(), groups) == [[True], [], [False, True]]
