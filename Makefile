@@ -54,7 +54,7 @@ test-kubernetes: build-kubernetes  ## connectors in pods of a real API server; p
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kubernetes]'
 	$(BIN)/python -m pytest tests/clusters/test_kubernetes.py -v -s -p no:cacheprovider
 
-test-frames: $(VENV)/.ready  ## kill sinks to files and tables at random and at each point of a commit, and print a table (KILLS=50 CLUSTER_KILLS=10 SEED=1 FORMATS=orc,delta)
+test-frames: $(VENV)/.ready  ## kill sinks to files and tables at random and at each point of a commit, and drivers of SparkSource; print a table (KILLS=50 CLUSTER_KILLS=10 SEED=1 FORMATS=orc,delta)
 	$(BIN)/python -m pytest tests/integration/test_file_sinks.py tests/integration/test_table_sinks.py -p no:cacheprovider
 	$(BIN)/python -m pytest tests/frames -v -s -p no:cacheprovider
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from bench_engine import CONVERTERS, FEWEST_LINES, GIVE_UP_SECONDS, WINDOW, measure, spread, write_lines
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from sluiceway.config.worker import WorkerConfig
@@ -36,6 +36,7 @@ from support.peer import FILE_SOURCE
 
 WANTED = 0.9
 OFF = "off"
+NO_LEADER = {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
 BOUNDARIES = (OFF, "poll", "interval")
 
 
@@ -96,6 +97,18 @@ class Bench:
         self.admin.create_topics([NewTopic(name, 1, 1)])[name].result()
         while not (found := self.watcher.list_topics(name, timeout=10).topics[name]).partitions or found.partitions[0].leader < 0:
             time.sleep(0.05)
+        while not self.has_leader(name):
+            time.sleep(0.05)
+
+    def has_leader(self, topic: str) -> bool:
+        """Return True if the leader of a new topic answers, which may be some time after the metadata has it."""
+        try:
+            self.watcher.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
+        except KafkaException as error:
+            if error.args[0].code() not in NO_LEADER:
+                raise
+            return False
+        return True
 
 
 def main() -> None:

@@ -35,7 +35,6 @@ from sluiceway.spark.session import local_conf, spark_context
 from sluiceway.stack import maven
 from sluiceway.stack.broker import EmbeddedBroker
 from sluiceway.storage.factory import open_stores
-from support.eventually import eventually
 from support.kafka import worker_for
 from support.spark_application import Application
 
@@ -44,6 +43,7 @@ STRING = "org.apache.kafka.connect.storage.StringConverter"
 GIVE_UP_SECONDS = 1800.0
 FILES = 4
 PARTITIONS = 4
+POLL_SECONDS = 0.2
 SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.50.3.0"
 PARQUET, SPARK_JDBC, RECORDS = "SparkSource, Parquet", "SparkSource, JDBC", "JdbcSource"
 _ID = re.compile(rb'"payload":\{"id":(\d+)')
@@ -140,12 +140,13 @@ def _run(context: SparkContext, bootstrap: str, kind: str, config: dict[str, str
         creation = {"topic.creation.default.partitions": str(PARTITIONS), "topic.creation.default.replication.factor": "1"}
         target = {"topic.prefix": f"{name}-"} if kind == RECORDS else {"topic": f"{name}-o"}
         app.start({"incrementing.column.name": "id", **config, **creation, **target, "poll.interval.ms": "200"})
-        started, jvm, python = time.perf_counter(), *_cpu()
-        eventually(
-            lambda: any(offset.get("incrementing") == rows for _, offset in app.offsets()), within=GIVE_UP_SECONDS, what="the end"
-        )
-        now = _cpu()
-        run = Run(time.perf_counter() - started, now[0] - jvm, now[1] - python)
+        started, cpu = time.perf_counter(), CpuTimes()
+        while not any(offset.get("incrementing") == rows for _, offset in app.offsets()):
+            assert app.states() == ["RUNNING"], app.traces()
+            assert time.perf_counter() - started < GIVE_UP_SECONDS
+            time.sleep(POLL_SECONDS)
+            cpu.sample()
+        run = Run(time.perf_counter() - started, *cpu.used())
         app.leave()
     _check(bootstrap, f"{name}-o", rows)
     print(f"  {kind}: {rows} rows in {run.seconds:.1f} s, CPU s {run.jvm:.1f} JVM + {run.python:.1f} Python", flush=True)
@@ -172,20 +173,34 @@ def _check(bootstrap: str, topic: str, rows: int) -> None:
         raise SystemExit(f"{topic} has {count} records with {sum(seen)} different ids of {rows}")
 
 
-def _cpu() -> tuple[float, float]:
-    """Return the CPU seconds of Spark's JVM, and of this process and all other processes below it, without the broker."""
-    jvm = python = 0.0
-    for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
-        with contextlib.suppress(psutil.Error):
-            command = process.cmdline()
-            if "kafka.Kafka" in command:
-                continue
-            times = process.cpu_times()
-            if command and Path(command[0]).name == "java":
-                jvm += times.user + times.system
-            else:
-                python += times.user + times.system + times.children_user + times.children_system
-    return jvm, python
+class CpuTimes:
+    """CPU seconds of Spark's JVM, and of this process and all other processes below it, without the broker.
+
+    Spark's Python daemon leaves its workers' times to nobody when they end, so the last ones seen of each process count.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[psutil.Process, tuple[bool, float]] = {}
+        self.sample()
+        self._begin = self._sums()
+
+    def used(self) -> tuple[float, float]:
+        """Return the seconds since the beginning: those of the JVM, and of Python."""
+        self.sample()
+        jvm, python = self._sums()
+        return jvm - self._begin[0], python - self._begin[1]
+
+    def sample(self) -> None:
+        for process in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+            with contextlib.suppress(psutil.Error):
+                command = process.cmdline()
+                if command and "kafka.Kafka" not in command:
+                    times = process.cpu_times()
+                    self._last[process] = Path(command[0]).name == "java", times.user + times.system
+
+    def _sums(self) -> tuple[float, float]:
+        times = self._last.values()
+        return sum(seconds for is_jvm, seconds in times if is_jvm), sum(seconds for is_jvm, seconds in times if not is_jvm)
 
 
 if __name__ == "__main__":

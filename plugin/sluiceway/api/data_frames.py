@@ -58,10 +58,14 @@ class Split:
 
     ``offsets`` are stored with the records of ``frame``, which is read as a single partition. They must differ from those of
     all earlier splits: a split whose offsets are stored already has been produced, and is skipped.
+
+    The splits of a ``slot`` are produced one after the other, by one producer with the slot's transactional id. A split that is
+    planned again must have the same slot, because that fences an executor which still produces it.
     """
 
     frame: DataFrame
     offsets: Offsets
+    slot: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class Round:
     Attributes:
         topic: the topic of the records.
         schema_name: the name of the records' schema.
-        splits: the splits, which are produced in parallel.
+        splits: the splits. Their slots are produced in parallel.
         begin: offsets that are stored before the splits are produced, and must still be stored when each of them is. They hold
             the round's plan, from which ``next_round`` returns the same round again after a failure.
         end: offsets that are stored when all splits have been produced.
@@ -105,7 +109,7 @@ class DataFrameSourceTask(SourceTask):
     @property
     @abc.abstractmethod
     def slots(self) -> int:
-        """The largest number of splits of a round. Each has a transactional id of its own."""
+        """The largest number of slots of a round. Each has a transactional id of its own."""
 
     def poll(self) -> Sequence[SourceRecord]:
         raise _needs_spark(self)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import Offset, OffsetStorageReader
 from sluiceway.api.data_frames import Round, Split
@@ -18,9 +19,10 @@ from sluiceway.connectors.spark.source_config import SourceConfig
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, Row, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _INTEGERS = ("byte", "short", "integer", "long", "decimal")
+_UNCOUNTED_SPLITS = 100  # the most splits that are planned without a count of rows
 _TIMESTAMPS = ("timestamp", "timestamp_ntz", "date")
 
 
@@ -45,17 +47,18 @@ class ColumnRounds:
         window = self._window_after(frame, position_in(stored, timestamp=self._config.by_timestamp))
         if window is None:
             return None
-        bounds = window.bounds(self._config.splits, self._config.split_rows)
-        self._window = window.after(bounds[-1], self._config.splits * self._config.split_rows)
-        return self._round(frame, stored, RoundPlan(uuid.uuid4().hex, tuple(bounds)))
+        slots, rows = self._config.splits, self._config.split_rows
+        bounds = window.bounds(slots, rows)
+        self._window = window.after(bounds[-1], (len(bounds) - 1) * rows)
+        return self._round(frame, stored, RoundPlan(uuid.uuid4().hex, slots, tuple(bounds)))
 
     def _round(self, frame: DataFrame, stored: Offset | None, plan: RoundPlan) -> Round:
         config = self._config
         before = {key: value for key, value in (stored or {}).items() if key != ROUND_FIELD}
         marks = [split_partition(config.partition, number) for number in range(len(plan.ranges))]
         splits = [
-            Split(frame.where(self._between(frame, low, high)), [(mark, {ROUND_FIELD: plan.id})])
-            for mark, (low, high) in zip(marks, plan.ranges, strict=True)
+            Split(frame.where(self._between(frame, low, high)), [(mark, {ROUND_FIELD: plan.id})], number % plan.slots)
+            for number, (mark, (low, high)) in enumerate(zip(marks, plan.ranges, strict=True))
         ]
         return Round(
             config.topic,
@@ -83,15 +86,31 @@ class ColumnRounds:
 
         value = self._number(frame)
         rows = frame if position is None else frame.where(self._after(frame, position))
-        return _numbers(rows.agg(functions.min(value), functions.max(value), functions.count(value)).first())
+        [(low, high, count)] = rows.agg(functions.min(value), functions.max(value), functions.count(value)).collect()
+        return (None if low is None else int(low)), (None if high is None else int(high)), int(count)
 
     def _bounds_by_query(self, position: int | None) -> tuple[int | None, int | None, int]:
-        """Let the database count, because Spark would fetch the column of all rows."""
+        """Let the database find the bounds, because Spark would fetch the column of all rows.
+
+        An incrementing column has each value once, so rows need no count, which is slow for large tables, unless the values
+        may have large gaps.
+        """
+        # The first column is never null: SQLite's driver fails if it is null and a decimal, as MIN of no rows is.
+        _, low, high = self._query("1 AS present, MIN({0}) AS low_value, MAX({0}) AS high_value", position)
+        if low is None or high is None:
+            return None, None, 0
+        values = int(high) - int(low) + 1
+        if values > _UNCOUNTED_SPLITS * self._config.split_rows:
+            values = int(self._query("COUNT({0}) AS row_count", position)[0])
+        return int(low), int(high), values
+
+    def _query(self, selected: str, position: int | None) -> Sequence[Any]:
         config, column = self._config, self._config.column
         rows = f"({config.query}) sluiceway_rows" if config.query else config.table
         where = "" if position is None else f" WHERE {column} > {position}"
-        query = f"SELECT MIN({column}) AS low_value, MAX({column}) AS high_value, COUNT({column}) AS row_count FROM {rows}{where}"  # noqa: S608
-        return _numbers(reader_of(self._spark, config).option("query", query).load().first())
+        query = f"SELECT {selected.format(column)} FROM {rows}{where}"  # noqa: S608
+        [found] = reader_of(self._spark, config).option("query", query).load().collect()
+        return found
 
     def _number(self, frame: DataFrame) -> Column:
         """Return the column's value as an integer."""
@@ -123,8 +142,3 @@ class ColumnRounds:
             raise ConnectError(f"There is no column {name}; there are {', '.join(kinds)}.")
         if kinds[name] not in allowed:
             raise ConnectError(f"Column {name} has type {kinds[name]}; it must be one of {', '.join(allowed)}.")
-
-
-def _numbers(found: Row | None) -> tuple[int | None, int | None, int]:
-    low, high, count = found or (None, None, 0)
-    return (None if low is None else int(low)), (None if high is None else int(high)), int(count)

@@ -18,7 +18,7 @@ _DONE = {"complete": True}
 
 
 class FileRounds:
-    """The rounds of one folder. A file belongs to the same split in every round, whatever other files there are."""
+    """The rounds of one folder. A file belongs to the same slot in every round, whatever other files there are."""
 
     def __init__(self, spark: SparkSession, config: SourceConfig, offsets: OffsetStorageReader) -> None:
         self._spark = spark
@@ -39,8 +39,8 @@ class FileRounds:
         for file in files:
             groups.setdefault(zlib.crc32(file.encode()) % self._config.splits, []).append(file)
         splits = [
-            Split(load_files(self._spark, self._config, group, whole), [(self._partition(file), _DONE) for file in group])
-            for _, group in sorted(groups.items())
+            Split(load_files(self._spark, self._config, group, whole), [(self._partition(file), _DONE) for file in group], slot)
+            for slot, group in sorted(groups.items())
         ]
         return Round(self._config.topic, splits, self._config.schema_name)
 

@@ -143,7 +143,7 @@ SOURCE = ConfigDef(
             default=4,
             validator=Range(1, 256),
             importance=Importance.MEDIUM,
-            doc="Number of parts that are read and produced in parallel, each in one transaction.",
+            doc="Number of parts that are read and produced in parallel, each in a transaction of its own.",
         ),
         ConfigKey(
             name=SPLIT_ROWS,

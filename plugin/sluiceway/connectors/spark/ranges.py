@@ -14,6 +14,9 @@ from sluiceway.errors import ConnectError
 INCREMENTING_FIELD, TIMESTAMP_FIELD, NANOS_FIELD = "incrementing", "timestamp", "timestamp_nanos"  # as the JDBC source has them
 ROUND_FIELD, SPLIT_FIELD = "round", "split"
 
+SPLITS_PER_SLOT = 16
+"""Splits that a slot produces in one round: more of them make the waits between rounds rarer, and offsets appear later."""
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -23,16 +26,19 @@ class Window:
     high: int
     count: int
 
-    def bounds(self, splits: int, rows: int) -> list[int]:
-        """Return the ends of the next round's ranges, at most ``splits`` of about ``rows`` rows; each excludes its start.
+    def bounds(self, slots: int, rows: int) -> list[int]:
+        """Return the ends of the next round's ranges of about ``rows`` rows; each excludes its start.
 
-        The first number is where the first range starts. Values are taken as evenly spread.
+        There are at most ``SPLITS_PER_SLOT`` ranges for each slot, and the same number for all slots if there are more ranges
+        than slots. The first number is where the first range starts. Values are taken as evenly spread.
         """
         width = self.high - self.low + 1
-        share = min(1.0, splits * rows / max(1, self.count))
+        share = min(1.0, slots * SPLITS_PER_SLOT * rows / max(1, self.count))
         last = self.low - 1 + max(1, int(width * share)) if share < 1 else self.high
-        parts = max(1, min(splits, -(-self.count // rows), last - self.low + 1))
         size = last - self.low + 1
+        wanted = -(-min(self.count, slots * SPLITS_PER_SLOT * rows) // rows)
+        even = wanted if wanted <= slots else -(-wanted // slots) * slots
+        parts = max(1, min(even, size))
         return [self.low - 1, *(self.low - 1 + size * part // parts for part in range(1, parts + 1))]
 
     def after(self, position: int, rows: int) -> Window | None:
@@ -42,9 +48,13 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class RoundPlan:
-    """A round's plan as it is stored in the offset: its id and its bounds, as ``Window.bounds`` returns them."""
+    """A round's plan as it is stored in the offset: its id, its slots and its bounds, as ``Window.bounds`` returns them.
+
+    The number of slots is stored because a split must keep its slot when the round is repeated with another config.
+    """
 
     id: str
+    slots: int
     bounds: tuple[int, ...]
 
     @property
@@ -53,8 +63,8 @@ class RoundPlan:
         return list(zip(self.bounds, self.bounds[1:], strict=False))
 
     def text(self) -> str:
-        """Return the plan as an offset's field, which must be primitive: ``id:0,5,10``."""
-        return f"{self.id}:{','.join(map(str, self.bounds))}"
+        """Return the plan as an offset's field, which must be primitive: ``id:2:0,5,10``."""
+        return f"{self.id}:{self.slots}:{','.join(map(str, self.bounds))}"
 
 
 def plan_in(offset: Offset | None) -> RoundPlan | None:
@@ -62,12 +72,12 @@ def plan_in(offset: Offset | None) -> RoundPlan | None:
     text = (offset or {}).get(ROUND_FIELD)
     if text is None:
         return None
-    number, _, bounds = str(text).partition(":")
     try:
-        plan = RoundPlan(number, tuple(map(int, bounds.split(","))))
+        number, slots, bounds = str(text).split(":")
+        plan = RoundPlan(number, int(slots), tuple(map(int, bounds.split(","))))
     except ValueError:
         plan = None
-    if plan is None or not plan.ranges:
+    if plan is None or not plan.ranges or plan.slots < 1:
         raise ConnectError(f"The offset's {ROUND_FIELD} is not a round's plan: {text}. Set the offset without it.")
     return plan
 

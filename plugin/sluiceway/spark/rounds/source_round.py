@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import collections
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute
 
-from sluiceway.api import Column, ColumnBatch, NotColumnar, SourceColumns, SourceRecord
+from sluiceway.api import Column, ColumnBatch, NotColumnar, OffsetStorageReader, SourceColumns, SourceRecord
 from sluiceway.api.data_frames import Offsets, Round
 from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.config.variables import resolver
@@ -23,7 +26,7 @@ from sluiceway.runtime.source.failed_sends import describe_source_record
 from sluiceway.runtime.source.source_task_builder import SourceTaskParts, build_source_task
 from sluiceway.runtime.source.submitted_records import SubmittedRecords
 from sluiceway.runtime.source.transaction_boundary import CommitAction
-from sluiceway.runtime.task import TaskServices
+from sluiceway.runtime.task import TaskServices, TaskSpec
 from sluiceway.runtime.transforms.batch_transform import transform_batch
 from sluiceway.spark.rounds.arrow_rows import to_values
 from sluiceway.spark.rounds.spark_schemas import row_schema
@@ -32,9 +35,11 @@ from sluiceway.worker.executor import Assignment
 from sluiceway.worker.log_context import log_to_stderr
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-_ROW, _SPLIT = "row", "split"
+pc: Any = pyarrow.compute  # its stubs do not know all functions
+
+_SPLIT, _END = "split", "end"
 # A split whose transaction was ended from outside: a split of a driver that was replaced may still have run.
 _RETRIABLE = (FencedError, TransactionLostError, RetriableError)
 _RESULT = "split int, records long, topics array<string>, failure string, retriable boolean"
@@ -73,41 +78,75 @@ class SourceRound:
         self._assignment = assignment
         self._round = round_
 
-    def run(self) -> list[SplitResult]:
-        """Produce the splits in one Spark job; return the results of those that have rows."""
-        from pyspark.sql import functions
-
+    def run(self, done: Collection[int] = ()) -> list[SplitResult]:
+        """Produce the splits, except ``done``, in one Spark job; return the results of those that have rows."""
         splits = self._round.splits
+        frames: dict[int, list[DataFrame]] = {}
+        for number, split in enumerate(splits):
+            if number not in done:
+                frames.setdefault(split.slot, []).append(_numbered(split.frame, number))
+        if not frames:
+            return []
+        # Each slot is one Spark task, which reads its splits one after the other.
+        union = _union([_union([*each, _end(each[0])]).coalesce(1) for each in frames.values()])
         schema = row_schema(splits[0].frame.schema, self._round.schema_name)
-        frames = [
-            split.frame.coalesce(1).select(functions.struct("*").alias(_ROW), functions.lit(number).alias(_SPLIT))
-            for number, split in enumerate(splits)
-        ]
-        union = frames[0]
-        for frame in frames[1:]:
-            union = union.unionAll(frame)
-        offsets = tuple(tuple(split.offsets) for split in splits)
-        produce = ProduceSplits(self._assignment, self._round.topic, schema, tuple(self._round.begin), offsets)
+        jobs = tuple(SplitJob(split.slot, tuple(split.offsets)) for split in splits)
+        produce = ProduceSplits(self._assignment, self._round.topic, schema, tuple(self._round.begin), jobs)
         rows = union.mapInArrow(produce, _RESULT).collect()
         return [SplitResult(row["split"], row["records"], tuple(row["topics"]), row["failure"], row["retriable"]) for row in rows]
 
 
+def _numbered(frame: DataFrame, number: int) -> DataFrame:
+    """Return the rows as one partition, with the split's number as a last column.
+
+    It is text because Spark compiles code for each number, but passes a text to the code that it has compiled. Columns are
+    renamed because Spark cannot pass names with dots, or the same one twice, to Python.
+    """
+    from pyspark.sql import functions
+
+    names = (f"column{index}" for index in range(len(frame.columns)))
+    return frame.coalesce(1).toDF(*names).withColumn(_SPLIT, functions.lit(str(number)))
+
+
+def _end(like: DataFrame) -> DataFrame:
+    """Return the last row of a slot, by which the executor knows that it was sent all rows."""
+    from pyspark.sql import functions
+
+    nulls = [functions.lit(None).cast(column.dataType).alias(column.name) for column in like.schema.fields[:-1]]
+    return like.sparkSession.range(1).coalesce(1).select(*nulls, functions.lit(_END).alias(_SPLIT))
+
+
+def _union(frames: Sequence[DataFrame]) -> DataFrame:
+    union = frames[0]
+    for frame in frames[1:]:
+        union = union.unionAll(frame)
+    return union
+
+
+class SplitJob(NamedTuple):
+    """What an executor needs to know of a split."""
+
+    slot: int
+    offsets: Offsets
+
+
 @dataclass(frozen=True, slots=True)
 class ProduceSplits:
-    """The function that mapInArrow calls with the rows of a split. Picklable; runs on executors.
+    """The function that mapInArrow calls with the rows of a slot's splits. Picklable; runs on executors.
 
-    ``begin`` and ``offsets`` are those of the round and of its splits.
+    ``begin`` are the round's offsets. ``splits`` are all of the round.
     """
 
     assignment: Assignment
     topic: str
     schema: Schema
     begin: Offsets
-    offsets: tuple[Offsets, ...]
+    splits: tuple[SplitJob, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = _Rows(batches)
-        if rows.split is None:
+        parts = splits_of(batches)
+        first = next(parts, None)
+        if first is None:
             return
         spec = self.assignment.spec
         log_to_stderr(f"[{spec.id.connector}|task-{spec.id.task}] ")
@@ -115,51 +154,87 @@ class ProduceSplits:
         use_plugin_path(spec.worker.raw)
         spec = replace(spec, config=resolver(spec.worker).resolve(spec.config))
         services = self.assignment.services.open(self.assignment.spec)
-        topics: set[str] = set()
-        records, failure, retriable = 0, None, False
         try:
             with ExitStack() as resources:
-                parts = build_source_task(spec, _with_topics(services, topics), resources, slot=rows.split)
-                records = _SplitProducer(self, parts).run(rows.split, rows)
-        except Exception as error:  # noqa: BLE001 (the other splits of the round do not fail with this one)
-            failure, retriable = trace_of(error), isinstance(error, _RETRIABLE)
+                yield from self._produce(spec, services, resources, itertools.chain([first], parts))
         finally:
             services.close()
-        result = {"split": rows.split, "records": records, "topics": sorted(topics), "failure": failure, "retriable": retriable}
-        yield pa.RecordBatch.from_pylist([result], schema=_RESULT_ARROW)
+
+    def _produce(
+        self, spec: TaskSpec, services: TaskServices, resources: ExitStack, parts: Iterator[SplitRows]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the result of each split. Ends with the first one that fails."""
+        producer: _SlotProducer | None = None
+        topics: set[str] = set()
+        for number, rows in parts:
+            records, failure, retriable = 0, None, False
+            try:
+                if producer is None:
+                    source = build_source_task(spec, _with_topics(services, topics), resources, slot=self.splits[number].slot)
+                    producer = _SlotProducer(self, source)
+                records = producer.run(number, rows)
+            except Exception as error:  # noqa: BLE001 (the splits of other slots do not fail with this one)
+                failure, retriable = trace_of(error), isinstance(error, _RETRIABLE)
+            result = {"split": number, "records": records, "topics": sorted(topics), "failure": failure, "retriable": retriable}
+            yield pa.RecordBatch.from_pylist([result], schema=_RESULT_ARROW)
+            if failure is not None:
+                return
 
 
-class _Rows:
-    """The rows of a partition, which are those of one split. ``split`` is its number, None if there are no rows."""
-
-    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
-        self._batches = (batch for batch in batches if batch.num_rows)
-        self._first = next(self._batches, None)
-        self.split: int | None = None if self._first is None else int(self._first.column(1)[0].as_py())
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        if self._first is not None:
-            yield self._first
-        yield from self._batches
+SplitRows = tuple[int, Iterator[pa.RecordBatch]]
+"""A split's number and its rows."""
 
 
-class _SplitProducer:
-    """Produces one split, unless its offsets are stored already."""
+def splits_of(batches: Iterable[pa.RecordBatch]) -> Iterator[SplitRows]:
+    """Yield each split with its rows, without the last column, which has the split's number. Read all rows of one first.
+
+    The rows of a split that was cut off raise RetriableError. PyArrow takes a connection that Spark's JVM closes between two
+    batches, because it was killed or the job canceled, for the end of the rows.
+    """
+    for number, group in itertools.groupby(_until_end(batches), key=lambda part: part[0]):
+        yield int(number), (rows for _, rows in group)
+
+
+def _until_end(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    at_end = False
+    for batch in batches:  # to their end, because Spark does not use a Python worker again that has left rows
+        for number, rows in _parts(batch):
+            at_end = number == _END
+            if not at_end:
+                yield number, rows
+    if not at_end:
+        raise RetriableError("Spark closed the connection before it had sent all rows of a split.")
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Cut a batch, in which rows of the same split follow each other, into pairs of a split's number and its rows."""
+    last = batch.num_columns - 1
+    runs: Any = pc.run_end_encode(batch.column(last))
+    rows = batch.remove_column(last)
+    start = 0
+    for number, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+        yield number, rows.slice(start, end - start)
+        start = end
+
+
+class _SlotProducer:
+    """Produces the splits of one slot, unless their offsets are stored already."""
 
     def __init__(self, job: ProduceSplits, parts: SourceTaskParts) -> None:
         self._job = job
         self._parts = parts
         self._attempts = ColumnAttempts()
+        # From here on, nobody else can commit the slot's splits, so what is stored stays true until this producer commits.
+        parts.delivery.start()
 
     def run(self, split: int, rows: Iterable[pa.RecordBatch]) -> int:
         """Return the number of rows. Raises ConnectError, and FencedError if another driver produces the split."""
-        parts, offsets = self._parts, self._job.offsets[split]
-        # From here on, nobody else can commit this split, so what is stored now stays true until this commit.
-        parts.delivery.start()
-        stored = self._stored(offsets)
-        if all(stored):
+        parts, offsets = self._parts, self._job.splits[split].offsets
+        begun, stored = stored_offsets(parts.context.offset_storage_reader, [self._job.begin, offsets])
+        if stored and all(stored):
+            collections.deque(rows, maxlen=0)
             return 0
-        if any(stored) or not all(self._stored(self._job.begin)):
+        if any(stored) or not all(begun):
             raise RetriableError("The split is no longer part of the stored plan: offsets were stored after it was made.")
         try:
             records = 0
@@ -174,13 +249,6 @@ class _SplitProducer:
             parts.delivery.fail(error)
             raise
         return records
-
-    def _stored(self, offsets: Offsets) -> list[bool]:
-        """Return for each offset whether it is the stored one."""
-        if not offsets:
-            return []
-        stored = self._parts.context.offset_storage_reader.offsets([partition for partition, _ in offsets])
-        return [_same(found, offset) for found, (_, offset) in zip(stored, offsets, strict=True)]
 
     def _send(self, batch: pa.RecordBatch) -> None:
         """Produce rows: as columns if converters and transforms can, else one by one."""
@@ -204,19 +272,31 @@ class _SplitProducer:
         parts.tolerance.poll_deliveries()
 
     def _columns(self, batch: pa.RecordBatch) -> SourceColumns:
-        values = batch.column(0).cast(arrow_type(self._job.schema), safe=False)
+        kind: Any = arrow_type(self._job.schema)
+        fields = [kind.field(index) for index in range(kind.num_fields)]
+        values = [
+            column if column.type == field.type else column.cast(field.type, safe=False)
+            for column, field in zip(batch.columns, fields, strict=True)
+        ]
         columns = ColumnBatch(
             topic=self._job.topic,
             partition=None,
             key=Column(None, None),
-            value=Column(self._job.schema, values),
+            value=Column(self._job.schema, pa.StructArray.from_arrays(values, fields=fields)),
             count=batch.num_rows,
         )
         return SourceColumns(batch=columns, source_partition=None, source_offset=None, records=lambda: self._records(batch))
 
     def _records(self, batch: pa.RecordBatch) -> list[SourceRecord]:
         schema, topic = self._job.schema, self._job.topic
-        return [SourceRecord(None, None, topic, value, schema) for value in to_values(schema, batch.column(0))]
+        values = to_values(schema, batch.to_struct_array())
+        return [SourceRecord(None, None, topic, value, schema) for value in values]
+
+
+def stored_offsets(reader: OffsetStorageReader, groups: Sequence[Offsets]) -> list[list[bool]]:
+    """Return for each group of offsets which of them are the stored ones."""
+    stored = iter(reader.offsets([partition for group in groups for partition, _ in group]))
+    return [[_same(next(stored), offset) for _, offset in group] for group in groups]
 
 
 def _same(stored: Mapping[str, object] | None, wanted: Mapping[str, object] | None) -> bool:

@@ -22,7 +22,7 @@ from sluiceway.runtime.source.transaction_boundary import CommitAction
 from sluiceway.runtime.task import TaskCommand, TaskResult, TaskServices, TaskSpec
 from sluiceway.runtime.worker_task import WorkerTask, log_errors, run_task
 from sluiceway.spark.rounds.jobs import RoundJobs, RoundRetries
-from sluiceway.spark.rounds.source_round import SourceRound, SplitResult
+from sluiceway.spark.rounds.source_round import SourceRound, SplitResult, stored_offsets
 from sluiceway.storage.model import State
 from sluiceway.worker.executor import Assignment
 from sluiceway.worker.zombie_fencing import fence_slots
@@ -118,8 +118,9 @@ class SourceRoundsTask(WorkerTask):
     def _produce(self, round_: Round) -> None:
         started = time.monotonic()
         self._store(round_.begin)
+        done = self._done(round_)
         made = SourceRound(self._task.spark, self._assignment, round_)
-        results = self._wait_for(self._jobs.submit(made.run))
+        results = self._wait_for(self._jobs.submit(lambda: made.run(done)))
         records = sum(result.records for result in results)
         self._result.records += records
         self._report_topics(results)
@@ -127,10 +128,16 @@ class SourceRoundsTask(WorkerTask):
             result.check()
         # A split without rows was read by no executor, so its offsets are stored here.
         produced = {result.split for result in results}
+        produced |= done
         rest = [pair for number, split in enumerate(round_.splits) if number not in produced for pair in split.offsets]
         self._store([*rest, *round_.end])
         log.info("Produced a round of %d records in %d splits in %.1f s", records, len(results), time.monotonic() - started)
         log_errors("The task's commit()", self._task.commit)
+
+    def _done(self, round_: Round) -> set[int]:
+        """Return the splits that need not be read because they have been produced. Executors check the others again."""
+        stored = stored_offsets(self._parts.context.offset_storage_reader, [split.offsets for split in round_.splits])
+        return {number for number, each in enumerate(stored) if each and all(each)}
 
     def _store(self, offsets: Offsets) -> None:
         """Store offsets. Raises FencedError if the task was replaced, where exactly-once detects that."""
