@@ -1,4 +1,4 @@
-"""Sinks to files in HDFS and to local tables, on YARN, whose parts are killed at random."""
+"""Sinks to files and tables in HDFS, on YARN, whose parts are killed at random."""
 
 from __future__ import annotations
 

@@ -6,10 +6,11 @@ import functools
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 
@@ -17,6 +18,7 @@ from sluiceway.api import SinkRecord, TopicPartition
 from sluiceway.api.columns import ColumnBatch, NotColumnar
 from sluiceway.columns.rows import column_batches, sink_records
 from sluiceway.connectors.delta import DeltaSinkConnector
+from sluiceway.connectors.files.filesystem.hdfs import HdfsFileSystem, HdfsLogin
 from sluiceway.connectors.iceberg import IcebergSinkConnector
 from sluiceway.connectors.tables.connector import TableSinkConnector
 from sluiceway.connectors.tables.task import TableSinkTask
@@ -30,11 +32,15 @@ LAST_POINT = "after the group's commit"
 
 @dataclass(frozen=True)
 class Lake:
-    """Tables of one format in a folder; Iceberg's in a SQL catalog, or in the REST catalog with a URI."""
+    """Tables of one format in a folder; Iceberg's in a SQL catalog, or in the REST catalog with a URI.
+
+    With ``url`` the tables are below this URL of an HDFS; only Iceberg's SQL catalog is in the folder.
+    """
 
     format: str
     folder: Path
     rest: str = ""
+    url: str = ""
 
     @property
     def connector(self) -> type[TableSinkConnector]:
@@ -46,12 +52,12 @@ class Lake:
         places = {
             "iceberg.catalog.type": "sql",
             "iceberg.catalog.uri": f"sqlite:///{self.folder}/catalog.db",
-            "iceberg.catalog.warehouse": self.folder.as_uri(),
+            "iceberg.catalog.warehouse": self.url or self.folder.as_uri(),
         }
         if self.rest:
             places = {"iceberg.catalog.type": "rest", "iceberg.catalog.uri": self.rest}
         if self.format == "delta":
-            places = {"delta.path": str(self.folder / "lake")}
+            places = {"delta.path": self.url or str(self.folder / "lake")}
         given = {prefix + key.replace("_", "."): value for key, value in more.items()}
         return {
             "name": name,
@@ -77,7 +83,18 @@ class Lake:
 
     def files(self) -> set[str]:
         """Return the names of all Parquet files that sinks wrote."""
+        if self.url:
+            return {name for name in _names(self.url) if name.startswith("sluiceway-") and name.endswith(".parquet")}
         return {path.name for path in self.folder.rglob("sluiceway-*.parquet")}
+
+
+def _names(url: str) -> Iterator[str]:
+    """Yield the names of all files below a folder of an HDFS."""
+    client, folders = HdfsFileSystem(HdfsLogin(url)), [urlsplit(url).path]
+    while folders:
+        folder = folders.pop()
+        yield from client.names(folder)
+        folders += [f"{folder}/{each}" for each in client.folders(folder)]
 
 
 class Task:

@@ -24,6 +24,8 @@ from support.guard import Guard
 
 _CHANGE_SECONDS = 60.0  # for a pause, a stop or a start on a busy machine
 
+_POLL_SECONDS = 0.2  # a poll lists all files of a sink
+
 
 @dataclass(frozen=True)
 class Sink:
@@ -154,6 +156,7 @@ class SinkApplication:
         reached: dict[str, float] = {}
 
         def all_reached() -> bool:
+            time.sleep(_POLL_SECONDS)
             for sink in self.sinks:
                 if sink.output.format not in reached and _covers(sink.output.offsets(), expected):
                     reached[sink.output.format] = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import tempfile
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from sluiceway.api import TopicPartition
 from sluiceway.connectors.files.filesystem import FileSystem
@@ -86,20 +88,20 @@ class Files:
         return {
             "connector.class": FILES[self.format],
             "path": self.url,
-            "flush.size": "100",
+            "flush.size": "500",
             "rotate.schedule.interval.ms": str(int(COMMIT_SECONDS * 1000)),
             "timezone": "UTC",
             "retry.backoff.ms": "500",
             **(_TEXT if self.format == "text" else _JSON),
         }
 
-    @property
+    @functools.cached_property
     def _fs(self) -> FileSystem:
-        return HdfsFileSystem(HdfsLogin(self.url.rpartition("/")[0])) if self.url.startswith("hdfs:") else LocalFileSystem()
+        return HdfsFileSystem(HdfsLogin(self.url)) if self.url.startswith("hdfs:") else LocalFileSystem()
 
     @property
     def _root(self) -> str:
-        return "/" + self.url.rpartition("/")[2] if self.url.startswith("hdfs:") else self.url
+        return urlsplit(self.url).path
 
     def _paths(self) -> list[str]:
         folder, fs = f"{self._root}/topics/{self.topic}", self._fs
@@ -136,16 +138,17 @@ class Files:
 
 @dataclass
 class Table:
-    """An Iceberg or a Delta table in a local folder."""
+    """An Iceberg or a Delta table in a local folder or below an HDFS URL. Iceberg's catalog is in the folder."""
 
     format: str
     folder: Path
+    url: str = ""
     topic: str = ""
     _keys: Mapping[str, str] | None = None
 
     @property
     def _lake(self) -> Lake:
-        return Lake(self.format, self.folder)
+        return Lake(self.format, self.folder, url=self.url)
 
     def config(self, name: str, topic: str) -> dict[str, str]:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -189,10 +192,12 @@ class Table:
 
 
 def outputs(formats: Sequence[str], folder: Path, url: str = "") -> list[Output]:
-    """Return an output of each format: tables in a local folder, and files there too unless ``url`` is a HDFS."""
+    """Return an output of each format, in a folder or below the URL of a folder in an HDFS."""
     assert set(formats) <= set(FORMATS), f"formats are {', '.join(FORMATS)}"
     return [
-        Table(each, folder / each) if each in TABLES else Files(each, f"{url}/{each}" if url else str(folder / each))
+        Table(each, folder / each, f"{url}/{each}" if url else "")
+        if each in TABLES
+        else Files(each, f"{url}/{each}" if url else str(folder / each))
         for each in formats
     ]
 

@@ -42,7 +42,7 @@ def run(
         kills: how many kills.
         chosen: the formats; by default those in FORMATS.
         kinds: the kinds of kills; by default all of the deployment.
-        url: the HDFS for files; by default they are in the folder.
+        url: the HDFS for files and tables; by default they are in the folder.
     """
     seed = int(os.environ.get("SEED", random.SystemRandom().randrange(10**6)))
     print(f"SEED={seed} KILLS={kills} FORMATS={','.join(chosen or formats())}", flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import time
@@ -72,15 +73,15 @@ class Scenario:
         self.results = [SinkResult(sink.output.format, app.deployment.name, len(app.sinks)) for sink in app.sinks]
 
     def kill(self, kills: Sequence[Kill], count: int, chance: random.Random) -> None:
-        """Kill parts chosen at random; after each recovery, compare the REST offsets with the data.
+        """Kill parts in random order; after each recovery, compare the REST offsets with the data.
 
-        MINUTES in the environment ends this earlier.
+        Every kind comes once before one comes again. MINUTES in the environment ends this earlier.
         """
         deadline = time.monotonic() + 60 * float(os.environ.get("MINUTES", "inf"))
-        for number in range(1, count + 1):
+        rounds = (chance.sample(kills, len(kills)) for _ in itertools.count())
+        for number, kill in enumerate(itertools.islice(itertools.chain.from_iterable(rounds), count), 1):
             if time.monotonic() > deadline:
                 break
-            kill = chance.choice(kills)
             time.sleep(chance.uniform(0, _AT_RANDOM_SECONDS))
             seconds = self._strike(kill, chance)
             self._compare_offsets(f"after kill {number} ({kill.name})")

@@ -21,9 +21,9 @@ LOCATION = ConfigDef(
             validator=NonEmptyString(),
             importance=Importance.HIGH,
             group="Storage",
-            doc="The folder of the tables, such as /lake, s3://bucket/lake, gs://bucket/lake or abfss://container@account/lake. "
-            "The table a.b is the folder a/b in it. Keys below delta.storage. are delta-rs's storage options, such as "
-            "delta.storage.AWS_REGION; by default the machine's own credentials are used.",
+            doc="The folder of the tables, such as /lake, hdfs://host:8020/lake, s3://bucket/lake, gs://bucket/lake or "
+            "abfss://container@account/lake. The table a.b is the folder a/b in it. Keys below delta.storage. are delta-rs's "
+            "storage options, such as delta.storage.AWS_REGION; by default the machine's own credentials are used.",
         )
     ]
 )

@@ -26,6 +26,7 @@ _RENAMED = {
     "jdbc.password": "",
     "io-impl": "",  # PyIceberg chooses by the location's scheme; py-io-impl overrides it
 }
+_HDFS_IO = "sluiceway.connectors.iceberg.file_io.HdfsFileIO"
 _SCHEMES = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "sqlite": "sqlite"}
 
 
@@ -58,6 +59,8 @@ def catalog_properties(given: Mapping[str, str]) -> dict[str, str]:
             found[renamed] = "false" if value.lower() == "true" else "true"
         elif renamed:
             found[renamed] = _without_s3a(value) if name == "warehouse" else value
+    if found.get("warehouse", "").startswith("hdfs:"):
+        found.setdefault("py-io-impl", _HDFS_IO)
     if kind == "sql" and found.get("uri", "").startswith("jdbc:"):
         found["uri"] = _sql_url(found["uri"], given.get("jdbc.user"), given.get("jdbc.password"))
     return found

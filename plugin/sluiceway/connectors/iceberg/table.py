@@ -229,7 +229,8 @@ class IcebergTable:
 
         root = self._table.location() + "/data"
         scheme, host, path = PyArrowFileIO.parse_location(root)
-        files = PyArrowFileIO(self._table.io.properties).fs_by_scheme(scheme, host)
+        io = self._table.io
+        files = (io if isinstance(io, PyArrowFileIO) else PyArrowFileIO(io.properties)).fs_by_scheme(scheme, host)
         found = files.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
         start = root[: len(root) - len(path)] if root.endswith(path) else ""
         return {

@@ -21,6 +21,12 @@ def test_path_style_access_is_the_opposite_of_virtual_addressing() -> None:
     assert catalog_properties(given) == {"type": "rest", "s3.force-virtual-addressing": "false"}
 
 
+def test_a_warehouse_in_hdfs_needs_no_java() -> None:
+    given = {"type": "rest", "warehouse": "hdfs://lab/lake"}
+    assert catalog_properties(given) == {**given, "py-io-impl": "sluiceway.connectors.iceberg.file_io.HdfsFileIO"}
+    assert catalog_properties({**given, "py-io-impl": "own.IO"}) == {**given, "py-io-impl": "own.IO"}
+
+
 @pytest.mark.parametrize(
     ("url", "more", "expected"),
     [

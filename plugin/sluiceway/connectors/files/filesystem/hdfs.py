@@ -135,13 +135,18 @@ def _nothing() -> None:
     return
 
 
+def client_settings(conf_dir: str = "") -> Mapping[str, str]:
+    """Return settings for few retries, unless Hadoop's own configuration says how often to retry."""
+    own_conf = conf_dir or "HADOOP_CONF_DIR" in os.environ or "HADOOP_HOME" in os.environ
+    return {} if own_conf else _FEW_RETRIES
+
+
 def _client(login: HdfsLogin) -> Any:
     try:
         from hdfs_native import Client
     except ImportError as error:
         raise MissingToolError("HDFS needs the package hdfs-native. Install sluiceway[hdfs].") from error
-    own_conf = login.conf_dir or "HADOOP_CONF_DIR" in os.environ or "HADOOP_HOME" in os.environ
-    settings = {**({} if own_conf else _FEW_RETRIES), **(login.settings or {})}
+    settings = {**client_settings(login.conf_dir), **(login.settings or {})}
     kerberos = {"kerberos_principal": login.principal or None, "kerberos_keytab": login.keytab or None}
     with hdfs_errors("connect to", login.url):
         return Client(login.url, settings, login.conf_dir or None, **kerberos)
