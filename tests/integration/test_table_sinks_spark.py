@@ -23,6 +23,7 @@ from sluiceway.data import (
     Type,
     date_schema,
     decimal_schema,
+    time_schema,
     timestamp_schema,
 )
 from support import file_sinks
@@ -260,6 +261,15 @@ def test_every_type_in_parquet_files(spark: SparkSql, tmp_path: Path, columns: b
     [row] = spark(f"SELECT * FROM parquet.`{tmp_path}/topics`")
     row["at"] = row["at"].astimezone(UTC)
     assert row == {**values, "default": 7, "partition": 0}
+
+
+def test_spark_cannot_read_a_time_of_day_in_a_parquet_file(spark: SparkSql, tmp_path: Path) -> None:
+    schema = Schema.struct({"id": INT64_SCHEMA, "clock": time_schema()})
+    with file_sinks.file_sink(tmp_path, reports=False) as sink:
+        sink.put([file_sinks.record(0, {"id": 1, "clock": dt.time(1, 2, 3)}, schema)])
+        sink.end()
+    with pytest.raises(AssertionError, match=r"Illegal Parquet type: INT32 \(TIME"):
+        spark(f"SELECT id FROM parquet.`{tmp_path}/topics`")
 
 
 @pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
