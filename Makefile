@@ -56,6 +56,8 @@ test-kubernetes: build-kubernetes  ## connectors in pods of a real API server; p
 
 test-frames: $(VENV)/.ready  ## kill sinks to files and tables at random and at each point of a commit, and drivers of SparkSource; print a table (KILLS=50 CLUSTER_KILLS=10 SEED=1 FORMATS=orc,delta)
 	$(BIN)/python -m pytest tests/integration/test_file_sinks.py tests/integration/test_table_sinks.py -p no:cacheprovider
+	$(BIN)/python -m pytest tests/integration/test_table_compaction.py tests/integration/test_table_sinks_spark.py \
+		tests/integration/test_spark_formats.py -m long -p no:cacheprovider
 	$(BIN)/python -m pytest tests/frames -v -s -p no:cacheprovider
 
 test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 generated cases each (EXAMPLES=10000)

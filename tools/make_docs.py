@@ -148,7 +148,7 @@ def _family(alias: str, cls: type) -> str:
 
 def _section(name: str, members: list[tuple[str, type]]) -> str:
     classes = [cls for _, cls in members]
-    described = classes[0] if len(classes) == 1 else classes[0].__mro__[1]  # the base class of the two forms
+    described = next(base for base in classes[0].__mro__ if all(issubclass(cls, base) for cls in classes))
     rows = [(code(_java_name(cls, alias)), code(f"{cls.__module__}.{cls.__qualname__}")) for alias, cls in members]
     options = _options(classes[0].config_def()) if hasattr(classes[0], "config_def") else ""
     return f"## {name}\n\n{_description(described)}\n\n{table(('Name', 'Python class'), rows)}\n{options}"

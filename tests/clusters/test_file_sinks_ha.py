@@ -10,6 +10,7 @@ import pytest
 
 from sluiceway.connectors.files.filesystem.hdfs import HdfsFileSystem, HdfsLogin
 from sluiceway.connectors.files.keys import HADOOP_CONF_DIR
+from support.clusters.daemons import running
 from support.clusters.hdfs_ha import HaHdfs
 from support.engine import RunningTask
 from support.eventually import eventually
@@ -24,12 +25,8 @@ COUNT = 2000
 
 @pytest.fixture(scope="module")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HaHdfs]:
-    made = HaHdfs(tmp_path_factory.mktemp("hdfs-ha"))
-    try:
-        made.start()
+    with running(HaHdfs(tmp_path_factory.mktemp("hdfs-ha"))) as made:
         yield made
-    finally:
-        made.stop()
 
 
 def written(hdfs: HaHdfs, topic: str) -> list[int]:

@@ -15,6 +15,7 @@ from sluiceway.connectors.files.commit_log import CommitLog
 from sluiceway.connectors.files.filesystem.hdfs import HdfsFileSystem, HdfsLogin
 from sluiceway.discovery import connector_class
 from sluiceway.errors import FencedError
+from support.clusters.daemons import running
 from support.clusters.hadoop import Hdfs
 from support.engine import RunningTask
 from support.file_sinks import TOPIC, FileSink, row, rows
@@ -31,13 +32,9 @@ P0 = TopicPartition(TOPIC, 0)
 
 @pytest.fixture(scope="module")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
-    made = Hdfs(tmp_path_factory.mktemp("hdfs"), nodes=1)
-    try:
-        made.start()
+    with running(Hdfs(tmp_path_factory.mktemp("hdfs"), nodes=1)) as made:
         made.await_ready()
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 from sluiceway.api import TopicPartition
 from sluiceway.connectors.files.filesystem.hdfs import HdfsFileSystem, HdfsLogin
 from sluiceway.discovery import connector_class
+from support.clusters.daemons import running
 from support.clusters.hadoop import Hdfs
 from support.clusters.hdfs_kerberos import PRINCIPAL, Kdc, secure_hdfs
 from support.file_sinks import TOPIC, FileSink, rows
@@ -23,23 +24,15 @@ P0 = TopicPartition(TOPIC, 0)
 
 @pytest.fixture(scope="module")
 def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kdc]:
-    made = Kdc(tmp_path_factory.mktemp("kerberos") / "kdc")
-    try:
-        made.start()
+    with running(Kdc(tmp_path_factory.mktemp("kerberos") / "kdc")) as made:
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture(scope="module", params=["authentication", "privacy"])
 def hdfs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, kdc: Kdc) -> Iterator[Hdfs]:
-    made = secure_hdfs(tmp_path_factory.mktemp("hdfs-kerberos"), kdc, request.param)
-    try:
-        made.start()
+    with running(secure_hdfs(tmp_path_factory.mktemp("hdfs-kerberos"), kdc, request.param)) as made:
         made.await_ready()
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture

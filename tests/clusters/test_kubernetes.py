@@ -12,6 +12,7 @@ import pytest
 
 from support.airflow_home import isolate_airflow
 from support.clusters import kubernetes
+from support.clusters.daemons import running
 from support.clusters.helm import rendered
 from support.clusters.kubernetes import KubernetesCluster
 from support.clusters.kubernetes_api import KubernetesApi, pod_path
@@ -37,7 +38,7 @@ MOST_DOUBLED = RATE * (FLUSH_SECONDS + 2.5)
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesCluster]:
-    with kubernetes.running(tmp_path_factory.mktemp("kubernetes")) as made:
+    with running(KubernetesCluster(tmp_path_factory.mktemp("kubernetes"))) as made:
         yield made
 
 

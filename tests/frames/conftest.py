@@ -7,31 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from support.clusters.daemons import end_all
+from support.clusters.daemons import end_all, running
 from support.clusters.deployments import Deployment, local
 from support.clusters.hadoop import Yarn
 from support.clusters.standalone import SparkCluster
 from support.frames.scenario import SinkResult, table
 from support.guard import Guard
 
-_RESULTS = pytest.StashKey[list[SinkResult]]()
+_RESULTS: list[SinkResult] = []
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_RESULTS] = []
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if results := config.stash[_RESULTS]:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _RESULTS:
         terminalreporter.section("kills of sinks to files and tables")
-        for line in table(results):
+        for line in table(_RESULTS):
             terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")
-def results(pytestconfig: pytest.Config) -> list[SinkResult]:
+def results() -> list[SinkResult]:
     """The rows of the table."""
-    return pytestconfig.stash[_RESULTS]
+    return _RESULTS
 
 
 @pytest.fixture
@@ -45,20 +41,12 @@ def here(tmp_path: Path) -> Iterator[Deployment]:
 @pytest.fixture
 def two_workers(tmp_path: Path) -> Iterator[SparkCluster]:
     """A standalone cluster with two workers, each of which has slots for all tasks."""
-    made = SparkCluster(tmp_path / "spark", workers=2, cores=10)
-    try:
-        made.start()
+    with running(SparkCluster(tmp_path / "spark", workers=2, cores=10)) as made:
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture
 def hadoop(tmp_path: Path) -> Iterator[Yarn]:
     """A YARN with two NodeManagers on an HDFS with two DataNodes."""
-    made = Yarn(tmp_path / "hadoop")
-    try:
-        made.start()
+    with running(Yarn(tmp_path / "hadoop")) as made:
         yield made
-    finally:
-        made.stop()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,25 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from sluiceway.api.data_frames import Offsets
+from sluiceway.converters.json_converter import JsonConverter
+from sluiceway.data import (
+    INT32_SCHEMA,
+    INT64_SCHEMA,
+    OPTIONAL_STRING_SCHEMA,
+    Schema,
+    Struct,
+    Type,
+    date_schema,
+    decimal_schema,
+    timestamp_schema,
+)
 from sluiceway.spark.data_source import register
 from sluiceway.spark.rounds.source_task import SourceRoundsTask
 from sluiceway.spark.session import local_context
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import TaskId
 from support.eventually import eventually
+from support.file_sinks import file_sink, record
 from support.kafka import Kafka, worker_for
 from support.spark_application import Application
 
@@ -147,6 +162,57 @@ def test_a_source_reads_each_file_of_a_folder_once(
     write_rows(folder, 101, 110)
     eventually(lambda: committed_ids(kafka, topic) == list(range(1, 111)), within=180, what="the new file's rows")
     assert len(app.offsets()) == 3
+
+
+@pytest.mark.long
+def test_files_of_the_parquet_sink_come_back_as_the_records_they_were(
+    application: New, kafka: Kafka, unique: Callable[[str], str], tmp_path: Path
+) -> None:
+    inner = Schema.struct({"x": INT64_SCHEMA, "price": decimal_schema(3)}, optional=True)
+    types: dict[str, tuple[Schema, Any]] = {
+        "i8": (Schema(Type.INT8), -1),
+        "i16": (Schema(Type.INT16), 2),
+        "i32": (INT32_SCHEMA, 3),
+        "i64": (INT64_SCHEMA, 2**62),
+        "f32": (Schema(Type.FLOAT32), 1.5),
+        "f64": (Schema(Type.FLOAT64), 0.1),
+        "flag": (Schema(Type.BOOLEAN), True),
+        "text": (Schema(Type.STRING), "ä"),
+        "data": (Schema(Type.BYTES), b"\x00\xff"),
+        "number": (decimal_schema(2), Decimal("-12345678901234567890.12")),
+        "day": (date_schema(), dt.date(1900, 2, 28)),
+        "at": (timestamp_schema(), dt.datetime(1969, 12, 31, 23, 59, 59, 999000, dt.timezone.utc)),
+        "items": (Schema.array(INT32_SCHEMA), [1]),
+        "scores": (Schema.map(Schema(Type.STRING), INT32_SCHEMA), {"a": 1}),
+        "inner": (inner, Struct(inner, {"x": 1, "price": Decimal("0.001")})),
+        "inners": (Schema.array(inner), [Struct(inner, {"x": 2, "price": Decimal("99.999")}), None]),
+        "nothing": (inner, None),
+    }
+    old = {name: kind for name, (kind, _) in types.items()}
+    new = {**old, "more": OPTIONAL_STRING_SCHEMA}
+    values = {name: value for name, (_, value) in types.items()}
+    rows = [Struct(Schema.struct(old), values), Struct(Schema.struct(new), {**values, "i8": 1, "more": "x"})]
+    with file_sink(tmp_path, behavior_on_null_values="ignore", reports=False) as sink:
+        sink.put([record(0, rows[0], rows[0].schema), record(1), record(2, rows[1], rows[1].schema)])
+        sink.end()
+    topic, folder = kafka.create(unique("back")), f"{tmp_path}/topics/orders/partition=0"
+    app = application()
+    app.start({"connector.class": "SparkSource", "format": "parquet", "path": folder, "topic": topic})
+    eventually(lambda: kafka.end(topic) == 2, within=240, what=f"the records; {app.traces()}")
+    found = [JsonConverter().to_connect_data(topic, each.value())[1] for each in kafka.read(topic, 2)]
+    found.sort(key=lambda row: int(row["i8"]))
+    assert [plain(row) for row in found] == [{**plain(rows[0]), "more": None}, plain(rows[1])]
+    first = found[0].schema
+    assert {name: first.field(name).schema.type for name in old} == {name: kind.type for name, kind in old.items()}
+    logical = {"number", "day", "at"}
+    assert {name: first.field(name).schema.name for name in logical} == {name: old[name].name for name in logical}
+
+
+def plain(value: Any) -> Any:
+    """Return a value with a mapping for each struct."""
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    return [plain(each) for each in value] if isinstance(value, list) else value
 
 
 def test_a_database_table_is_copied_to_another_by_jdbc(

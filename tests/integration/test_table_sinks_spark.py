@@ -1,5 +1,5 @@
 # ruff: noqa: S608 (of tables of our own)
-"""Tables of the table sinks, read by Spark, and tables to which Spark writes too."""
+"""Tables and Parquet files of the sinks, read by Spark, and tables to which Spark writes too."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from sluiceway.data import (
     INT32_SCHEMA,
     INT64_SCHEMA,
     OPTIONAL_INT32_SCHEMA,
+    OPTIONAL_INT64_SCHEMA,
     OPTIONAL_STRING_SCHEMA,
     Schema,
     Struct,
     Type,
     date_schema,
     decimal_schema,
+    time_schema,
     timestamp_schema,
 )
+from support import file_sinks
 from support.jdbc_sink import person, record, tombstone
 from support.rest_catalog import RestCatalog
 from support.spark_sql import SparkSql
@@ -82,7 +85,8 @@ def sink(lake: Lake, request: pytest.FixtureRequest) -> Iterator[New]:
     tasks: list[Task] = []
 
     def start(**more: str) -> Task:
-        tasks.append(Task(lake, lake.config(table=name_of(request), **more), [TopicPartition("people", 0)]))
+        places = [TopicPartition("people", 0)]
+        tasks.append(Task(lake, lake.config(table=name_of(request), **more), places, reports=True))
         return tasks[-1]
 
     yield start
@@ -136,10 +140,9 @@ def test_columns_that_were_added_and_widened(lake: Lake, sink: New, spark: Spark
     old = Schema.struct({"id": INT32_SCHEMA, "inner": Schema.struct({"x": INT32_SCHEMA})})
     task.put(nested(0, old, {"id": 1, "inner": {"x": 1}}))
     task.commit(1)
-    number = INT64_SCHEMA if lake.format == "iceberg" else INT32_SCHEMA  # delta-rs cannot widen types
-    inner = Schema.struct({"x": number, "y": OPTIONAL_STRING_SCHEMA})
-    new = Schema.struct({"id": number, "inner": inner, "name": OPTIONAL_STRING_SCHEMA})
-    high = 2**40 if lake.format == "iceberg" else 2
+    inner = Schema.struct({"x": INT64_SCHEMA, "y": OPTIONAL_STRING_SCHEMA})
+    new = Schema.struct({"id": INT64_SCHEMA, "inner": inner, "name": OPTIONAL_STRING_SCHEMA})
+    high = 2**40 if lake.format == "iceberg" else 2**31 - 1  # delta-rs cannot widen types
     task.put(nested(1, new, {"id": high, "inner": {"x": high, "y": "b"}, "name": "b"}))
     task.commit(2)
     assert spark(f"SELECT * FROM {table} ORDER BY id") == [
@@ -148,9 +151,27 @@ def test_columns_that_were_added_and_widened(lake: Lake, sink: New, spark: Spark
     ]
 
 
+UPSERT = {"tables_upsert-mode-enabled": "true", "tables_default-id-columns": "id"}
+OLD = Schema.struct({"id": INT64_SCHEMA, "n": OPTIONAL_INT64_SCHEMA})
+NEW = Schema.struct({"id": INT64_SCHEMA, "n": OPTIONAL_INT64_SCHEMA, "name": OPTIONAL_STRING_SCHEMA})
+TEXT = Schema.struct({"id": INT64_SCHEMA, "n": OPTIONAL_STRING_SCHEMA})
+
+
+def test_versions_tombstones_and_another_type_in_one_commit(sink: New, spark: SparkSql, table: str) -> None:
+    task = sink(**UPSERT)
+    task.put(nested(0, OLD, {"id": 1, "n": 1}), nested(1, NEW, {"id": 2, "n": 2, "name": "b"}), tombstone(2, 1))
+    task.put(nested(3, OLD, {"id": 3, "n": 3}), nested(4, TEXT, {"id": 4, "n": "four"}), nested(5, TEXT, {"id": 5, "n": "5"}))
+    assert task.commit(6) == {TopicPartition("people", 0): 6}
+    assert [each.kafka_offset for each, _ in task.context.reported] == [4]
+    assert spark(f"SELECT * FROM {table} ORDER BY id") == [
+        {"id": 2, "n": 2, "name": "b"},
+        {"id": 3, "n": 3, "name": None},
+        {"id": 5, "n": 5, "name": None},
+    ]
+
+
 def test_upserts_deletes_and_writes_of_spark(lake: Lake, sink: New, spark: SparkSql, table: str) -> None:
-    more = {"tables_upsert-mode-enabled": "true", "tables_default-id-columns": "id"}
-    task = sink(**more)
+    task = sink(**UPSERT)
     task.put(*(person(number, number, f"n{number}") for number in range(5)))
     task.commit(5)
     spark(f"INSERT INTO {table} VALUES (100, 'from Spark'), (1000, 'from Spark')")
@@ -225,3 +246,46 @@ def check_query(spark: SparkSql, table: str, query: Query) -> dict[str, int]:
     assert sorted(row["id"] for row in found) == expected
     assert ids(spark, table) == list(range(30))
     return metrics
+
+
+# --- Parquet files ---
+
+
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+def test_every_type_in_parquet_files(spark: SparkSql, tmp_path: Path, columns: bool) -> None:
+    schema = Schema.struct({name: kind for name, (kind, _) in TYPES.items()})
+    values = {name: value for name, (_, value) in TYPES.items()}
+    with file_sinks.file_sink(tmp_path, reports=False) as sink:
+        sink.put([file_sinks.record(0, given(schema, values), schema)], columns=columns)
+        sink.end()
+    [row] = spark(f"SELECT * FROM parquet.`{tmp_path}/topics`")
+    row["at"] = row["at"].astimezone(UTC)
+    assert row == {**values, "default": 7, "partition": 0}
+
+
+def test_spark_cannot_read_a_time_of_day_in_a_parquet_file(spark: SparkSql, tmp_path: Path) -> None:
+    schema = Schema.struct({"id": INT64_SCHEMA, "clock": time_schema()})
+    with file_sinks.file_sink(tmp_path, reports=False) as sink:
+        sink.put([file_sinks.record(0, {"id": 1, "clock": dt.time(1, 2, 3)}, schema)])
+        sink.end()
+    with pytest.raises(AssertionError, match=r"Illegal Parquet type: INT32 \(TIME"):
+        spark(f"SELECT id FROM parquet.`{tmp_path}/topics`")
+
+
+@pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
+def test_versions_tombstones_and_another_type_in_parquet_files(spark: SparkSql, tmp_path: Path, columns: bool) -> None:
+    values: list[tuple[Schema, dict[str, Any]]] = [
+        (OLD, {"id": 0, "n": 0}),
+        (NEW, {"id": 1, "n": 1, "name": "b"}),
+        (OLD, {"id": 2, "n": 2}),
+        (NEW, {"id": 3, "n": 3, "name": None}),
+        (TEXT, {"id": 4, "n": "four"}),
+    ]
+    records = [file_sinks.record(number, given(schema, value), schema) for number, (schema, value) in enumerate(values)]
+    with file_sinks.file_sink(tmp_path, reports=False, behavior_on_null_values="ignore") as sink:
+        sink.put([*records, file_sinks.record(5)], columns=columns)
+        assert sink.end() == {file_sinks.P0: 6}
+    old, new, text = (f"parquet.`{path}`" for path in file_sinks.data_files(tmp_path))
+    assert spark(f"SELECT * FROM {old} ORDER BY id") == [values[0][1], values[2][1]]
+    assert spark(f"SELECT * FROM {new} ORDER BY id") == [values[1][1], values[3][1]]
+    assert spark(f"SELECT * FROM {text}") == [values[4][1]]

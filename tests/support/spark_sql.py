@@ -36,6 +36,7 @@ class SparkSql:
             "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
             "spark.sql.catalog.ice.type": "rest",
             "spark.sql.catalog.ice.uri": uri,
+            "spark.sql.catalog.ice.cache-enabled": "false",  # a cached table lacks the sink's commits, so changes conflict
             "spark.sql.session.timeZone": "UTC",
             "spark.sql.adaptive.enabled": "false",  # an adaptive plan hides the metrics of its scans
             "spark.sql.shuffle.partitions": "1",

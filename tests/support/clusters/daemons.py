@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import psutil
 
@@ -35,6 +36,25 @@ _OPENS = (
     "java.base/sun.security.action",
     "java.base/sun.util.calendar",
 )
+
+
+class Cluster(Protocol):
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+ClusterT = TypeVar("ClusterT", bound=Cluster)
+
+
+@contextlib.contextmanager
+def running(cluster: ClusterT) -> Iterator[ClusterT]:
+    """Run a cluster for the time of a ``with`` block; stop it also if its start fails."""
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
 
 
 class Daemon(BackgroundProcess):

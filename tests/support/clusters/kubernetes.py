@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
 import random
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -253,17 +251,6 @@ class KubernetesCluster:
         text = "\n".join(lines) + "\n"
         if not self._hosts.exists() or self._hosts.read_text() != text:
             self._hosts.write_text(text)
-
-
-@contextlib.contextmanager
-def running(folder: Path, nodes: int = 2) -> Iterator[KubernetesCluster]:
-    """Run a cluster for the time of a ``with`` block."""
-    cluster = KubernetesCluster(folder, nodes)
-    try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.stop()
 
 
 def _private_key() -> bytes:

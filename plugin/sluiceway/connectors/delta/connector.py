@@ -9,14 +9,14 @@ from sluiceway.connectors.delta.config import PATH, PREFIX, SINK, problems
 from sluiceway.connectors.tables.compaction import COMPACTION, CompactionConnector, CompactionTask
 from sluiceway.connectors.tables.config import TableOptions
 from sluiceway.connectors.tables.connector import TableSinkConnector
-from sluiceway.connectors.tables.format import TableFormat
+from sluiceway.connectors.tables.format import WritingFormat
 from sluiceway.connectors.tables.task import TableSinkTask
 
 if TYPE_CHECKING:
     from sluiceway.connectors.tables.store import TableStore
 
 
-class _Delta(TableFormat):
+class _Delta(WritingFormat):
     prefix = PREFIX
     definition = SINK
     location_key = PATH

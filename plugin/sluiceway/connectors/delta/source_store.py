@@ -22,7 +22,7 @@ from sluiceway.connectors.delta.row_filter import constant, row_filter
 from sluiceway.connectors.delta.types import partition_text
 from sluiceway.connectors.tables.source.config import SourceOptions
 from sluiceway.connectors.tables.source.net_changes import AFTER, BEFORE, CHANGE, DELETE, INSERT
-from sluiceway.connectors.tables.source.store import Commit, Part, Rows, Selection, expired
+from sluiceway.connectors.tables.source.store import Commit, Part, Rows, Selection, check_same, dropped, expired, finding_files
 from sluiceway.errors import ConnectError
 
 
@@ -93,15 +93,8 @@ class DeltaSourceTable:
             try:
                 fresh = DeltaRsTable(self._location, storage_options=self._storage)
             except TableNotFoundError as error:
-                raise ConnectError(
-                    f"Table {self._name} was dropped: {self._location} holds no Delta table. Remove it from delta.tables, or "
-                    "create it and restart the task."
-                ) from error
-        if str(fresh.metadata().id) != self._id:
-            raise ConnectError(
-                f"Table {self._name} was replaced by another table of the same name. DELETE the connector's offsets to read the "
-                "new table from start.position, then restart the task."
-            )
+                raise dropped(self._name, "delta.tables", f": {self._location} holds no Delta table") from error
+        check_same(self._name, self._id, str(fresh.metadata().id))
         self._table = fresh
 
     def current(self) -> int | None:
@@ -192,11 +185,8 @@ class DeltaSourceTable:
 
     @contextmanager
     def _reading(self, what: str) -> Iterator[None]:
-        with reaching(f"Reading {what} of table {self._name}"):
-            try:
-                yield
-            except FileNotFoundError as error:
-                raise ConnectError(
-                    f"Reading {what} of table {self._name}: a file is gone. VACUUM deleted it before it was read. DELETE the "
-                    "connector's offsets to read the table again, and keep files longer than the connector may be behind."
-                ) from error
+        with (
+            reaching(f"Reading {what} of table {self._name}"),
+            finding_files(what, self._name, "VACUUM deleted it", "files"),
+        ):
+            yield

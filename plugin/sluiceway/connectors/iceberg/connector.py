@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sluiceway.connectors.iceberg.config import CATALOG_TYPE, CREDENTIAL, PREFIX, SINK, TOKEN, URI, problems
+from sluiceway.connectors.iceberg.config import SINK, problems
+from sluiceway.connectors.iceberg.format import IcebergKeys
 from sluiceway.connectors.tables.compaction import COMPACTION, CompactionConnector, CompactionTask
 from sluiceway.connectors.tables.config import TableOptions
 from sluiceway.connectors.tables.connector import TableSinkConnector
-from sluiceway.connectors.tables.format import TableFormat
+from sluiceway.connectors.tables.format import WritingFormat
 from sluiceway.connectors.tables.task import TableSinkTask
-from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
     from sluiceway.connectors.tables.store import TableStore
 
 
-class _Iceberg(TableFormat):
-    prefix = PREFIX
+class _Iceberg(IcebergKeys, WritingFormat):
     definition = SINK
-    location_key = CATALOG_TYPE
 
     @classmethod
     def store_of(cls, options: TableOptions) -> TableStore:
@@ -31,15 +29,6 @@ class _Iceberg(TableFormat):
     @classmethod
     def own_problems(cls, config: Mapping[str, str]) -> Mapping[str, str]:
         return problems(config)
-
-    @classmethod
-    def key_of(cls, error: ConnectError, config: Mapping[str, str]) -> str:
-        """Return the key of the login or the URI of a catalog that has one."""
-        from sluiceway.connectors.iceberg.errors import is_login
-
-        if is_login(error.__cause__):
-            return TOKEN if config.get(TOKEN) else CREDENTIAL
-        return URI if config.get(URI) else CATALOG_TYPE
 
 
 class IcebergSinkTask(_Iceberg, TableSinkTask):

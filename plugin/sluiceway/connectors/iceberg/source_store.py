@@ -19,7 +19,7 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from sluiceway.connectors.iceberg.errors import reaching
 from sluiceway.connectors.iceberg.file_reader import FileReader
 from sluiceway.connectors.iceberg.store import OpenedCatalog
-from sluiceway.connectors.tables.source.store import Commit, Part, Rows, Selection, expired
+from sluiceway.connectors.tables.source.store import Commit, Part, Rows, Selection, check_same, dropped, expired, finding_files
 from sluiceway.errors import ConfigError, ConnectError
 
 if TYPE_CHECKING:
@@ -73,19 +73,12 @@ class IcebergSourceTable:
 
     def reload(self) -> None:
         """Load the table as it is now. Raises ConnectError if it was dropped or replaced."""
-        known = self.uuid
         with reaching(f"Loading table {self._name}"):
             try:
                 fresh = self._table.catalog.load_table(self._table.name())
             except (NoSuchTableError, NoSuchNamespaceError) as error:
-                raise ConnectError(
-                    f"Table {self._name} was dropped. Remove it from iceberg.tables, or create it and restart the task."
-                ) from error
-        if str(fresh.metadata.table_uuid) != known:
-            raise ConnectError(
-                f"Table {self._name} was replaced by another table of the same name. DELETE the connector's offsets to read the "
-                "new table from start.position, then restart the task."
-            )
+                raise dropped(self._name, "iceberg.tables") from error
+        check_same(self._name, self.uuid, str(fresh.metadata.table_uuid))
         self._table = fresh
 
     def current(self) -> int | None:
@@ -203,14 +196,11 @@ class IcebergSourceTable:
 
     @contextmanager
     def _reading(self, what: str) -> Iterator[None]:
-        with reaching(f"Reading {what} of table {self._name}"):
-            try:
-                yield
-            except FileNotFoundError as error:
-                raise ConnectError(
-                    f"Reading {what} of table {self._name}: a file is gone. Its snapshot was expired before it was read. DELETE "
-                    "the connector's offsets to read the table again, and keep snapshots longer than the connector may be behind."
-                ) from error
+        with (
+            reaching(f"Reading {what} of table {self._name}"),
+            finding_files(what, self._name, "Its snapshot was expired", "snapshots"),
+        ):
+            yield
 
 
 def _identity(task: FileScanTask) -> object:

@@ -10,6 +10,8 @@ from sluiceway.connectors.spark.source_config import SourceConfig
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
+_MERGE = "mergeSchema"
+
 
 def load(spark: SparkSession, config: SourceConfig) -> DataFrame:
     """Return the whole table, query or folder."""
@@ -22,9 +24,13 @@ def load(spark: SparkSession, config: SourceConfig) -> DataFrame:
 
 
 def load_files(spark: SparkSession, config: SourceConfig, files: Sequence[str], like: DataFrame | None = None) -> DataFrame:
-    """Return the rows of files, with the schema of ``like`` if it is given."""
+    """Return the rows of files, with the columns of all of them, or with those of ``like`` if it is given."""
     reader = reader_of(spark, config)
-    return (reader if like is None else reader.schema(like.schema)).load(list(files))
+    if like is not None:
+        return reader.schema(like.schema).load(list(files))
+    if not any(name.lower() == _MERGE.lower() for name in config.options):
+        reader = reader.option(_MERGE, "true")  # by default, Spark drops columns that the file it looks at lacks
+    return reader.load(list(files))
 
 
 def reader_of(spark: SparkSession, config: SourceConfig) -> DataFrameReader:

@@ -16,9 +16,9 @@ from sluiceway.api import SourceConnector, SourceRecord, SourceTask
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, ValidatedValue
 from sluiceway.config.validators import Range
 from sluiceway.connectors.tables.config import ORPHAN_AGE_MS
-from sluiceway.connectors.tables.format import TableFormat
+from sluiceway.connectors.tables.format import WritingFormat
 from sluiceway.connectors.tables.store import Table
-from sluiceway.connectors.tables.validation import TableConnector
+from sluiceway.connectors.tables.validation import WritingConnector
 from sluiceway.errors import ConfigError
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ COMPACTION = ConfigDef(
 )
 
 
-class CompactionConnector(TableConnector, SourceConnector):
+class CompactionConnector(WritingConnector, SourceConnector):
     """Starts one task for all tables."""
 
     @classmethod
@@ -84,7 +84,7 @@ class CompactionConnector(TableConnector, SourceConnector):
         return [self._config]
 
 
-class CompactionTask(TableFormat, SourceTask):
+class CompactionTask(WritingFormat, SourceTask):
     """Compacts each listed table, one after the other, in one call of ``poll``."""
 
     def start(self, config: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
+from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import EnumText, Range
 from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.errors import ConfigError
@@ -243,15 +243,6 @@ def keys_below(config: Mapping[str, str], start: str) -> dict[str, str]:
 def partition_fields(text: str) -> tuple[str, ...]:
     """Split at the commas outside of parentheses, so that ``bucket(id, 4), day(at)`` has two parts."""
     return tuple(part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip())
-
-
-def add_conflicts(prefix: str, definition: ConfigDef, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-    """Validate a config; add the errors of conflicting keys unless single keys have errors."""
-    found = definition.validate(config)
-    if not any(found[key.name].errors for key in definition):
-        for name, message in conflicts(prefix, {key.name: found[key.name].value for key in definition}, config).items():
-            found[name].errors.append(str(ConfigError(name, found[name].value, message)))
-    return found
 
 
 def conflicts(prefix: str, values: Mapping[str, ConfigValue], config: Mapping[str, str]) -> dict[str, str]:

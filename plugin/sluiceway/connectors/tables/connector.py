@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 from sluiceway.api import SinkConnector, TopicPartition
-from sluiceway.connectors.tables.validation import TableConnector
+from sluiceway.connectors.tables.validation import WritingConnector
 from sluiceway.errors import ConnectError
 
 
-class TableSinkConnector(TableConnector, SinkConnector):
+class TableSinkConnector(WritingConnector, SinkConnector):
     """Starts tasks with the connector's config."""
 
     def start(self, config: Mapping[str, str]) -> None:

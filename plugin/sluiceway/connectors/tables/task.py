@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from sluiceway.api import SinkRecord, SinkTask, TopicPartition
 from sluiceway.api.columns import ColumnBatch
-from sluiceway.connectors.tables.format import TableFormat
+from sluiceway.connectors.tables.format import WritingFormat
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
     from sluiceway.connectors.tables.session import TableSession
 
 
-class TableSinkTask(TableFormat, SinkTask):
+class TableSinkTask(WritingFormat, SinkTask):
     """Writes records to tables. The offsets in the tables are authoritative; the consumer group follows them."""
 
     takes_columns = True

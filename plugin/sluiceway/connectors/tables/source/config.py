@@ -7,7 +7,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type, ValidatedValue
+from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.validators import EnumText, NonEmptyList, Range
 from sluiceway.connectors.outage import UNREACHABLE_MS
 from sluiceway.connectors.tables.config import ID_COLUMNS, TABLES, keys_below
@@ -200,15 +200,6 @@ class SourceOptions:
 
     def _of(self, table: str, name: str, default: str) -> str:
         return self.config.get(f"{self.prefix}table.{table}.{name}", self.config.get(default, ""))
-
-
-def add_conflicts(definition: ConfigDef, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-    """Validate a config; add the errors of conflicting keys unless single keys have errors."""
-    found = definition.validate(config)
-    if not any(found[key.name].errors for key in definition):
-        for name, message in conflicts({key.name: found[key.name].value for key in definition}).items():
-            found[name].errors.append(str(ConfigError(name, found[name].value, message)))
-    return found
 
 
 def conflicts(values: Mapping[str, ConfigValue]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -95,6 +96,32 @@ class SourceStore(Protocol):
         """Load a table; None if it does not exist."""
 
     def close(self) -> None: ...
+
+
+def dropped(name: str, key: str, where: str = "") -> ConnectError:
+    """Return the error of a table that does not exist any more; ``key`` lists the tables."""
+    return ConnectError(f"Table {name} was dropped{where}. Remove it from {key}, or create it and restart the task.")
+
+
+def check_same(name: str, known: str, found: str) -> None:
+    """Raise ConnectError if a table of the same name has another id than the one that was read before."""
+    if found != known:
+        raise ConnectError(
+            f"Table {name} was replaced by another table of the same name. DELETE the connector's offsets to read the new table "
+            "from start.position, then restart the task."
+        )
+
+
+@contextmanager
+def finding_files(what: str, name: str, why: str, keep: str) -> Iterator[None]:
+    """Raise ConnectError for a file that is gone; ``why`` says who deletes such files, ``keep`` what must be kept longer."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise ConnectError(
+            f"Reading {what} of table {name}: a file is gone. {why} before it was read. DELETE the connector's offsets to read "
+            f"the table again, and keep {keep} longer than the connector may be behind."
+        ) from error
 
 
 def expired(name: str, snapshot: int, why: str) -> ConnectError:

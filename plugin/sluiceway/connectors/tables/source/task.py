@@ -5,7 +5,6 @@ PyArrow and the table format's library are imported when a task starts, so that 
 
 from __future__ import annotations
 
-import abc
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -13,24 +12,18 @@ from typing import TYPE_CHECKING
 
 from sluiceway.api import SourceColumns, SourceRecord, SourceTask
 from sluiceway.connectors.outage import Outage
+from sluiceway.connectors.tables.source.format import SourceFormat
 from sluiceway.errors import RetriableError
 
 if TYPE_CHECKING:
-    from sluiceway.connectors.tables.source.config import SourceOptions
     from sluiceway.connectors.tables.source.reader import TableReader
     from sluiceway.connectors.tables.source.store import SourceStore
 
 
-class TableSourceTask(SourceTask, abc.ABC):
+class TableSourceTask(SourceFormat, SourceTask):
     """Reads its tables in turn, a batch of each that has rows."""
 
     _store: SourceStore | None = None
-
-    @abc.abstractmethod
-    def options_of(self, config: Mapping[str, str]) -> SourceOptions: ...
-
-    @abc.abstractmethod
-    def store_of(self, options: SourceOptions) -> SourceStore: ...
 
     def start(self, config: Mapping[str, str]) -> None:
         from sluiceway.connectors.tables.source.reader import TableReader

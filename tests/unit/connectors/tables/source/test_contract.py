@@ -62,6 +62,12 @@ def test_validation_tries_the_tables(lake: SourceLake) -> None:
     assert "lacks a column" in str(errors(columns="id,nothing"))
 
 
+def test_an_address_without_a_catalog_is_an_error_of_its_key(tmp_path: Path) -> None:
+    lake = SourceLake("iceberg", tmp_path)
+    found = lake.connector.validate({**lake.config(), "iceberg.catalog.uri": "nonsense://catalog"})
+    assert {name for name, each in found.items() if each.errors} == {"iceberg.catalog.uri"}
+
+
 def test_offsets_are_validated(lake: SourceLake) -> None:
     connector, config = lake.connector(), lake.config()
     assert connector.alter_offsets(config, [({"table": "db.t"}, {"snapshot": 3}), ({"table": "db.u"}, None)])
