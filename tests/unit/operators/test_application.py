@@ -57,12 +57,31 @@ def test_it_submits_one_driver_for_the_application(tmp_path: Path) -> None:
     assert operator._submission.local_slots == 256
 
 
-def test_a_pause_reschedules_the_task_and_a_dead_driver_fails_it(tmp_path: Path) -> None:
+def test_a_pause_reschedules_the_task(tmp_path: Path) -> None:
     dag = SimpleNamespace(is_paused=True)
     with pytest.raises(AirflowRescheduleException):
         _run(tmp_path, _Submit(lambda: pytest.fail("a driver")), dag)
-    with pytest.raises(AirflowException, match="ended with exit code 137"):
-        _run(tmp_path, _Submit(lambda: 137), SimpleNamespace(is_paused=False))
+
+
+def test_a_driver_that_dies_is_started_again_by_the_same_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    clock = iter(range(10**6))
+    monkeypatch.setattr("sluiceway.operators.application.time.sleep", slept.append)
+    monkeypatch.setattr("sluiceway.operators.application.time.monotonic", lambda: float(next(clock)))
+    exit_codes = iter((137, 0))
+    _run(tmp_path, _Submit(lambda: next(exit_codes)), SimpleNamespace(is_paused=False))
+    assert next(exit_codes, None) is None
+
+
+def test_a_pause_after_the_death_of_the_driver_reschedules_the_task(tmp_path: Path) -> None:
+    dag = SimpleNamespace(is_paused=False)
+
+    def drive() -> int:
+        dag.is_paused = True
+        return 137
+
+    with pytest.raises(AirflowRescheduleException):
+        _run(tmp_path, _Submit(drive), dag)
 
 
 def test_cluster_mode_is_rejected(tmp_path: Path) -> None:
