@@ -30,7 +30,7 @@ from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.detached import DetachedDriver
 from sluiceway.provider.driver.internal_topics import InternalTopics, KafkaInternalTopics
 from sluiceway.provider.driver.outcome import NextAction, after_end, before_start
-from sluiceway.provider.driver.restarts import death_cause
+from sluiceway.provider.driver.restarts import Restarts, death_cause
 from sluiceway.provider.driver.run_variables import is_backfill, run_variables
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.driver.waits import await_resume, interrupts
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 _NOT_CREATED_DELAY = timedelta(seconds=10)
-_DELETED = "[%s|worker] Done: the connector was deleted"
 _SUBMIT_TIMEOUT_SECONDS = 300.0  # a driver submitted to a cluster may have to wait for resources
 
 
@@ -305,19 +304,12 @@ class ConnectorOperator(LineageMixin, DriverOperator):
 
     # After the driver.
 
-    def _await_restart(self, context: Context, topics: InternalTopics, name: str, end: DriverEnd) -> bool:
-        """Wait before the restart of a driver that ended by itself; return False if the connector was deleted meanwhile.
-
-        A change of the connector or a request to restart it ends the wait.
-        """
+    def _await_restart(self, context: Context, topics: InternalTopics, name: str, end: DriverEnd) -> None:
+        """Wait before the restart of a driver that ended by itself, or until the connector is changed or must restart."""
         delay, notice = self._plan_restart(end)
         topics.mark_unassigned(name, notice)
         topics.await_change(name, delay, lambda: interrupts(paused_flag(context), lambda: self._killed))
         self._raise_if_killed()
-        if topics.entry(name) is not None:
-            return True
-        self.log.info(_DELETED, name)
-        return False
 
     def _after_end(
         self,
@@ -340,15 +332,21 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         if action is NextAction.RESTART:
             if end.exit_code == exit_codes.DONE and entry is not None and since not in (None, entry.target_state_at):
                 self.log.info("[%s|worker] Resumed while the driver drained; starting it again", name)
+                self._restarts = Restarts()
                 return True
-            return self._await_restart(context, topics, name, end)
+            self._await_restart(context, topics, name, end)
+            entry = topics.entry(name)
+            if entry is not None:
+                return True
         if end.exit_code not in (exit_codes.DONE, exit_codes.FENCED):
             topics.mark_unassigned(name)
         if action is NextAction.RESCHEDULE:
             if linger and await_resume(name, topics, settings, paused_flag(context), lambda: self._killed):
+                self._restarts = Restarts()
                 return True
             self._raise_if_killed()
-            if topics.entry(name) is not None:
+            entry = topics.entry(name)
+            if entry is not None:
                 self._reschedule(context, settings, "The driver has drained; waiting for the resume")
         if action is NextAction.FAIL_FENCED:
             raise AirflowException(
@@ -359,7 +357,8 @@ class ConnectorOperator(LineageMixin, DriverOperator):
             raise AirflowException(
                 f"Connector {name}: {death_cause(end.exit_code)}; see its last lines in this log. Airflow retries the task."
             ) from end.failure
-        self.log.info("[%s|worker] Done: moved all available records" if bounded and entry else _DELETED, name)
+        done = "moved all available records" if bounded and entry else "the connector was deleted"
+        self.log.info("[%s|worker] Done: %s", name, done)
         return False
 
     def _result(

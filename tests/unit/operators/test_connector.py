@@ -420,6 +420,27 @@ def test_a_driver_that_ends_without_a_request_is_started_again(exit_code: int) -
     assert kafka.delays == [1]
 
 
+@pytest.mark.parametrize("how", ["resumed within pause_linger", "resumed while it drains"])
+def test_a_resume_resets_the_delays(how: str) -> None:
+    kafka, drives = Kafka(SOURCE), itertools.count(1)
+
+    def drive() -> int:
+        number = next(drives)
+        if number == 3:
+            kafka.toggled_at += 2
+            if how == "resumed within pause_linger":
+                kafka.target = TargetState.PAUSED
+                threading.Timer(0.2, setattr, (kafka, "target", TargetState.STARTED)).start()
+        if number == 5:
+            kafka.config = None
+        return 137 if number in (1, 2, 4) else 0
+
+    stage = Stage(kafka, drive)
+    stage.linger = 60.0
+    stage.run()
+    assert kafka.delays == [1, 2, 1]
+
+
 def test_a_pause_or_a_deletion_during_the_delay_ends_it() -> None:
     kafka = Kafka(SOURCE)
     stage = Stage(kafka, lambda: 137)
