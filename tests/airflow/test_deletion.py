@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support.eventually import eventually
-from support.stack import START, RunningStack
+from support.stack import RunningStack
 
 pytestmark = [pytest.mark.airflow, pytest.mark.long]
 
