@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException
 
-from sluiceway.operators.driver_operator import DAG_PAUSED, DriverOperator, paused_flag
+from sluiceway.errors import ConnectError
+from sluiceway.operators.driver_operator import DAG_PAUSED, DriverEnd, DriverOperator, PausedFlag, paused_flag
 from sluiceway.provider.dag_bundle.dag_keys import LONG_RUNNING
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.driver.waits import interrupts
+from sluiceway.provider.settings import Settings
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -69,9 +71,18 @@ class ApplicationOperator(DriverOperator):
         if end.exit_code == 0:
             self.log.info("[%s|worker] Done: no connector names this application any more", self.application_name)
             return True
-        delay, _notice = self._plan_restart(end)
+        self._await_restart(end, settings, is_paused)
+        return False
+
+    def _await_restart(self, end: DriverEnd, settings: Settings, is_paused: PausedFlag) -> None:
+        """Wait before the restart of a driver that ended by itself; the status of each connector says so."""
+        delay, notice = self._plan_restart(end)
         deadline = time.monotonic() + delay
+        try:
+            topics = self._internal_topics(settings.worker(self.worker_properties, self._worker_overrides()))
+            topics.mark_hosted_unassigned(self.application_name, notice)
+        except ConnectError as error:  # the restart is more important than the status
+            self.log.warning("[%s|worker] Cannot write the status of its connectors: %s", self.application_name, error)
         while (left := deadline - time.monotonic()) > 0 and not interrupts(is_paused, lambda: self._killed):
             time.sleep(min(left, settings.pause_poll_interval))
         self._raise_if_killed()
-        return False

@@ -28,7 +28,7 @@ from sluiceway.provider.dag_bundle.dag_ids import dag_id
 from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of, is_sink_config
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.detached import DetachedDriver
-from sluiceway.provider.driver.internal_topics import InternalTopics, KafkaInternalTopics
+from sluiceway.provider.driver.internal_topics import InternalTopics
 from sluiceway.provider.driver.outcome import NextAction, after_end, before_start
 from sluiceway.provider.driver.restarts import Restarts, death_cause
 from sluiceway.provider.driver.run_variables import is_backfill, run_variables
@@ -378,10 +378,6 @@ class ConnectorOperator(LineageMixin, DriverOperator):
             uris = written_uris(self.connector, config, sink=sink, bootstrap_servers=worker.bootstrap_servers, topics=used)
             emit(context["outlet_events"], alias, uris, moved.as_dict())
         return moved.as_dict()
-
-    def _internal_topics(self, worker: WorkerConfig) -> InternalTopics:
-        """Return the access to the Connect cluster. Tests replace it."""
-        return KafkaInternalTopics(worker)
 
 
 class SourceConnectorOperator(ConnectorOperator):

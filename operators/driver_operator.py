@@ -19,8 +19,10 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowException, AirflowRescheduleException
 
 from sluiceway.config.properties import read_properties
+from sluiceway.config.worker import WorkerConfig
 from sluiceway.provider.config_provider import environment
 from sluiceway.provider.driver.driver_watch import DriverWatch
+from sluiceway.provider.driver.internal_topics import InternalTopics, KafkaInternalTopics
 from sluiceway.provider.driver.processes import DriverProcesses
 from sluiceway.provider.driver.restarts import Restarts
 from sluiceway.provider.driver.run_variables import run_variables
@@ -239,6 +241,10 @@ class DriverOperator(SparkSubmitOperator):
     def _raise_if_killed(self) -> None:
         if self._killed:
             raise AirflowException(f"{self.subject}: Airflow ended the task while its driver ran.")
+
+    def _internal_topics(self, worker: WorkerConfig) -> InternalTopics:
+        """Return the access to the Connect cluster. Tests replace it."""
+        return KafkaInternalTopics(worker)
 
     def _settings(self) -> Settings:
         """Return Airflow's ``[sluiceway]`` section. Tests replace it."""

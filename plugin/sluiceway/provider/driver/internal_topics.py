@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
-from sluiceway.config.connector import NAME, overrides, sink_topics
+from sluiceway.config.connector import APPLICATION, NAME, overrides, sink_topics
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import NotFoundError
 from sluiceway.herder import Herder
@@ -60,6 +60,9 @@ class InternalTopics(Protocol):
         If the target state is PAUSED or STOPPED, write that status instead, since no driver is left to write it. Otherwise
         ``trace`` is the connector's trace, also if it is UNASSIGNED already.
         """
+
+    def mark_hosted_unassigned(self, application: str, trace: str) -> None:
+        """Do the same for each connector of a shared application whose target state is STARTED."""
 
     def await_change(self, name: str, seconds: float, interrupted: Callable[[], bool]) -> None:
         """Wait until the connector is changed, deleted, paused, or asked to restart; at most ``seconds``.
@@ -126,6 +129,16 @@ class KafkaInternalTopics:
                 herder.stop(name)
             elif entry is not None and trace is not None:
                 write_trace(stores.status, name, trace, self._worker.advertised_address)
+
+    def mark_hosted_unassigned(self, application: str, trace: str) -> None:
+        with open_stores(self._worker) as stores:
+            state = stores.config.snapshot()
+            for name in state.names():
+                entry = state.entry(name)
+                hosted = entry is not None and (entry.config or {}).get(APPLICATION) == application
+                if entry is not None and hosted and entry.target_state is TargetState.STARTED:
+                    write_unassigned(stores.status, name)
+                    write_trace(stores.status, name, trace, self._worker.advertised_address)
 
     def await_change(self, name: str, seconds: float, interrupted: Callable[[], bool]) -> None:
         deadline = time.monotonic() + seconds
