@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -45,13 +44,12 @@ from sluiceway.provider.progress.progress_log import ProgressLog
 from sluiceway.provider.progress.run_summary import RunSummary
 from sluiceway.provider.settings import Settings
 from sluiceway.provider.triggers import ConditionTrigger
-from sluiceway.provider.triggers.conditions import DriverEndedCondition
+from sluiceway.provider.triggers.conditions import Condition, CreatedCondition, DriverEndedCondition
 from sluiceway.storage.model import ConnectorEntry
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-_NOT_CREATED_DELAY = timedelta(seconds=10)
 _SUBMIT_TIMEOUT_SECONDS = 300.0  # a driver submitted to a cluster may have to wait for resources
 
 
@@ -75,7 +73,8 @@ class ConnectorOperator(LineageMixin, DriverOperator):
     Args:
         connector: the connector's name (templated); default is ``name`` in the config.
         config: its config as a dict, or the path of a JSON, YAML or .properties file on the worker. The task creates or updates
-            the connector in the config topic when it starts. Without it, the task waits until the connector exists. (templated)
+            the connector in the config topic when it starts. Without it, the task waits until the connector exists, in the
+            triggerer. (templated)
         mode: ``long-running`` or ``micro-batch``; default is ``airflow.mode`` in the config.
         deferrable: in cluster mode, whether to wait for the driver's end in the triggerer rather than in a slot; default is
             Airflow's ``[operators] default_deferrable``. A task that ends while it is deferred leaves its driver running.
@@ -192,6 +191,11 @@ class ConnectorOperator(LineageMixin, DriverOperator):
             topics.delete_backfill(name)
         return self._result(context, worker, topics, config, moved, bounded=bounded)
 
+    def after_creation(self, context: Context, event: Mapping[str, Any]) -> Any:
+        """Run the connector that the task waited for. ``event`` is the payload of ``ConditionTrigger``."""
+        self.log.info("[%s|worker] %s", self.connector, event["seen"])
+        return self.execute(context)
+
     def lineage(self) -> Lineage | None:
         """Return the connector's inputs and outputs, from the config that ran, else the DAG's, else the config topic's."""
         worker = self._settings().worker(self.worker_properties, self._worker_overrides())
@@ -219,8 +223,9 @@ class ConnectorOperator(LineageMixin, DriverOperator):
             self._store_config(topics, {**config, DAG: dag})
         entry = topics.entry(self.connector)
         if entry is None:
-            why = "The connector does not exist yet; create it with REST or 'sluiceway apply'"
-            self._reschedule(context, settings, why, _NOT_CREATED_DELAY)
+            why = "The connector does not exist yet; create it with REST or 'sluiceway apply'. Waiting for it in the triggerer"
+            self.log.info("[%s|worker] %s", self.connector, why)
+            self._defer(settings, CreatedCondition(self.connector), {}, "after_creation")
         if before_start(dag_paused=False, entry=entry) is NextAction.RESCHEDULE:
             # The DAG is not paused: either the pause sync is about to pause it, or it was just resumed and the pause sync has
             # not written the target state yet.
@@ -297,10 +302,10 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         seconds = time.time() - detached.time if detached else 0.0
         return DriverEnd(0 if driver.clean else 1, None, False, seconds=seconds)
 
-    def _defer(self, settings: Settings, condition: DriverEndedCondition, kwargs: dict[str, Any]) -> None:
+    def _defer(self, settings: Settings, condition: Condition, kwargs: dict[str, Any], then: str = "after_wait") -> NoReturn:
         worker_file = str(settings.worker_file(self.worker_properties))
         trigger = ConditionTrigger.of(condition, worker_file, self.kafka_conn_id, settings.sensor_interval)
-        self.defer(trigger=trigger, method_name="after_wait", kwargs=kwargs)
+        self.defer(trigger=trigger, method_name=then, kwargs=kwargs)
 
     # After the driver.
 

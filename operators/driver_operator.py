@@ -214,15 +214,15 @@ class DriverOperator(SparkSubmitOperator):
             self._processes = DriverProcesses(hook.submit_pid, self.application)
         return self._processes
 
-    def _reschedule(self, context: Context, settings: Settings, why: str, delay: timedelta = timedelta()) -> NoReturn:
-        """Release the slot but keep the DAG run. Airflow queues the task again after the delay, or when the DAG resumes.
+    def _reschedule(self, context: Context, settings: Settings, why: str) -> NoReturn:
+        """Release the slot but keep the DAG run. Airflow queues the task again, or when the DAG resumes.
 
         Waits at least ``settle_time``: a scheduler that has not seen the end of this try yet would take it for the end of the
         next one, and fail the task.
         """
         self.log.info("[%s|worker] %s; the task releases its slot", self.subject, why)
         self._forget_driver(context)
-        raise AirflowRescheduleException(pendulum.now("UTC") + max(delay, timedelta(seconds=settings.settle_time)))
+        raise AirflowRescheduleException(pendulum.now("UTC") + timedelta(seconds=settings.settle_time))
 
     def _forget_driver(self, context: Context) -> None:
         """Forget a driver that has ended, so that the next one is submitted. Otherwise Airflow takes it for this task's job."""

@@ -218,11 +218,17 @@ def test_a_paused_or_stopped_connector_reschedules_the_task(target: TargetState)
     assert 0 < _seconds_ahead(raised.value) < 10
 
 
-def test_a_missing_connector_reschedules_the_task() -> None:
-    stage = Stage(Kafka(None))
-    with pytest.raises(AirflowRescheduleException):
+def test_the_task_waits_in_the_triggerer_for_a_connector_that_does_not_exist_yet() -> None:
+    kafka = Kafka(None)
+    stage = Stage(kafka)
+    with pytest.raises(TaskDeferred) as raised:
         stage.run()
     assert not stage.started
+    assert raised.value.trigger.condition == {"kind": "created", "connector": "c"}
+    kafka.config = {**SOURCE, "airflow.mode": "micro-batch"}
+    context = stage.airflow.context() | {"outlet_events": Events()}
+    getattr(stage.operator, raised.value.method_name)(context, {"seen": "the connector exists"}, **(raised.value.kwargs or {}))
+    assert stage.started
 
 
 def test_a_config_in_the_dag_is_stored_with_the_dag_that_runs_it() -> None:
