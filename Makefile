@@ -74,10 +74,11 @@ bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios;
 bench-frames: $(VENV)/.ready  ## file and table sinks beside Kafka Connect's FileStreamSink and Iceberg's own sink (RECORDS=800000 ROUNDS=3)
 	$(BIN)/python tests/benchmarks/bench_frames.py --records $${RECORDS:-800000} --rounds $${ROUNDS:-3}
 
-bench-airflow: $(VENV)/.ready  ## seconds of a pause, of a resume and of a scheduled run; 50 scheduled connectors for 10 minutes
+bench-airflow: $(VENV)/.ready  ## seconds of a pause, a resume, a scheduled run; 50 scheduled connectors; 1,000 that wait
 	$(BIN)/python tests/benchmarks/bench_airflow_pause.py
 	$(BIN)/python tests/benchmarks/bench_airflow_batch.py
 	$(BIN)/python tests/benchmarks/bench_airflow_many.py
+	$(BIN)/python tests/benchmarks/bench_airflow_parse.py
 
 bench-scaling: $(VENV)/.ready  ## records per second with 1, 2 and 4 tasks over two Spark workers; 50 and 200 idle tasks on one driver
 	$(BIN)/python tests/benchmarks/bench_scaling.py

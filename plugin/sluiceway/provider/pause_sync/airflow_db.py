@@ -110,9 +110,19 @@ class AirflowDatabase:
             for number, dag_id in session.execute(query).all():
                 if dag_id not in keep:
                     (ended if _end_run(session, number, why) else executing).append(dag_id)
-            # Airflow computes this flag when it starts a run or parses the file, and creates no run while it is set.
-            session.execute(update(DagModel).where(DagModel.dag_id.in_(ended)).values(exceeds_max_non_backfill=False))
         return EndedRuns(ended, executing)
+
+    def allow_runs(self, bundle: str) -> None:
+        """Let Airflow create a run for each DAG of a bundle that has no unfinished one. The DAGs have one active run at most.
+
+        Airflow notices the end of a run that its scheduler did not end, such as one marked by a user, only at the next parse of
+        the DAG's file: until then a flag keeps it from creating another run.
+        """
+        unfinished = select(DagRun.id).where(DagRun.dag_id == DagModel.dag_id, DagRun.state.in_(_UNFINISHED_RUNS))
+        blocked = DagModel.exceeds_max_non_backfill.is_(True)
+        with create_session(scoped=False) as session:
+            query = update(DagModel).where(DagModel.bundle_name == bundle, blocked, ~unfinished.exists())
+            session.execute(query.values(exceeds_max_non_backfill=False), execution_options={"synchronize_session": False})
 
     def request_parsing(self, bundle: str, files: Collection[str]) -> None:
         """Have the DAG processor refresh a bundle at once, and parse these files of it first."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
@@ -30,6 +31,8 @@ from sluiceway.storage.model import TargetState
 
 log = logging.getLogger(__name__)
 
+_ALLOW_SECONDS = 5.0
+
 
 class Database(Protocol):
     """The part of Airflow's database that the pause sync uses (``AirflowDatabase``)."""
@@ -43,6 +46,8 @@ class Database(Protocol):
     def request_parsing(self, bundle: str, files: Collection[str]) -> None: ...
 
     def clear_failed(self, dag_id: str, why: str) -> Collection[str]: ...
+
+    def allow_runs(self, bundle: str) -> None: ...
 
     def end_runs(self, bundle: str, keep: Collection[str], why: str) -> EndedRuns: ...
 
@@ -80,6 +85,7 @@ class PauseSync:
         self._interval = interval
         self._agreed: dict[str, bool] = {}
         self._generated: dict[str, Mapping[str, str]] | None = None
+        self._allowed_at = float("-inf")
         self._has_runs_to_end = True  # connectors may have been deleted while no API server ran
         self._wake = threading.Event()
         self._stopping = False
@@ -161,6 +167,10 @@ class PauseSync:
             if runs.ended:
                 log.info("Ended the runs of deleted connectors' DAGs: %s", ", ".join(sorted(runs.ended)))
             self._has_runs_to_end = bool(runs.executing)
+            self._allowed_at = float("-inf")
+        if time.monotonic() - self._allowed_at >= _ALLOW_SECONDS:
+            self._database.allow_runs(self._bundle)
+            self._allowed_at = time.monotonic()
 
     def _clear_failed(self, dag: str) -> None:
         """Serve a restart request by clearing the DAG run: a connector without a live driver has no one else to restart it."""

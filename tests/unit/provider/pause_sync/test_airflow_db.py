@@ -93,6 +93,7 @@ def run(session: Session, dag: str, *tasks: TaskInstanceState | None, bundle: st
 
 
 def states(session: Session, made: DagRun) -> list[str | None]:
+    session.flush()
     session.expire_all()
     query = select(TaskInstance.state).where(TaskInstance.run_id == made.run_id).order_by(TaskInstance.task_id)
     return [made.state, *session.scalars(query)]
@@ -113,7 +114,6 @@ def test_runs_of_deleted_connectors_end_with_success_whatever_their_tasks_wait_f
     assert states(session, kept) == ["running", None]
     assert states(session, other) == ["running", None]
     assert gone.end_date is not None
-    assert not session.get_one(DagModel, "gone").exceeds_max_non_backfill, "otherwise a new run waits for the next parse"
     assert [(log.event, log.dag_id) for log in session.scalars(select(Log))] == [("success", "gone")]
     assert AirflowDatabase().end_runs("connectors", {"kept"}, "deleted") == EndedRuns([], [])
 
@@ -122,3 +122,15 @@ def test_a_run_whose_task_executes_is_left_until_the_task_has_ended(session: Ses
     made = run(session, "gone", TaskInstanceState.RUNNING)
     assert AirflowDatabase().end_runs("connectors", (), "deleted") == EndedRuns([], ["gone"])
     assert states(session, made) == ["running", "running"]
+
+
+def test_a_dag_without_an_unfinished_run_may_have_another(session: Session) -> None:
+    marked, running, other = run(session, "marked"), run(session, "running"), run(session, "other", bundle="dags")
+    marked.state = other.state = DagRunState.FAILED
+    session.flush()
+    AirflowDatabase().allow_runs("connectors")
+    session.expire_all()
+    assert not session.get_one(DagModel, "marked").exceeds_max_non_backfill, "otherwise it waits for the next parse"
+    assert session.get_one(DagModel, "running").exceeds_max_non_backfill
+    assert session.get_one(DagModel, "other").exceeds_max_non_backfill
+    assert running.state == DagRunState.RUNNING

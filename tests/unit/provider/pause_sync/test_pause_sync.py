@@ -32,6 +32,7 @@ class Airflow:
         self.asked: list[list[str]] = []
         self.down = False
         self.cleared: list[str] = []
+        self.allowed = 0
         self.runs: dict[str, bool] = {}
         """Whether the task of a DAG's unfinished run executes."""
 
@@ -58,6 +59,9 @@ class Airflow:
     def clear_failed(self, dag_id: str, why: str) -> list[str]:
         self.cleared.append(dag_id)
         return ["run"]
+
+    def allow_runs(self, bundle: str) -> None:
+        self.allowed += 1
 
     def end_runs(self, bundle: str, keep: Collection[str], why: str) -> EndedRuns:
         assert bundle == BUNDLE
@@ -413,3 +417,16 @@ def test_runs_of_connectors_deleted_while_no_api_server_ran_end_at_startup(world
     assert world.airflow.runs, "only the process with the lock acts"
     world.sync().step()
     assert not world.airflow.runs
+
+
+def test_airflow_may_create_a_run_at_once_after_a_deletion_and_from_time_to_time(world: World) -> None:
+    sync = world.sync()
+    world.airflow.dags.clear()
+    sync.step()
+    sync.step()
+    assert world.airflow.allowed == 1
+    world.config.remove_connector("c")
+    sync.step()
+    assert world.airflow.allowed == 2
+    world.sync(Lead(False)).step()
+    assert world.airflow.allowed == 2, "only the process with the lock acts"
