@@ -114,11 +114,15 @@ def test_the_bundle_is_unversioned(tmp_path: Path) -> None:
     assert Bundle(tmp_path).get_current_version() is None
 
 
-def _dag(name: str, config: dict[str, str]) -> DAG:
+def _dag(name: str, config: dict[str, str], *, paused: bool = False) -> DAG:
     """Run the stub as Airflow's parser does."""
     scope: dict[str, DAG] = {}
-    exec(compile(stub(name, config), "connector-stub.py", "exec"), scope)  # noqa: S102 (what Airflow does with it)
+    exec(compile(stub(name, config, paused=paused), "connector-stub.py", "exec"), scope)  # noqa: S102 (what Airflow does with it)
     return scope["dag"]
+
+
+def test_a_connector_that_is_created_paused_has_a_paused_dag() -> None:
+    assert _dag("c", {"connector.class": "FileStreamSource", "topic": "t"}, paused=True).is_paused_upon_creation is True
 
 
 def test_a_long_running_connector_has_a_continuous_dag() -> None:
