@@ -21,11 +21,13 @@ NAME = "restarted"
 def running(stack: RunningStack, folder: Path) -> Iterator[RunningStack]:
     (folder / "restarted.txt").touch()
     stack.connect.create(NAME, {"connector.class": "FileStreamSource", "file": str(folder / "restarted.txt"), "topic": NAME})
-    stack.await_states(NAME, "RUNNING", "RUNNING")
-    yield stack
-    if stack.states(NAME):
-        stack.connect.delete(NAME)
-    eventually(lambda: stack.newest_run(NAME)["state"] == "success", within=60, what="the end of the run")
+    try:
+        stack.await_states(NAME, "RUNNING", "RUNNING", within=2 * START)
+        yield stack
+    finally:
+        if stack.states(NAME):
+            stack.connect.delete(NAME)
+        eventually(lambda: stack.newest_run(NAME)["state"] == "success", within=60, what="the end of the run")
 
 
 def task(stack: RunningStack) -> dict[str, Any]:
