@@ -80,9 +80,11 @@ bench-rest: $(VENV)/.ready  ## REST API with 1 to 1,000 connectors, alone and in
 	$(BIN)/python tests/benchmarks/bench_rest.py --servers $${SERVERS:-rest airflow}
 
 bench-airflow: $(VENV)/.ready  ## seconds of a pause, of a resume and of a scheduled run; 50 scheduled connectors for 10 minutes
+bench-airflow: $(VENV)/.ready  ## seconds of a pause, a resume, a scheduled run; 50 scheduled connectors; 1,000 that wait
 	$(BIN)/python tests/benchmarks/bench_airflow_pause.py
 	$(BIN)/python tests/benchmarks/bench_airflow_batch.py
 	$(BIN)/python tests/benchmarks/bench_airflow_many.py
+	$(BIN)/python tests/benchmarks/bench_airflow_parse.py
 
 bench-many: $(VENV)/.ready  ## 1, 10, 50 and 200 small connectors in one application beside Kafka Connect: memory, starts, latency
 	$(BIN)/python tests/benchmarks/bench_many.py

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException
 
-from sluiceway.operators.driver_operator import DAG_PAUSED, DriverOperator, paused_flag
+from sluiceway.errors import ConnectError
+from sluiceway.operators.driver_operator import DAG_PAUSED, DriverEnd, DriverOperator, PausedFlag, paused_flag
 from sluiceway.provider.dag_bundle.dag_keys import LONG_RUNNING
 from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.driver.waits import interrupts
+from sluiceway.provider.settings import Settings
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -37,7 +41,12 @@ class ApplicationOperator(DriverOperator):
         return self.application_name
 
     def execute(self, context: Context) -> None:
-        """Run the driver until it ends. Any end, except for a pause or exit code 0, fails the task, and Airflow retries it."""
+        """Run one driver after another until no connector is left. A pause reschedules the task."""
+        while not self._run_driver(context):
+            pass
+
+    def _run_driver(self, context: Context) -> bool:
+        """Run one driver. Return whether the task is done; False, after a delay, if the driver must be started again."""
         settings = self._settings()
         is_paused = paused_flag(context)
 
@@ -45,7 +54,7 @@ class ApplicationOperator(DriverOperator):
             if self._processes is not None:
                 self._processes.drain()
 
-        if is_paused():  # Airflow queued the task before the pause
+        if is_paused():  # Airflow queued the task before the pause, or the DAG was paused during the delay
             self._reschedule(context, settings, DAG_PAUSED)
         worker_file = settings.worker_file(self.worker_properties)
         submission = Submission(self.application_name, worker_file, LONG_RUNNING, {}, shared=True)
@@ -61,8 +70,19 @@ class ApplicationOperator(DriverOperator):
             self._reschedule(context, settings, "The driver has drained; waiting for the resume")
         if end.exit_code == 0:
             self.log.info("[%s|worker] Done: no connector names this application any more", self.application_name)
-            return
-        raise AirflowException(
-            f"Application {self.application_name}: the driver ended with exit code {end.exit_code}; see its last lines in this "
-            "log. Airflow retries the task."
-        ) from end.failure
+            return True
+        self._await_restart(end, settings, is_paused)
+        return False
+
+    def _await_restart(self, end: DriverEnd, settings: Settings, is_paused: PausedFlag) -> None:
+        """Wait before the restart of a driver that ended by itself; the status of each connector says so."""
+        delay, notice = self._plan_restart(end)
+        deadline = time.monotonic() + delay
+        try:
+            topics = self._internal_topics(settings.worker(self.worker_properties, self._worker_overrides()))
+            topics.mark_hosted_unassigned(self.application_name, notice)
+        except ConnectError as error:  # the restart is more important than the status
+            self.log.warning("[%s|worker] Cannot write the status of its connectors: %s", self.application_name, error)
+        while (left := deadline - time.monotonic()) > 0 and not interrupts(is_paused, lambda: self._killed):
+            time.sleep(min(left, settings.pause_poll_interval))
+        self._raise_if_killed()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -28,10 +27,12 @@ from sluiceway.provider.dag_bundle.dag_ids import dag_id
 from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of, is_sink_config
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.detached import DetachedDriver
-from sluiceway.provider.driver.internal_topics import InternalTopics, KafkaInternalTopics
-from sluiceway.provider.driver.outcome import NextAction, after_end, before_start, death_cause
+from sluiceway.provider.driver.internal_topics import InternalTopics
+from sluiceway.provider.driver.outcome import NextAction, after_end, before_start
+from sluiceway.provider.driver.restarts import Restarts, death_cause
 from sluiceway.provider.driver.run_variables import is_backfill, run_variables
 from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.driver.waits import await_resume, interrupts
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
 from sluiceway.provider.lineage.assets import connector_alias, emit, written_uris
 from sluiceway.provider.lineage.datasets import Lineage, lineage
@@ -43,14 +44,12 @@ from sluiceway.provider.progress.progress_log import ProgressLog
 from sluiceway.provider.progress.run_summary import RunSummary
 from sluiceway.provider.settings import Settings
 from sluiceway.provider.triggers import ConditionTrigger
-from sluiceway.provider.triggers.conditions import DriverEndedCondition
+from sluiceway.provider.triggers.conditions import Condition, CreatedCondition, DriverEndedCondition
 from sluiceway.storage.model import ConnectorEntry
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-_NOT_CREATED_DELAY = timedelta(seconds=10)
-_LINGER_POLL_SECONDS = 0.5
 _SUBMIT_TIMEOUT_SECONDS = 300.0  # a driver submitted to a cluster may have to wait for resources
 
 
@@ -58,8 +57,9 @@ class ConnectorOperator(LineageMixin, DriverOperator):
     """Runs a connector until it is paused, stopped or deleted; in micro-batch mode until it has moved the available records.
 
     When the DAG or the connector is paused, the driver drains. The task waits some seconds for a resume (``[sluiceway]
-    pause_linger``), then releases its slot and waits within the same DAG run. If a driver dies, Airflow retries the task, with
-    growing delays.
+    pause_linger``), then releases its slot and waits within the same DAG run. If a driver dies, the task starts it again, with
+    growing delays from 1 s to 60 s; the log and the connector's status say why and how often. In micro-batch mode, the task
+    fails instead, and Airflow retries it.
 
     In client mode the driver is the task's child process and ends with it. A new driver takes over the connector's lease, so
     that an old one that still runs cannot write. In cluster mode a driver outlives its task: a retry, or the next run, finds it
@@ -73,7 +73,8 @@ class ConnectorOperator(LineageMixin, DriverOperator):
     Args:
         connector: the connector's name (templated); default is ``name`` in the config.
         config: its config as a dict, or the path of a JSON, YAML or .properties file on the worker. The task creates or updates
-            the connector in the config topic when it starts. Without it, the task waits until the connector exists. (templated)
+            the connector in the config topic when it starts. Without it, the task waits until the connector exists, in the
+            triggerer. (templated)
         mode: ``long-running`` or ``micro-batch``; default is ``airflow.mode`` in the config.
         deferrable: in cluster mode, whether to wait for the driver's end in the triggerer rather than in a slot; default is
             Airflow's ``[operators] default_deferrable``. A task that ends while it is deferred leaves its driver running.
@@ -114,9 +115,8 @@ class ConnectorOperator(LineageMixin, DriverOperator):
 
     def execute(self, context: Context) -> Any:
         """Run one driver after another until the task is done; return what the last one moved."""
-        moved = None
-        while moved is None:
-            moved = self._run_driver(context)
+        while (moved := self._run_driver(context)) is None:
+            self._forget_driver(context)
         return moved
 
     def _run_driver(self, context: Context) -> dict[str, Any] | None:
@@ -151,11 +151,8 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         moved = progress.summary(end.records)
         self.log.info("[%s|worker] Moved %s", name, moved)
 
-        def resumed() -> bool:
-            return self._await_resume(settings, topics, is_paused, name)
-
         since = entry.target_state_at if backfill is None else None
-        if self._after_end(context, settings, topics, name, end, bounded=bounded, resumed=resumed, since=since):
+        if self._after_end(context, settings, topics, name, end, bounded=bounded, linger=True, since=since):
             return None
         if backfill is not None:
             topics.delete_backfill(name)
@@ -183,12 +180,21 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         is_backfill = name != self.connector
         bounded = is_backfill or (bool(entry) and not hosted and (self.mode or DagKeys.parse(config).mode) == MICRO_BATCH)
         end = DriverEnd(0, None, False) if hosted or entry is None else self._end_in_cluster(topics.driver(name), detached)
-        self._after_end(context, settings, topics, name, end, bounded=bounded)
-        before, seconds = (detached.progress, time.time() - detached.time) if detached else (None, 0.0)
-        moved = RunSummary.between(before, topics.progress(name), seconds)
+        self._restarts.number = detached.restarts if detached else 0
+        since = 0 if hosted else None  # no driver of this task has died: the wait ended because of a pause
+        if self._after_end(context, settings, topics, name, end, bounded=bounded, since=since):
+            self._forget_driver(context)
+            return self.execute(context)
+        before = detached.progress if detached else None
+        moved = RunSummary.between(before, topics.progress(name), time.time() - detached.time if detached else 0.0)
         if is_backfill:
             topics.delete_backfill(name)
         return self._result(context, worker, topics, config, moved, bounded=bounded)
+
+    def after_creation(self, context: Context, event: Mapping[str, Any]) -> Any:
+        """Run the connector that the task waited for. ``event`` is the payload of ``ConditionTrigger``."""
+        self.log.info("[%s|worker] %s", self.connector, event["seen"])
+        return self.execute(context)
 
     def lineage(self) -> Lineage | None:
         """Return the connector's inputs and outputs, from the config that ran, else the DAG's, else the config topic's."""
@@ -217,8 +223,9 @@ class ConnectorOperator(LineageMixin, DriverOperator):
             self._store_config(topics, {**config, DAG: dag})
         entry = topics.entry(self.connector)
         if entry is None:
-            why = "The connector does not exist yet; create it with REST or 'sluiceway apply'"
-            self._reschedule(context, settings, why, _NOT_CREATED_DELAY)
+            why = "The connector does not exist yet; create it with REST or 'sluiceway apply'. Waiting for it in the triggerer"
+            self.log.info("[%s|worker] %s", self.connector, why)
+            self._defer(settings, CreatedCondition(self.connector), {}, "after_creation")
         if before_start(dag_paused=False, entry=entry) is NextAction.RESCHEDULE:
             # The DAG is not paused: either the pause sync is about to pause it, or it was just resumed and the pause sync has
             # not written the target state yet.
@@ -282,7 +289,8 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         else:
             return
         generation = driver.generation - 1 if driver.lives else driver.generation
-        detached = DetachedDriver(name, generation, time.time(), topics.progress(name) or ConnectorProgress())
+        moved = topics.progress(name) or ConnectorProgress()
+        detached = DetachedDriver(name, generation, time.time(), moved, self._restarts.number)
         condition = DriverEndedCondition(name, generation, time.time() + _SUBMIT_TIMEOUT_SECONDS)
         self._defer(settings, condition, {"began": detached.to_dict()})
 
@@ -291,30 +299,22 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         if detached and driver.generation <= detached.generation:
             why = AirflowException(f"No driver started within {_SUBMIT_TIMEOUT_SECONDS:.0f} s; see the cluster's log.")
             return DriverEnd(1, why, False)
-        return DriverEnd(0 if driver.clean else 1, None, False)
+        seconds = time.time() - detached.time if detached else 0.0
+        return DriverEnd(0 if driver.clean else 1, None, False, seconds=seconds)
 
-    def _defer(self, settings: Settings, condition: DriverEndedCondition, kwargs: dict[str, Any]) -> None:
+    def _defer(self, settings: Settings, condition: Condition, kwargs: dict[str, Any], then: str = "after_wait") -> NoReturn:
         worker_file = str(settings.worker_file(self.worker_properties))
         trigger = ConditionTrigger.of(condition, worker_file, self.kafka_conn_id, settings.sensor_interval)
-        self.defer(trigger=trigger, method_name="after_wait", kwargs=kwargs)
+        self.defer(trigger=trigger, method_name=then, kwargs=kwargs)
 
     # After the driver.
 
-    def _await_resume(self, settings: Settings, topics: InternalTopics, is_paused: PausedFlag, name: str) -> bool:
-        """Wait ``pause_linger`` seconds for a resume, and return whether it came. Restarting the task takes seconds longer."""
-        deadline = time.monotonic() + settings.pause_linger
-        if settings.pause_linger:
-            self.log.info("[%s|worker] The driver has drained; waiting %g s for a resume", name, settings.pause_linger)
-        while time.monotonic() < deadline and not self._killed:
-            try:
-                if not is_paused() and before_start(dag_paused=False, entry=topics.entry(name)) is NextAction.START:
-                    return True
-            except Exception as error:  # noqa: BLE001 (Airflow or Kafka does not answer; the scheduler restarts the task later)
-                self.log.warning("[%s|worker] Cannot read whether the connector is resumed: %s", name, error)
-                return False
-            time.sleep(min(settings.pause_poll_interval, _LINGER_POLL_SECONDS))
+    def _await_restart(self, context: Context, topics: InternalTopics, name: str, end: DriverEnd) -> None:
+        """Wait before the restart of a driver that ended by itself, or until the connector is changed or must restart."""
+        delay, notice = self._plan_restart(end)
+        topics.mark_unassigned(name, notice)
+        topics.await_change(name, delay, lambda: interrupts(paused_flag(context), lambda: self._killed))
         self._raise_if_killed()
-        return False
 
     def _after_end(
         self,
@@ -325,26 +325,34 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         end: DriverEnd,
         *,
         bounded: bool,
-        resumed: Callable[[], bool] = lambda: False,
+        linger: bool = False,
         since: int | None = None,
     ) -> bool:
         """Return True to start another driver now, False when done; otherwise raise what reschedules or fails the task.
 
-        ``resumed`` waits for a resume; ``since`` is when the target state was last set before the driver started.
+        With ``linger``, wait for a resume after a pause. ``since`` is when the target state was set before the driver started.
         """
-        if end.exit_code not in (exit_codes.DONE, exit_codes.FENCED):
-            topics.mark_unassigned(name)
         entry = topics.entry(name)
         action = after_end(exit_code=end.exit_code, bounded=bounded, dag_paused=end.dag_paused, entry=entry)
-        if action is NextAction.RESCHEDULE:
-            if resumed():
-                return True
-            self._reschedule(context, settings, "The driver has drained; waiting for the resume")
         if action is NextAction.RESTART:
-            if entry is not None and since not in (None, entry.target_state_at):
+            if end.exit_code == exit_codes.DONE and entry is not None and since not in (None, entry.target_state_at):
                 self.log.info("[%s|worker] Resumed while the driver drained; starting it again", name)
+                self._restarts = Restarts()
                 return True
-            self._reschedule(context, settings, "The driver has ended although the connector must run; starting it again")
+            self._await_restart(context, topics, name, end)
+            entry = topics.entry(name)
+            if entry is not None:
+                return True
+        if end.exit_code not in (exit_codes.DONE, exit_codes.FENCED):
+            topics.mark_unassigned(name)
+        if action is NextAction.RESCHEDULE:
+            if linger and await_resume(name, topics, settings, paused_flag(context), lambda: self._killed):
+                self._restarts = Restarts()
+                return True
+            self._raise_if_killed()
+            entry = topics.entry(name)
+            if entry is not None:
+                self._reschedule(context, settings, "The driver has drained; waiting for the resume")
         if action is NextAction.FAIL_FENCED:
             raise AirflowException(
                 f"Connector {name}: another driver has taken over, so this one has ended. If that is not intended, find the "
@@ -354,8 +362,8 @@ class ConnectorOperator(LineageMixin, DriverOperator):
             raise AirflowException(
                 f"Connector {name}: {death_cause(end.exit_code)}; see its last lines in this log. Airflow retries the task."
             ) from end.failure
-        why = "moved all available records" if bounded else "the connector was deleted"
-        self.log.info("[%s|worker] Done: %s", name, why)
+        done = "moved all available records" if bounded and entry else "the connector was deleted"
+        self.log.info("[%s|worker] Done: %s", name, done)
         return False
 
     def _result(
@@ -369,17 +377,12 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         bounded: bool,
     ) -> dict[str, Any]:
         """Emit the asset events of a micro-batch that moved records; return the task's XCom."""
-        alias = connector_alias(self.connector)
-        if bounded and moved and alias in (self.outlets or ()):
+        if bounded and moved and (alias := connector_alias(self.connector)) in (self.outlets or ()):
             sink = is_sink_config(config)
             used = [] if sink else topics.topics(self.connector)
             uris = written_uris(self.connector, config, sink=sink, bootstrap_servers=worker.bootstrap_servers, topics=used)
             emit(context["outlet_events"], alias, uris, moved.as_dict())
         return moved.as_dict()
-
-    def _internal_topics(self, worker: WorkerConfig) -> InternalTopics:
-        """Return the access to the Connect cluster. Tests replace it."""
-        return KafkaInternalTopics(worker)
 
 
 class SourceConnectorOperator(ConnectorOperator):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -18,9 +19,12 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk.exceptions import AirflowException, AirflowRescheduleException
 
 from sluiceway.config.properties import read_properties
+from sluiceway.config.worker import WorkerConfig
 from sluiceway.provider.config_provider import environment
 from sluiceway.provider.driver.driver_watch import DriverWatch
+from sluiceway.provider.driver.internal_topics import InternalTopics, KafkaInternalTopics
 from sluiceway.provider.driver.processes import DriverProcesses
+from sluiceway.provider.driver.restarts import Restarts
 from sluiceway.provider.driver.run_variables import run_variables
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.hooks.kafka_connect import kafka_overrides
@@ -51,10 +55,15 @@ class DriverEnd(NamedTuple):
     dag_paused: bool
     records: int | None = None
     """The number of records that the driver moved; None if it did not report it."""
+    seconds: float = 0.0
+    """How long the driver ran."""
 
 
 class DriverOperator(SparkSubmitOperator):
     """Runs a driver. Subclasses define which connectors it hosts.
+
+    The task starts a driver that dies again, first after 1 s, then after twice the delay of the time before, up to 60 s. Ten
+    minutes without a death reset the delay. Airflow's retries (``retries``, 10 by default) are for the end of the task itself.
 
     Args:
         worker_properties: path of the worker's properties file; default is Airflow's ``[sluiceway] worker_properties``.
@@ -99,6 +108,7 @@ class DriverOperator(SparkSubmitOperator):
         self._submission: Submission | None = None
         self._processes: DriverProcesses | None = None
         self._killed = False
+        self._restarts = Restarts()
 
     @property
     def subject(self) -> str:
@@ -181,6 +191,7 @@ class DriverOperator(SparkSubmitOperator):
         """Submit the driver and block until it has ended; ``is_paused`` and ``on_pause`` as in ``DriverWatch``."""
         self._processes = None
         failure: Exception | None = None
+        began = time.monotonic()
         with DriverWatch(
             self.subject,
             is_paused=is_paused,
@@ -196,28 +207,44 @@ class DriverOperator(SparkSubmitOperator):
                 failure = error
         code = hook.exit_code if hook.is_client_mode else None
         exit_code = code if code is not None else int(failure is not None)
-        return DriverEnd(exit_code, failure, watch.paused, _reported_records(self._submission))
+        return DriverEnd(exit_code, failure, watch.paused, _reported_records(self._submission), time.monotonic() - began)
 
     def _driver_processes(self, hook: ConnectorSubmitHook) -> DriverProcesses | None:
         if self._processes is None and hook.is_client_mode and hook.submit_pid is not None:
             self._processes = DriverProcesses(hook.submit_pid, self.application)
         return self._processes
 
-    def _reschedule(self, context: Context, settings: Settings, why: str, delay: timedelta = timedelta()) -> NoReturn:
-        """Release the slot but keep the DAG run. Airflow queues the task again after the delay, or when the DAG resumes.
+    def _reschedule(self, context: Context, settings: Settings, why: str) -> NoReturn:
+        """Release the slot but keep the DAG run. Airflow queues the task again, or when the DAG resumes.
 
         Waits at least ``settle_time``: a scheduler that has not seen the end of this try yet would take it for the end of the
         next one, and fail the task.
         """
         self.log.info("[%s|worker] %s; the task releases its slot", self.subject, why)
+        self._forget_driver(context)
+        raise AirflowRescheduleException(pendulum.now("UTC") + timedelta(seconds=settings.settle_time))
+
+    def _forget_driver(self, context: Context) -> None:
+        """Forget a driver that has ended, so that the next one is submitted. Otherwise Airflow takes it for this task's job."""
         store = context.get("task_state_store")
-        if store is not None and self.durable:  # otherwise a retry takes the drained driver for its own finished job
+        if store is not None and self.durable:
             store.delete(self.external_id_key)
-        raise AirflowRescheduleException(pendulum.now("UTC") + max(delay, timedelta(seconds=settings.settle_time)))
+
+    def _plan_restart(self, end: DriverEnd) -> tuple[float, str]:
+        """Return the seconds to wait before the restart of a driver that ended by itself, and the message, which is logged."""
+        delay = self._restarts.next_delay(end.seconds)
+        notice = self._restarts.notice(end.exit_code, delay)
+        # A driver on this machine has logged its cause; the error of spark-submit holds no more than the exit code.
+        self.log.warning("[%s|worker] %s", self.subject, notice, exc_info=None if self._processes else end.failure)
+        return delay, notice
 
     def _raise_if_killed(self) -> None:
         if self._killed:
             raise AirflowException(f"{self.subject}: Airflow ended the task while its driver ran.")
+
+    def _internal_topics(self, worker: WorkerConfig) -> InternalTopics:
+        """Return the access to the Connect cluster. Tests replace it."""
+        return KafkaInternalTopics(worker)
 
     def _settings(self) -> Settings:
         """Return Airflow's ``[sluiceway]`` section. Tests replace it."""

@@ -137,6 +137,12 @@ class RunningStack:
     def set_paused(self, dag_id: str, paused: bool) -> None:
         self.airflow.patch(f"/dags/{dag_id}", json={"is_paused": paused}).raise_for_status()
 
+    def newest_run(self, dag_id: str) -> Mapping[str, Any]:
+        """Return the DAG's newest run, as Airflow's REST API does."""
+        answer = self.airflow.get(f"/dags/{dag_id}/dagRuns", params={"order_by": "-run_after", "limit": 1})
+        run: Mapping[str, Any] = answer.json()["dag_runs"][0]
+        return run
+
     def task_states(self, dag_id: str) -> list[str]:
         """Return the states of all task instances of a DAG, oldest run first."""
         answer = self.airflow.get(f"/dags/{dag_id}/dagRuns/~/taskInstances", params={"order_by": "run_after"})

@@ -79,7 +79,8 @@ OWN = ConfigDef(
             default=None,
             importance=Importance.LOW,
             validator=OrNull(Range(0)),
-            doc="Number of times that Airflow restarts the driver after a failure before the DAG run fails.",
+            doc="Number of times that Airflow starts a failed task again before the DAG run fails. A long-running connector's "
+            "task starts a driver that dies again itself, without limit.",
         ),
         ConfigKey(
             name="airflow.owner",

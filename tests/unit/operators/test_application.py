@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowRescheduleException
 
+from sluiceway.errors import ConnectError
 from sluiceway.operators import ApplicationOperator
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.settings import Settings
@@ -32,13 +33,29 @@ class _Submit:
         self.exit_code = self._drive()
 
 
-def _run(tmp_path: Path, hook: _Submit, dag: SimpleNamespace) -> ApplicationOperator:
+class _Topics:
+    """The internal topics; ``traces`` are those of hosted connectors, ``answers`` whether Kafka does."""
+
+    def __init__(self, *, answers: bool = True) -> None:
+        self.traces: list[tuple[str, str]] = []
+        self._answers = answers
+
+    def mark_hosted_unassigned(self, application: str, trace: str) -> None:
+        if not self._answers:
+            raise ConnectError("no broker")
+        self.traces.append((application, trace))
+
+
+def _run(tmp_path: Path, hook: _Submit, dag: SimpleNamespace, topics: _Topics | None = None) -> ApplicationOperator:
     path = tmp_path / "w.properties"
     path.write_text("bootstrap.servers=nowhere:1\n")
 
     class Staged(ApplicationOperator):
         def _settings(self) -> Settings:
             return Settings(worker_properties=path, pause_poll_interval=0.01, settle_time=1)
+
+        def _internal_topics(self, worker: object) -> Any:
+            return topics
 
         def _submit_hook(self, submission: Submission) -> Any:
             return hook
@@ -57,12 +74,36 @@ def test_it_submits_one_driver_for_the_application(tmp_path: Path) -> None:
     assert operator._submission.local_slots == 256
 
 
-def test_a_pause_reschedules_the_task_and_a_dead_driver_fails_it(tmp_path: Path) -> None:
+def test_a_pause_reschedules_the_task(tmp_path: Path) -> None:
     dag = SimpleNamespace(is_paused=True)
     with pytest.raises(AirflowRescheduleException):
         _run(tmp_path, _Submit(lambda: pytest.fail("a driver")), dag)
-    with pytest.raises(AirflowException, match="ended with exit code 137"):
-        _run(tmp_path, _Submit(lambda: 137), SimpleNamespace(is_paused=False))
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_driver_that_dies_is_started_again_by_the_same_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: bool
+) -> None:
+    topics = _Topics(answers=answers)
+    slept: list[float] = []
+    clock = iter(range(10**6))
+    monkeypatch.setattr("sluiceway.operators.application.time.sleep", slept.append)
+    monkeypatch.setattr("sluiceway.operators.application.time.monotonic", lambda: float(next(clock)))
+    exit_codes = iter((137, 0))
+    _run(tmp_path, _Submit(lambda: next(exit_codes)), SimpleNamespace(is_paused=False), topics)
+    assert next(exit_codes, None) is None
+    assert [name for name, trace in topics.traces if "died with exit code 137" in trace] == ["small"] * answers
+
+
+def test_a_pause_after_the_death_of_the_driver_reschedules_the_task(tmp_path: Path) -> None:
+    dag = SimpleNamespace(is_paused=False)
+
+    def drive() -> int:
+        dag.is_paused = True
+        return 137
+
+    with pytest.raises(AirflowRescheduleException):
+        _run(tmp_path, _Submit(drive), dag, _Topics())
 
 
 def test_cluster_mode_is_rejected(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import pickle
 import threading
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
@@ -34,7 +35,9 @@ class Kafka:
         self.target = target
         self.toggled_at = 0
         self.written: list[dict[str, str]] = []
-        self.dead: list[str] = []
+        self.dead: list[tuple[str, str | None]] = []
+        self.delays: list[float] = []
+        self.during_delay: Callable[[], object] = lambda: None
         self.refuses = False
         self.positions = [ConnectorProgress()]
         self.looked = threading.Event()
@@ -56,8 +59,13 @@ class Kafka:
         self.target = TargetState.PAUSED
         return True
 
-    def mark_unassigned(self, name: str) -> None:
-        self.dead.append(name)
+    def mark_unassigned(self, name: str, trace: str | None = None) -> None:
+        self.dead.append((name, trace))
+
+    def await_change(self, name: str, seconds: float, interrupted: Callable[[], bool]) -> None:
+        self.delays.append(seconds)
+        self.during_delay()
+        interrupted()
 
     def progress(self, name: str) -> ConnectorProgress | None:
         self.looked.set()
@@ -210,11 +218,17 @@ def test_a_paused_or_stopped_connector_reschedules_the_task(target: TargetState)
     assert 0 < _seconds_ahead(raised.value) < 10
 
 
-def test_a_missing_connector_reschedules_the_task() -> None:
-    stage = Stage(Kafka(None))
-    with pytest.raises(AirflowRescheduleException):
+def test_the_task_waits_in_the_triggerer_for_a_connector_that_does_not_exist_yet() -> None:
+    kafka = Kafka(None)
+    stage = Stage(kafka)
+    with pytest.raises(TaskDeferred) as raised:
         stage.run()
     assert not stage.started
+    assert raised.value.trigger.condition == {"kind": "created", "connector": "c"}
+    kafka.config = {**SOURCE, "airflow.mode": "micro-batch"}
+    context = stage.airflow.context() | {"outlet_events": Events()}
+    getattr(stage.operator, raised.value.method_name)(context, {"seen": "the connector exists"}, **(raised.value.kwargs or {}))
+    assert stage.started
 
 
 def test_a_config_in_the_dag_is_stored_with_the_dag_that_runs_it() -> None:
@@ -298,7 +312,7 @@ def test_a_resume_within_pause_linger_starts_the_next_driver_in_the_same_try() -
     stage.linger = 60.0
     stage.run()
     assert next(drives) == 2
-    assert stage.airflow.deleted_keys == [], "never rescheduled"
+    assert stage.airflow.deleted_keys == ["spark_job_id"], "otherwise a durable task in cluster mode takes itself for done"
 
 
 def test_a_resume_during_the_drain_starts_the_next_driver_in_the_same_try() -> None:
@@ -314,7 +328,7 @@ def test_a_resume_during_the_drain_starts_the_next_driver_in_the_same_try() -> N
     stage = Stage(kafka, drive)
     stage.run()
     assert next(drives) == 2
-    assert stage.airflow.deleted_keys == [], "never rescheduled"
+    assert kafka.delays == []
 
 
 def test_a_task_killed_while_it_waits_for_a_resume_ends_immediately() -> None:
@@ -366,12 +380,117 @@ def test_a_deleted_connector_ends_the_task_with_success() -> None:
     Stage(kafka, drive).run()
 
 
-def test_a_dead_driver_is_marked_unassigned_and_fails_the_task() -> None:
-    stage = Stage(Kafka(SOURCE), lambda: 137)
-    with pytest.raises(AirflowException, match="died with exit code 137") as raised:
+def test_a_connector_deleted_while_the_task_waits_for_a_resume_ends_it_with_success() -> None:
+    kafka = Kafka(SOURCE)
+
+    def drive() -> int:
+        kafka.target = TargetState.PAUSED
+        threading.Timer(0.2, setattr, (kafka, "config", None)).start()
+        return 0
+
+    stage = Stage(kafka, drive)
+    stage.linger = 60.0
+    stage.run()
+
+
+def test_a_driver_that_dies_is_started_again_by_the_same_task() -> None:
+    kafka, drives = Kafka(SOURCE), itertools.count(1)
+
+    def drive() -> int:
+        if next(drives) < 9:
+            return 137
+        kafka.config = None
+        return 0
+
+    stage = Stage(kafka, drive)
+    stage.run()
+    assert kafka.delays == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert [name for name, _ in kafka.dead] == ["c"] * 8
+    assert kafka.dead[1][1] == (
+        "The driver died with exit code 137; see its last lines in the log of its Airflow task, which starts it again in 2 s "
+        "(restart 2 since it last ran for ten minutes)."
+    )
+
+
+@pytest.mark.parametrize("exit_code", [0, 10, -9])
+def test_a_driver_that_ends_without_a_request_is_started_again(exit_code: int) -> None:
+    kafka, drives = Kafka(SOURCE), itertools.count()
+
+    def drive() -> int:
+        if next(drives):
+            kafka.config = None
+        return exit_code if kafka.config else 0
+
+    Stage(kafka, drive).run()
+    assert next(drives) == 2
+    assert kafka.delays == [1]
+
+
+@pytest.mark.parametrize("how", ["resumed within pause_linger", "resumed while it drains"])
+def test_a_resume_resets_the_delays(how: str) -> None:
+    kafka, drives = Kafka(SOURCE), itertools.count(1)
+
+    def drive() -> int:
+        number = next(drives)
+        if number == 3:
+            kafka.toggled_at += 2
+            if how == "resumed within pause_linger":
+                kafka.target = TargetState.PAUSED
+                threading.Timer(0.2, setattr, (kafka, "target", TargetState.STARTED)).start()
+        if number == 5:
+            kafka.config = None
+        return 137 if number in (1, 2, 4) else 0
+
+    stage = Stage(kafka, drive)
+    stage.linger = 60.0
+    stage.run()
+    assert kafka.delays == [1, 2, 1]
+
+
+def test_a_pause_or_a_deletion_during_the_delay_ends_it() -> None:
+    kafka = Kafka(SOURCE)
+    stage = Stage(kafka, lambda: 137)
+    kafka.during_delay = lambda: setattr(stage.airflow, "is_paused", True)
+    with pytest.raises(AirflowRescheduleException):
         stage.run()
+    stage.airflow.is_paused = False
+    kafka.during_delay = lambda: setattr(kafka, "config", None)
+    stage.run()
+
+
+def test_a_task_killed_during_the_delay_ends_immediately() -> None:
+    stage = Stage(Kafka(SOURCE), lambda: 137)
+    stage.kafka.during_delay = stage.operator.on_kill
+    with pytest.raises(AirflowException, match="Airflow ended the task"):
+        stage.run()
+
+
+def test_an_outage_of_airflow_during_the_delay_does_not_end_the_task() -> None:
+    kafka, drives = Kafka(SOURCE), itertools.count()
+    stage = Stage(kafka, lambda: 137)
+    get_dag = stage.airflow.get_dag
+
+    def drive() -> int:
+        if next(drives):
+            kafka.config = None
+            return 0
+        return 137
+
+    def await_change(name: str, seconds: float, interrupted: Callable[[], bool]) -> None:
+        stage.airflow.get_dag = lambda _: 1 / 0  # type: ignore[method-assign, assignment]
+        assert not interrupted()
+        stage.airflow.get_dag = get_dag  # type: ignore[method-assign]
+
+    stage.hook = SparkSubmit(drive)
+    kafka.await_change = await_change  # type: ignore[method-assign]
+    stage.run()
+    assert next(drives) == 2
+
+
+def test_a_fatal_error_of_the_task_can_be_pickled() -> None:
+    with pytest.raises(AirflowException, match="died with exit code 137") as raised:
+        Stage(Kafka({**SOURCE, "airflow.mode": "micro-batch"}), lambda: 137).run()
     assert not isinstance(raised.value, (AirflowFailException, AirflowRescheduleException))
-    assert stage.kafka.dead == ["c"]
     assert isinstance(pickle.loads(pickle.dumps(raised.value)), AirflowException)  # noqa: S301
 
 
@@ -380,11 +499,6 @@ def test_a_fenced_driver_fails_the_task_and_keeps_the_new_drivers_status() -> No
     with pytest.raises(AirflowException, match="another driver has taken over"):
         stage.run()
     assert stage.kafka.dead == []
-
-
-def test_a_driver_that_ends_without_a_request_is_started_again() -> None:
-    with pytest.raises(AirflowRescheduleException):
-        Stage(Kafka(SOURCE), lambda: 0).run()
 
 
 def test_a_micro_batch_succeeds_or_fails_with_its_driver() -> None:
@@ -531,7 +645,7 @@ def test_a_failed_backfill_keeps_its_connector_for_the_retry() -> None:
     with pytest.raises(AirflowException, match="died"):
         stage.operator.execute(stage.airflow.context() | {"dag_run": _RUN})
     assert kafka.backfills == [("begin", "c.backfill.1704067200000")]
-    assert kafka.dead == ["c.backfill.1704067200000"], "the live connector's status is unchanged"
+    assert [name for name, _ in kafka.dead] == ["c.backfill.1704067200000"], "the live connector's status is unchanged"
 
 
 def test_a_source_without_references_to_the_run_is_not_backfilled() -> None:
@@ -629,28 +743,54 @@ def test_a_connector_of_a_shared_application_submits_no_driver() -> None:
     assert stage.airflow.xcoms[ConnectorRestLink().xcom_key].endswith("/status"), "the link is stored before the wait"
 
 
+def _after_wait(kafka: Kafka, **began: Any) -> tuple[Stage, Any]:
+    """Continue a task after its wait; return what it does next."""
+    stage = Stage(kafka, deferrable=True)
+    stage.operator.submit_job = lambda context: "driver-2"
+    stage.hook.is_client_mode = False
+    stage.airflow.get = lambda key: None  # type: ignore[attr-defined]
+    context = stage.airflow.context() | {"outlet_events": Events()}
+    event = {"met": True, "failed": False, "seen": "the driver has ended"}
+    try:
+        return stage, stage.operator.after_wait(context, event, **began)
+    except (AirflowException, TaskDeferred) as error:
+        return stage, error
+
+
 @pytest.mark.parametrize(
     ("config", "target", "clean", "outcome"),
     [
         (SOURCE, TargetState.PAUSED, True, AirflowRescheduleException),
-        (SOURCE, TargetState.STARTED, True, AirflowRescheduleException),
-        (SOURCE, TargetState.STARTED, False, AirflowException),
+        (SOURCE, TargetState.STARTED, True, TaskDeferred),
+        (SOURCE, TargetState.STARTED, False, TaskDeferred),
         (BATCH, TargetState.STARTED, False, AirflowException),
-        (BATCH, TargetState.STARTED, True, None),
-        (None, TargetState.STARTED, True, None),
+        (BATCH, TargetState.STARTED, True, dict),
+        (None, TargetState.STARTED, True, dict),
     ],
 )
 def test_after_the_wait_the_task_continues_as_after_its_own_driver(
-    config: dict[str, str] | None, target: TargetState, clean: bool, outcome: type[Exception] | None
+    config: dict[str, str] | None, target: TargetState, clean: bool, outcome: type
 ) -> None:
     kafka = Kafka(config, target)
     kafka.seen = DriverSeen(False, 5, clean)
-    stage = Stage(kafka)
-    context = stage.airflow.context() | {"outlet_events": Events()}
-    event = {"met": True, "failed": False, "seen": "the driver has ended"}
-    if outcome is None:
-        assert stage.operator.after_wait(context, event)["records"] is None
-        return
-    with pytest.raises(outcome) as raised:
-        stage.operator.after_wait(context, event)
-    assert (type(raised.value) is AirflowRescheduleException) is (outcome is AirflowRescheduleException)
+    assert type(_after_wait(kafka)[1]) is outcome
+
+
+def test_in_cluster_mode_restarts_are_counted_over_the_waits() -> None:
+    kafka = Kafka(SOURCE)
+    kafka.seen = DriverSeen(False, 5, clean=False)
+    _, first = _after_wait(kafka)
+    _, second = _after_wait(kafka, **first.kwargs)
+    assert second.kwargs["began"]["restarts"] == 2
+    stage, third = _after_wait(kafka, began=second.kwargs["began"] | {"generation": 4, "time": time.time() - 601})
+    assert third.kwargs["began"]["restarts"] == 1, "the driver ran for ten minutes"
+    assert kafka.delays == [1, 2, 1]
+    assert stage.airflow.deleted_keys == ["spark_job_id"], "otherwise the next try takes the dead driver for its own"
+
+
+def test_a_hosted_connector_that_was_resumed_waits_again_without_a_delay() -> None:
+    kafka = Kafka({**SOURCE, "sluiceway.application": "small"})
+    kafka.toggled_at = 7
+    _, outcome = _after_wait(kafka)
+    assert outcome.trigger.condition["hosted"] is True
+    assert kafka.delays == []

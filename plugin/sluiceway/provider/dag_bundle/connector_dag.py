@@ -36,6 +36,7 @@ def connector_dag(
     *,
     source_operator: Callable[..., BaseOperator],
     sink_operator: Callable[..., BaseOperator],
+    is_paused_upon_creation: bool = False,
 ) -> DAG:
     """Return the DAG of a connector: one continuous run for a long-running connector, bounded runs for a micro-batch.
 
@@ -44,6 +45,7 @@ def connector_dag(
         config: its config; values of secrets may be masked.
         source_operator: the operator class for a source. Passed in, because the layer of operators is above this one.
         sink_operator: the operator class for a sink.
+        is_paused_upon_creation: whether a new DAG is paused, so that Airflow creates no run before the pause sync pauses it.
 
     Raises:
         ConfigError: an ``airflow.*`` key is invalid. Airflow shows it as the import error of the connector's file.
@@ -58,7 +60,7 @@ def connector_dag(
         start_date=keys.start_date or _START,
         catchup=keys.catchup,
         max_active_runs=1,
-        is_paused_upon_creation=False,
+        is_paused_upon_creation=is_paused_upon_creation,
         tags=[TAG, "sink" if sink else "source", *keys.tags],
         default_args={"owner": keys.owner},
         doc_md=connector_page(name, config, keys),

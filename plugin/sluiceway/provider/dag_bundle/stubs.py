@@ -13,7 +13,7 @@ from sluiceway.errors import ConfigError
 from sluiceway.folders import write_atomically
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id, is_stub_file, stub_file
 from sluiceway.provider.dag_bundle.dag_keys import is_generated
-from sluiceway.storage.model import ClusterState
+from sluiceway.storage.model import ClusterState, TargetState
 
 _CONNECTOR = '''\
 """Airflow DAG of one connector. Generated from the config topic; changes here are overwritten."""
@@ -26,8 +26,11 @@ dag = connector_dag(
     {config},
     source_operator=SourceConnectorOperator,
     sink_operator=SinkConnectorOperator,
-)
+{paused})
 '''
+
+# Only for the first parse: after that, the pause sync sets the flag. A file that differs in nothing else is not written again.
+_PAUSED = "    is_paused_upon_creation=True,\n"
 
 _APPLICATION = '''\
 """Airflow DAG of a Spark application that connectors share. Generated from the config topic; changes here are overwritten."""
@@ -48,9 +51,9 @@ raise ConfigError({message!r})
 '''
 
 
-def stub(name: str, config: Mapping[str, str]) -> str:
+def stub(name: str, config: Mapping[str, str], *, paused: bool = False) -> str:
     """Return a connector's stub, with secrets masked. Deterministic, so that an unchanged config changes no file."""
-    return _CONNECTOR.format(name=name, config=_literal(masked(config)))
+    return _CONNECTOR.format(name=name, config=_literal(masked(config)), paused=_PAUSED if paused else "")
 
 
 def application_stub(name: str, conf: Mapping[str, str]) -> str:
@@ -70,7 +73,8 @@ def stubs(state: ClusterState) -> dict[str, str]:
         if entry is None or entry.config is None or not is_generated(entry.config):
             continue
         try:
-            files[stub_file(dag_id(name))] = stub(name, entry.config)
+            paused = entry.target_state is not TargetState.STARTED
+            files[stub_file(dag_id(name))] = stub(name, entry.config, paused=paused)
         except ConfigError as error:
             files[stub_file(f"{dag_id(name[:40])}-name-too-long")] = _INVALID.format(message=f"Connector {name}: {error}")
     return files | _application_stubs(state)
@@ -95,13 +99,14 @@ def _application_stubs(state: ClusterState) -> dict[str, str]:
 def write_stubs(folder: Path, files: Mapping[str, str]) -> list[str]:
     """Write these stubs, delete all other stubs, and return the names of the files written or deleted.
 
-    Safe while other processes read or write the folder: each file is replaced atomically, and only if its text changed.
+    Safe while other processes read or write the folder: each file is replaced atomically, and only if more changed in it than
+    whether its DAG is paused at its creation.
     """
     folder.mkdir(parents=True, exist_ok=True)
     changed: list[str] = []
     for file_name, text in files.items():
         path = folder / file_name
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        if not path.is_file() or path.read_text(encoding="utf-8").replace(_PAUSED, "") != text.replace(_PAUSED, ""):
             write_atomically(path, text)
             changed.append(file_name)
     for path in folder.iterdir():

@@ -12,7 +12,7 @@ from sluiceway.provider.progress.run_summary import MAX_CHANGES
 
 @dataclass(frozen=True, slots=True)
 class DetachedDriver:
-    """The state at the start of the wait. The keys of ``to_dict`` are those that 0.1.0 stored."""
+    """The state at the start of the wait. The keys of ``to_dict`` are those that 0.1.0 stored, and ``restarts``."""
 
     name: str
     """The connector that the driver runs; for a backfill, the temporary one."""
@@ -22,6 +22,8 @@ class DetachedDriver:
     """The start of the wait, in seconds since the epoch."""
     progress: ConnectorProgress
     """The progress at the start of the wait."""
+    restarts: int = 0
+    """The number of ``Restarts``."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON can hold them, with the offsets of at most 1,000 partitions."""
@@ -31,10 +33,11 @@ class DetachedDriver:
             "time": self.time,
             "count": self.progress.count,
             "offsets": [list(each) for each in self.progress.offsets[:MAX_CHANGES]],
+            "restarts": self.restarts,
         }
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> DetachedDriver:
         """Return the driver that ``to_dict`` wrote."""
         progress = ConnectorProgress([(partition, offset) for partition, offset in stored["offsets"]], stored["count"])
-        return cls(str(stored["name"]), stored["generation"], stored["time"], progress)
+        return cls(str(stored["name"]), stored["generation"], stored["time"], progress, stored.get("restarts", 0))

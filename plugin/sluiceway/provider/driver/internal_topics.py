@@ -6,12 +6,14 @@ Each call opens the topics and closes them again: a task may last for weeks and 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Protocol
 
-from sluiceway.config.connector import NAME, overrides, sink_topics
+from sluiceway.config.connector import APPLICATION, NAME, overrides, sink_topics
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import NotFoundError
 from sluiceway.herder import Herder
@@ -32,6 +34,8 @@ from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 log = logging.getLogger(__name__)
 
 _TOPICS_SECONDS = 300.0
+_INTERRUPTED_SECONDS = 1.0
+_REQUESTS = ("connector", "target-state", "restart")
 _ALIVE = (State.RUNNING, State.RESTARTING)
 
 
@@ -50,10 +54,20 @@ class InternalTopics(Protocol):
         ``still_wanted`` is called last, once Kafka has answered: the user may resume the DAG while the task waits for Kafka.
         """
 
-    def mark_unassigned(self, name: str) -> None:
+    def mark_unassigned(self, name: str, trace: str | None = None) -> None:
         """Write UNASSIGNED for a connector and its tasks whose status is RUNNING or RESTARTING.
 
-        If the target state is PAUSED or STOPPED, write that status instead, since no driver is left to write it.
+        If the target state is PAUSED or STOPPED, write that status instead, since no driver is left to write it. Otherwise
+        ``trace`` is the connector's trace, also if it is UNASSIGNED already.
+        """
+
+    def mark_hosted_unassigned(self, application: str, trace: str) -> None:
+        """Do the same for each connector of a shared application whose target state is STARTED."""
+
+    def await_change(self, name: str, seconds: float, interrupted: Callable[[], bool]) -> None:
+        """Wait until the connector is changed, deleted, paused, or asked to restart; at most ``seconds``.
+
+        Ends within a second if ``interrupted`` returns True.
         """
 
     def progress(self, name: str) -> ConnectorProgress | None:
@@ -105,7 +119,7 @@ class KafkaInternalTopics:
             store.put_target_state(name, TargetState.PAUSED)
             return True
 
-    def mark_unassigned(self, name: str) -> None:
+    def mark_unassigned(self, name: str, trace: str | None = None) -> None:
         with self._herder() as (stores, herder):
             write_unassigned(stores.status, name)
             entry = stores.config.snapshot().entry(name)
@@ -113,6 +127,32 @@ class KafkaInternalTopics:
                 herder.pause(name)
             elif entry is not None and entry.target_state is TargetState.STOPPED:
                 herder.stop(name)
+            elif entry is not None and trace is not None:
+                write_trace(stores.status, name, trace, self._worker.advertised_address)
+
+    def mark_hosted_unassigned(self, application: str, trace: str) -> None:
+        with open_stores(self._worker) as stores:
+            state = stores.config.snapshot()
+            for name in state.names():
+                entry = state.entry(name)
+                hosted = entry is not None and (entry.config or {}).get(APPLICATION) == application
+                if entry is not None and hosted and entry.target_state is TargetState.STARTED:
+                    write_unassigned(stores.status, name)
+                    write_trace(stores.status, name, trace, self._worker.advertised_address)
+
+    def await_change(self, name: str, seconds: float, interrupted: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + seconds
+        changed = threading.Event()
+
+        def on_change(kind: str, connector: str) -> None:
+            if connector == name and kind in _REQUESTS:
+                changed.set()
+
+        with self._config_store() as store:
+            store.on_change(on_change)
+            while not interrupted() and (left := deadline - time.monotonic()) > 0:
+                if changed.wait(min(left, _INTERRUPTED_SECONDS)):
+                    return
 
     def progress(self, name: str) -> ConnectorProgress | None:
         with open_view(self._worker) as view:
@@ -200,6 +240,13 @@ def write_unassigned(store: StatusBackingStore, name: str) -> None:
     for task, task_status in store.tasks(name).items():
         if task_status.state in _ALIVE:
             store.put_task(TaskId(name, task), _unassigned(task_status))
+
+
+def write_trace(store: StatusBackingStore, name: str, trace: str, worker_id: str) -> None:
+    """Write a trace to the status of a connector that is UNASSIGNED, or has no status because no driver ever wrote one."""
+    status = store.connector(name) or Status(State.UNASSIGNED, worker_id, 0)
+    if status.state is State.UNASSIGNED:
+        store.put_connector(name, replace(status, trace=trace))
 
 
 def _unassigned(status: Status) -> Status:

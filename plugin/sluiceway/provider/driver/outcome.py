@@ -15,18 +15,8 @@ class NextAction(enum.Enum):
     RESCHEDULE = "give the slot back and try again later"
     SUCCEED = "end the task with success"
     FAIL_FENCED = "fail: another driver has taken over"
-    FAIL_DIED = "fail: the driver died"
-    RESTART = "start the driver again: it ended without a request"
-
-
-def death_cause(exit_code: int) -> str:
-    """Describe why a driver that was not asked to end has ended, for the error of its Airflow task."""
-    if exit_code == exit_codes.APPLICATION_ENDED:
-        return (
-            f"the Spark application has ended (the driver's exit code is {exit_code}). It was killed from outside, or the "
-            "cluster gives it no executors any more"
-        )
-    return f"the driver died with exit code {exit_code}"
+    FAIL_DIED = "fail: a micro-batch's driver died"
+    RESTART = "start the driver again in this task: it died, or ended without a request"
 
 
 def before_start(*, dag_paused: bool, entry: ConnectorEntry | None) -> NextAction:
@@ -41,7 +31,7 @@ def after_end(*, exit_code: int, bounded: bool, dag_paused: bool, entry: Connect
 
     Args:
         exit_code: the driver's (``sluiceway.exit_codes``); negative if a signal ended it.
-        bounded: True for a micro-batch, whose driver ends by itself.
+        bounded: True for a micro-batch. Its driver ends by itself, and its run must end too, so that a failure is seen.
         dag_paused: the DAG's paused flag, as last read while the driver ran.
         entry: the connector after the end; None if it was deleted.
     """
@@ -51,6 +41,6 @@ def after_end(*, exit_code: int, bounded: bool, dag_paused: bool, entry: Connect
         return NextAction.SUCCEED
     if dag_paused or entry.target_state is not TargetState.STARTED:
         return NextAction.RESCHEDULE
-    if exit_code != exit_codes.DONE:
-        return NextAction.FAIL_DIED
-    return NextAction.SUCCEED if bounded else NextAction.RESTART
+    if not bounded:
+        return NextAction.RESTART
+    return NextAction.SUCCEED if exit_code == exit_codes.DONE else NextAction.FAIL_DIED

@@ -12,8 +12,9 @@ from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
 from airflow.models.taskinstance import TaskInstance, clear_task_instances
 from airflow.utils.session import create_session
-from airflow.utils.state import TaskInstanceState
+from airflow.utils.state import DagRunState, State, TaskInstanceState
 from sqlalchemy import or_, select, update
+from sqlalchemy.orm import Session
 
 from sluiceway.provider.pause_sync.rules import Toggle
 
@@ -23,6 +24,8 @@ _OWNER = "sluiceway"
 # (which the UI uses too), this module, and the command line.
 _TOGGLES = {"patch_dag": None, "pause": True, "unpause": False, "cli_dag_pause": True, "cli_dag_unpause": False}
 _CLEARABLE = (TaskInstanceState.FAILED, TaskInstanceState.UP_FOR_RETRY)
+_UNFINISHED_RUNS = (DagRunState.QUEUED, DagRunState.RUNNING)
+_EXECUTING = (TaskInstanceState.RUNNING, TaskInstanceState.RESTARTING)
 _MAX_ENTRIES = 20  # read more than one: patch_dag is also logged for other changes
 
 
@@ -33,6 +36,14 @@ class DagFlag:
     dag_id: str
     paused: bool
     bundle: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRuns:
+    """The DAGs of runs that ``end_runs`` has ended, and of those that it left because their task executes."""
+
+    ended: Collection[str]
+    executing: Collection[str]
 
 
 class AirflowDatabase:
@@ -86,11 +97,54 @@ class AirflowDatabase:
                 session.add(Log(event="clear", owner=_OWNER, dag_id=dag_id, run_id=run.run_id, extra=extra))
             return [task.task_id for task in tasks]
 
+    def end_runs(self, bundle: str, keep: Collection[str], why: str) -> EndedRuns:
+        """End the unfinished runs of a bundle's DAGs with success, except those of DAGs in ``keep``.
+
+        A run whose task executes is left: the task ends once its driver has drained. Each end is recorded in the audit log.
+        """
+        ended: list[str] = []
+        executing: list[str] = []
+        query = select(DagRun.id, DagRun.dag_id).join(DagModel, DagModel.dag_id == DagRun.dag_id)
+        query = query.where(DagModel.bundle_name == bundle, DagRun.state.in_(_UNFINISHED_RUNS))
+        with create_session(scoped=False) as session:
+            for number, dag_id in session.execute(query).all():
+                if dag_id not in keep:
+                    (ended if _end_run(session, number, why) else executing).append(dag_id)
+        return EndedRuns(ended, executing)
+
+    def allow_runs(self, bundle: str) -> None:
+        """Let Airflow create a run for each DAG of a bundle that has no unfinished one. The DAGs have one active run at most.
+
+        Airflow notices the end of a run that its scheduler did not end, such as one marked by a user, only at the next parse of
+        the DAG's file: until then a flag keeps it from creating another run.
+        """
+        unfinished = select(DagRun.id).where(DagRun.dag_id == DagModel.dag_id, DagRun.state.in_(_UNFINISHED_RUNS))
+        blocked = DagModel.exceeds_max_non_backfill.is_(True)
+        with create_session(scoped=False) as session:
+            query = update(DagModel).where(DagModel.bundle_name == bundle, blocked, ~unfinished.exists())
+            session.execute(query.values(exceeds_max_non_backfill=False), execution_options={"synchronize_session": False})
+
     def request_parsing(self, bundle: str, files: Collection[str]) -> None:
         """Have the DAG processor refresh a bundle at once, and parse these files of it first."""
         with create_session(scoped=False) as session:
             for file in files:
                 session.merge(DagPriorityParsingRequest(bundle_name=bundle, relative_fileloc=file))
+
+
+def _end_run(session: Session, number: int, why: str) -> bool:
+    """End a run and its unfinished tasks with success, and return True; return False if one of its tasks executes."""
+    run = session.get_one(DagRun, number)
+    tasks = select(TaskInstance).where(TaskInstance.dag_id == run.dag_id, TaskInstance.run_id == run.run_id)
+    unfinished = [task for task in session.scalars(tasks) if task.state not in State.finished]
+    if any(task.state in _EXECUTING for task in unfinished):
+        return False
+    for task in unfinished:
+        task.set_state(TaskInstanceState.SUCCESS, session=session)
+        task.trigger_id = None  # otherwise the triggerer continues the wait of a deferred task
+    run.set_state(DagRunState.SUCCESS)
+    extra = json.dumps({"task_ids": [task.task_id for task in unfinished], "why": why})
+    session.add(Log(event="success", owner=_OWNER, dag_id=run.dag_id, run_id=run.run_id, extra=extra))
+    return True
 
 
 def _is_paused(extra: str | None) -> bool | None:

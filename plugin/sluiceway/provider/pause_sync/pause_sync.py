@@ -1,4 +1,4 @@
-"""Keeps the paused flags of DAGs and the target states of connectors equal.
+"""Keeps the paused flags of DAGs and the target states of connectors equal, and ends the runs of deleted connectors.
 
 Runs in the API server, in a thread of each process that serves the REST API. Only the process that holds the lock acts. The
 others track what was last agreed, to be able to take over.
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from sluiceway.errors import ConnectError
 from sluiceway.provider.dag_bundle.dag_ids import stub_file
-from sluiceway.provider.pause_sync.airflow_db import DagFlag
+from sluiceway.provider.pause_sync.airflow_db import DagFlag, EndedRuns
 from sluiceway.provider.pause_sync.leadership import Leadership
 from sluiceway.provider.pause_sync.rules import (
     Decision,
@@ -30,6 +31,8 @@ from sluiceway.storage.model import TargetState
 
 log = logging.getLogger(__name__)
 
+_ALLOW_SECONDS = 5.0
+
 
 class Database(Protocol):
     """The part of Airflow's database that the pause sync uses (``AirflowDatabase``)."""
@@ -43,6 +46,10 @@ class Database(Protocol):
     def request_parsing(self, bundle: str, files: Collection[str]) -> None: ...
 
     def clear_failed(self, dag_id: str, why: str) -> Collection[str]: ...
+
+    def allow_runs(self, bundle: str) -> None: ...
+
+    def end_runs(self, bundle: str, keep: Collection[str], why: str) -> EndedRuns: ...
 
 
 class Connectors(Protocol):
@@ -78,6 +85,8 @@ class PauseSync:
         self._interval = interval
         self._agreed: dict[str, bool] = {}
         self._generated: dict[str, Mapping[str, str]] | None = None
+        self._allowed_at = float("-inf")
+        self._has_runs_to_end = True  # connectors may have been deleted while no API server ran
         self._wake = threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="sluiceway-pause-sync", daemon=True)
@@ -118,6 +127,7 @@ class PauseSync:
                 if self._apply(dag, decision) and decision.paused_after is not None:
                     # Not in the next step: a user's toggle before it would look like the state before, and be undone.
                     self._agreed[dag] = decision.paused_after
+            self._end_runs(wanted, flags)
 
     def _run(self) -> None:
         failing = False
@@ -143,7 +153,24 @@ class PauseSync:
             files = [stub_file(dag) for dag in sorted(dags)]
             log.info("Requesting that bundle %s be parsed: %s", self._bundle, ", ".join(files))
             self._database.request_parsing(self._bundle, files)
+        self._has_runs_to_end |= bool((self._generated or {}).keys() - wanted.keys())
         self._generated = wanted
+
+    def _end_runs(self, wanted: Mapping[str, object], flags: Mapping[str, DagFlag]) -> None:
+        """End the runs of deleted connectors: Airflow's scheduler ignores a running run whose DAG no longer exists.
+
+        Called until no task of theirs executes and Airflow has removed their DAGs: until then it may create another run.
+        """
+        exist = any(flag.bundle == self._bundle and dag not in wanted for dag, flag in flags.items())
+        if self._has_runs_to_end or exist:
+            runs = self._database.end_runs(self._bundle, wanted.keys(), "its connector was deleted")
+            if runs.ended:
+                log.info("Ended the runs of deleted connectors' DAGs: %s", ", ".join(sorted(runs.ended)))
+            self._has_runs_to_end = bool(runs.executing)
+            self._allowed_at = float("-inf")
+        if time.monotonic() - self._allowed_at >= _ALLOW_SECONDS:
+            self._database.allow_runs(self._bundle)
+            self._allowed_at = time.monotonic()
 
     def _clear_failed(self, dag: str) -> None:
         """Serve a restart request by clearing the DAG run: a connector without a live driver has no one else to restart it."""

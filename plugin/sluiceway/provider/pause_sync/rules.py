@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from sluiceway.config.connector import APPLICATION
 from sluiceway.config.masking import masked
 from sluiceway.errors import ConfigError
-from sluiceway.provider.dag_bundle.dag_ids import dag_id
+from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
 from sluiceway.provider.dag_bundle.dag_keys import dag_of, is_generated
 from sluiceway.storage.model import ClusterState, RestartRequest, TargetState
 
@@ -118,13 +119,19 @@ def dags_to_clear(
 
 
 def generated(state: ClusterState) -> dict[str, Mapping[str, str]]:
-    """Return the config that each generated DAG depends on, by DAG. When it changes, the bundle must be parsed again."""
+    """Return the config that each generated DAG depends on, by DAG. When it changes, the bundle must be parsed again.
+
+    A shared application's DAG has no config here: the bundle's own refresh finds changed Spark settings.
+    """
     found: dict[str, Mapping[str, str]] = {}
     for name in state.names():
         entry = state.entry(name)
-        if entry is not None and entry.config is not None and is_generated(entry.config):
-            with contextlib.suppress(ConfigError):
-                found[dag_id(name)] = masked(entry.config)
+        config = (entry.config if entry is not None else None) or {}
+        with contextlib.suppress(ConfigError):
+            if application := config.get(APPLICATION):
+                found[application_dag_id(application)] = {}
+            if is_generated(config):
+                found[dag_id(name)] = masked(config)
     return found
 
 

@@ -54,6 +54,18 @@ class Condition(Protocol):
 
 
 @dataclass(frozen=True)
+class CreatedCondition:
+    """The connector exists."""
+
+    kind: ClassVar[str] = "created"
+    connector: str
+
+    def check(self, view: View) -> ConditionResult:
+        exists = view.entry(self.connector) is not None
+        return ConditionResult(exists, "the connector exists" if exists else _NOT_CREATED)
+
+
+@dataclass(frozen=True)
 class StateCondition:
     """The connector, and with ``tasks`` each of its tasks, is in one of ``states``. Fails on a state in ``fail_on``."""
 
@@ -168,9 +180,8 @@ class DriverEndedCondition:
         return ConditionResult(False, "waiting for a driver")
 
 
-_KINDS: dict[str, type[Any]] = {
-    each.kind: each for each in (StateCondition, LagCondition, OffsetsCondition, RecordsCondition, DriverEndedCondition)
-}
+_CONDITIONS = (CreatedCondition, StateCondition, LagCondition, OffsetsCondition, RecordsCondition, DriverEndedCondition)
+_KINDS: dict[str, type[Any]] = {each.kind: each for each in _CONDITIONS}
 
 
 def to_dict(condition: Condition) -> dict[str, Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import subprocess
+import sys
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -111,11 +114,15 @@ def test_the_bundle_is_unversioned(tmp_path: Path) -> None:
     assert Bundle(tmp_path).get_current_version() is None
 
 
-def _dag(name: str, config: dict[str, str]) -> DAG:
+def _dag(name: str, config: dict[str, str], *, paused: bool = False) -> DAG:
     """Run the stub as Airflow's parser does."""
     scope: dict[str, DAG] = {}
-    exec(compile(stub(name, config), "connector-stub.py", "exec"), scope)  # noqa: S102 (what Airflow does with it)
+    exec(compile(stub(name, config, paused=paused), "connector-stub.py", "exec"), scope)  # noqa: S102 (what Airflow does with it)
     return scope["dag"]
+
+
+def test_a_connector_that_is_created_paused_has_a_paused_dag() -> None:
+    assert _dag("c", {"connector.class": "FileStreamSource", "topic": "t"}, paused=True).is_paused_upon_creation is True
 
 
 def test_a_long_running_connector_has_a_continuous_dag() -> None:
@@ -174,3 +181,35 @@ def test_a_dag_default_may_change_the_operators_retries() -> None:
 def test_an_invalid_key_is_an_import_error_with_the_reason(config: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         connector_dag("c", config, source_operator=SourceConnectorOperator, sink_operator=SinkConnectorOperator)
+
+
+_PARSES = """
+import os, sys
+from pathlib import Path
+from sluiceway.provider.dag_bundle.bundle import import_for_parsing
+import airflow.dag_processing.manager, structlog
+from airflow.dag_processing.processor import DagFileParseRequest, _parse_file
+
+import_for_parsing()
+before = set(sys.modules)
+file = Path(sys.argv[1])
+request = DagFileParseRequest(file=str(file), bundle_path=file.parent, bundle_name="connectors", callback_requests=[])
+parsed = _parse_file(request, structlog.get_logger())
+assert parsed.import_errors == {} and len(parsed.serialized_dags) == 1, parsed
+print(sorted(name for name in set(sys.modules) - before if name.partition(".")[0] in ("airflow", "sluiceway")))
+"""
+
+
+def test_a_fork_of_the_dag_processor_finds_imported_what_a_parse_needs(tmp_path: Path) -> None:
+    file = tmp_path / "connector-c.py"
+    file.write_text(stub("c", {"connector.class": "FileStreamSource", "topic": "t"}))
+    done = subprocess.run(
+        [sys.executable, "-c", _PARSES, str(file)],
+        env={**os.environ, "_AIRFLOW_PROCESS_CONTEXT": "client"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    imported = ast.literal_eval(done.stdout.splitlines()[-1])
+    assert len(imported) < 5, imported

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 from sluiceway.provider.dag_bundle.stubs import stub, stubs, write_stubs
-from sluiceway.storage.model import ClusterState, ConnectorEntry
+from sluiceway.storage.model import ClusterState, ConnectorEntry, TargetState
 
 
 def _state(**configs: dict[str, str]) -> ClusterState:
@@ -55,6 +55,18 @@ def test_an_unchanged_stub_is_not_written_again(tmp_path: Path) -> None:
     before = (tmp_path / "connector-a.py").stat()
     assert write_stubs(tmp_path, {"connector-a.py": "1"}) == []
     assert (tmp_path / "connector-a.py").stat().st_ino == before.st_ino
+
+
+def test_the_dag_of_a_connector_that_is_created_paused_is_created_paused(tmp_path: Path) -> None:
+    started = stubs(ClusterState({"a": ConnectorEntry("a", {"topic": "t"})}))
+    paused = stubs(ClusterState({"a": ConnectorEntry("a", {"topic": "t"}, TargetState.STOPPED)}))
+    ast.parse(paused["connector-a.py"])
+    assert "is_paused_upon_creation=True" in paused["connector-a.py"]
+    assert "is_paused_upon_creation" not in started["connector-a.py"]
+    assert write_stubs(tmp_path, paused) == ["connector-a.py"]
+    assert write_stubs(tmp_path, started) == [], "a pause or resume needs no parse"
+    changed = stubs(ClusterState({"a": ConnectorEntry("a", {"topic": "u"})}))
+    assert write_stubs(tmp_path, changed) == ["connector-a.py"]
 
 
 def test_a_shared_application_has_a_stub_with_the_spark_settings_of_its_connectors() -> None:

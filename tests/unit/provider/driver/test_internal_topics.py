@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 
@@ -11,9 +13,9 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.provider.driver import internal_topics
 from sluiceway.provider.driver.backfill import Backfill
-from sluiceway.provider.driver.internal_topics import KafkaInternalTopics, write_unassigned
+from sluiceway.provider.driver.internal_topics import KafkaInternalTopics, write_trace, write_unassigned
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
-from sluiceway.storage.model import State, Status, TargetState, TaskId
+from sluiceway.storage.model import RestartRequest, State, Status, TargetState, TaskId
 
 
 def _status(state: State) -> Status:
@@ -46,6 +48,17 @@ def test_a_stopped_connector_and_an_unknown_one_are_unchanged() -> None:
     assert store.connector("unknown") is None
 
 
+def test_a_trace_is_shown_unless_a_driver_has_reported_another_state() -> None:
+    store = MemoryStatusBackingStore()
+    write_trace(store, "new", "why", "here:1")
+    assert store.connector("new") == Status(State.UNASSIGNED, "here:1", 0, trace="why")
+    write_trace(store, "new", "again", "here:1")
+    assert store.connector("new") == Status(State.UNASSIGNED, "here:1", 0, trace="again")
+    store.put_connector("failed", _status(State.FAILED))
+    write_trace(store, "failed", "again", "here:1")
+    assert store.connector("failed") == _status(State.FAILED)
+
+
 class _Topic(MemoryConfigBackingStore):
     """A config store that may be opened again after stop()."""
 
@@ -71,6 +84,50 @@ def test_a_pause_is_written_only_if_still_wanted_when_kafka_has_answered(
     assert entry is not None
     assert entry.target_state is asked
     assert done is (asked is not target)
+
+
+@pytest.mark.parametrize("change", ["config", "target-state", "restart", "delete"])
+def test_a_wait_ends_when_the_connector_changes(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    topic = _Topic()
+    topic.put_connector("c", {"topic": "t"})
+    topic.put_connector("other", {"topic": "t"})
+    monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker: topic)
+    changes: dict[str, Callable[[], None]] = {
+        "config": lambda: topic.put_connector("c", {"topic": "u"}),
+        "target-state": lambda: topic.put_target_state("c", TargetState.PAUSED),
+        "restart": lambda: topic.put_restart_request(RestartRequest("c")),
+        "delete": lambda: topic.remove_connector("c"),
+    }
+    timer = threading.Timer(0.1, changes[change])
+    timer.start()
+    began = time.monotonic()
+    KafkaInternalTopics(WorkerConfig.of({})).await_change("c", 60.0, lambda: False)
+    assert time.monotonic() - began < 30
+    timer.join()
+
+
+def test_a_wait_ignores_other_connectors_and_the_drivers_own_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = _Topic()
+    topic.put_connector("c", {"topic": "t"})
+    monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker: topic)
+    timers = [
+        threading.Timer(0.05, topic.put_connector, ("other", {})),
+        threading.Timer(0.05, topic.put_task_configs, ("c", [{}])),
+    ]
+    for timer in timers:
+        timer.start()
+    began = time.monotonic()
+    KafkaInternalTopics(WorkerConfig.of({})).await_change("c", 0.3, lambda: False)
+    assert time.monotonic() - began >= 0.3
+    for timer in timers:
+        timer.join()
+
+
+def test_an_interrupted_wait_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(internal_topics, "KafkaConfigBackingStore", lambda worker: _Topic())
+    began = time.monotonic()
+    KafkaInternalTopics(WorkerConfig.of({})).await_change("c", 60.0, lambda: time.monotonic() - began > 0.1)
+    assert time.monotonic() - began < 30
 
 
 class _Herder:

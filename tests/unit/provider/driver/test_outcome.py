@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sluiceway.exit_codes import APPLICATION_ENDED, FENCED
-from sluiceway.provider.driver.outcome import NextAction, after_end, before_start, death_cause
+from sluiceway.provider.driver.outcome import NextAction, after_end, before_start
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 RUNS = ConnectorEntry("c", {}, TargetState.STARTED)
@@ -38,9 +38,6 @@ def test_a_driver_starts_only_if_the_target_state_is_started(
         (0, False, STOPPED, NextAction.RESCHEDULE),
         (0, False, None, NextAction.SUCCEED),
         (0, True, None, NextAction.SUCCEED),
-        (1, False, RUNS, NextAction.FAIL_DIED),
-        (-9, False, RUNS, NextAction.FAIL_DIED),
-        (APPLICATION_ENDED, False, RUNS, NextAction.FAIL_DIED),
         (APPLICATION_ENDED, False, PAUSED, NextAction.RESCHEDULE),
         (1, True, RUNS, NextAction.RESCHEDULE),
         (137, False, PAUSED, NextAction.RESCHEDULE),
@@ -56,11 +53,7 @@ def test_the_action_after_the_end_depends_on_exit_code_and_target_state(
     assert after_end(exit_code=exit_code, bounded=bounded, dag_paused=dag_paused, entry=entry) is verdict
 
 
-def test_a_normal_end_succeeds_only_if_the_run_is_bounded() -> None:
-    assert after_end(exit_code=0, bounded=True, dag_paused=False, entry=RUNS) is NextAction.SUCCEED
-    assert after_end(exit_code=0, bounded=False, dag_paused=False, entry=RUNS) is NextAction.RESTART
-
-
-def test_the_cause_of_death_distinguishes_the_end_of_the_application() -> None:
-    assert death_cause(137) == "the driver died with exit code 137"
-    assert "the Spark application has ended" in death_cause(APPLICATION_ENDED)
+@pytest.mark.parametrize(("exit_code", "batch"), [(0, NextAction.SUCCEED), (1, NextAction.FAIL_DIED), (-9, NextAction.FAIL_DIED)])
+def test_the_same_task_starts_a_long_running_driver_again(exit_code: int, batch: NextAction) -> None:
+    assert after_end(exit_code=exit_code, bounded=False, dag_paused=False, entry=RUNS) is NextAction.RESTART
+    assert after_end(exit_code=exit_code, bounded=True, dag_paused=False, entry=RUNS) is batch

@@ -1,4 +1,4 @@
-"""Tests of what is read from Airflow's audit log about paused flags."""
+"""Tests of what is read from and written to Airflow's tables, on SQLite."""
 
 from __future__ import annotations
 
@@ -7,20 +7,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from airflow.models import import_all_models
+from airflow.models.dag import DagModel
+from airflow.models.dag_version import DagVersion
+from airflow.models.dagbundle import DagBundleModel
+from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
-from sqlalchemy import create_engine
+from airflow.models.taskinstance import TaskInstance
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.utils.state import DagRunState, TaskInstanceState
+from sqlalchemy import create_engine, select
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import StaticPool
+from uuid6 import uuid7
 
 from sluiceway.provider.pause_sync import airflow_db
-from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase
+from sluiceway.provider.pause_sync.airflow_db import AirflowDatabase, EndedRuns
 from sluiceway.provider.pause_sync.rules import Toggle
 
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
     engine = create_engine("sqlite://", poolclass=StaticPool)
-    Log.metadata.tables["log"].create(engine)
+    import_all_models()
+    Log.metadata.create_all(engine)
     with Session(engine) as made:
 
         @contextmanager
@@ -62,3 +72,65 @@ def test_an_invalid_entry_is_ignored(session: Session) -> None:
     session.add(Log(event="patch_dag", owner="ann", dag_id="d", extra="[1]"))
     session.flush()
     assert AirflowDatabase().toggles(["d"]) == {}
+
+
+def run(session: Session, dag: str, *tasks: TaskInstanceState | None, bundle: str = "connectors") -> DagRun:
+    """Write a running DAG run with a task in each of these states."""
+    if session.get(DagModel, dag) is None:
+        session.merge(DagBundleModel(name=bundle))
+        session.add(DagModel(dag_id=dag, bundle_name=bundle, fileloc="", is_stale=True, exceeds_max_non_backfill=True))
+    made = DagRun(dag_id=dag, run_id=f"{dag}-{uuid7()}", run_type="scheduled", state=DagRunState.RUNNING)
+    version = DagVersion(dag_id=dag, version_number=1, bundle_name=bundle)
+    session.add_all([made, version])
+    session.flush()
+    for number, state in enumerate(tasks):
+        task = EmptyOperator(task_id=f"task{number}")
+        made_task = TaskInstance(task, run_id=made.run_id, dag_version_id=version.id, state=state)  # type: ignore[arg-type]
+        made_task.dag_id = dag
+        session.add(made_task)
+    session.flush()
+    return made
+
+
+def states(session: Session, made: DagRun) -> list[str | None]:
+    session.flush()
+    session.expire_all()
+    query = select(TaskInstance.state).where(TaskInstance.run_id == made.run_id).order_by(TaskInstance.task_id)
+    return [made.state, *session.scalars(query)]
+
+
+def test_runs_of_deleted_connectors_end_with_success_whatever_their_tasks_wait_for(session: Session) -> None:
+    waiting = (
+        TaskInstanceState.DEFERRED,
+        TaskInstanceState.UP_FOR_RETRY,
+        TaskInstanceState.UP_FOR_RESCHEDULE,
+        TaskInstanceState.FAILED,
+        None,
+    )
+    gone, kept, other = run(session, "gone", *waiting), run(session, "kept", None), run(session, "other", None, bundle="dags")
+    ended = AirflowDatabase().end_runs("connectors", {"kept"}, "deleted")
+    assert ended == EndedRuns(["gone"], [])
+    assert states(session, gone) == ["success", "success", "success", "success", "failed", "success"]
+    assert states(session, kept) == ["running", None]
+    assert states(session, other) == ["running", None]
+    assert gone.end_date is not None
+    assert [(log.event, log.dag_id) for log in session.scalars(select(Log))] == [("success", "gone")]
+    assert AirflowDatabase().end_runs("connectors", {"kept"}, "deleted") == EndedRuns([], [])
+
+
+def test_a_run_whose_task_executes_is_left_until_the_task_has_ended(session: Session) -> None:
+    made = run(session, "gone", TaskInstanceState.RUNNING)
+    assert AirflowDatabase().end_runs("connectors", (), "deleted") == EndedRuns([], ["gone"])
+    assert states(session, made) == ["running", "running"]
+
+
+def test_a_dag_without_an_unfinished_run_may_have_another(session: Session) -> None:
+    marked, running, other = run(session, "marked"), run(session, "running"), run(session, "other", bundle="dags")
+    marked.state = other.state = DagRunState.FAILED
+    session.flush()
+    AirflowDatabase().allow_runs("connectors")
+    session.expire_all()
+    assert not session.get_one(DagModel, "marked").exceeds_max_non_backfill, "otherwise it waits for the next parse"
+    assert session.get_one(DagModel, "running").exceeds_max_non_backfill
+    assert session.get_one(DagModel, "other").exceeds_max_non_backfill
+    assert running.state == DagRunState.RUNNING

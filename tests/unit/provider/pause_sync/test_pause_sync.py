@@ -11,7 +11,7 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.herder import Herder
-from sluiceway.provider.pause_sync.airflow_db import DagFlag
+from sluiceway.provider.pause_sync.airflow_db import DagFlag, EndedRuns
 from sluiceway.provider.pause_sync.pause_sync import PauseSync
 from sluiceway.provider.pause_sync.rules import Toggle
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
@@ -32,6 +32,9 @@ class Airflow:
         self.asked: list[list[str]] = []
         self.down = False
         self.cleared: list[str] = []
+        self.allowed = 0
+        self.runs: dict[str, bool] = {}
+        """Whether the task of a DAG's unfinished run executes."""
 
     def flags(self, dag_ids: Collection[str], bundle: str) -> dict[str, DagFlag]:
         if self.down:
@@ -56,6 +59,16 @@ class Airflow:
     def clear_failed(self, dag_id: str, why: str) -> list[str]:
         self.cleared.append(dag_id)
         return ["run"]
+
+    def allow_runs(self, bundle: str) -> None:
+        self.allowed += 1
+
+    def end_runs(self, bundle: str, keep: Collection[str], why: str) -> EndedRuns:
+        assert bundle == BUNDLE
+        ended = [dag for dag, executes in self.runs.items() if dag not in keep and not executes]
+        for dag in ended:
+            del self.runs[dag]
+        return EndedRuns(ended, [dag for dag in self.runs if dag not in keep])
 
 
 class Lead:
@@ -357,3 +370,63 @@ def test_an_outage_is_logged_once_and_survived(world: World, caplog: pytest.LogC
     sync.stop()
     assert caplog.text.count("cannot read DAGs") == 1
     assert not world.lead.leads
+
+
+def test_the_run_of_a_deleted_connector_ends_once_its_task_has_ended(world: World) -> None:
+    sync = world.sync()
+    world.airflow.runs = {"c": True, "kept": False}
+    world.config.put_connector("kept", {"name": "kept"})
+    sync.step()
+    world.config.remove_connector("c")
+    sync.step()
+    assert world.airflow.runs == {"c": True, "kept": False}, "the task drains its driver"
+    world.airflow.runs["c"] = False
+    sync.step()
+    assert world.airflow.runs == {"kept": False}
+
+
+def test_a_run_that_airflow_creates_before_it_has_removed_the_dag_ends_too(world: World) -> None:
+    sync = world.sync()
+    sync.step()
+    world.config.remove_connector("c")
+    sync.step()
+    world.airflow.runs = {"c": False}
+    sync.step()
+    assert world.airflow.runs == {}
+    world.airflow.dags.clear()
+    sync.step()
+    world.airflow.end_runs = lambda *_: pytest.fail("a needless query")  # type: ignore[method-assign]
+    sync.step()
+
+
+def test_the_run_of_a_shared_application_ends_with_its_last_connector(world: World) -> None:
+    world.config.put_connector("c", {"name": "c", "sluiceway.application": "small"})
+    world.airflow.runs = {"application_x7Esmall": False}
+    sync = world.sync()
+    sync.step()
+    assert world.airflow.runs
+    world.config.remove_connector("c")
+    sync.step()
+    assert not world.airflow.runs
+
+
+def test_runs_of_connectors_deleted_while_no_api_server_ran_end_at_startup(world: World) -> None:
+    world.airflow.runs = {"gone": False}
+    follower = world.sync(Lead(False))
+    follower.step()
+    assert world.airflow.runs, "only the process with the lock acts"
+    world.sync().step()
+    assert not world.airflow.runs
+
+
+def test_airflow_may_create_a_run_at_once_after_a_deletion_and_from_time_to_time(world: World) -> None:
+    sync = world.sync()
+    world.airflow.dags.clear()
+    sync.step()
+    sync.step()
+    assert world.airflow.allowed == 1
+    world.config.remove_connector("c")
+    sync.step()
+    assert world.airflow.allowed == 2
+    world.sync(Lead(False)).step()
+    assert world.airflow.allowed == 2, "only the process with the lock acts"

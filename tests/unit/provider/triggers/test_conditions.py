@@ -13,6 +13,7 @@ from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.triggers.conditions import (
     Condition,
+    CreatedCondition,
     DriverEndedCondition,
     LagCondition,
     OffsetsCondition,
@@ -54,6 +55,11 @@ def _met(condition: Condition, view: View) -> bool:
     answer = from_dict(json.loads(json.dumps(to_dict(condition)))).check(view)  # type: ignore[arg-type]
     assert not answer.failed
     return answer.met
+
+
+def test_a_condition_on_the_creation_is_met_once_the_connector_exists() -> None:
+    assert _met(CreatedCondition("c"), View(target="PAUSED"))
+    assert not _met(CreatedCondition("c"), View(target=None))
 
 
 def test_a_lag_condition_is_met_at_its_limit_and_fails_for_a_source() -> None:

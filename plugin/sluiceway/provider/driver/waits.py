@@ -1,0 +1,55 @@
+"""Waits of a connector's task between two drivers. Runs in the Airflow task."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from sluiceway.provider.driver.internal_topics import InternalTopics
+from sluiceway.provider.driver.outcome import NextAction, before_start
+from sluiceway.provider.settings import Settings
+
+log = logging.getLogger(__name__)
+
+_LINGER_POLL_SECONDS = 0.5
+
+
+def await_resume(
+    name: str, topics: InternalTopics, settings: Settings, is_paused: Callable[[], bool], is_killed: Callable[[], bool]
+) -> bool:
+    """Wait ``pause_linger`` seconds for a resume, and return whether it came. Restarting the task takes seconds longer.
+
+    Returns False early if Airflow ends the task, if the connector is deleted, or if Airflow or Kafka does not answer.
+
+    Args:
+        name: the connector.
+        topics: its Connect cluster.
+        settings: Airflow's ``[sluiceway]`` section.
+        is_paused: reads the DAG's paused flag; may raise.
+        is_killed: whether Airflow ends the task.
+    """
+    deadline = time.monotonic() + settings.pause_linger
+    if settings.pause_linger:
+        log.info("[%s|worker] The driver has drained; waiting %g s for a resume", name, settings.pause_linger)
+    while time.monotonic() < deadline and not is_killed():
+        try:
+            entry = topics.entry(name)
+            if entry is None:
+                return False
+            if not is_paused() and before_start(dag_paused=False, entry=entry) is NextAction.START:
+                return True
+        except Exception as error:  # noqa: BLE001 (Airflow or Kafka does not answer; the scheduler restarts the task later)
+            log.warning("[%s|worker] Cannot read whether the connector is resumed: %s", name, error)
+            return False
+        time.sleep(min(settings.pause_poll_interval, _LINGER_POLL_SECONDS))
+    return False
+
+
+def interrupts(is_paused: Callable[[], bool], is_killed: Callable[[], bool]) -> bool:
+    """Return whether the wait before a restart must end: the DAG is paused, or Airflow ends the task."""
+    try:
+        return is_killed() or is_paused()
+    except Exception as error:  # noqa: BLE001 (an outage of Airflow must not keep a connector from running)
+        log.warning("Cannot read whether the DAG is paused: %s", error)
+        return False
