@@ -79,7 +79,6 @@ bench-frames: $(VENV)/.ready  ## file and table sinks beside Kafka Connect's Fil
 bench-rest: $(VENV)/.ready  ## REST API with 1 to 1,000 connectors, alone and in Airflow (SERVERS="rest airflow connect" adds Kafka Connect)
 	$(BIN)/python tests/benchmarks/bench_rest.py --servers $${SERVERS:-rest airflow}
 
-bench-airflow: $(VENV)/.ready  ## seconds of a pause, of a resume and of a scheduled run; 50 scheduled connectors for 10 minutes
 bench-airflow: $(VENV)/.ready  ## seconds of a pause, a resume, a scheduled run; 50 scheduled connectors; 1,000 that wait
 	$(BIN)/python tests/benchmarks/bench_airflow_pause.py
 	$(BIN)/python tests/benchmarks/bench_airflow_batch.py
