@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from support.broker import SharedBrokers, shared_bootstrap
@@ -21,6 +22,10 @@ from support.databases import (  # noqa: F401 (fixtures)
     postgresql_server,
     sqlite,
 )
+
+# A case on a shared machine may take any time.
+settings.register_profile("shared machine", deadline=None)
+settings.load_profile("shared machine")
 
 _BROKERS = pytest.StashKey[SharedBrokers]()
 

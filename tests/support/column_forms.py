@@ -22,7 +22,7 @@ COMPARED: Counter[tuple[str, str]] = Counter()
 """Messages that both forms converted alike, by converter and direction."""
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "150"))
-many = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+many = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def decoded_alike(converter: Converter, messages: Sequence[bytes | None]) -> int:

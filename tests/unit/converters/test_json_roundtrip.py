@@ -24,7 +24,7 @@ from sluiceway.data.instant import Instant
 from sluiceway.errors import ConnectError
 from support.connect_data import schemas, texts, values
 
-few = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+few = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 given_data = schemas().flatmap(lambda schema: st.tuples(st.just(schema), values(schema)))
 options = st.fixed_dictionaries(

@@ -92,7 +92,7 @@ def rendered(overview: Overview, expand: Sequence[str]) -> bytes:
     return orjson.dumps({name: {key: make(name) for key, make in chosen.items()} for name in overview.configs()})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(steps, max_size=25))
 def test_kept_json_is_that_of_the_records(changes: list[tuple[str, KeyValue | None, int]]) -> None:
     details, followed = ConnectorDetails(), Topics()

@@ -54,7 +54,7 @@ def to_connect(node: Any, options: AvroOptions = PLAIN, version: int | None = No
     return ToConnect(types, options).schema(node, version=version)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pairs())
 def test_schema_and_value_are_read_back_unchanged(pair: tuple[Schema, Any]) -> None:
     schema, value = pair
@@ -64,7 +64,7 @@ def test_schema_and_value_are_read_back_unchanged(pair: tuple[Schema, Any]) -> N
     assert read_value == value
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(pairs(defaults=False))
 def test_bytes_are_those_of_fastavro_by_the_registered_schema(pair: tuple[Schema, Any]) -> None:
     schema, value = pair

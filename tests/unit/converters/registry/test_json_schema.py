@@ -34,7 +34,7 @@ def decode(node: Any, data: bytes | str, made: JsonSchemaConverter | None = None
     return reading.schema, reading.read(data.encode() if isinstance(data, str) else data)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(pairs())
 def test_schema_and_value_are_read_back_unchanged(pair: tuple[Schema, Any]) -> None:
     schema, value = pair
@@ -43,7 +43,7 @@ def test_schema_and_value_are_read_back_unchanged(pair: tuple[Schema, Any]) -> N
     assert read_value == value
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(pairs(defaults=False))
 def test_written_values_match_the_json_schema(pair: tuple[Schema, Any]) -> None:
     schema, value = pair

@@ -62,7 +62,7 @@ def plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("option", ["wrappers", "optionals"])
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(struct=structs(nested_arrays=False, optional_containers=False, null_items=False, defaults=False))
 def test_values_are_read_back_unchanged(option: str, struct: Struct) -> None:
     name = {"wrappers": "wrapper.for.nullables", "optionals": "optional.for.nullables"}[option]

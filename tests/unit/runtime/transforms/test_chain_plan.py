@@ -181,7 +181,7 @@ def one_by_one(made: TransformationChain[Any], records: list[Any]) -> tuple[list
 
 
 @pytest.mark.parametrize("in_place", [False, True])
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(wanted=st.lists(stages(), min_size=1, max_size=4), records=batches())
 def test_a_batch_is_transformed_like_its_records_one_by_one(
     in_place: bool, wanted: list[dict[str, str]], records: list[Any]

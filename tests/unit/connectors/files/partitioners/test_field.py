@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sluiceway.api.columns import Column, ColumnBatch, NotColumnar
@@ -32,7 +32,6 @@ def test_values_without_a_folder_are_refused(value: object) -> None:
         FieldPartitioner(["a"]).encode(record(0, value, None), 0)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=3), st.integers(-2, 2), st.booleans()), min_size=1, max_size=20))
 def test_columns_have_the_folders_of_rows(values: list[tuple[str, int, bool]]) -> None:
     try:

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sluiceway.api.columns import Column, ColumnBatch, NotColumnar
@@ -85,7 +85,6 @@ def test_the_wall_clock() -> None:
 ZONES = st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns", "Australia/Lord_Howe", "Africa/Monrovia"])
 
 
-@settings(deadline=None)
 @given(
     ZONES,
     st.sampled_from([1, 60_000, 900_000, HOUR, 6 * HOUR, 24 * HOUR]),
