@@ -8,15 +8,17 @@ import { followTheme } from "./theme.js";
 
 const SECONDS = 5;
 const QUICK_SECONDS = 1;
+const TYPING_MILLISECONDS = 150;
 const QUICK_TIMES = 15; // refreshes at the higher rate after an action
 
 const dag = new URLSearchParams(window.location.search).get("dag");
 const view = document.getElementById("view");
-const list = new List({ open, changed, paged: remember });
+const list = new List({ open, changed, paged: rememberSoon });
 let detail = null;
 let quick = 0;
 let timer = 0;
 let round = 0;
+let soon = 0;
 
 function show(element) {
   if (view.firstElementChild !== element) view.replaceChildren(element);
@@ -77,6 +79,12 @@ async function remember() {
     throw error;
   });
   if (histories && !detail) list.remember(histories);
+}
+
+/** Wait for the end of the typing: each letter in the filter shows other rows. */
+function rememberSoon() {
+  clearTimeout(soon);
+  soon = setTimeout(remember, TYPING_MILLISECONDS);
 }
 
 function changed() {

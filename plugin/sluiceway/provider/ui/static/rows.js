@@ -4,6 +4,8 @@ export const PAGE = 25;
 
 export const STATES = ["FAILED", "UNASSIGNED", "RESTARTING", "RUNNING", "PAUSED", "STOPPED"];
 
+const order = new Intl.Collator().compare; // localeCompare makes a collator for each call
+
 const KEYS = {
   name: (row) => row.name.toLowerCase(),
   type: (row) => row.type,
@@ -41,6 +43,6 @@ export function chosen(rows, { filter, state, sort, descending, page }) {
 // Unknown values come last in both directions.
 function compared(a, b, descending) {
   if (a === null || b === null) return (a === null) - (b === null);
-  const order = typeof a === "string" ? a.localeCompare(b) : a - b;
-  return descending ? -order : order;
+  const sign = typeof a === "string" ? order(a, b) : a - b;
+  return descending ? -sign : sign;
 }
