@@ -41,7 +41,7 @@ def kill_driver(stack: RunningStack) -> str:
     jvm = stack.jvm(NAME)
     assert jvm is not None
     jvm.kill()
-    return eventually(lambda: stack.connect.status(NAME)["connector"].get("trace"), within=30, what="the trace of the restart")
+    return eventually(lambda: stack.connect.status(NAME)["connector"].get("trace"), within=START, what="the trace of the restart")
 
 
 def test_drivers_killed_in_a_row_are_started_again_by_the_same_try(running: RunningStack) -> None:

@@ -171,7 +171,7 @@ def airflow_settings(
         "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST": json.dumps(bundles),
         # A changed connector shows after the bundle's next refresh; by default Airflow checks every 5 s whether one is due.
         "AIRFLOW__DAG_PROCESSOR__BUNDLE_REFRESH_CHECK_INTERVAL": "1",
-        # Changed files are parsed at once. With the default of 30 s, 1,000 connectors' files need more than one core.
+        # Changed files are parsed at once. With the default of 30 s, 1,000 connectors' files need a core and more.
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "300",
         # With the defaults, an outage of the API server of about 15 s kills every long-running task.
         "AIRFLOW__WORKERS__MAX_FAILED_HEARTBEATS": "60",
