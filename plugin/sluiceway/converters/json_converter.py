@@ -216,9 +216,13 @@ class JsonConverter(Converter):
         return decode
 
     def column_decoder(self, topic: str) -> ColumnDecoder | None:
-        """Return the decoder of messages with schemas; None for schemaless ones, and for subclasses, which may read otherwise."""
-        if type(self) is not JsonConverter or not self._enabled:
+        """Return the columnar form; None for subclasses, which may read otherwise."""
+        if type(self) is not JsonConverter:
             return None
+        if not self._enabled:
+            from sluiceway.converters.json.schemaless_columns import schemaless_decoder
+
+            return schemaless_decoder(lambda data: _decode_schemaless(data)[1])
         from sluiceway.converters.column_runs import RunDecoder
         from sluiceway.converters.json.column_reader import column_reader
 

@@ -138,6 +138,14 @@ def java_double(value: float) -> str:
 
 def java_float(value: float) -> str:
     """Return ``Float.toString(value)`` of JDK 17 for a float that 32 bits can hold."""
+    if 1e-3 <= abs(value) < 1e7:  # here JDK 17 prints the fewest digits that a float needs
+        if value.is_integer():
+            return f"{int(value)}.0"
+        for precision in (6, 7, 8):
+            text = f"{value:.{precision}g}"
+            if to_float32(float(text)) == value:
+                return text
+        return f"{value:.9g}"
     return _java_text(value, 24)
 
 
