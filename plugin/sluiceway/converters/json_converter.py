@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sluiceway.api import NULL, Converter, SchemaAndValue
@@ -18,7 +18,7 @@ from sluiceway.converters.json.parser import MISSING, parse, parse_schemaless
 from sluiceway.converters.json.printer import dumps
 from sluiceway.converters.json.reader import Read, read_schemaless, reader
 from sluiceway.converters.json.schema import schema_from_json, schema_to_json
-from sluiceway.converters.json.writer import JsonWriter, dumps_schemaless
+from sluiceway.converters.json.writer import JsonWriter, dump_lines, dumps_schemaless
 from sluiceway.data import Schema
 from sluiceway.errors import DataError
 
@@ -156,6 +156,10 @@ class JsonConverter(Converter):
             return None if value is None else b"%b%b%b" % (prefix, dumps_schemaless(writer, value), suffix)
 
         return encode
+
+    def schemaless_lines(self, values: Sequence[Any]) -> bytes:
+        """Return the payloads of values without a schema, each with a line feed: faster than to encode them one by one."""
+        return dump_lines(self._writer, values)
 
     def _schema_encoder(self, schema: Schema) -> Callable[[Any], bytes | None]:
         write = fast_writer(self._writer, schema)

@@ -141,11 +141,12 @@ def java_float(value: float) -> str:
     if 1e-3 <= abs(value) < 1e7:  # here JDK 17 prints the fewest digits that a float needs
         if value.is_integer():
             return f"{int(value)}.0"
-        for precision in (6, 7, 8):
-            text = f"{value:.{precision}g}"
-            if to_float32(float(text)) == value:
+        for pattern in ("%.6g", "%.7g", "%.8g"):
+            text = pattern % value
+            number = float(text)
+            if number == value or to_float32(number) == value:
                 return text
-        return f"{value:.9g}"
+        return "%.9g" % value  # noqa: UP031 (faster than an f-string)
     return _java_text(value, 24)
 
 

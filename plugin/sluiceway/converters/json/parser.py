@@ -56,9 +56,13 @@ def _negative_zero(data: bytes) -> bool:
 
 def loads_exactly(data: bytes) -> Any:
     """Parse a large document like ``parse_schemaless``, which takes more time to search dates for negative zeros."""
-    if _LONG_NUMBER in data.translate(_DIGITS) or any(part[-1:] in _BEFORE_NUMBERS for part in data.split(b"-0")[:-1]):
+    if _LONG_NUMBER in data.translate(_DIGITS) or (_MINUS in data and b"-0" in data and _may_be_negative_zero(data)):
         raise ValueError("orjson changes these numbers")
     return orjson.loads(data)
+
+
+def _may_be_negative_zero(data: bytes) -> bool:
+    return any(part[-1:] in _BEFORE_NUMBERS for part in data.split(b"-0")[:-1])
 
 
 def parse(data: bytes) -> Any:

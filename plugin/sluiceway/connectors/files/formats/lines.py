@@ -10,7 +10,6 @@ from sluiceway.api import Converter
 from sluiceway.api.columns import NotColumnar
 from sluiceway.connectors.files.formats.base import FileWriter, Format
 from sluiceway.connectors.files.keys import BYTES_EXTENSION, BYTES_SEPARATOR, DECIMAL_FORMAT, LINES_CODEC
-from sluiceway.converters.json.writer import JsonWriter, dump_lines
 from sluiceway.data import Schema, Type, java_text
 from sluiceway.discovery import converter_class
 from sluiceway.errors import DataError
@@ -78,14 +77,15 @@ class JsonFormat(LinesFormat):
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
-        self._converter: Converter = converter_class("JsonConverter")()
+        converter: Any = converter_class("JsonConverter")()
+        self._converter: Converter = converter
+        self._lines: Callable[[Sequence[Any]], bytes] = converter.schemaless_lines
         self._converter.configure({"schemas.enable": "false", "decimal.format": options[DECIMAL_FORMAT]})
-        self._writer = JsonWriter(numeric_decimals=options[DECIMAL_FORMAT] == "NUMERIC")
         self._encoders: dict[tuple[str, Schema | None], Callable[[Any], bytes | None]] = {}
 
     def rows(self, topic: str, schema: Schema | None, values: Sequence[Any]) -> bytes:
         if schema is None:
-            return dump_lines(self._writer, values)
+            return self._lines(values)
         encode = self._encoders.get((topic, schema))
         if encode is None:
             encode = self._encoders[topic, schema] = self._converter.encoder(topic, schema)
