@@ -135,10 +135,13 @@ def struct_schema(rng: Cases, depth: int = 2, **attributes: Any) -> Schema:
 
 
 def data(rng: Cases, count: int) -> tuple[Schema | None, list[Any]]:
-    """Return a schema and values of it: mostly structs, sometimes all null without a schema."""
+    """Return a schema and values of it: mostly structs, sometimes values without a schema, or only nulls."""
     kind = rng.random()
-    if kind < 0.05:
+    if kind < 0.02:
         return None, [None] * count
+    if kind < 0.2:
+        return None, schemaless_values(rng, count)
+    kind = (kind - 0.2) / 0.8
     optional = rng.random() < 0.3
     schema = schema_of_value(rng) if kind < 0.2 else struct_schema(rng, optional=optional)
     if schema.type is Type.STRUCT and schema.fields and rng.random() < 0.05:
@@ -146,6 +149,40 @@ def data(rng: Cases, count: int) -> tuple[Schema | None, list[Any]]:
     nulls = rng.choice((0.0, 0.0, 0.0, 0.3, 1.0))
     values = [None if _may_be_null(schema) and rng.random() < nulls else value_of(rng, schema, nulls=0.15) for _ in range(count)]
     return schema, values
+
+
+def schemaless_values(rng: Cases, count: int) -> list[Any]:
+    """Return values as JsonConverter reads them without schemas: mostly maps with the same fields."""
+    names = rng.sample(NAMES, rng.randrange(2, 6))
+    nulls = rng.choice((0.0, 0.0, 0.2))
+    made = {name: rng.choice(_SCHEMALESS) for name in names}
+
+    def value() -> Any:
+        if rng.random() < nulls:
+            return None
+        if rng.random() < (0.02 if rng.calm else 0.2):
+            return schemaless_item(rng)
+        kept = [name for name in names if rng.calm or rng.random() < 0.9]
+        return {name: made[name](rng) if rng.calm or rng.random() < 0.9 else schemaless_item(rng) for name in kept}
+
+    return [value() for _ in range(count)]
+
+
+def schemaless_item(rng: Cases) -> Any:
+    return rng.choice(_SCHEMALESS)(rng)
+
+
+_SCHEMALESS: tuple[Callable[[Cases], Any], ...] = (
+    text,
+    text,
+    lambda rng: integer(rng, 64),
+    lambda rng: integer(rng, 64),
+    double,
+    lambda rng: rng.random() < 0.5,
+    lambda rng: None,
+    lambda rng: [schemaless_item(rng) for _ in range(rng.randrange(3))],
+    lambda rng: {name: schemaless_item(rng) for name in rng.sample(NAMES, rng.randrange(3))},
+)
 
 
 def _may_be_null(schema: Schema) -> bool:

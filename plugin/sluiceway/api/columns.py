@@ -27,11 +27,13 @@ class NotColumnar(Exception):  # noqa: N818 (no failure: the row form handles th
 class Column(NamedTuple):
     """Keys or values of one schema, as an Arrow array of the type that ``sluiceway.columns.arrow_type`` gives for the schema.
 
-    ``values`` is None if all of them are null without a schema.
+    Those without a schema are ``objects``, the same Python values as in the row form, and ``values`` is None. Both are None if
+    all of them are null without a schema.
     """
 
     schema: Schema | None
     values: AnyArray | None
+    objects: Sequence[Any] | None = None
 
 
 class DeferredArray:

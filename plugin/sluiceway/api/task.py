@@ -177,6 +177,9 @@ class SinkTask(Task):
     takes_columns: ClassVar[bool] = False
     """True if ``put_columns`` is implemented."""
 
+    takes_schemaless_columns: ClassVar[bool] = False
+    """True if ``put_columns`` also takes keys and values without a schema (``Column.objects``)."""
+
     def put_columns(self, batch: ColumnBatch) -> None:
         """Write a batch of records like ``put``. Called only if ``takes_columns`` is True, for batches that have a columnar form.
 

@@ -16,16 +16,16 @@ from sluiceway.data import Schema
 
 def column_values(column: Column, count: int) -> list[Any]:
     """Return the Connect values of a column of ``count`` records."""
+    if column.objects is not None:
+        return list(column.objects)
     return [None] * count if column.values is None or column.schema is None else to_values(column.schema, column.values)
 
 
 def column_of(schema: Schema | None, values: Sequence[Any]) -> Column:
-    """Return values of one schema as a column. Raises NotColumnar, also for schemaless values other than null."""
+    """Return values of one schema as a column. Raises NotColumnar."""
     if schema is not None:
         return Column(schema, to_array(schema, values))
-    if any(value is not None for value in values):
-        raise NotColumnar("Schemaless values")
-    return Column(None, None)
+    return Column(None, None, None if all(value is None for value in values) else values)
 
 
 def sink_records(batch: ColumnBatch) -> list[SinkRecord]:
@@ -49,7 +49,7 @@ def sink_records(batch: ColumnBatch) -> list[SinkRecord]:
 def column_batches(records: Sequence[SinkRecord]) -> list[ColumnBatch | list[SinkRecord]]:
     """Return records as batches in the same order. Records that have no columnar form stay lists.
 
-    These are records with headers, with schemaless data, or with a partition or offset that a transform changed.
+    These are records with headers, or with a partition or offset that a transform changed.
     """
     batches: list[ColumnBatch | list[SinkRecord]] = []
     for run in _runs(records):

@@ -76,8 +76,9 @@ def _struct_texts(schema: Schema, array: AnyArray) -> pa.StringArray:
     texts = [java_texts(field.schema, array.field(field.index)) for field in schema.fields]
     names = [field.name for field in schema.fields]
     if any(text.null_count for text in texts):
-        pairs = [_joined(f"{name}=", text) for name, text in zip(names, texts, strict=True)]
-        structs = _joined("Struct{", _joined(*pairs, separator=",", null_handling="skip"), "}")
+        # Not null_handling="skip", which returns nothing at all for a struct whose fields are all null.
+        pairs = [_joined(f",{name}=", text).fill_null("") for name, text in zip(names, texts, strict=True)]
+        structs = _joined("Struct{", pc.utf8_slice_codeunits(_joined(*pairs), 1), "}")
     else:
         pieces: list[object] = []
         for name, text in zip(names, texts, strict=True):
@@ -86,10 +87,10 @@ def _struct_texts(schema: Schema, array: AnyArray) -> pa.StringArray:
     return _one(pc.if_else(array.is_valid(), structs, None) if array.null_count else structs)
 
 
-def _joined(*pieces: object, separator: str = "", null_handling: str = "emit_null") -> pa.StringArray:
+def _joined(*pieces: object) -> pa.StringArray:
     """Return the pieces, texts or arrays of them, joined element by element."""
     join: Any = pc.binary_join_element_wise  # its stubs allow one array only
-    return _one(join(*pieces, separator, null_handling=null_handling))
+    return _one(join(*pieces, ""))
 
 
 def _one(array: object) -> pa.StringArray:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute
 
-from sluiceway.data import Type
+from sluiceway.api.columns import NotColumnar
+from sluiceway.data import Schema, Type
 from sluiceway.java.numbers import java_double, java_float
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     """Constants and utf8 arrays of one length without nulls, whose texts in a row make a text."""
 
 pc: Any = pyarrow.compute  # its stubs do not know all arguments
+T = TypeVar("T", str, bytes)
 
 _FIRST_PRINTABLE = 0x20
 
@@ -45,6 +47,28 @@ def with_nulls(array: AnyArray, present: AnyArray, null: str | bytes | None) -> 
     positions = pc.subtract(pc.cumulative_sum(valid.cast(pa.int64())), 1)
     taken = present.take(pc.if_else(valid, positions, pa.scalar(None, pa.int64())))
     return taken if null is None else taken.fill_null(null)
+
+
+def nullable(
+    schema: Schema,
+    write: Callable[[AnyArray], list[T | AnyArray]],
+    joined: Callable[[list[T | AnyArray], int], AnyArray],
+    null: T | None,
+) -> Callable[[AnyArray], list[T | AnyArray]]:
+    """Return the function from arrays to pieces that writes ``null`` for null; without it, the function raises NotColumnar.
+
+    ``write`` returns the pieces of an array without nulls, and ``joined`` those in a row.
+    """
+
+    def write_nullable(array: AnyArray) -> list[T | AnyArray]:
+        if not array.null_count:
+            return write(array)
+        if null is None:
+            raise NotColumnar(f"{schema} is required, but has null values")
+        present = array.drop_null()
+        return [with_nulls(array, joined(write(present), len(present)), null)]
+
+    return write_nullable
 
 
 def number_texts(array: AnyArray) -> AnyArray:

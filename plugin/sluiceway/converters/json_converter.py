@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sluiceway.api import NULL, Converter, SchemaAndValue
@@ -18,7 +18,7 @@ from sluiceway.converters.json.parser import MISSING, parse, parse_schemaless
 from sluiceway.converters.json.printer import dumps
 from sluiceway.converters.json.reader import Read, read_schemaless, reader
 from sluiceway.converters.json.schema import schema_from_json, schema_to_json
-from sluiceway.converters.json.writer import JsonWriter, dumps_schemaless
+from sluiceway.converters.json.writer import JsonWriter, dump_lines, dumps_schemaless
 from sluiceway.data import Schema
 from sluiceway.errors import DataError
 
@@ -157,6 +157,10 @@ class JsonConverter(Converter):
 
         return encode
 
+    def schemaless_lines(self, values: Sequence[Any]) -> bytes:
+        """Return the payloads of values without a schema, each with a line feed: faster than to encode them one by one."""
+        return dump_lines(self._writer, values)
+
     def _schema_encoder(self, schema: Schema) -> Callable[[Any], bytes | None]:
         write = fast_writer(self._writer, schema)
         if not self._enabled:
@@ -216,9 +220,13 @@ class JsonConverter(Converter):
         return decode
 
     def column_decoder(self, topic: str) -> ColumnDecoder | None:
-        """Return the decoder of messages with schemas; None for schemaless ones, and for subclasses, which may read otherwise."""
-        if type(self) is not JsonConverter or not self._enabled:
+        """Return the columnar form; None for subclasses, which may read otherwise."""
+        if type(self) is not JsonConverter:
             return None
+        if not self._enabled:
+            from sluiceway.converters.json.schemaless_columns import schemaless_decoder
+
+            return schemaless_decoder(lambda data: _decode_schemaless(data)[1])
         from sluiceway.converters.column_runs import RunDecoder
         from sluiceway.converters.json.column_reader import column_reader
 

@@ -10,6 +10,7 @@ from sluiceway.api.columns import ColumnDecoder, ColumnEncoder
 from sluiceway.config.definition import ConfigDef, ConfigKey, Importance, Type, Width
 from sluiceway.converters.config import converter_config_def, parsed_options
 from sluiceway.data import OPTIONAL_STRING_SCHEMA, Schema, java_text
+from sluiceway.data import Type as SchemaType
 from sluiceway.errors import SerializationError
 from sluiceway.java.charsets import UTF_8, charset
 
@@ -82,9 +83,15 @@ class StringConverter(Converter):
         return simple_columns.decoder(OPTIONAL_STRING_SCHEMA, simple_columns.text_of_utf8)
 
     def column_encoder(self, topic: str, schema: Schema | None) -> ColumnEncoder | None:
-        """Return the encoder to UTF-8; None for other character sets, for logical types, and for arrays, maps and structs."""
+        """Return the encoder to UTF-8; None for other character sets, for logical types, and for arrays and maps."""
         if type(self) is not StringConverter or self._charset is not UTF_8:
             return None
         from sluiceway.converters import simple_columns
 
+        if schema is not None and schema.type is SchemaType.STRUCT:
+            from sluiceway.columns.text import java_texts
+
+            return simple_columns.encoder(
+                schema, frozenset({schema.type}), lambda structs: java_texts(schema, structs).cast("binary")
+            )
         return simple_columns.encoder(schema, simple_columns.TEXT_TYPES, simple_columns.utf8_of_text)

@@ -138,6 +138,15 @@ def java_double(value: float) -> str:
 
 def java_float(value: float) -> str:
     """Return ``Float.toString(value)`` of JDK 17 for a float that 32 bits can hold."""
+    if 1e-3 <= abs(value) < 1e7:  # here JDK 17 prints the fewest digits that a float needs
+        if value.is_integer():
+            return f"{int(value)}.0"
+        for pattern in ("%.6g", "%.7g", "%.8g"):
+            text = pattern % value
+            number = float(text)
+            if number == value or to_float32(number) == value:
+                return text
+        return "%.9g" % value  # noqa: UP031 (faster than an f-string)
     return _java_text(value, 24)
 
 

@@ -61,6 +61,7 @@ class InsertField(FieldTransform):
     """Adds a record's topic, partition, offset or timestamp, or a constant text, as fields of its key or value."""
 
     purpose = _PURPOSE
+    reads_records = True
 
     @classmethod
     def config_def(cls) -> ConfigDef:

@@ -102,6 +102,8 @@ class ReplaceField(FieldTransform):
                 kept = dict(given)
                 for name in exclude:
                     kept.pop(name, None)
+            if not renames:
+                return kept
             size = len(kept)
             moved = [(new, kept.pop(old)) for old, new in pairs if old in kept]
             if moved:

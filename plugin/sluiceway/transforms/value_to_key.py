@@ -56,11 +56,15 @@ class ValueToKey(Transform):
 
     def apply(self, record: R) -> R | Sequence[R] | None:
         if record.value_schema is None:
-            value = require_map(record.value, _PURPOSE)
-            return record.new_record(key_schema=None, key={field: value.get(field) for field in self._fields})
+            return record.new_record(key_schema=None, key=self._map_of(record.value))
         struct = require_struct(record.value, record.value_schema, _PURPOSE)
         keys = self._keys(struct.schema)
         return record.new_record(key_schema=keys.schema, key=keys.key_of(struct))
+
+    def _map_of(self, value: Any) -> dict[Any, Any]:
+        """Return the key of a value without a schema."""
+        given = require_map(value, _PURPOSE)
+        return {field: given.get(field) for field in self._fields}
 
     def _keys(self, schema: Schema) -> _Keys:
         if self._last is None or (self._last[0] is not schema and self._last[0] != schema):
@@ -93,9 +97,11 @@ class ValueToKey(Transform):
 
     def column_transform(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnTransform | None:
         from sluiceway.transforms.columns.structs import copies
-        from sluiceway.transforms.columns.value_to_key import keys_of_fields
+        from sluiceway.transforms.columns.value_to_key import keys_of_fields, keys_of_objects
 
-        if value_schema is None or value_schema.type is not SchemaType.STRUCT:
+        if value_schema is None:
+            return keys_of_objects(self._map_of)
+        if value_schema.type is not SchemaType.STRUCT:
             return None
         try:
             found, changed = self._key_fields(value_schema)

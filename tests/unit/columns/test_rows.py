@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sluiceway.api import SinkRecord
-from sluiceway.api.columns import ColumnBatch, NotColumnar
+from sluiceway.api.columns import Column, ColumnBatch
 from sluiceway.columns.rows import column_batches, column_of, sink_records
 from sluiceway.data import INT64_SCHEMA, OPTIONAL_STRING_SCHEMA, STRING_SCHEMA, Header, Schema, Struct, timestamp_schema
 from sluiceway.data.instant import Instant
@@ -19,6 +18,7 @@ POINT = Schema.struct({"x": INT64_SCHEMA, "label": OPTIONAL_STRING_SCHEMA})
 DATA: list[tuple[Schema | None, Any]] = [
     (None, None),
     (None, "schemaless"),
+    (None, {"a": 1}),
     (STRING_SCHEMA, "a"),
     (OPTIONAL_STRING_SCHEMA, None),
     (OPTIONAL_STRING_SCHEMA, "b"),
@@ -61,8 +61,6 @@ def test_batches_hold_the_same_records(given_records: list[SinkRecord]) -> None:
                 record.headers
                 or record.kafka_offset != record.original_kafka_offset
                 or {type(record.key), type(record.value)} & {Instant}
-                or (record.key_schema is None and record.key is not None)
-                or (record.value_schema is None and record.value is not None)
                 for record in batch
             )
 
@@ -71,9 +69,9 @@ def test_records_of_one_schema_are_one_batch() -> None:
     (batch,) = column_batches([SinkRecord("t", 3, offset, "x", STRING_SCHEMA) for offset in range(5)])
     assert isinstance(batch, ColumnBatch)
     assert (batch.topic, batch.original_topic, batch.partition, len(batch)) == ("t", "t", 3, 5)
-    assert (batch.key, batch.timestamps) == ((None, None), None)
+    assert (batch.key, batch.timestamps) == (Column(None, None), None)
 
 
-def test_schemaless_values_are_no_column() -> None:
-    with pytest.raises(NotColumnar):
-        column_of(None, [None, 1])
+def test_schemaless_values_are_objects() -> None:
+    assert column_of(None, [None, 1]) == Column(None, None, [None, 1])
+    assert column_of(None, [None, None]) == Column(None, None)

@@ -67,3 +67,15 @@ def test_both_forms_are_alike(kind: type[Converter]) -> None:
             decoded_alike(Tolerant(made), [message])
         other = random_schema(rng, 1)
         encoded_alike(made, other, [random_value(rng, other) for _ in values])
+
+
+def test_texts_of_structs_are_alike() -> None:
+    made, rng, encoded, count = StringConverter(), Random(2), 0, 0  # noqa: S311
+    for _ in range(max(EXAMPLES // BATCH, 20)):
+        schema = random_schema(rng, 2)
+        values = [random_value(rng, schema) for _ in range(BATCH)]
+        if schema.type is Type.STRUCT:
+            encoded += encoded_alike(made, schema, values)
+            count += BATCH
+    print(f"{encoded} of {count} structs columnar")
+    assert encoded > count / 2

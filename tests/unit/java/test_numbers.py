@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluiceway.java.numbers import (
+    _java_text,
     decimal_text,
     double_to_integer,
     java_double,
@@ -16,6 +17,7 @@ from sluiceway.java.numbers import (
     parse_double,
     parse_float32,
     parse_integer,
+    to_float32,
 )
 
 # Every expectation here is JDK 17's.
@@ -209,3 +211,9 @@ def test_a_printed_decimal_reads_back(value: Decimal) -> None:
 
 def test_sums_that_overflow_in_java_do_so_here() -> None:
     assert java_float(6.30466039772798e25) == "6.3046603E25"  # 6.3046604E25 is nearer
+
+
+@given(st.floats(min_value=to_float32(1e-3), max_value=1e7, width=32, exclude_max=True))
+def test_usual_floats_have_the_digits_of_the_general_algorithm(value: float) -> None:
+    assert java_float(value) == _java_text(value, 24)
+    assert java_float(-value) == _java_text(-value, 24)

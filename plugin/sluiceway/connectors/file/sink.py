@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from sluiceway.api import ColumnBatch, NotColumnar, SinkConnector, SinkRecord, SinkTask, TopicPartition
 from sluiceway.config.definition import ConfigDef
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class FileStreamSinkTask(SinkTask):
     """Appends lines. They are in the file when ``put`` returns and on the disk when ``flush`` returns."""
 
-    takes_columns = True
+    takes_columns = takes_schemaless_columns = True
 
     _path: Path | None = None
     _file: IO[bytes] | None = None
@@ -38,16 +38,13 @@ class FileStreamSinkTask(SinkTask):
     def put(self, records: Sequence[SinkRecord]) -> None:
         if not records:
             return
-        values = [record.value for record in records]
-        values.append("")  # so that the last line ends with a line feed, too
-        try:
-            text = "\n".join(values)
-        except TypeError:  # not all values are strings
-            text = "\n".join(map(java_text, values))
-        self._write(text.encode("utf-8", "replace"))
+        self._write(_lines([record.value for record in records]))
 
     def put_columns(self, batch: ColumnBatch) -> None:
-        schema, values = batch.value
+        schema, values, objects = batch.value
+        if objects is not None:
+            self._write(_lines(objects))
+            return
         if schema is None or values is None or schema.type not in (Type.STRING, Type.STRUCT):
             raise NotColumnar
         from sluiceway.columns.text import java_texts, lines  # loads Arrow
@@ -104,6 +101,15 @@ class FileStreamSinkConnector(SinkConnector):
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
         return True  # any offset is valid, since writing does not depend on it
+
+
+def _lines(values: Sequence[Any]) -> bytes:
+    lines = [*values, ""]  # so that the last line ends with a line feed, too
+    try:
+        text = "\n".join(lines)
+    except TypeError:  # not all values are strings
+        text = "\n".join(map(java_text, lines))
+    return text.encode("utf-8", "replace")
 
 
 def _append_to(path: Path) -> IO[bytes]:

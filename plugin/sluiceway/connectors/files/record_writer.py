@@ -167,17 +167,19 @@ class RecordWriter:
         """Return the batch's records with values, None if there are none. Raises NotColumnar."""
         assert batch.offsets is not None  # noqa: S101 (a sink's batch has offsets)
         batch = self._with_values(batch)
-        schema, values = batch.value.schema, batch.value.values
-        if not len(batch) or schema is None or values is None:
+        schema, values, objects = batch.value
+        if not len(batch):
             return None
-        if self._format.needs_schema and self._target(batch.topic, schema) != schema:
+        if self._format.needs_schema and (schema is None or self._target(batch.topic, schema) != schema):
             raise NotColumnar("Values of another schema than the open file's")
         encoded = self._partitioner.encode_columns(batch, now)
         times = None if self._record_interval is None else self._partitioner.times_of(batch, now)
         assert batch.offsets is not None  # noqa: S101
         file_schema = schema if self._format.needs_schema else None
         keys = [FileKey(batch.topic, folder, file_schema) for folder in encoded.names]
-        return _Columns(schema, values, batch.offsets.to_numpy(), keys, encoded.indices, times)
+        found = values if objects is None else objects
+        assert found is not None  # noqa: S101 (there are records with values)
+        return _Columns(schema, found, batch.offsets.to_numpy(), keys, encoded.indices, times)
 
     def _target(self, topic: str, schema: Schema) -> Schema | None:
         try:
@@ -187,36 +189,25 @@ class RecordWriter:
 
     def _with_values(self, batch: ColumnBatch) -> ColumnBatch:
         """Return a batch without tombstones, if they are skipped."""
-        values = batch.value.values
-        if values is not None and batch.value.schema is not None and not values.null_count:
+        _, values, objects = batch.value
+        if (values is not None and not values.null_count) or (objects is not None and None not in objects):
             return batch
         if not self._options.skip_nulls:
             raise NotColumnar("Records without values")
-        return _filtered(batch)
+        batch = replace(batch, key=Column(batch.key.schema, None))  # no file holds keys
+        from sluiceway.columns.batches import filtered, not_null  # loads Arrow
 
-
-def _filtered(batch: ColumnBatch) -> ColumnBatch:
-    values = batch.value.values
-    if values is None:
-        return replace(batch, count=0)
-    valid = values.is_valid()
-    kept = values.filter(valid)
-    return replace(
-        batch,
-        value=Column(batch.value.schema, kept),
-        key=Column(batch.key.schema, None),
-        count=len(kept),
-        timestamps=None if batch.timestamps is None else batch.timestamps.filter(valid),
-        offsets=None if batch.offsets is None else batch.offsets.filter(valid),
-    )
+        if values is not None:
+            return filtered(batch, values.is_valid())
+        return replace(batch, count=0) if objects is None else filtered(batch, not_null(objects))
 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
     """Values without nulls, with the file of each: ``keys`` by ``indices``, or the first key for all."""
 
-    schema: Schema
-    values: AnyArray
+    schema: Schema | None
+    values: AnyArray | Sequence[Any]
     offsets: Numbers
     keys: Sequence[FileKey]
     indices: Numbers | None
@@ -228,11 +219,19 @@ class _Columns:
     def pieces(self, file_format: Format, start: int, end: int) -> list[tuple[FileKey, Piece, Span]]:
         """Convert a range of records to a piece for each file. Raises NotColumnar."""
         return [
-            (key, file_format.columns(key.topic, self.schema, values), Span(len(values), first, last))
+            (key, self._piece(file_format, key.topic, values), Span(len(values), first, last))
             for key, values, first, last in self._parts(start, end)
         ]
 
-    def _parts(self, start: int, end: int) -> Iterator[tuple[FileKey, AnyArray, int, int]]:
+    def _piece(self, file_format: Format, topic: str, values: Any) -> Piece:
+        if self.schema is not None:
+            return file_format.columns(topic, self.schema, values)
+        try:
+            return file_format.rows(topic, None, values)
+        except ConnectError as error:  # the row form reports the record
+            raise NotColumnar(str(error)) from error
+
+    def _parts(self, start: int, end: int) -> Iterator[tuple[FileKey, AnyArray | Sequence[Any], int, int]]:
         if self.indices is None:
             yield self.keys[0], self.values[start:end], int(self.offsets[start]), int(self.offsets[end - 1])
             return
@@ -240,7 +239,10 @@ class _Columns:
         for number, key in enumerate(self.keys):
             rows = (indices == number).nonzero()[0] + start
             if rows.size:
-                yield key, self.values.take(rows), int(self.offsets[rows[0]]), int(self.offsets[rows[-1]])
+                yield key, self._taken(rows), int(self.offsets[rows[0]]), int(self.offsets[rows[-1]])
+
+    def _taken(self, rows: Numbers) -> AnyArray | Sequence[Any]:
+        return [self.values[row] for row in rows] if isinstance(self.values, Sequence) else self.values.take(rows)
 
 
 def _offset(batch: ColumnBatch, index: int) -> int:

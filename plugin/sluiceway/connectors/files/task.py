@@ -34,7 +34,7 @@ class FileSinkTask(SinkTask):
     A partition whose storage fails is opened again, and its records since the last commit are read again.
     """
 
-    takes_columns = True
+    takes_columns = takes_schemaless_columns = True
     kind: ClassVar[SinkKind]
 
     _options: FileOptions

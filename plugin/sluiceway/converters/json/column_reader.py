@@ -6,7 +6,6 @@ for the whole batch.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from sluiceway.columns.arrow_schema import arrow_type, logical
 from sluiceway.columns.text_arrays import data_of, is_plain
 from sluiceway.converters.json.base64_text import from_base64
 from sluiceway.converters.json.fast_reader import Unusual, node_reader
+from sluiceway.converters.json.joined_payloads import parse_payloads
 from sluiceway.data.instant import EARLIEST_MILLIS, LATEST_MILLIS
 from sluiceway.data.logical import DATE, DECIMAL, TIME, TIMESTAMP
 from sluiceway.data.schema import INTEGER_BITS, Schema, Type
@@ -36,8 +36,6 @@ pc: Any = pyarrow.compute  # its stubs do not know all arguments
 
 _NULL = type(None)
 _QUOTE = b'"'
-_SEPARATOR = secrets.randbits(62)  # unknown to those who write payloads
-_JOIN = b",%d," % _SEPARATOR
 _DOUBLE_DIGITS = 1 << 52
 _MOMENTS: dict[str, tuple[pa.DataType, int, int]] = {
     DATE: (pa.int32(), EARLIEST_MILLIS // DAY_MS, LATEST_MILLIS // DAY_MS),
@@ -60,7 +58,7 @@ def column_reader(schema: Schema, *, use_defaults: bool = True) -> Callable[[Any
         if is_text and (texts := plain_texts(payloads)) is not None:
             return texts
         try:
-            return build(_parse(payloads))
+            return build(parse_payloads(payloads, orjson.loads))
         except (Unusual, DataError, ValueError, ArithmeticError, pa.ArrowException) as error:
             raise NotColumnar(f"Payloads of {schema} that are not exactly of its types: {error}") from error
 
@@ -77,21 +75,6 @@ def plain_texts(payloads: AnyArray) -> AnyArray | None:
         return texts.cast(pa.utf8()) if is_plain(data_of(texts)) else None
     except pa.ArrowInvalid:  # not UTF-8
         return None
-
-
-def _parse(payloads: AnyArray) -> list[Any]:
-    """Return the nodes of payloads. Raises ValueError unless each of them is one JSON value.
-
-    Parts of payloads could form other values together, such as ``[1`` and ``2]``. So each pair is separated by a number that
-    occurs nowhere else: if all separators are elements of the list, there is one value between two of them.
-    """
-    count = len(payloads)
-    lists = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), payloads)
-    joined: Any = pc.binary_join(lists, _JOIN)[0].as_py()
-    nodes: list[Any] = orjson.loads(b"[%b]" % joined)
-    if len(nodes) != 2 * count - 1 or nodes[1::2] != [_SEPARATOR] * (count - 1):
-        raise ValueError("a payload is not one JSON value")
-    return nodes[::2]
 
 
 def _builder(schema: Schema, use_defaults: bool) -> Build:

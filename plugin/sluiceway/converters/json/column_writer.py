@@ -13,7 +13,7 @@ import pyarrow.compute
 
 from sluiceway.api.columns import ColumnEncoder, NotColumnar
 from sluiceway.columns.arrow_schema import arrow_type, logical
-from sluiceway.columns.text_arrays import NUMBERS, data_of, is_plain, joined, number_texts, with_nulls
+from sluiceway.columns.text_arrays import NUMBERS, data_of, is_plain, joined, nullable, number_texts
 from sluiceway.converters.json.base64_text import to_base64
 from sluiceway.converters.json.printer import dumps
 from sluiceway.converters.json.writer import JsonWriter
@@ -69,15 +69,7 @@ class _Writers:
         default = schema.default if self._writer.use_defaults else None
         null = None if default is None and not schema.optional else dumps(self._writer.writer(schema)(default)).decode()
 
-        def write_nullable(array: AnyArray) -> Pieces:
-            if not array.null_count:
-                return write(array)
-            if null is None:
-                raise NotColumnar(f"{schema} is required, but has null values")
-            present = array.drop_null()
-            return [with_nulls(array, joined(write(present), len(present)), null)]
-
-        return write_nullable
+        return nullable(schema, write, joined, null)
 
     def _write(self, schema: Schema) -> Write:
         """Return the function for arrays without nulls."""

@@ -23,6 +23,7 @@ _UNDECODED = re.compile("[\udc80-\udcff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _NEGATIVE_ZERO = re.compile(rb"(?:^|[\[:,\s])-0(?:\.0*)?(?:[^0-9.]|$)")
+_BEFORE_NUMBERS = frozenset(map(bytes, zip(b"[:, \t\r\n")))
 _DIGITS = bytes(0x30 if 0x30 <= code <= 0x39 else 0x20 for code in range(256))
 _LONG_NUMBER = b"0" * 19
 _MINUS, _QUOTE = b'-"'
@@ -51,6 +52,17 @@ def parse_schemaless(data: bytes) -> Any:
 
 def _negative_zero(data: bytes) -> bool:
     return b"-0" in data and _NEGATIVE_ZERO.search(data) is not None
+
+
+def loads_exactly(data: bytes) -> Any:
+    """Parse a large document like ``parse_schemaless``, which takes more time to search dates for negative zeros."""
+    if _LONG_NUMBER in data.translate(_DIGITS) or (_MINUS in data and b"-0" in data and _may_be_negative_zero(data)):
+        raise ValueError("orjson changes these numbers")
+    return orjson.loads(data)
+
+
+def _may_be_negative_zero(data: bytes) -> bool:
+    return any(part[-1:] in _BEFORE_NUMBERS for part in data.split(b"-0")[:-1])
 
 
 def parse(data: bytes) -> Any:

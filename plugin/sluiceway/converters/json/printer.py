@@ -15,6 +15,7 @@ _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | 
 _BACKSLASH = ord("\\")
 # Matching escaped backslashes, too, keeps the text after them from being read as an escape.
 _ESCAPES = re.compile(rb"\\(?:\\|u[0-9a-f]{4})")
+_FOUR_BYTES = range(0xF0, 0xF5)  # the first bytes of characters beyond 16 bits
 _BEYOND_16_BITS = re.compile(rb"[\xf0-\xf4][\x80-\xbf]{3}")
 
 
@@ -24,7 +25,9 @@ def orjson_dumps(node: Any, default: Callable[[Any], Any] | None = None) -> byte
     # Searching for one byte is eight times faster than for b"\\u00".
     if _BACKSLASH in text:
         text = _ESCAPES.sub(_upper, text)
-    return text if text.isascii() else _BEYOND_16_BITS.sub(_surrogates, text)
+    if text.isascii() or not any(byte in text for byte in _FOUR_BYTES):  # a search for one byte is faster than a pattern
+        return text
+    return _BEYOND_16_BITS.sub(_surrogates, text)
 
 
 def dumps(node: Any) -> bytes:

@@ -11,7 +11,7 @@ import pyarrow.compute
 from sluiceway.api.columns import NotColumnar
 from sluiceway.columns.arrays import to_array
 from sluiceway.columns.arrow_schema import arrow_type, logical
-from sluiceway.columns.text_arrays import with_nulls
+from sluiceway.columns.text_arrays import nullable
 from sluiceway.converters.registry.avro_arrays import booleans, decimals, floats, joined, lists, longs, sized
 from sluiceway.converters.registry.avro_schema import ENUM, UNION, AvroOptions, enum_symbols, has_string_keys
 from sluiceway.data import Schema, Type
@@ -67,15 +67,7 @@ class _Writers:
         write = self.present(schema)
         null = self._null(schema, write)
 
-        def write_nullable(array: AnyArray) -> Pieces:
-            if not array.null_count:
-                return write(array)
-            if null is None:
-                raise NotColumnar(f"{schema} is required, but has null values")
-            present = array.drop_null()
-            return [with_nulls(array, joined(write(present), len(present)), null)]
-
-        return write_nullable
+        return nullable(schema, write, joined, null)
 
     def _null(self, schema: Schema, write: Write) -> bytes | None:
         """Return what is written for null, None if null is invalid."""

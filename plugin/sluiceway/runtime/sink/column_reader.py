@@ -158,6 +158,8 @@ def _segments(keys: Sequence[ColumnRun], values: Sequence[ColumnRun]) -> Iterato
 
 def _part_of(run: ColumnRun, start: int, end: int) -> Column | None:
     column = run.column
-    if column is None or column.values is None or (run.start == start and run.end == end):
+    if column is None or (run.start == start and run.end == end):
         return column
-    return Column(column.schema, column.values[start - run.start : end - run.start])
+    part = slice(start - run.start, end - run.start)
+    schema, values, objects = column
+    return Column(schema, None if values is None else values[part], None if objects is None else objects[part])

@@ -36,7 +36,7 @@ class SinkPart(NamedTuple):
 
 
 class SinkBatches:
-    """Converts and transforms messages. ``columns`` says whether the task takes columns. Not thread-safe.
+    """Converts and transforms messages. ``columns`` and ``schemaless`` say which columns the task takes. Not thread-safe.
 
     The row form handles everything that has no columnar form, bad messages among it, so that errors are the same in both.
     """
@@ -49,6 +49,7 @@ class SinkBatches:
         new_topic: Callable[[str], None],
         *,
         columns: bool,
+        schemaless: bool = False,
     ) -> None:
         self._converters = converters
         self._converter = SinkRecordConverter(converters, tolerance, new_topic)
@@ -56,6 +57,7 @@ class SinkBatches:
         self._tolerance = tolerance
         self._new_topic = new_topic
         self._columns = columns
+        self._schemaless = schemaless
         self._reader: ColumnReader | None = None
         self._attempts = ColumnAttempts()
 
@@ -105,6 +107,8 @@ class SinkBatches:
             return [SinkPart(messages)]
         if not batches:
             return [SinkPart(messages, dropped=True)]
+        if not self._schemaless and any(_has_objects(batch) for batch in batches):
+            return [SinkPart(messages)]
         if len(batches) == 1:
             return [SinkPart(messages, batches[0])]
         firsts = [_first_offset(batch) for batch in batches[1:]]
@@ -118,6 +122,10 @@ class SinkBatches:
 
             self._reader = ColumnReader(self._converters, self._new_topic)
         return self._reader
+
+
+def _has_objects(batch: ColumnBatch) -> bool:
+    return batch.key.objects is not None or batch.value.objects is not None
 
 
 def _first_offset(batch: ColumnBatch) -> int:

@@ -65,7 +65,9 @@ class _PartEncoder:
 
     def __call__(self, topic: str, column: Column, count: int) -> _Parts | None:
         """Return the encoded keys or values, None if all of them are null."""
-        schema, values = column
+        schema, values, objects = column
+        if objects is not None:
+            raise NotColumnar
         if values is None:
             return self._nulls(topic, schema, count)
         if (topic, schema) not in self._encoders:

@@ -264,7 +264,7 @@ def _table_of(schema: Schema, values: Sequence[Any]) -> pa.RecordBatch:
 
 def _columns_of(batch: ColumnBatch) -> pa.RecordBatch | None:
     """Return a batch of columns as ``_table_of`` returns its records, or None if they must be handled one by one."""
-    schema, values = batch.value
+    schema, values, _ = batch.value
     if schema is None or schema.type is not Type.STRUCT or values is None or values.null_count:
         return None
     if any(field.schema.default is not None for field in schema.fields):

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sluiceway.api.columns import ColumnBatch
+from sluiceway.columns.batches import not_null
 from sluiceway.transforms.columns.integers import number
 
 
@@ -18,7 +19,10 @@ def same_for_all(batch: ColumnBatch, result: bool) -> pa.BooleanArray:
 
 def tombstones(batch: ColumnBatch) -> pa.BooleanArray:
     """Return True for records with a null value."""
-    return same_for_all(batch, True) if batch.value.values is None else batch.value.values.is_null()
+    _, values, objects = batch.value
+    if objects is not None:
+        return pc.invert(not_null(objects))
+    return same_for_all(batch, True) if values is None else values.is_null()
 
 
 def timestamps_between(batch: ColumnBatch, start: int, end: int) -> pa.BooleanArray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from sluiceway.api.columns import Column, ColumnBatch, ColumnTransform, NotColumnar
 from sluiceway.data import Schema
@@ -18,5 +19,16 @@ def keys_of_fields(fields: Sequence[FieldCopy], changed: Schema, replace: bool) 
         if structs is None or structs.null_count:
             raise NotColumnar("a null value has no fields")
         return dataclasses.replace(batch, key=Column(changed, struct_array(changed, copied(structs, fields, replace), structs)))
+
+    return set_keys
+
+
+def keys_of_objects(key_of: Callable[[Any], Any]) -> ColumnTransform:
+    """Return the transform that makes keys of values without a schema; ``key_of`` returns the key of a value."""
+
+    def set_keys(batch: ColumnBatch) -> ColumnBatch:
+        objects = batch.value.objects
+        keys = [key_of(value) for value in ([None] * batch.count if objects is None else objects)]
+        return dataclasses.replace(batch, key=Column(None, None, keys))
 
     return set_keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from sluiceway.api.columns import ColumnBatch, ColumnTransform
 from sluiceway.api.transform import KeyOrValueTransform
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 class ColumnarTransform(KeyOrValueTransform):
     """A key or value transform with a columnar form. Its schemas are those of ``resolve`` and ``on_null``."""
 
+    reads_records: ClassVar[bool] = False
+    """True if the functions that ``resolve`` returns for schemaless values use the record."""
+
     @abc.abstractmethod
     def column_function(self, schema: Schema, changed: Schema) -> ColumnFunction | None:
         """Return the function from arrays of values of ``schema`` to arrays of the schema that ``resolve`` returned for it.
@@ -28,18 +31,14 @@ class ColumnarTransform(KeyOrValueTransform):
         """
 
     def column_transform(self, key_schema: Schema | None, value_schema: Schema | None) -> ColumnTransform | None:
-        from sluiceway.transforms.columns.key_or_value import column_transform, result_for_null
+        from sluiceway.transforms.columns.key_or_value import column_transform, schemaless_transform
 
         schema = key_schema if self.part == "key" else value_schema
-        if schema is None:  # without a schema a column holds only nulls
-            return _unchanged if result_for_null(self, None) == (None, None) else None
+        if schema is None:
+            return schemaless_transform(self, reads_records=self.reads_records)
         try:
             changed = self.resolve(schema).schema
             function = None if changed is None else self.column_function(schema, changed)
         except Exception:  # noqa: BLE001 (the row form raises it for each record)
             return None
         return None if changed is None or function is None else column_transform(self, schema, changed, function)
-
-
-def _unchanged(batch: ColumnBatch) -> ColumnBatch:
-    return batch

@@ -16,6 +16,7 @@ from sluiceway.data import (
     STRING_SCHEMA,
     Schema,
     Struct,
+    Type,
 )
 from sluiceway.data.logical import timestamp_schema
 from sluiceway.errors import ConnectError
@@ -97,7 +98,10 @@ PERSON = Schema.struct(
 )
 
 
-def columns_of(schema: Schema, values: list[Any]) -> ColumnBatch:
+NOTHING = Schema.struct({"a": OPTIONAL_STRING_SCHEMA, "b": Schema(Type.INT64, optional=True)}, optional=True)
+
+
+def columns_of(schema: Schema | None, values: list[Any]) -> ColumnBatch:
     from sluiceway.columns.rows import column_of
 
     return ColumnBatch(topic="t", partition=0, key=Column(None, None), value=column_of(schema, values), count=len(values))
@@ -108,11 +112,14 @@ def columns_of(schema: Schema, values: list[Any]) -> ColumnBatch:
     [
         (OPTIONAL_STRING_SCHEMA, ["foo", None, "", "bär\nx"]),
         (STRING_SCHEMA, []),
+        (NOTHING, [Struct(NOTHING, {}), Struct(NOTHING, {"b": 1}), None, Struct(NOTHING, {"a": "x", "b": 2})]),
+        (None, ["foo", "é"]),
+        (None, ["foo", None, {"a": [1, None], "b": 1e10}, True]),
         (PERSON, [Struct(PERSON, {"name": "a", "age": 1, "ok": True, "d": 1e10, "at": NOW}) for _ in range(3)]),
         (PERSON, [Struct(PERSON, {"name": "a", "age": age, "ok": False, "d": -0.5, "at": NOW}) for age in (None, 2)]),
     ],
 )
-def test_columns_are_written_like_records(tmp_path: Path, schema: Schema, values: list[Any]) -> None:
+def test_columns_are_written_like_records(tmp_path: Path, schema: Schema | None, values: list[Any]) -> None:
     start(tmp_path / "rows").put(records(*values))
     start(tmp_path / "columns").put_columns(columns_of(schema, values))
     assert (tmp_path / "columns").read_bytes() == (tmp_path / "rows").read_bytes()

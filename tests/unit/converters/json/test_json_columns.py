@@ -305,8 +305,6 @@ def test_no_columnar_form() -> None:
     assert converter().column_encoder("t", None) is None
     assert converter().column_encoder("t", Schema(Type.INT8, default="no number")) is None
     assert converter().column_encoder("t", decimal_schema(-1)) is None
-    schemaless = converter({"schemas.enable": "false"})
-    assert schemaless.column_decoder("t") is None
 
 
 def test_short_runs_and_many_schemas_are_left_to_the_row_form(monkeypatch: pytest.MonkeyPatch) -> None:

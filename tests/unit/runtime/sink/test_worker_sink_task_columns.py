@@ -195,6 +195,21 @@ def test_columns_have_the_records_that_the_row_form_has(monkeypatch: pytest.Monk
     }
 
 
+@pytest.mark.parametrize(("schemaless", "kind"), [(True, "columns"), (False, "rows")])
+def test_only_tasks_that_take_them_get_columns_without_a_schema(
+    monkeypatch: pytest.MonkeyPatch, schemaless: bool, kind: str
+) -> None:
+    seen: list[SinkRecord] = []
+    monkeypatch.setattr(ColumnSinkTask, "takes_schemaless_columns", schemaless)
+    monkeypatch.setattr(ColumnSinkTask, "on_columns", lambda _task, batch: seen.extend(sink_records(batch)))
+    json = {"value_converter": "JsonConverter", "value_converter_schemas_enable": "false"}
+    sent = [*messages(0, 0, 300, b'{"a": [1.50]}'), *messages(0, 300, 1, None), *messages(0, 301, 1, b"-0.0")]
+    assert run(monkeypatch, sent, until=lambda: count() == 302, **json) == [(kind, 0, list(range(302)))]
+    if schemaless:
+        assert [record.value for record in seen[-3:]] == [{"a": [1.5]}, None, 0.0]
+        assert {record.value_schema for record in seen} == {None}
+
+
 def test_not_columnar_gives_the_same_records_to_put(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_task: Any, _batch: ColumnBatch) -> None:
         raise NotColumnar

@@ -77,11 +77,15 @@ class JsonFormat(LinesFormat):
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
-        self._converter: Converter = converter_class("JsonConverter")()
+        converter: Any = converter_class("JsonConverter")()
+        self._converter: Converter = converter
+        self._lines: Callable[[Sequence[Any]], bytes] = converter.schemaless_lines
         self._converter.configure({"schemas.enable": "false", "decimal.format": options[DECIMAL_FORMAT]})
         self._encoders: dict[tuple[str, Schema | None], Callable[[Any], bytes | None]] = {}
 
     def rows(self, topic: str, schema: Schema | None, values: Sequence[Any]) -> bytes:
+        if schema is None:
+            return self._lines(values)
         encode = self._encoders.get((topic, schema))
         if encode is None:
             encode = self._encoders[topic, schema] = self._converter.encoder(topic, schema)

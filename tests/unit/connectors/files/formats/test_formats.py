@@ -26,7 +26,7 @@ from sluiceway.data import (
 )
 from sluiceway.data.logical import date_schema, decimal_schema, time_schema, timestamp_schema
 from sluiceway.errors import DataError
-from support.file_sinks import all_rows, file_sink, record
+from support.file_sinks import all_rows, data_files, file_sink, record
 
 INNER = Schema.struct({"x": INT32_SCHEMA, "y": OPTIONAL_INT32_SCHEMA}, name="inner")
 MOMENT = dt.datetime(2024, 2, 29, 12, 30, 15, 250_000, tzinfo=dt.timezone.utc)
@@ -119,6 +119,43 @@ def test_json_is_that_of_json_converter(tmp_path: Path, columns: bool) -> None:
     assert found["ts"] == int(MOMENT.timestamp() * 1000)
     assert (found["raw"], found["in"]) == ("AP8=", {"x": 1, "y": None})
     assert found["list"] == ["a", "b"]
+
+
+SCHEMALESS = [{"id": 0, "x": [1.5, None, "é\n"]}, "text", 1, None, {"id": 4}, {}, [True], {"id": "\U0001f600"}]
+
+
+@pytest.mark.parametrize("connector", ["JsonFileSink", "TextSink"])
+def test_lines_take_values_without_a_schema(tmp_path: Path, connector: str) -> None:
+    found = {}
+    for columns in (False, True):
+        folder = tmp_path / str(columns)
+        with file_sink(folder, connector, flush_size="3", behavior_on_null_values="ignore") as sink:
+            sink.put([record(number, value, None) for number, value in enumerate(SCHEMALESS)], columns=columns)
+            assert not sink.context.reported
+            sink.end()
+        found[columns] = [(path.name, path.read_bytes()) for path in data_files(folder)]
+    assert found[False] == found[True]
+    assert len(found[True]) == 3
+    if connector == "JsonFileSink":
+        assert all_rows(tmp_path / "True") == [value for value in SCHEMALESS if value is not None]
+
+
+@FORMS
+@pytest.mark.parametrize("connector", ["ParquetSink", "CsvSink", "OrcSink"])
+def test_columns_need_a_schema(tmp_path: Path, connector: str, columns: bool) -> None:
+    with file_sink(tmp_path, connector) as sink:
+        sink.put([record(number, {"id": number}, None) for number in range(2)], columns=columns)
+        assert len(sink.context.reported) == 2
+        assert "need records with a schema" in str(sink.context.reported[0][1])
+
+
+@FORMS
+def test_values_without_a_schema_are_partitioned_by_their_fields(tmp_path: Path, columns: bool) -> None:
+    with file_sink(tmp_path, "JsonFileSink", partitioner_class="FieldPartitioner", partition_field_name="id") as sink:
+        sink.put([record(number, {"id": number % 2}, None) for number in range(4)], columns=columns)
+        sink.end()
+    assert sorted(path.parent.name for path in data_files(tmp_path)) == ["id=0", "id=1"]
+    assert sorted(found["id"] for found in all_rows(tmp_path)) == [0, 0, 1, 1]
 
 
 def test_avro_takes_every_schema_and_names_that_it_may_have(tmp_path: Path) -> None:
