@@ -76,7 +76,7 @@ def table(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def hive(metastore: HiveMetastore, table: str) -> dict[str, str]:
+def hive(metastore: HiveMetastore, table: str) -> dict[str, Any]:
     """The keys of a sink, with underscores for dots, whose topic ``orders`` is in a table of the test's name."""
     return {
         "hive_integration": "true",
@@ -89,7 +89,7 @@ def hive(metastore: HiveMetastore, table: str) -> dict[str, str]:
 
 @FORMATS
 @pytest.mark.parametrize("columns", [False, True], ids=["rows", "columns"])
-def test_every_type(tmp_path: Path, connector: str, columns: bool, hive: dict[str, str], table: str, spark: SparkSql) -> None:
+def test_every_type(tmp_path: Path, connector: str, columns: bool, hive: dict[str, Any], table: str, spark: SparkSql) -> None:
     values = {name: value for name, (_, value) in TYPES.items()}
     schema = Schema.struct({name: kind for name, (kind, _) in TYPES.items()}, name="every", version=1)
     with file_sink(tmp_path, connector, **hive) as sink:
@@ -102,7 +102,7 @@ def test_every_type(tmp_path: Path, connector: str, columns: bool, hive: dict[st
 
 @FORMATS
 def test_columns_that_were_added_widened_and_dropped(
-    tmp_path: Path, connector: str, hive: dict[str, str], table: str, spark: SparkSql
+    tmp_path: Path, connector: str, hive: dict[str, Any], table: str, spark: SparkSql
 ) -> None:
     old = Schema.struct({"id": INT32_SCHEMA, "gone": STRING_SCHEMA}, name="row", version=1)
     new = Schema.struct({"id": INT64_SCHEMA, "name": OPTIONAL_STRING_SCHEMA}, name="row", version=2)
@@ -115,9 +115,9 @@ def test_columns_that_were_added_widened_and_dropped(
 
 
 @FORMATS
-def test_fields_as_partitions(tmp_path: Path, connector: str, hive: dict[str, str], table: str, spark: SparkSql) -> None:
+def test_fields_as_partitions(tmp_path: Path, connector: str, hive: dict[str, Any], table: str, spark: SparkSql) -> None:
     schema = Schema.struct({"id": INT64_SCHEMA, "Country": STRING_SCHEMA, "kind": INT32_SCHEMA}, name="row", version=1)
-    fields = {"partitioner_class": "FieldPartitioner", "partition_field_name": "Country,kind"}
+    fields: dict[str, Any] = {"partitioner_class": "FieldPartitioner", "partition_field_name": "Country,kind"}
     countries = ["DE", "a=b/c", "", "ключ %41"]
     with file_sink(tmp_path, connector, **hive, **fields) as sink:
         sink.put(
@@ -134,8 +134,8 @@ def test_fields_as_partitions(tmp_path: Path, connector: str, hive: dict[str, st
     assert spark(f"SELECT id FROM {table}_orders WHERE country = 'a=b/c'") == [{"id": 1}]
 
 
-def test_hours_as_partitions_and_folders_from_before(tmp_path: Path, hive: dict[str, str], table: str, spark: SparkSql) -> None:
-    hourly = {"partitioner_class": "HourlyPartitioner", "timestamp_extractor": "Record", "locale": "en"}
+def test_hours_as_partitions_and_folders_from_before(tmp_path: Path, hive: dict[str, Any], table: str, spark: SparkSql) -> None:
+    hourly: dict[str, Any] = {"partitioner_class": "HourlyPartitioner", "timestamp_extractor": "Record", "locale": "en"}
     start = 1_700_000_000_000
     before = [row(number, timestamp=start + number * 3_600_000) for number in range(30)]
     with file_sink(tmp_path, **hourly) as sink:
@@ -156,7 +156,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("point", ["publish", "database_exists", "create_table", "add_partitions", "alter_table"])
 def test_a_kill_between_commit_and_registration(
-    tmp_path: Path, point: str, hive: dict[str, str], table: str, spark: SparkSql, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, point: str, hive: dict[str, Any], table: str, spark: SparkSql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def dying(*_: Any, **__: Any) -> Any:
         raise Killed
@@ -164,10 +164,11 @@ def test_a_kill_between_commit_and_registration(
     with file_sink(tmp_path, flush_size="10", partitioner_class="FieldPartitioner", partition_field_name="name") as sink:
         sink.put(rows(0, 5))
         sink.end()
-    keys = {**hive, "partitioner_class": "FieldPartitioner", "partition_field_name": "name"}
-    with monkeypatch.context() as patch, pytest.raises(Killed), file_sink(tmp_path, **keys) as sink:
+    keys: dict[str, Any] = {**hive, "partitioner_class": "FieldPartitioner", "partition_field_name": "name"}
+    with monkeypatch.context() as patch, file_sink(tmp_path, **keys) as sink:
         patch.setattr(CommitLog if point == "publish" else Metastore, point, dying)
-        sink.put(rows(5, 15))
+        with pytest.raises(Killed):
+            sink.put(rows(5, 15))
     with file_sink(tmp_path, **keys) as sink:  # a task that dies before it has registered anything
         assert sink.next == {TopicPartition("orders", 0): 15}
     with file_sink(tmp_path, **keys) as sink:
@@ -175,7 +176,7 @@ def test_a_kill_between_commit_and_registration(
     assert spark(f"SELECT count(*) n, count(DISTINCT id) ids FROM {table}_orders") == [{"n": 15, "ids": 15}]
 
 
-def test_a_table_that_was_dropped_is_created_again(tmp_path: Path, hive: dict[str, str], table: str, spark: SparkSql) -> None:
+def test_a_table_that_was_dropped_is_created_again(tmp_path: Path, hive: dict[str, Any], table: str, spark: SparkSql) -> None:
     with file_sink(tmp_path, **hive, partitioner_class="FieldPartitioner", partition_field_name="name") as sink:
         sink.put(rows(0, 10))
         spark(f"DROP TABLE {table}_orders")
@@ -184,7 +185,7 @@ def test_a_table_that_was_dropped_is_created_again(tmp_path: Path, hive: dict[st
     assert spark(f"SELECT count(*) n FROM {table}_orders") == [{"n": 20}]
 
 
-def test_two_tasks_of_one_topic(tmp_path: Path, hive: dict[str, str], table: str, spark: SparkSql) -> None:
+def test_two_tasks_of_one_topic(tmp_path: Path, hive: dict[str, Any], table: str, spark: SparkSql) -> None:
     wide = Schema.struct({"id": INT64_SCHEMA, "name": OPTIONAL_STRING_SCHEMA, "more": INT32_SCHEMA}, name="row", version=2)
     with file_sink(tmp_path, partitions=2, **hive) as sink:
         sink.put(rows(0, 10, partition=0))
@@ -195,7 +196,7 @@ def test_two_tasks_of_one_topic(tmp_path: Path, hive: dict[str, str], table: str
     assert spark(f"SELECT count(*) n, sum(more) more FROM {table}_orders") == [{"n": 30, "more": 10}]
 
 
-def test_other_tables_are_left_alone(tmp_path: Path, hive: dict[str, str], table: str, spark: SparkSql) -> None:
+def test_other_tables_are_left_alone(tmp_path: Path, hive: dict[str, Any], table: str, spark: SparkSql) -> None:
     spark(f"CREATE TABLE {table}_orders (id BIGINT) STORED AS PARQUET")
     with (
         file_sink(tmp_path, **hive) as sink,
@@ -205,10 +206,10 @@ def test_other_tables_are_left_alone(tmp_path: Path, hive: dict[str, str], table
     assert spark(f"SELECT * FROM {table}_orders") == []
 
 
-def test_a_changed_partitioner_or_format_is_refused_after_the_commit(tmp_path: Path, hive: dict[str, str], table: str) -> None:
+def test_a_changed_partitioner_or_format_is_refused_after_the_commit(tmp_path: Path, hive: dict[str, Any], table: str) -> None:
     with file_sink(tmp_path, **hive) as sink:
         sink.put(rows(0, 10))
-    keys = {**hive, "partitioner_class": "FieldPartitioner", "partition_field_name": "name"}
+    keys: dict[str, Any] = {**hive, "partitioner_class": "FieldPartitioner", "partition_field_name": "name"}
     with (
         file_sink(tmp_path, **keys) as sink,
         pytest.raises(ConnectError, match="has the partitions partition, but the connector"),
@@ -218,13 +219,15 @@ def test_a_changed_partitioner_or_format_is_refused_after_the_commit(tmp_path: P
         sink.put(rows(20, 30))
 
 
-def test_columns_that_do_not_fit(tmp_path: Path, hive: dict[str, str], table: str, spark: SparkSql) -> None:
+def test_columns_that_do_not_fit(tmp_path: Path, hive: dict[str, Any], table: str, spark: SparkSql) -> None:
     with file_sink(tmp_path, **hive) as sink:
         sink.put(rows(0, 10))
     other = Schema.struct({"id": STRING_SCHEMA}, name="row", version=2)
-    with file_sink(tmp_path, **hive) as sink:
-        with pytest.raises(ConnectError, match=r"id is bigint in the table, string in the files\. The files are complete"):
-            sink.put([record(number, {"id": "x"}, other) for number in range(10, 20)])
+    with (
+        file_sink(tmp_path, **hive) as sink,
+        pytest.raises(ConnectError, match=r"id is bigint in the table, string in the files\. The files are complete"),
+    ):
+        sink.put([record(number, {"id": "x"}, other) for number in range(10, 20)])
     assert len(data_files(tmp_path)) == 2
     spark(f"DROP TABLE {table}_orders")
     with file_sink(tmp_path, **hive) as sink:
@@ -232,7 +235,7 @@ def test_columns_that_do_not_fit(tmp_path: Path, hive: dict[str, str], table: st
     assert spark(f"DESCRIBE {table}_orders")[0]["data_type"] == "string"
 
 
-def test_schemas_that_hive_cannot_have_are_bad_records(tmp_path: Path, hive: dict[str, str]) -> None:
+def test_schemas_that_hive_cannot_have_are_bad_records(tmp_path: Path, hive: dict[str, Any]) -> None:
     colon = Schema.struct({"a:b": INT64_SCHEMA}, name="row", version=1)
     with file_sink(tmp_path, **hive) as sink:
         sink.put([record(0, {"a:b": 1}, colon), *rows(1, 3)], columns=True)
@@ -242,7 +245,7 @@ def test_schemas_that_hive_cannot_have_are_bad_records(tmp_path: Path, hive: dic
         sink.end()
 
 
-def test_a_time_is_an_integer(tmp_path: Path, hive: dict[str, str], table: str, spark: SparkSql) -> None:
+def test_a_time_is_an_integer(tmp_path: Path, hive: dict[str, Any], table: str, spark: SparkSql) -> None:
     schema = Schema.struct({"clock": time_schema()}, name="row", version=1)
     with file_sink(tmp_path, "OrcSink", **hive) as sink:
         sink.put([record(0, {"clock": dt.time(0, 0, 1)}, schema)])
@@ -251,7 +254,7 @@ def test_a_time_is_an_integer(tmp_path: Path, hive: dict[str, str], table: str, 
 
 
 def test_a_metastore_that_is_away_is_waited_for(
-    tmp_path: Path, hive: dict[str, str], table: str, spark: SparkSql, metastore: HiveMetastore
+    tmp_path: Path, hive: dict[str, Any], table: str, spark: SparkSql, metastore: HiveMetastore
 ) -> None:
     with file_sink(tmp_path, **hive) as sink:
         sink.put(rows(0, 10))
@@ -272,7 +275,7 @@ def test_a_metastore_that_is_away_is_waited_for(
     assert len(data_files(tmp_path)) == 3
 
 
-def test_validation_tries_the_metastore(tmp_path: Path, hive: dict[str, str]) -> None:
+def test_validation_tries_the_metastore(tmp_path: Path, hive: dict[str, Any]) -> None:
     def errors(**more: str) -> dict[str, list[str]]:
         keys = {name.replace("_", "."): value for name, value in {**hive, **more}.items()}
         found = connector_class("ParquetSink").validate({"connector.class": "ParquetSink", "path": str(tmp_path), **keys})
