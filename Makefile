@@ -6,7 +6,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes faults bench
-.PHONY: bench-airflow bench-frames bench-scaling clean test-columns test-frames
+.PHONY: bench-airflow bench-frames bench-scaling clean test-columns test-frames test-stores
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -57,6 +57,12 @@ test-kubernetes: build-kubernetes  ## connectors in pods of a real API server; p
 test-frames: $(VENV)/.ready  ## kill sinks to files and tables at random and at each point of a commit, and print a table (KILLS=50 CLUSTER_KILLS=10 SEED=1 FORMATS=orc,delta)
 	$(BIN)/python -m pytest tests/integration/test_file_sinks.py tests/integration/test_table_sinks.py -p no:cacheprovider
 	$(BIN)/python -m pytest tests/frames -v -s -p no:cacheprovider
+
+test-stores: $(VENV)/.ready  ## file sinks with servers of the protocols of Google Cloud Storage and Azure, and with a Hive metastore
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[azure,gcs,hive,test-gcs]'
+	npm install --silent --no-save --prefix build/azurite azurite@3
+	PATH=$$PWD/build/azurite/node_modules/.bin:$$PATH $(BIN)/python -m pytest tests/integration/test_file_sinks_stores.py \
+		tests/integration/test_file_sinks_hive.py -v -p no:cacheprovider
 
 test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 generated cases each (EXAMPLES=10000)
 	EXAMPLES=$${EXAMPLES:-10000} $(BIN)/python -m pytest tests/unit/columns tests/unit/converters tests/unit/transforms/columns \
