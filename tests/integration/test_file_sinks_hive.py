@@ -245,9 +245,10 @@ def test_schemas_that_hive_cannot_have_are_bad_records(tmp_path: Path, hive: dic
         sink.end()
 
 
-def test_a_time_is_an_integer(tmp_path: Path, hive: dict[str, Any], table: str, spark: SparkSql) -> None:
+@FORMATS
+def test_a_time_is_an_integer(tmp_path: Path, connector: str, hive: dict[str, Any], table: str, spark: SparkSql) -> None:
     schema = Schema.struct({"clock": time_schema()}, name="row", version=1)
-    with file_sink(tmp_path, "OrcSink", **hive) as sink:
+    with file_sink(tmp_path, connector, **hive) as sink:
         sink.put([record(0, {"clock": dt.time(0, 0, 1)}, schema)])
         sink.end()
     assert spark(f"SELECT clock FROM {table}_orders") == [{"clock": 1000}]
