@@ -99,7 +99,10 @@ def test_a_commit_that_was_interrupted_is_finished(cloud: Cloud, point: str, mon
 
     sink = FileSink(cloud.config, [P0])
     with monkeypatch.context() as patch:
-        patch.setattr(*((CommitLog, "publish") if point == "planned" else (ObjectStore, "_remove")), dying)
+        if point == "planned":
+            patch.setattr(CommitLog, "publish", dying)
+        else:
+            patch.setattr(ObjectStore, "_remove", dying)
         with pytest.raises(Killed):
             sink.put(rows(0, 100))
     again = FileSink(cloud.config, [P0])
