@@ -7,6 +7,7 @@ export PYTHONDONTWRITEBYTECODE := 1
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-hdfs down test lint format docs test-airflow test-clusters build-kubernetes test-kubernetes
 .PHONY: faults bench bench-airflow bench-frames bench-many bench-scaling clean test-columns test-frames bench-rest
+.PHONY: test-stores
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -54,11 +55,17 @@ test-kubernetes: build-kubernetes  ## connectors in pods of a real API server; p
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[kubernetes]'
 	$(BIN)/python -m pytest tests/clusters/test_kubernetes.py -v -s -p no:cacheprovider
 
-test-frames: $(VENV)/.ready  ## kill sinks to files and tables at random and at each point of a commit, and drivers of SparkSource; print a table (KILLS=50 CLUSTER_KILLS=10 SEED=1 FORMATS=orc,delta)
+test-frames: $(VENV)/.ready  ## kill sinks to files and tables, and SparkSource, at random and at each point of a commit (KILLS=50 CLUSTER_KILLS=10 SEED=1)
 	$(BIN)/python -m pytest tests/integration/test_file_sinks.py tests/integration/test_table_sinks.py -p no:cacheprovider
 	$(BIN)/python -m pytest tests/integration/test_table_compaction.py tests/integration/test_table_sinks_spark.py \
 		tests/integration/test_spark_formats.py -m long -p no:cacheprovider
 	$(BIN)/python -m pytest tests/frames -v -s -p no:cacheprovider
+
+test-stores: $(VENV)/.ready  ## file sinks with servers of the protocols of Google Cloud Storage and Azure, and with a Hive metastore
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[azure,gcs,hive,test-gcs]'
+	npm install --silent --no-save --prefix build/azurite azurite@3
+	PATH=$$PWD/build/azurite/node_modules/.bin:$$PATH $(BIN)/python -m pytest tests/integration/test_file_sinks_stores.py \
+		tests/integration/test_file_sinks_hive.py -v -p no:cacheprovider
 
 test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 generated cases each (EXAMPLES=10000)
 	EXAMPLES=$${EXAMPLES:-10000} $(BIN)/python -m pytest tests/unit/columns tests/unit/converters tests/unit/transforms/columns \

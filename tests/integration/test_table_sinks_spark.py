@@ -29,7 +29,7 @@ from sluiceway.data import (
 from support import file_sinks
 from support.jdbc_sink import person, record, tombstone
 from support.rest_catalog import RestCatalog
-from support.spark_sql import SparkSql
+from support.spark_sql import SparkSql, lake_conf
 from support.table_sink import Lake, Task
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -67,7 +67,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestCatalog]:
 
 @pytest.fixture(scope="module")
 def spark(catalog: RestCatalog, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSql]:
-    with SparkSql(tmp_path_factory.mktemp("spark"), catalog.uri) as spark:
+    with SparkSql(lake_conf(tmp_path_factory.mktemp("spark"), catalog.uri)) as spark:
         yield spark
 
 

@@ -54,14 +54,15 @@ def s3_server(bucket: str = "lake") -> Iterator[S3Server]:
     server = S3Server(f"http://127.0.0.1:{port}", bucket)
     process = subprocess.Popen([sys.executable, "-c", _SERVE, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        eventually(lambda: _answers(server.url), within=60, what="moto")
+        eventually(lambda: answers(server.url), within=60, what="moto")
         server.files().mkdir(bucket)
         yield server
     finally:
         server.stop(process)
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Return whether a server answers a request."""
     try:
         with urlopen(url, timeout=2):  # noqa: S310 (our own server)
             return True

@@ -1,4 +1,4 @@
-"""Runs Spark SQL over Iceberg and Delta tables, in a process of its own: the JVM of other tests' sessions lacks their jars."""
+"""Runs Spark SQL over Iceberg, Delta and Hive tables, in a process of its own: other tests' sessions have other jars."""
 
 from __future__ import annotations
 
@@ -20,33 +20,22 @@ _EXTENSIONS = (
     "io.delta.sql.DeltaSparkSessionExtension",
 )
 _START_SECONDS = 400
+_CONF = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",  # an adaptive plan hides the metrics of its scans
+    "spark.sql.shuffle.partitions": "1",
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "1g",
+}
 
 
 class SparkSql:
-    """A session with the catalogs ``spark_catalog`` for Delta and ``ice`` for Iceberg. Leaving the context stops it."""
+    """A session with these settings. Leaving the context stops it."""
 
-    def __init__(self, folder: Path, uri: str) -> None:
-        """``folder``: for Spark's own files; ``uri``: the address of Iceberg's REST catalog."""
-        jars = maven.resolve(_JARS, exclude=("org.apache.spark:*", "org.scala-lang:*"), title="Spark's Iceberg and Delta")
-        conf = {
-            "spark.jars": ",".join(map(str, jars)),
-            "spark.driver.extraClassPath": maven.classpath(jars),
-            "spark.sql.extensions": ",".join(_EXTENSIONS),
-            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-            "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
-            "spark.sql.catalog.ice.type": "rest",
-            "spark.sql.catalog.ice.uri": uri,
-            "spark.sql.catalog.ice.cache-enabled": "false",  # a cached table lacks the sink's commits, so changes conflict
-            "spark.sql.session.timeZone": "UTC",
-            "spark.sql.adaptive.enabled": "false",  # an adaptive plan hides the metrics of its scans
-            "spark.sql.shuffle.partitions": "1",
-            "spark.sql.warehouse.dir": str(folder),
-            "spark.ui.enabled": "false",
-            "spark.driver.memory": "1g",
-        }
+    def __init__(self, conf: Mapping[str, str]) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, conf), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, {**_CONF, **conf}), daemon=True)
 
     def __call__(self, sql: str) -> list[dict[str, Any]]:
         """Run a statement and return its rows."""
@@ -73,6 +62,34 @@ class SparkSql:
         self._pipe.send(None)
         self._process.join(30)
         self._process.kill()
+
+
+def lake_conf(folder: Path, uri: str) -> dict[str, str]:
+    """Return settings for the catalogs ``spark_catalog`` for Delta and ``ice`` for Iceberg.
+
+    ``folder``: for Spark's own files; ``uri``: the address of Iceberg's REST catalog.
+    """
+    jars = maven.resolve(_JARS, exclude=("org.apache.spark:*", "org.scala-lang:*"), title="Spark's Iceberg and Delta")
+    return {
+        "spark.jars": ",".join(map(str, jars)),
+        "spark.driver.extraClassPath": maven.classpath(jars),
+        "spark.sql.extensions": ",".join(_EXTENSIONS),
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.ice.type": "rest",
+        "spark.sql.catalog.ice.uri": uri,
+        "spark.sql.catalog.ice.cache-enabled": "false",  # a cached table lacks the sink's commits, so changes conflict
+        "spark.sql.warehouse.dir": str(folder),
+    }
+
+
+def hive_conf(folder: Path, uri: str) -> dict[str, str]:
+    """Return settings for the tables of a Hive metastore. ``folder``: for Spark's own files."""
+    return {
+        "spark.sql.catalogImplementation": "hive",
+        "spark.hadoop.hive.metastore.uris": uri,
+        "spark.sql.warehouse.dir": str(folder),
+    }
 
 
 def _serve(pipe: Connection, conf: Mapping[str, str]) -> None:

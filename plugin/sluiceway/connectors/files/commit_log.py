@@ -36,6 +36,15 @@ class NewFile(NamedTuple):
     path: str
 
 
+class TableFiles(NamedTuple):
+    """What a commit adds to a topic's Hive table: folders, and columns with their names and types."""
+
+    topic: str
+    folders: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    avro_schema: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A commit, a claim by a task that opened the partition, or offsets that a user has set.
@@ -45,6 +54,7 @@ class Entry:
         epoch: counts the times that offsets were set by a user or by a new topic; part of the names of files.
         end: the next offset to read; None if the consumer group's offset decides.
         files: the files of the commit.
+        tables: what the newest commit adds to Hive tables; empty without Hive integration.
         writer: identifies the attempt that created the entry.
     """
 
@@ -52,6 +62,7 @@ class Entry:
     epoch: int = 0
     end: int | None = None
     files: tuple[NewFile, ...] = ()
+    tables: tuple[TableFiles, ...] = ()
     writer: str = ""
 
 
@@ -74,9 +85,21 @@ class CommitLog:
                 continue
         raise FencedError(f"The commits in {self.folder} change faster than they can be read: another task writes them.")
 
-    def append(self, after: Entry | None, *, epoch: int, end: int | None, files: Sequence[NewFile] = ()) -> Entry:
-        """Add an entry after the newest one known. Raises FencedError if there is a newer one, and StorageError."""
-        entry = Entry(after.number + 1 if after else 1, epoch, end, tuple(files), uuid.uuid4().hex)
+    def append(
+        self,
+        after: Entry | None,
+        *,
+        epoch: int,
+        end: int | None,
+        files: Sequence[NewFile] = (),
+        tables: Sequence[TableFiles] = (),
+    ) -> Entry:
+        """Add an entry after the newest one known. Raises FencedError if there is a newer one, and StorageError.
+
+        Without ``files`` it keeps the tables of the entry before, which may not be registered yet.
+        """
+        kept = after.tables if after is not None and not files else tuple(tables)
+        entry = Entry(after.number + 1 if after else 1, epoch, end, tuple(files), kept, uuid.uuid4().hex)
         data = json.dumps({"version": _VERSION, **asdict(entry)}).encode()
         if not self._fs.create(self._path(entry.number), data) and not self._is_own(entry):
             raise FencedError(self._fenced())
@@ -142,7 +165,8 @@ class CommitLog:
             if found["version"] != _VERSION:
                 raise ValueError(f"version {found['version']}")
             files = tuple(NewFile(*file) for file in found["files"])
-            return Entry(found["number"], found["epoch"], found["end"], files, found["writer"])
+            tables = tuple(_table_files(*each) for each in found.get("tables", ()))
+            return Entry(found["number"], found["epoch"], found["end"], files, tables, found["writer"])
         except (ValueError, KeyError, TypeError) as error:
             raise ConnectError(
                 f"{path} is not an entry of a file sink's commit log ({error}). Restore it, or set the connector's offsets after "
@@ -154,3 +178,7 @@ class CommitLog:
 
     def _fenced(self) -> str:
         return f"Another task has taken over the partition with the commits in {self.folder}. This task must not write any more."
+
+
+def _table_files(topic: str, folders: list[str], columns: list[list[str]], avro_schema: str) -> TableFiles:
+    return TableFiles(topic, tuple(folders), tuple((name, kind) for name, kind in columns), avro_schema)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 from sluiceway.api import SinkConnector, TopicPartition
 from sluiceway.config.definition import ConfigDef, ConfigKey, ValidatedValue
 from sluiceway.connectors.files import common_config as common
-from sluiceway.connectors.files import store_config
+from sluiceway.connectors.files import keys, store_config
 from sluiceway.connectors.files.commit_log import CommitLog
 from sluiceway.connectors.files.filesystem import FileSystem
+from sluiceway.connectors.files.hive.config import HIVE, REFUSED, HiveOptions
+from sluiceway.connectors.files.hive.metastore import connect
 from sluiceway.connectors.files.options import FileOptions, SinkKind, add_conflicts
 from sluiceway.connectors.files.partition_writer import commit_folder, connector_folder
 from sluiceway.connectors.files.store import Store, azure_store, gcs_store, hdfs_store, path_store, s3_store
@@ -36,11 +38,14 @@ class FileSinkConnector(SinkConnector):
 
     @classmethod
     def validate(cls, config: Mapping[str, str]) -> dict[str, ValidatedValue]:
-        """Check the keys, and whether the storage is there and lets us in. No answer within seconds is not an error."""
-        found = add_conflicts(cls.kind.definition.validate(config), cls.kind.definition)
+        """Check the keys, and whether storage and metastore are there and let us in.
+
+        No answer within seconds is not an error.
+        """
+        found = add_conflicts(cls.kind.definition.validate(config), cls.kind)
         if not any(each.errors for each in found.values()):
             options = FileOptions.of(config, cls.kind)
-            for key, message in _refusals(options.store, options.names.topics_dir):
+            for key, message in [*_refusals(options.store, options.names.topics_dir), *_metastore_refusals(options.hive)]:
                 found[key].errors.append(message)
         return found
 
@@ -82,24 +87,44 @@ def _logged(fs: FileSystem, options: FileOptions) -> list[TopicPartition]:
 
 def _refusals(store: Store, folder: str) -> list[tuple[str, str]]:
     """Return the errors of keys if the storage refuses to be used. Waits a while for its answer."""
-
-    def check() -> None:
-        store.connect().check(folder)
-
-    pool = ThreadPoolExecutor(1, "storage-check")
     try:
-        pool.submit(check).result(_CHECK_SECONDS)
-    except TimeoutError:
-        log.warning("%s did not answer within %.0f s", store.url, _CHECK_SECONDS)
+        _answer(lambda: store.connect().check(folder), store.url)
     except MissingToolError as error:
         return [(store.path_key, str(error))]
     except ConnectError as error:
         if _is_refused_login(error):
             return [(key, str(error)) for key in store.login_keys or (store.path_key,)]
         return [(store.path_key, str(error))]
+    return []
+
+
+def _metastore_refusals(options: HiveOptions | None) -> list[tuple[str, str]]:
+    """Return the errors of keys if the Hive metastore cannot be used. Waits a while for its answer."""
+    if options is None:
+        return []
+
+    def check() -> None:
+        with connect(options) as metastore:
+            metastore.database_exists()
+
+    try:
+        _answer(check, "The Hive metastore")
+    except MissingToolError as error:
+        return [(keys.HIVE_INTEGRATION, str(error))]
+    except ConnectError as error:
+        return [(keys.HIVE_URIS if options.uris else keys.HIVE_CONF_DIR, str(error))]
+    return []
+
+
+def _answer(check: Callable[[], None], what: str) -> None:
+    """Run a check that may block, and log a warning if it takes too long."""
+    pool = ThreadPoolExecutor(1, "storage-check")
+    try:
+        pool.submit(check).result(_CHECK_SECONDS)
+    except TimeoutError:
+        log.warning("%s did not answer within %.0f s", what, _CHECK_SECONDS)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-    return []
 
 
 def _is_refused_login(error: BaseException) -> bool:
@@ -107,27 +132,27 @@ def _is_refused_login(error: BaseException) -> bool:
     return any(sign in text for sign in ("credential", "accesskey", "signature", "gssapi", "kerberos", "authenticat"))
 
 
-def _own(name: str, *more: ConfigKey) -> SinkKind:
+def _own(name: str, *more: ConfigKey, hive: ConfigDef = HIVE) -> SinkKind:
     rotation = common.ROTATION.replace(*_with_default(common.ROTATION, {"rotate.schedule.interval.ms": 600_000}))
     partitioning = common.PARTITIONING.replace(*_with_default(common.PARTITIONING, {"timezone": "UTC"}))
     first = ConfigDef([*store_config.PATH, common.flush_size(_RECORDS)])
-    return SinkKind((first + rotation + common.NAMES + partitioning + common.DATA).define(*more), path_store, name)
+    return SinkKind((first + rotation + common.NAMES + partitioning + common.DATA + hive).define(*more), path_store, name)
 
 
 def _with_default(definition: ConfigDef, defaults: Mapping[str, int | str]) -> list[ConfigKey]:
     return [common.changed(definition[name], default=default) for name, default in defaults.items()]
 
 
-def _confluent(keys: ConfigDef, *more: ConfigKey) -> ConfigDef:
-    return (ConfigDef([*keys, common.flush_size(None)]) + common.COMMON).define(*more)
+def _confluent(storage: ConfigDef, *more: ConfigKey) -> ConfigDef:
+    return (ConfigDef([*storage, common.flush_size(None)]) + common.COMMON + HIVE).define(*more)
 
 
 PARQUET = _own("ParquetFormat", common.PARQUET)
 ORC = _own("OrcFormat", common.ORC)
 AVRO = _own("AvroFormat", common.AVRO)
-CSV = _own("CsvFormat", *common.CSV)
-JSON = _own("JsonFormat", common.LINES, common.DECIMALS)
-TEXT = _own("TextFormat", common.LINES)
+CSV = _own("CsvFormat", *common.CSV, hive=REFUSED)
+JSON = _own("JsonFormat", common.LINES, common.DECIMALS, hive=REFUSED)
+TEXT = _own("TextFormat", common.LINES, hive=REFUSED)
 _CONFLUENT_FORMATS = (common.PARQUET, common.AVRO, common.DECIMALS)
 HDFS = SinkKind(
     _confluent(store_config.HDFS, common.PARQUET, common.AVRO, common.ORC, common.DECIMALS).replace(

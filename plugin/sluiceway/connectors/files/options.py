@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from sluiceway.config.definition import ConfigDef, ConfigValue, ValidatedValue
 from sluiceway.connectors.files import keys
 from sluiceway.connectors.files.common_config import extractor_name, simple_name
+from sluiceway.connectors.files.hive.config import HiveOptions, hive_conflicts, hive_options
 from sluiceway.connectors.files.naming import FileNames
 from sluiceway.connectors.files.partitioners import DefaultPartitioner, FieldPartitioner, Partitioner, TimeBasedPartitioner
 from sluiceway.connectors.files.partitioners.path_format import is_english, needs_locale
@@ -72,12 +73,13 @@ class FileOptions:
     skip_nulls: bool
     backoff: int
     unreachable: float | None
+    hive: HiveOptions | None
 
     @classmethod
     def of(cls, config: Mapping[str, str], kind: SinkKind) -> FileOptions:
         """Return the values of a config. Raises ConfigError for an invalid value and for keys that conflict."""
         values = kind.definition.parse(config)
-        problems = conflicts(values)
+        problems = conflicts(values, kind)
         if problems:
             name, message = next(iter(problems.items()))
             raise ConfigError(name, values[name], message)
@@ -94,7 +96,7 @@ class FileOptions:
         return cls(
             config.get("name", ""),
             store,
-            kind.format or CONFLUENT_FORMATS[simple_name(values[keys.FORMAT_CLASS])],
+            _format(values, kind),
             _format_options(values, codec_in_name=kind.codec_in_name),
             names,
             store.path(str(values[keys.LOGS_DIR])),
@@ -104,18 +106,19 @@ class FileOptions:
             str(values[keys.NULL_VALUES]).lower() == "ignore",
             _whole(values, keys.RETRY_BACKOFF_MS),
             None if unreachable < 0 else unreachable / 1000,
+            hive_options(values),
         )
 
 
-def add_conflicts(found: dict[str, ValidatedValue], definition: ConfigDef) -> dict[str, ValidatedValue]:
+def add_conflicts(found: dict[str, ValidatedValue], kind: SinkKind) -> dict[str, ValidatedValue]:
     """Add the errors of conflicting keys to the results of validation, unless single keys have errors."""
-    if not any(found[key.name].errors for key in definition):
-        for name, message in conflicts({key.name: found[key.name].value for key in definition}).items():
+    if not any(found[key.name].errors for key in kind.definition):
+        for name, message in conflicts({key.name: found[key.name].value for key in kind.definition}, kind).items():
             found[name].errors.append(str(ConfigError(name, found[name].value, message)))
     return found
 
 
-def conflicts(values: Values) -> dict[str, str]:
+def conflicts(values: Values, kind: SinkKind) -> dict[str, str]:
     """Return the errors of keys that conflict, by the key to change."""
     problems: dict[str, str] = {}
     partitioner = simple_name(values[keys.PARTITIONER_CLASS])
@@ -131,7 +134,8 @@ def conflicts(values: Values) -> dict[str, str]:
         problems[keys.TIMEZONE] = f"is needed for time-based partitioners and for {keys.ROTATE_SCHEDULE_INTERVAL_MS}, such as UTC"
     if timed and needs_locale(str(values[keys.PATH_FORMAT])) and not is_english(str(values[keys.LOCALE]) or "en"):
         problems[keys.LOCALE] = "is not supported for patterns with names; use numbers in path.format, or en"
-    return {**problems, **_store_conflicts(values)}
+    problems |= _store_conflicts(values)
+    return problems or hive_conflicts(values, _format(values, kind), _partitioner(values))
 
 
 def _store_conflicts(values: Values) -> dict[str, str]:
@@ -145,6 +149,10 @@ def _store_conflicts(values: Values) -> dict[str, str]:
     if values.get(keys.CSV_DELIMITER) is not None and len(str(values[keys.CSV_DELIMITER]).encode()) != 1:
         problems[keys.CSV_DELIMITER] = "has to be one ASCII character"
     return problems
+
+
+def _format(values: Values, kind: SinkKind) -> str:
+    return kind.format or CONFLUENT_FORMATS[simple_name(values[keys.FORMAT_CLASS])]
 
 
 def _partitioner(values: Values) -> Partitioner:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sluiceway.api import TopicPartition
-from sluiceway.connectors.files.commit_log import CommitLog, Entry, NewFile
+from sluiceway.connectors.files.commit_log import CommitLog, Entry, NewFile, TableFiles
 from sluiceway.connectors.files.filesystem import FileSystem, Output, StorageError
 from sluiceway.connectors.files.formats import FileWriter, Format
 from sluiceway.connectors.files.formats.base import Piece
+from sluiceway.connectors.files.hive.registrar import Registrar
 from sluiceway.connectors.files.naming import escaped
 from sluiceway.connectors.files.options import FileOptions
 from sluiceway.connectors.files.rotation import Rotation
@@ -54,8 +55,17 @@ class PartitionWriter:
     After StorageError, call ``discard`` and ``open``. ``position`` is the next offset to write; None if nothing is known yet.
     """
 
-    def __init__(self, fs: FileSystem, options: FileOptions, file_format: Format, partition: TopicPartition) -> None:
+    def __init__(
+        self,
+        fs: FileSystem,
+        options: FileOptions,
+        file_format: Format,
+        partition: TopicPartition,
+        registrar: Registrar | None = None,
+    ) -> None:
         self._fs = fs
+        self._registrar = registrar
+        self._unregistered: tuple[TableFiles, ...] = ()
         self._options = options
         self._format = file_format
         self._partition = partition
@@ -71,6 +81,7 @@ class PartitionWriter:
     def open(self) -> int | None:
         """Fence other writers and return the next offset to read; None if the consumer group decides. Raises StorageError."""
         self._entry = entry = self._log.claim()
+        self._unregistered = entry.tables
         self._new = True
         self.position = entry.end if entry.end is not None else self._start
         return self.position
@@ -144,25 +155,54 @@ class PartitionWriter:
             return self._start if self._entry is None or self._entry.end is None else self._entry.end
         return self.position
 
+    def register(self) -> None:
+        """Register the files of the last commit in Hive, if that is not done. Raises MetastoreError and StorageError."""
+        if self._registrar is not None and self._unregistered:
+            self._registrar.register(self._fs, self._unregistered)
+        self._unregistered = ()
+
+    @property
+    def registered(self) -> bool:
+        """Whether the files of the last commit are registered in Hive, or need not be."""
+        return self._registrar is None or not self._unregistered
+
     def commit(self) -> None:
-        """Make the open files visible in one step. Raises StorageError and FencedError."""
+        """Make the open files visible in one step, then register them. Raises StorageError, FencedError and MetastoreError.
+
+        After MetastoreError the files are complete: only ``register`` has to be repeated.
+        """
         self._wait_for_reports()
         if not self._files:
             self.rotation.reset()
             return
         assert self.position is not None  # noqa: S101 (records were written)
-        new = []
+        new, tables = [], self._tables()
         for key, file in self._files.items():
             file.writer.close()
             file.output.finish()
             new.append(NewFile(file.output.path, self._path(key, file)))
         self._entry = entry = self._log.append(
-            self._entry, epoch=self._entry.epoch if self._entry else 0, end=self.position, files=new
+            self._entry,
+            epoch=self._entry.epoch if self._entry else 0,
+            end=self.position,
+            files=new,
+            tables=tables,
         )
         self._files.clear()
         self.rotation.reset()
         self._log.publish(entry)
         log.info("Committed %d files of %s-%d up to offset %d", len(new), *self._partition, self.position)
+        self._unregistered = entry.tables
+        self.register()
+
+    def _tables(self) -> list[TableFiles]:
+        """Return what the open files add to Hive tables."""
+        if self._registrar is None:
+            return []
+        folders: dict[tuple[str, Schema | None], list[str]] = {}
+        for key in self._files:
+            folders.setdefault((key.topic, key.schema), []).append(key.folder)
+        return [self._registrar.files(topic, schema, found) for (topic, schema), found in folders.items()]
 
     def discard(self, *, delete: bool = True) -> None:
         """Drop the open files. Raises nothing; what is not deleted now is deleted when the partition is opened next."""

@@ -40,12 +40,15 @@ class _Group:
 class RecordWriter:
     """Writes the records of one task. ``report`` reports a bad record, or raises its error."""
 
-    def __init__(self, options: FileOptions, file_format: Format, report: Report) -> None:
+    def __init__(
+        self, options: FileOptions, file_format: Format, report: Report, check: Callable[[Schema | None], None] | None = None
+    ) -> None:
+        """Take ``check``, which raises DataError for a schema that no file may have."""
         self._options = options
         self._format = file_format
         self._report = report
         self._partitioner = options.partitioner
-        self._schemas = CurrentSchemas(options.compatibility if file_format.needs_schema else "NONE")
+        self._schemas = CurrentSchemas(options.compatibility if file_format.needs_schema else "NONE", check)
         interval = options.limits.interval if options.limits.by_record_time else None
         self._record_interval = interval
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sluiceway.data import Schema
 from sluiceway.errors import SchemaProjectorError
 
@@ -9,8 +11,10 @@ from sluiceway.errors import SchemaProjectorError
 class CurrentSchemas:
     """The schemas of the open files, by topic. Versions are those of the schemas' names, which a Schema Registry counts."""
 
-    def __init__(self, compatibility: str) -> None:
+    def __init__(self, compatibility: str, check: Callable[[Schema | None], None] | None = None) -> None:
+        """Take ``check``, which raises DataError for a schema that no file may have."""
         self._compatibility = compatibility
+        self._check = check
         self._current: dict[str, Schema] = {}
 
     def target(self, topic: str, schema: Schema | None) -> Schema | None:
@@ -18,6 +22,8 @@ class CurrentSchemas:
 
         Raises SchemaProjectorError if the schemas have no versions to compare, or if values with and without schemas alternate.
         """
+        if self._check is not None:
+            self._check(schema)
         if self._compatibility == "NONE" or schema is None:
             return schema
         current = self._current.get(topic)

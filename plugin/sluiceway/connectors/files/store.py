@@ -19,6 +19,7 @@ from sluiceway.connectors.files.store_config import scheme_of
 Values = Mapping[str, ConfigValue]
 
 _PART_SIZE = 26_214_400
+_HADOOP_SCHEMES = {"s3": "s3a", "gs": "gs"}
 _NAMENODE_PRINCIPAL = "dfs.namenode.kerberos.principal"
 
 
@@ -53,6 +54,18 @@ class Store:
         if self.scheme == "file":
             return LocalFileSystem()
         return ObjectStore(self.scheme, self.options, self.part_size)
+
+    def location(self, path: str) -> str:
+        """Return the URL of a path by which Hadoop, Hive and Spark reach it."""
+        if self.login is not None:
+            parts = urlsplit(self.login.url)
+            return f"{self.scheme}://{parts.netloc}{path}"
+        if self.scheme == "file":
+            return f"file://{path}"
+        if self.scheme == "abfs":
+            container, _, rest = path.partition("/")
+            return f"abfss://{container}@{self.options['account_name']}.dfs.core.windows.net/{rest}"
+        return f"{_HADOOP_SCHEMES[self.scheme]}://{path}"
 
     def path(self, relative: str) -> str:
         """Return a path below the root."""

@@ -39,7 +39,7 @@ def _path(name: str, value: ConfigValue) -> None:
         raise ConfigError(name, value, "has to be absolute, because tasks run in other folders")
 
 
-def _only(name: str, kind: Type, default: ConfigValue, reason: str) -> ConfigKey:
+def only(name: str, kind: Type, default: ConfigValue, reason: str) -> ConfigKey:
     """Return a key of Confluent's that must keep its default."""
 
     def check(key: str, value: ConfigValue) -> None:
@@ -57,7 +57,8 @@ def _only(name: str, kind: Type, default: ConfigValue, reason: str) -> ConfigKey
     )
 
 
-def _ignored(name: str, kind: Type, default: ConfigValue, reason: str) -> ConfigKey:
+def ignored(name: str, kind: Type, default: ConfigValue, reason: str) -> ConfigKey:
+    """Return a key of Confluent's that has no effect."""
     return ConfigKey(name=name, type=kind, default=default, importance=Importance.LOW, group=_STORAGE, doc=_NO_EFFECT + reason)
 
 
@@ -203,8 +204,8 @@ PATH = ConfigDef(
 
 _ONLY_VALUES = "only values are written"
 _ENVELOPES = (
-    _only("store.kafka.keys", Type.BOOLEAN, False, _ONLY_VALUES),
-    _only("store.kafka.headers", Type.BOOLEAN, False, _ONLY_VALUES),
+    only("store.kafka.keys", Type.BOOLEAN, False, _ONLY_VALUES),
+    only("store.kafka.headers", Type.BOOLEAN, False, _ONLY_VALUES),
 )
 
 
@@ -217,14 +218,6 @@ def _format_class(*formats: str) -> ConfigKey:
         doc=f"Format of the files: a class of Confluent's sink, or its simple name: {', '.join(formats)}.",
     )
 
-
-_HIVE = _only(
-    "hive.integration",
-    Type.BOOLEAN,
-    False,
-    "the sink does not connect to a metastore. Create an external table over the topic's folder once, and add new partitions "
-    "with a scheduled MSCK REPAIR TABLE in spark.sql",
-)
 
 HDFS = ConfigDef(
     [
@@ -244,9 +237,9 @@ HDFS = ConfigDef(
         ),
         _format_class("ParquetFormat", "AvroFormat", "JsonFormat", "StringFormat", "OrcFormat"),
         *HDFS_LOGIN,
-        _ignored("hadoop.home", Type.STRING, "", "The client needs no Hadoop installation."),
-        _ignored("kerberos.ticket.renew.period.ms", Type.LONG, 3_600_000, "The client logs in again when a ticket has expired."),
-        _ignored("shutdown.timeout.ms", Type.LONG, 3000, "Stopping waits for the commit of the open files."),
+        ignored("hadoop.home", Type.STRING, "", "The client needs no Hadoop installation."),
+        ignored("kerberos.ticket.renew.period.ms", Type.LONG, 3_600_000, "The client logs in again when a ticket has expired."),
+        ignored("shutdown.timeout.ms", Type.LONG, 3000, "Stopping waits for the commit of the open files."),
         text(
             name="storage.class",
             default="io.confluent.connect.hdfs.storage.HdfsStorage",
@@ -255,9 +248,8 @@ HDFS = ConfigDef(
             validator=one_of_classes(["HdfsStorage"], ["io.confluent.connect"]),
             doc="Always HDFS.",
         ),
-        _HIVE,
-        _only("topic.capture.groups.regex", Type.STRING, None, "folders always have the topic's name"),
-        _only("max.open.files.per.partition", Type.INT, -1, "open files are limited by the task"),
+        only("topic.capture.groups.regex", Type.STRING, None, "folders always have the topic's name"),
+        only("max.open.files.per.partition", Type.INT, -1, "open files are limited by the task"),
         *_ENVELOPES,
     ]
 )
@@ -312,16 +304,16 @@ S3 = ConfigDef(
             group=_SECURITY,
             doc="Only the default chain: keys in the config, the environment, the shared files, the machine's role.",
         ),
-        _only("s3.compression.level", Type.INT, -1, "gzip has its default level"),
-        _only("s3.sse.customer.key", Type.PASSWORD, None, "use s3.ssea.name=aws:kms"),
-        _only("s3.wan.mode", Type.BOOLEAN, False, "set store.url to the accelerated endpoint"),
-        _only("s3.proxy.url", Type.STRING, "", "set HTTPS_PROXY in the executors' environment"),
-        _only("s3.object.tagging", Type.BOOLEAN, False, "objects get no tags"),
-        _only("s3.schema.partition.affix.type", Type.STRING, "NONE", "schemas have files of their own, not folders"),
-        _ignored("s3.part.retries", Type.INT, 3, "The client retries by itself, and then the task."),
-        _ignored("s3.retry.backoff.ms", Type.LONG, 200, "The client retries by itself, and then the task."),
-        _ignored("s3.http.send.expect.continue", Type.BOOLEAN, True, "The client decides."),
-        _ignored("s3.elastic.buffer.enable", Type.BOOLEAN, False, "Buffers grow as needed."),
+        only("s3.compression.level", Type.INT, -1, "gzip has its default level"),
+        only("s3.sse.customer.key", Type.PASSWORD, None, "use s3.ssea.name=aws:kms"),
+        only("s3.wan.mode", Type.BOOLEAN, False, "set store.url to the accelerated endpoint"),
+        only("s3.proxy.url", Type.STRING, "", "set HTTPS_PROXY in the executors' environment"),
+        only("s3.object.tagging", Type.BOOLEAN, False, "objects get no tags"),
+        only("s3.schema.partition.affix.type", Type.STRING, "NONE", "schemas have files of their own, not folders"),
+        ignored("s3.part.retries", Type.INT, 3, "The client retries by itself, and then the task."),
+        ignored("s3.retry.backoff.ms", Type.LONG, 200, "The client retries by itself, and then the task."),
+        ignored("s3.http.send.expect.continue", Type.BOOLEAN, True, "The client decides."),
+        ignored("s3.elastic.buffer.enable", Type.BOOLEAN, False, "Buffers grow as needed."),
     ]
 )
 GCS = ConfigDef(
@@ -337,7 +329,7 @@ GCS = ConfigDef(
             doc="Bytes of an upload's parts. Each open file keeps one part in memory.",
         ),
         *_object_keys("gcs"),
-        _only("gcs.credentials.json", Type.PASSWORD, None, "use gcs.credentials.path"),
+        only("gcs.credentials.json", Type.PASSWORD, None, "use gcs.credentials.path"),
     ]
 )
 AZURE = ConfigDef(

@@ -15,6 +15,9 @@ from sluiceway.api.columns import ColumnBatch
 from sluiceway.connectors.files import keys
 from sluiceway.connectors.files.filesystem import FileSystem, StorageError
 from sluiceway.connectors.files.formats import Format, format_named
+from sluiceway.connectors.files.hive.metastore import MetastoreError
+from sluiceway.connectors.files.hive.registrar import Registrar
+from sluiceway.connectors.files.hive.table import TableLayout, partition_columns
 from sluiceway.connectors.files.options import FileOptions, SinkKind
 from sluiceway.connectors.files.partition_writer import PartitionWriter
 from sluiceway.connectors.files.record_writer import RecordWriter
@@ -45,7 +48,9 @@ class FileSinkTask(SinkTask):
         self._options = options = FileOptions.of(config, self.kind)
         self._format = format_named(options.format, options.format_options)
         self._writers: dict[TopicPartition, PartitionWriter] = {}
-        self._records = RecordWriter(options, self._format, self._report)
+        self._registrar = _registrar(options)
+        check = None if self._registrar is None else self._registrar.check
+        self._records = RecordWriter(options, self._format, self._report, check)
         self._unclaimed: set[TopicPartition] = set()
         self._rewinds: dict[TopicPartition, int] = {}
         """Offsets that put() requests and whose partitions it drops, until a call has ended."""
@@ -107,11 +112,14 @@ class FileSinkTask(SinkTask):
                 continue
             try:
                 with self._guarded(partition):
+                    writer.register()
                     if last or writer.due(now):
                         writer.commit()
             except StorageError as error:
                 log.warning("Files of %s-%d are not committed yet: %s", *partition, error)
-            if partition in self._fenced or partition in self._unclaimed:
+            except MetastoreError as error:
+                log.warning("Files of %s-%d are committed, but not registered yet: %s", *partition, error)
+            if partition in self._fenced or partition in self._unclaimed or not writer.registered:
                 continue
             if writer.safe_offset is not None:
                 safe[partition] = writer.safe_offset
@@ -131,6 +139,10 @@ class FileSinkTask(SinkTask):
         self.context.offset(self._rewinds)
         if self._unclaimed:
             self._claim()
+        for partition, writer in self._writers.items():
+            if partition not in self._unclaimed:
+                with self._guarded(partition):
+                    writer.register()
         self._bound_memory()
 
     def _bound_memory(self) -> None:
@@ -158,7 +170,7 @@ class FileSinkTask(SinkTask):
         for partition in sorted(self._unclaimed):
             writer = self._writers.get(partition)
             if writer is None:
-                writer = PartitionWriter(self._connected(), self._options, self._format, partition)
+                writer = PartitionWriter(self._connected(), self._options, self._format, partition, self._registrar)
                 self._writers[partition] = writer
             try:
                 offset = writer.open()
@@ -197,11 +209,11 @@ class FileSinkTask(SinkTask):
 
     @contextmanager
     def _retrying(self) -> Iterator[None]:
-        """Ask the runtime to repeat the call after a failure of the storage, until that has lasted too long."""
+        """Ask the runtime to repeat the call after a failure of storage or metastore, until that has lasted too long."""
         try:
             yield
             self._outage.ended()
-        except StorageError as error:
+        except (StorageError, MetastoreError) as error:
             self.context.timeout(self._options.backoff)
             self._outage.lasts(error)
             raise
@@ -212,6 +224,15 @@ class FileSinkTask(SinkTask):
         if reporter is None:
             raise error
         writer.reported(reporter.report(record, error))
+
+
+def _registrar(options: FileOptions) -> Registrar | None:
+    """Return what registers files in Hive, None without Hive integration."""
+    if options.hive is None:
+        return None
+    layout = TableLayout(options.format, partition_columns(options.partitioner), options.compatibility == "FORWARD")
+    names = options.names
+    return Registrar(options.hive, layout, lambda topic: names.folder(topic, ""), options.store.location)
 
 
 def _now() -> int:

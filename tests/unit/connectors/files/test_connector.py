@@ -96,7 +96,6 @@ def test_what_cannot_be_kept_is_refused_at_its_key(config: dict[str, str], key: 
 @pytest.mark.parametrize(
     ("config", "key", "value"),
     [
-        (HDFS_CONFIG, "hive.integration", "true"),
         (HDFS_CONFIG, "storage.class", "com.example.Storage"),
         (HDFS_CONFIG, "topic.capture.groups.regex", "(.*)"),
         (HDFS_CONFIG, "hdfs.url", "http://namenode"),

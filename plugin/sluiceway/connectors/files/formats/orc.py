@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class OrcFormat(Format):
-    """Columns of a struct's fields. A Time, which ORC does not have, is an integer of milliseconds."""
+    """Columns of a struct's fields. A Time, which ORC does not have, is an integer of milliseconds.
+
+    A Timestamp is ORC's ``timestamp`` with the time in UTC: Spark 4.0 and Hive 3 cannot read ``timestamp with local time zone``.
+    """
 
     @property
     def extension(self) -> str:
@@ -27,18 +30,18 @@ class OrcFormat(Format):
 
     def rows(self, topic: str, schema: Schema | None, values: Sequence[Any]) -> pa.RecordBatch:
         struct = struct_schema(schema, "ORC")
-        return _without_times(record_batch(struct, struct_array(struct, values)))
+        return _orc_batch(record_batch(struct, struct_array(struct, values)))
 
     def columns(self, topic: str, schema: Schema, array: AnyArray) -> pa.RecordBatch:
         check_columnar(schema)
-        return _without_times(record_batch(schema, array))
+        return _orc_batch(record_batch(schema, array))
 
     def open(self, output: Output, topic: str, schema: Schema | None) -> FileWriter:
         writer = orc.ORCWriter(cast("IO[bytes]", output), compression=cast("Any", self.options[ORC_CODEC].upper()))
         return TableWriter(writer.write, writer.close)
 
 
-def _without_times(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _orc_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     kinds = [_orc_type(field.type) for field in batch.schema]
     columns = [column if kind == column.type else column.cast(kind) for column, kind in zip(batch.columns, kinds, strict=True)]
     fields = [field.with_type(kind) for field, kind in zip(batch.schema, kinds, strict=True)]
@@ -48,6 +51,8 @@ def _without_times(batch: pa.RecordBatch) -> pa.RecordBatch:
 def _orc_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_time32(kind):
         return pa.int32()
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp(kind.unit)
     if pa.types.is_struct(kind):
         return pa.struct([field.with_type(_orc_type(field.type)) for field in kind])
     if pa.types.is_list(kind):

@@ -25,18 +25,18 @@ class FieldPartitioner(Partitioner):
     """Writes ``<field>=<value>`` for each field: integers, strings and booleans. Characters that end a name are escaped."""
 
     def __init__(self, fields: Sequence[str], delimiter: str = "/") -> None:
-        self._fields = tuple(fields)
+        self.fields = tuple(fields)
         self._delimiter = delimiter
 
     def encode(self, record: SinkRecord, now: int) -> str:
         value = struct_or_map(record)
-        return self._delimiter.join(_folder(field, nested_value(value, field)) for field in self._fields)
+        return self._delimiter.join(_folder(field, nested_value(value, field)) for field in self.fields)
 
     def encode_columns(self, batch: ColumnBatch, now: int) -> EncodedColumns:
         import numpy as np
 
         columns, codes = [], np.zeros(len(batch), dtype=np.int64)
-        for name in self._fields:
+        for name in self.fields:
             schema, array = nested_column(batch, name)
             if schema.type not in _TYPES or schema.name is not None:
                 raise NotColumnar(f"Folders by {schema}")
@@ -48,7 +48,7 @@ class FieldPartitioner(Partitioner):
 
     def _name(self, code: int, columns: list[list[Any]]) -> str:
         parts = []
-        for name, values in zip(reversed(self._fields), reversed(columns), strict=True):
+        for name, values in zip(reversed(self.fields), reversed(columns), strict=True):
             code, index = divmod(code, len(values))
             try:
                 parts.append(_folder(name, values[index]))

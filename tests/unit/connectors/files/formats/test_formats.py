@@ -82,6 +82,7 @@ def test_every_type_is_read_back(tmp_path: Path, connector: str, columns: bool) 
     expected = {name: plain(value) for name, (_, value) in NESTED.items()}
     if connector == "OrcSink":
         expected["time"] = 3_723_004
+        expected["ts"] = expected["ts"].replace(tzinfo=None)  # ORC's type for Spark and Hive has no time zone
     if connector != "AvroFileSink":
         found["map"] = dict(found["map"])
     assert found == expected

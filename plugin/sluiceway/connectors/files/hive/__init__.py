@@ -1,0 +1,1 @@
+"""Registers the files of each topic as an external table in a Hive metastore."""
