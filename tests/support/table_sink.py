@@ -111,11 +111,14 @@ class Task:
         task.open(partitions)
 
     def put(self, *records: SinkRecord) -> None:
-        """Deliver records to the Delta sink as records, to the Iceberg sink as columns where that is possible."""
+        """Deliver records to the Delta sink as records, to the Iceberg sink as columns where that is possible, as its task would."""
         if self.lake.format == "delta" or not records:
             return self.task.put(records)
         for part in column_batches(records):
             if isinstance(part, ColumnBatch):
+                if part.key.objects is not None or part.value.objects is not None:
+                    self.task.put(sink_records(part))
+                    continue
                 try:
                     self.task.put_columns(part)
                 except NotColumnar:
