@@ -111,7 +111,7 @@ class Task:
         task.open(partitions)
 
     def put(self, *records: SinkRecord) -> None:
-        """Deliver records to the Delta sink as records, to the Iceberg sink as columns where that is possible, as its task would."""
+        """Deliver records to the Delta sink as records, and to the Iceberg sink as columns where the runtime would."""
         if self.lake.format == "delta" or not records:
             return self.task.put(records)
         for part in column_batches(records):
