@@ -295,7 +295,7 @@ def test_killed_workers_and_crashes_between_the_steps_of_a_round_lose_and_repeat
     folder, topic = tmp_path / "in", unique("rows")
     write_rows(folder, 1, 8000)
     config = {"connector.class": "SparkSource", "format": "parquet", "path": str(folder), "topic": topic}
-    config |= {"incrementing.column.name": "id", "splits": "4", "split.max.rows": "500", "poll.interval.ms": "300"}
+    config |= {"incrementing.column.name": "id", "splits": "2", "split.max.rows": "50", "poll.interval.ms": "300"}
     # By the number of the call that stores a round's plan (0, 3) or its end (5, 7), without kills in between.
     crashes = {0: "before", 3: "after", 5: "before", 7: "after"}
     calls = itertools.count()

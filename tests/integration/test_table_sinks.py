@@ -72,7 +72,7 @@ def small_commits(lake: Lake, topic: str) -> dict[str, str]:
 def test_ten_kills_lose_and_repeat_nothing_and_a_sweep_removes_the_orphans(
     lake: Lake, kafka: Kafka, numbers: str, chance: random.Random
 ) -> None:
-    config = small_commits(lake, numbers)
+    config = {**small_commits(lake, numbers), "sluiceway.flush.size": "50", "consumer.override.max.poll.records": "50"}
     killed = 0
     while killed < 10:
         before = lake.files()

@@ -162,6 +162,7 @@ class ConnectorRunner(threading.Thread):
             while self._requests:
                 self._serve_restart(entry, self._requests.popleft())
             self._tasks.check()
+            self._remove_late_statuses(entry)
             if self._bounded and not self._tasks.active:
                 self._end_batch()
 
@@ -251,6 +252,12 @@ class ConnectorRunner(threading.Thread):
         self._connector.reset_backoff()
         if not self._connector.failed:
             self._heartbeat.set(_active_state(entry))
+
+    def _remove_late_statuses(self, entry: ConnectorEntry) -> None:
+        """Remove statuses of tasks that are gone: one that was canceled as it started may write RUNNING once more."""
+        for number in self._channel.known_tasks():
+            if number >= len(entry.task_configs) and number not in self._tasks.configs:
+                self._channel.remove_task(number)
 
     def _must_fence(self) -> bool:
         """Return True if exactly-once requires all tasks to stop, because all earlier ones are fenced together."""

@@ -284,6 +284,15 @@ def test_a_task_that_spark_has_queued_again_is_canceled_and_started_again(make: 
     assert ("0", State.UNASSIGNED, f"{LOST}Spark lost the task's executor or its host") in bench.channel.published
 
 
+@pytest.mark.usefixtures("quick_watch")
+def test_a_status_that_a_task_writes_after_its_removal_is_removed_too(make: Make) -> None:
+    bench = make().start()
+    bench.eventually_running()
+    bench.channel.states["7"] = State.RUNNING
+    bench.eventually(lambda: "7" not in bench.channel.states, "the removal")
+    assert {"0", "1"} <= set(bench.channel.states)
+
+
 LEAVING = "Its executor 3 leaves"
 
 

@@ -108,14 +108,10 @@ class TableReader:
         raw: Any = connection.connection.driver_connection
         if self.config.mode == TIMESTAMP and self.snapshot is None:
             self.position = Position.of(self._safe)  # an abandoned pass may not have reached all rows of its last timestamp
-        shape = self._current_shape(connection)
+        shape, bounds = self._shape_and_bounds(connection)
         self.gone = shape is None
-        if shape is None:
-            end_transaction(connection)
-            return
-        bounds = self._bounds(raw, shape)
         end_transaction(connection)
-        if bounds is None:
+        if shape is None or bounds is None:
             return
         key_range = None if self.snapshot is None else self._rest_of(self.snapshot)
         statement = shape.select.rows(self.position, bounds, key_range)
@@ -136,6 +132,22 @@ class TableReader:
         if newest:
             yield newest
         self.finished = self.snapshot is not None
+
+    def _shape_and_bounds(self, connection: sa.Connection) -> tuple[Shape | None, Bounds | None]:
+        """Return the table's shape, None if it does not exist, and which rows to read, None if there are none.
+
+        The shape is at least as new as the rows within the bounds. Otherwise a row that was added right after a column would be
+        read without that column.
+        """
+        raw: Any = connection.connection.driver_connection
+        shape = self._current_shape(connection)
+        while shape is not None:
+            bounds = self._bounds(raw, shape)
+            after = shape if bounds is None else self._current_shape(connection)
+            if after is shape:
+                return shape, bounds
+            shape = after
+        return None, None
 
     def _rest_of(self, snapshot: Snapshot) -> KeyRange:
         done = self.position.incrementing
