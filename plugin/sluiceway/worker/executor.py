@@ -23,7 +23,7 @@ class ServicesFactory(Protocol):
 
 
 class Work(Protocol):
-    """What one Python worker process does: it runs a task, or hosts many. Picklable. ``job`` identifies this start of it."""
+    """The work of one Python worker process: a task, or a host of many. Picklable. ``job`` identifies this start of it."""
 
     @property
     def job(self) -> str: ...
@@ -33,7 +33,7 @@ class Work(Protocol):
 
     @property
     def title(self) -> str:
-        """What it is, for Spark's web page."""
+        """Its description on Spark's web page."""
 
     @property
     def worker(self) -> WorkerConfig: ...

@@ -48,7 +48,7 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a host does: the share of a core that each running task uses, and the result of each task that has ended, by job."""
+    """The share of a core that each running task of a host uses, and the result of each task that has ended, by job."""
 
     running: Mapping[str, float] = field(default_factory=dict)
     ended: Mapping[str, TaskResult] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from sluiceway.storage.model import TaskId
@@ -23,17 +23,15 @@ class Candidate:
     group: str = ""
 
 
-def choose_host(hosts: Sequence[Candidate], group: str, *, can_grow: bool) -> str | None:
+def choose_host(hosts: Sequence[Candidate], group: str, *, can_grow: Callable[[], bool]) -> str | None:
     """Return the least loaded host for a task of a group, or None if a new host must be started for it.
 
-    ``can_grow`` is False if a new host would find no slot. Then any host is better than none.
+    ``can_grow`` returns False if a new host would find no slot. Then any host is better than none.
     """
     own = [host for host in hosts if host.group == group]
     with_room = [host for host in own if host.tasks < MOST_TASKS]
-    if with_room or can_grow:
-        return min(with_room, key=lambda host: host.tasks).name if with_room else None
-    others = own or hosts
-    return min(others, key=lambda host: host.tasks).name if others else None
+    usable = with_room or ([] if can_grow() else own or hosts)
+    return min(usable, key=lambda host: host.tasks).name if usable else None
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ from sluiceway.worker.task_host.messages import (
     report_key,
     reporting_host,
 )
-from sluiceway.worker.task_host.placement import MOST_TASKS, Candidate, Suspects, choose_host, is_busy
+from sluiceway.worker.task_host.placement import Candidate, Suspects, choose_host, is_busy
 from sluiceway.worker.task_launcher import ProcessLauncher, TaskLostError
 from sluiceway.worker.task_watch import Slot
 
@@ -182,8 +182,7 @@ class TaskHosts:
             for name, host in self._hosts.items()
             if not host.ending and host.leaving is None
         ]
-        full = not any(host.group == group and host.tasks < MOST_TASKS for host in hosts)
-        chosen = choose_host(hosts, group, can_grow=not full or not hosts or self._processes.has_free_slot())
+        chosen = choose_host(hosts, group, can_grow=self._processes.has_free_slot)
         return self._hosts[chosen] if chosen is not None else self._start_host(group)
 
     def _start_host(self, group: str) -> _Host:

@@ -27,7 +27,7 @@ TASKS = [TaskId(f"c{number}", 0) for number in range(4)]
 def test_a_task_goes_to_the_least_loaded_host_of_its_group(
     hosts: list[Candidate], group: str, can_grow: bool, chosen: str | None
 ) -> None:
-    assert choose_host(hosts, group, can_grow=can_grow) == chosen
+    assert choose_host(hosts, group, can_grow=lambda: can_grow) == chosen
 
 
 def test_after_a_crash_the_tasks_start_together_and_apart_from_others() -> None:
