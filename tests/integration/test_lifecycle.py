@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,14 @@ from sluiceway.kafka.admin import end_offsets, topic_settings
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
 from sluiceway.kafka.topic_writer import TopicWriter
+from sluiceway.runtime.task import TaskResult
 from sluiceway.storage.codec import encode_commit, encode_connector, encode_task
 from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import State, TaskId
 from sluiceway.worker.connector_runner import Outcome
+from sluiceway.worker.executor import Assignment, Work
 from sluiceway.worker.kafka_channel import KafkaControlChannel
+from sluiceway.worker.task_launcher import ThreadLauncher
 from support import peer
 from support.driver import worker_of, worker_properties
 from support.driver_bench import Bench, open_bench
@@ -240,6 +245,15 @@ def workers(status: dict[str, Any]) -> list[str]:
     return [status["connector"]["worker_id"], *(task["worker_id"] for task in status["tasks"])]
 
 
+class SilentTasks(ThreadLauncher):
+    """Tasks without heartbeats: Spark kills a fenced driver's tasks, but nobody can kill the bench's threads."""
+
+    def launch(self, work: Work) -> Future[TaskResult]:
+        assert isinstance(work, Assignment)
+        properties = {**work.worker.raw, "sluiceway.heartbeat.interval.ms": "600000"}
+        return super().launch(replace(work, spec=replace(work.spec, worker=worker_of(properties))))
+
+
 @pytest.mark.peer
 def test_a_driver_does_not_run_beside_kafka_connect(
     tmp_path: Path, kafka_bootstrap: str, group: str, unique: Callable[[str], str], caplog: pytest.LogCaptureFixture
@@ -248,21 +262,19 @@ def test_a_driver_does_not_run_beside_kafka_connect(
     name = unique("source")
     source = tmp_path / "in.txt"
     source.write_text("a\n")
-    # The bench's tasks are threads that nobody can kill. On Spark, a fenced driver's tasks are killed, and their heartbeats end.
-    quiet = {"sluiceway.heartbeat.interval.ms": "600000", "sluiceway.heartbeat.timeout.ms": "1800000"}
     worker = worker_of(worker_properties(kafka_bootstrap, group))
     topics = (worker.config_topic, worker.offset_topic, worker.status_topic)
     with ExitStack() as stack:
-        bench = stack.enter_context(open_bench(kafka_bootstrap, group, tmp_path, **quiet))
+        bench = stack.enter_context(open_bench(kafka_bootstrap, group, tmp_path))
         bench.herder.create(name, {"connector.class": peer.FILE_SOURCE, "file": str(source), "topic": unique("lines")})
-        _, outcome = bench.driver(name, "one:1")
+        _, outcome = bench.driver(name, "one:1", SilentTasks())
         running(bench, name, 1)
         bench.herder.restart_task(TaskId(name, 0))
         with peer.PeerDistributed(kafka_bootstrap, group, tmp_path / "peer", topics) as connect, caplog.at_level(logging.ERROR):
             assert outcome.result(timeout=30 * PATIENCE) == [Outcome.FENCED]
             assert f"Kafka Connect runs connector {name}: 1 worker(s) with group.id={group}" in caplog.text
             peer.wait_for_state(connect.rest, name, "RUNNING")
-            _, second = bench.driver(name, "two:2")
+            _, second = bench.driver(name, "two:2", SilentTasks())
             assert second.result(timeout=40 * PATIENCE) == [Outcome.FENCED]
             bench.herder.restart_task(TaskId(name, 0))
             peer.restart(connect.rest, name)
