@@ -1,11 +1,12 @@
 """Rows per second into a topic, exactly once: SparkSource from a Parquet folder and a table, and JdbcSource from that table.
 
 All have the same rows of about 200 bytes, JsonConverter with schemas, and one local Spark application with ``--cores`` slots.
+JdbcSource, on one core, has its default batches of 100 rows, or batches of 2,000, which are columns.
 The table is in SQLite, which is no process of its own. The time is that from RUNNING to the stored offset of the last row. A
 first, small run of each warms up JVM and Python and does not count. CPU seconds are those of the JVM and all Python processes.
 Rounds alternate the order. After each run, the topic must have every row once, by its committed records.
 
-Run: python tests/benchmarks/bench_spark_source.py [--rows N] [--rounds N] [--cores N] [--batch N]
+Run: python tests/benchmarks/bench_spark_source.py [--rows N] [--rounds N] [--cores N]
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ from support.spark_application import Application
 JSON = "org.apache.kafka.connect.json.JsonConverter"
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 GIVE_UP_SECONDS = 1800.0
-FILES = 4
+FILES = 16
 PARTITIONS = 4
 POLL_SECONDS = 0.2
 SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.50.3.0"
-PARQUET, SPARK_JDBC, RECORDS = "SparkSource, Parquet", "SparkSource, JDBC", "JdbcSource"
+PARQUET, SPARK_JDBC = "SparkSource, Parquet", "SparkSource, JDBC"
+RECORDS, COLUMNS = "JdbcSource", "JdbcSource, columns"
+_COLUMN = {"incrementing.column.name": "id"}
 _ID = re.compile(rb'"payload":\{"id":(\d+)')
 
 
@@ -89,9 +92,10 @@ def _sources(folder: Path, options: argparse.Namespace) -> dict[str, dict[str, s
     table = {"option.url": url, "option.driver": "org.sqlite.JDBC", "table": "o"}
     jdbc = {"connector.class": "JdbcSource", "connection.url": url, "mode": "incrementing", "table.whitelist": "o"}
     return {
-        PARQUET: {**spark, "format": "parquet", "path": str(folder / "parquet")},
-        SPARK_JDBC: {**spark, "format": "jdbc", **table},
-        RECORDS: {**jdbc, "batch.max.rows": str(options.batch)},
+        PARQUET: {**spark, "splits": str(4 * options.cores), "format": "parquet", "path": str(folder / "parquet")},
+        SPARK_JDBC: {**spark, "format": "jdbc", **table, **_COLUMN},
+        RECORDS: {**jdbc, **_COLUMN},
+        COLUMNS: {**jdbc, "batch.max.rows": "2000", **_COLUMN},
     }
 
 
@@ -111,7 +115,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cores", type=int, default=2)
-    parser.add_argument("--batch", type=int, default=2000, help="batch.max.rows of JdbcSource")
     return parser
 
 
@@ -138,10 +141,11 @@ def _run(context: SparkContext, bootstrap: str, kind: str, config: dict[str, str
     with open_stores(worker) as stores:
         app = Application(name, worker, stores, context)
         creation = {"topic.creation.default.partitions": str(PARTITIONS), "topic.creation.default.replication.factor": "1"}
-        target = {"topic.prefix": f"{name}-"} if kind == RECORDS else {"topic": f"{name}-o"}
-        app.start({"incrementing.column.name": "id", **config, **creation, **target, "poll.interval.ms": "200"})
+        target = {"topic.prefix": f"{name}-"} if kind in (RECORDS, COLUMNS) else {"topic": f"{name}-o"}
+        app.start({**config, **creation, **target, "poll.interval.ms": "200"})
         started, cpu = time.perf_counter(), CpuTimes()
-        while not any(offset.get("incrementing") == rows for _, offset in app.offsets()):
+        last = [{"incrementing": rows}] if kind != PARQUET else [{"complete": True}] * FILES
+        while [offset for _, offset in app.offsets()] != last:
             assert app.states() == ["RUNNING"], app.traces()
             assert time.perf_counter() - started < GIVE_UP_SECONDS
             time.sleep(POLL_SECONDS)

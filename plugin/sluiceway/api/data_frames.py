@@ -8,15 +8,16 @@ Everything else is as for other tasks: commands, statuses, offsets and errors.
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from sluiceway.api.records import Offset, Partition, SinkRecord, SourceRecord
 from sluiceway.api.task import SinkTask, SourceTask
 from sluiceway.errors import ConnectError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 Offsets = Sequence[tuple[Partition, "Offset | None"]]
@@ -52,6 +53,13 @@ class DataFrameSinkTask(SinkTask):
         raise _needs_spark(self)
 
 
+class SplitReader(Protocol):
+    """Reads the rows of a split on its executor, without Spark's JVM. Picklable."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the split's ``frame``, with its columns in their order. May be called again after a failure."""
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """A part of a round that one executor reads and produces to Kafka, exactly once in a single transaction.
@@ -66,6 +74,8 @@ class Split:
     frame: DataFrame
     offsets: Offsets
     slot: int = 0
+    reader: SplitReader | None = None
+    """Used instead of ``frame`` if all splits of the round have one. Then ``frame`` only has the schema."""
 
 
 @dataclass(frozen=True, slots=True)

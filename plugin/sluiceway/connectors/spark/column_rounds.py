@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from sluiceway.api import Offset, OffsetStorageReader
 from sluiceway.api.data_frames import Round, Split
+from sluiceway.connectors.spark.parquet_reader import Window as ColumnWindow
+from sluiceway.connectors.spark.parquet_reader import parquet_reader
 from sluiceway.connectors.spark.ranges import ROUND_FIELD, RoundPlan, Window, offset_of, plan_in, position_in, split_partition
 from sluiceway.connectors.spark.reading import load, reader_of
 from sluiceway.connectors.spark.source_config import SourceConfig
@@ -56,8 +58,14 @@ class ColumnRounds:
         config = self._config
         before = {key: value for key, value in (stored or {}).items() if key != ROUND_FIELD}
         marks = [split_partition(config.partition, number) for number in range(len(plan.ranges))]
+        files = sorted(frame.inputFiles()) if config.path else []
         splits = [
-            Split(frame.where(self._between(frame, low, high)), [(mark, {ROUND_FIELD: plan.id})], number % plan.slots)
+            Split(
+                frame.where(self._between(frame, low, high)),
+                [(mark, {ROUND_FIELD: plan.id})],
+                number % plan.slots,
+                parquet_reader(frame, config, files, ColumnWindow(config.column, low, high)),
+            )
             for number, (mark, (low, high)) in enumerate(zip(marks, plan.ranges, strict=True))
         ]
         return Round(

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from sluiceway.api import OffsetStorageReader
 from sluiceway.api.data_frames import Round, Split
+from sluiceway.connectors.spark.parquet_reader import parquet_reader
 from sluiceway.connectors.spark.reading import load_files
 from sluiceway.connectors.spark.source_config import PATH, SourceConfig
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _FILE = "file"
 _DONE = {"complete": True}
@@ -38,11 +39,13 @@ class FileRounds:
         groups: dict[int, list[str]] = {}
         for file in files:
             groups.setdefault(zlib.crc32(file.encode()) % self._config.splits, []).append(file)
-        splits = [
-            Split(load_files(self._spark, self._config, group, whole), [(self._partition(file), _DONE) for file in group], slot)
-            for slot, group in sorted(groups.items())
-        ]
+        splits = [self._split(whole, slot, group) for slot, group in sorted(groups.items())]
         return Round(self._config.topic, splits, self._config.schema_name)
+
+    def _split(self, whole: DataFrame, slot: int, files: list[str]) -> Split:
+        offsets = [(self._partition(file), _DONE) for file in files]
+        frame = load_files(self._spark, self._config, files, whole)
+        return Split(frame, offsets, slot, parquet_reader(whole, self._config, files))
 
     def _files(self) -> list[str]:
         """List the folder as Spark does: without names that start with an underscore or a dot."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from sluiceway.api import Column, ColumnBatch, NotColumnar, OffsetStorageReader, SourceColumns, SourceRecord
-from sluiceway.api.data_frames import Offsets, Round
+from sluiceway.api.data_frames import Offsets, Round, SplitReader
 from sluiceway.columns.arrow_schema import arrow_type
 from sluiceway.config.variables import resolver
 from sluiceway.data import Schema
@@ -81,19 +81,32 @@ class SourceRound:
     def run(self, done: Collection[int] = ()) -> list[SplitResult]:
         """Produce the splits, except ``done``, in one Spark job; return the results of those that have rows."""
         splits = self._round.splits
-        frames: dict[int, list[DataFrame]] = {}
+        # Each slot is one Spark task, which reads its splits one after the other.
+        slots: dict[int, list[int]] = {}
         for number, split in enumerate(splits):
             if number not in done:
-                frames.setdefault(split.slot, []).append(_numbered(split.frame, number))
-        if not frames:
+                slots.setdefault(split.slot, []).append(number)
+        if not slots:
             return []
-        # Each slot is one Spark task, which reads its splits one after the other.
-        union = _union([_union([*each, _end(each[0])]).coalesce(1) for each in frames.values()])
+        direct = all(split.reader is not None for split in splits)
         schema = row_schema(splits[0].frame.schema, self._round.schema_name)
-        jobs = tuple(SplitJob(split.slot, tuple(split.offsets)) for split in splits)
+        jobs = tuple(SplitJob(split.slot, tuple(split.offsets), split.reader if direct else None) for split in splits)
         produce = ProduceSplits(self._assignment, self._round.topic, schema, tuple(self._round.begin), jobs)
-        rows = union.mapInArrow(produce, _RESULT).collect()
+        rows = (self._numbers(slots) if direct else self._rows(slots)).mapInArrow(produce, _RESULT).collect()
         return [SplitResult(row["split"], row["records"], tuple(row["topics"]), row["failure"], row["retriable"]) for row in rows]
+
+    def _rows(self, slots: Mapping[int, Sequence[int]]) -> DataFrame:
+        """Return the rows of the slots' splits, a partition for each slot."""
+        frames = [[_numbered(self._round.splits[number].frame, number) for number in numbers] for numbers in slots.values()]
+        return _union([_union([*each, _end(each[0])]).coalesce(1) for each in frames])
+
+    def _numbers(self, slots: Mapping[int, Sequence[int]]) -> DataFrame:
+        """Return the numbers of the slots' splits, a partition for each slot."""
+        from pyspark.sql import functions
+
+        row = self._spark.range(1).coalesce(1)
+        texts = [[*map(str, numbers), _END] for numbers in slots.values()]
+        return _union([row.select(functions.explode(functions.lit(each)).alias(_SPLIT)) for each in texts])
 
 
 def _numbered(frame: DataFrame, number: int) -> DataFrame:
@@ -128,6 +141,7 @@ class SplitJob(NamedTuple):
 
     slot: int
     offsets: Offsets
+    reader: SplitReader | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +158,7 @@ class ProduceSplits:
     splits: tuple[SplitJob, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts = splits_of(batches)
+        parts = ((number, self._read(number, rows)) for number, rows in splits_of(batches))
         first = next(parts, None)
         if first is None:
             return
@@ -159,6 +173,14 @@ class ProduceSplits:
                 yield from self._produce(spec, services, resources, itertools.chain([first], parts))
         finally:
             services.close()
+
+    def _read(self, split: int, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return the rows that Spark sent, or those of the split's reader; then Spark sends the split's number alone."""
+        reader = self.splits[split].reader
+        if reader is None:
+            return rows
+        collections.deque(rows, maxlen=0)
+        return reader.batches()
 
     def _produce(
         self, spec: TaskSpec, services: TaskServices, resources: ExitStack, parts: Iterator[SplitRows]
