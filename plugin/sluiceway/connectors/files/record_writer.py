@@ -37,6 +37,36 @@ class _Group:
     values: list[Any] = field(default_factory=list)
 
 
+class _Groups:
+    """Records in the order in which they are written. A record whose schema is that of its file's last one joins its group."""
+
+    def __init__(self, *, needs_schema: bool) -> None:
+        self._needs_schema = needs_schema
+        self._groups: list[_Group] = []
+        self._newest: dict[FileKey, _Group] = {}
+        self._last: _Group | None = None
+
+    def add(self, folder: str, schema: Schema | None, record: SinkRecord, value: Any) -> None:
+        group = self._last
+        if group is None or group.schema is not schema or group.key.folder != folder or group.key.topic != record.topic:
+            group = self._last = self._group(FileKey(record.topic, folder, schema if self._needs_schema else None), schema)
+        group.records.append(record)
+        group.values.append(value)
+
+    def take(self) -> list[_Group]:
+        """Return the groups, and start again."""
+        groups, self._groups, self._last = self._groups, [], None
+        self._newest.clear()
+        return groups
+
+    def _group(self, key: FileKey, schema: Schema | None) -> _Group:
+        group = self._newest.get(key)
+        if group is None or group.schema is not schema:
+            self._newest[key] = group = _Group(key, schema)
+            self._groups.append(group)
+        return group
+
+
 class RecordWriter:
     """Writes the records of one task. ``report`` reports a bad record, or raises its error."""
 
@@ -55,46 +85,39 @@ class RecordWriter:
     def write(self, writer: PartitionWriter, records: Sequence[SinkRecord], now: int) -> None:
         """Write records of one topic partition. Those that were written before are skipped. Raises StorageError."""
         writer.begins_at(records[0].original_kafka_offset)
-        groups: list[_Group] = []
-        newest: dict[FileKey, _Group] = {}
+        groups = _Groups(needs_schema=self._format.needs_schema)
 
         def flush(end: int) -> None:
-            for group in groups:
+            for group in groups.take():
                 self._write_group(writer, group)
-            groups.clear()
-            newest.clear()
             writer.advance(end)
 
-        last = -1
+        last, written_before, room = -1, writer.position or 0, writer.rotation.room
         for record in records:
             offset = record.original_kafka_offset
-            if offset < (writer.position or 0):
+            if offset < written_before:
                 continue
             last = offset
             placed = self._placed(writer, record, now)
             if placed is None:
                 continue
-            key, schema, value, time = placed
+            folder, schema, value, time = placed
             if time is not None and writer.rotation.boundary is not None and time >= writer.rotation.boundary:
                 flush(offset)
                 writer.commit()
+                room = writer.rotation.room
             writer.rotation.wrote(1, now, time)
-            group = newest.get(key)
-            if group is None or group.schema is not schema:
-                newest[key] = group = _Group(key, schema)
-                groups.append(group)
-            group.records.append(record)
-            group.values.append(value)
-            if writer.rotation.room <= 0:
+            groups.add(folder, schema, record, value)
+            room -= 1
+            if room <= 0:
                 flush(offset + 1)
                 writer.commit()
+                room = writer.rotation.room
         if last >= 0:
             flush(last + 1)
 
-    def _placed(
-        self, writer: PartitionWriter, record: SinkRecord, now: int
-    ) -> tuple[FileKey, Schema | None, Any, int | None] | None:
-        """Return a record's file, the schema and value to write, and the time by which it rotates files; None to skip it."""
+    def _placed(self, writer: PartitionWriter, record: SinkRecord, now: int) -> tuple[str, Schema | None, Any, int | None] | None:
+        """Return a record's folder, the schema and value to write, and the time by which it rotates files; None to skip it."""
         try:
             if record.value is None:
                 if self._options.skip_nulls:
@@ -106,7 +129,7 @@ class RecordWriter:
                 value = self._projected(record, schema)
             folder = self._partitioner.encode(record, now)
             time = None if self._record_interval is None else self._partitioner.time_of(record, now)
-            return FileKey(record.topic, folder, schema if self._format.needs_schema else None), schema, value, time
+            return folder, schema, value, time
         except DataError as error:
             self._report(writer, record, error)
             return None

@@ -83,7 +83,8 @@ class FileSinkTask(SinkTask):
     def put(self, records: Sequence[SinkRecord]) -> None:
         with self._retrying():
             self._prepare()
-            for partition, group in groupby(records, key=attrgetter("original_topic_partition")):
+            for place, group in groupby(records, key=attrgetter("original_topic", "original_kafka_partition")):
+                partition = TopicPartition(*place)
                 writer = self._writer(partition)
                 if writer is not None:
                     with self._guarded(partition):
