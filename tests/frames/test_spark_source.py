@@ -125,15 +125,23 @@ def check(reader: Reader, rows: int) -> None:
     assert not reader.wrong(rows)
 
 
+@pytest.mark.parametrize("options", [{}, {"option.mergeSchema": "true"}], ids=["pyarrow", "spark"])
 def test_each_row_is_produced_once_although_the_driver_is_killed(
-    kafka_bootstrap: str, unique: Callable[[str], str], tmp_path: Path, folder: Path, reader: Reader, chance: random.Random
+    kafka_bootstrap: str,
+    unique: Callable[[str], str],
+    tmp_path: Path,
+    folder: Path,
+    reader: Reader,
+    chance: random.Random,
+    options: dict[str, str],
 ) -> None:
+    """Options are Spark's, so it reads the files itself then."""
     converters = {"value.converter": "org.apache.kafka.connect.json.JsonConverter"}
     settings = {"exactly.once.source.support": "enabled", **converters}
     properties = worker_properties(kafka_bootstrap, unique("source"), **settings)
     worker_file = write_properties(tmp_path / "worker.properties", properties)
     name = unique("source")
-    config = {"connector.class": "SparkSource", "format": "parquet", "path": str(folder), "topic": reader.topic}
+    config = {"connector.class": "SparkSource", "format": "parquet", "path": str(folder), "topic": reader.topic, **options}
     config |= {"incrementing.column.name": "id", "splits": "2", "split.max.rows": "20000", "poll.interval.ms": "300"}
     config |= {"topic.creation.default.partitions": "2", "topic.creation.default.replication.factor": "1"}
     with contextlib.ExitStack() as stack:
