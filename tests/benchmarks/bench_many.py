@@ -224,7 +224,7 @@ def latencies(
     seen_file: dict[str, float] = {}
     end = threading.Event()
     consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "watch", "auto.offset.reset": "latest", "fetch.wait.max.ms": 10}
+        {"bootstrap.servers": bootstrap, "group.id": "watch", "auto.offset.reset": "earliest", "fetch.wait.max.ms": 10}
     )
     assigned = threading.Event()
     consumer.subscribe([f"many-{number}" for number in range(pairs)], on_assign=lambda *_: assigned.set())
