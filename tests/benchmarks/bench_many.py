@@ -4,9 +4,10 @@ Half of the connectors are FileStreamSource, half FileStreamSink of the sources'
 
 * seconds from the first POST until all are RUNNING, and from the POST of one more until it is RUNNING;
 * memory of all processes but the broker (PSS, MB) and their processor seconds a minute, idle and with a line a second and source;
-* milliseconds from a line in a source's file to its record in the topic, and on to the line in the sink's file.
+* milliseconds from a line in a source's file to its record in the topic, and on to the line in the sink's file;
+* with --busy, the same second by second while a connector of 100,000 records a second starts beside the others.
 
-Run: python tests/benchmarks/bench_many.py [--connectors 1 10 50 200] [--seconds 30] [--peers sluiceway connect]
+Run: python tests/benchmarks/bench_many.py [--connectors 1 10 50 200] [--seconds 30] [--peers sluiceway connect] [--busy]
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 import psutil
 from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -41,6 +43,8 @@ from support.toggles import table
 
 PATIENCE_SECONDS = 300.0
 STRING = "org.apache.kafka.connect.storage.StringConverter"
+VERIFIABLE_SOURCE = "org.apache.kafka.connect.tools.VerifiableSourceConnector"
+BUSY_RECORDS, BUSY_LIMIT_MS, BUSY_SECONDS = 100_000, 50.0, 60.0
 _MB = 1 << 20
 
 
@@ -154,7 +158,7 @@ def wait(condition: Callable[[], bool], what: str) -> float:
     return time.monotonic() - began
 
 
-def measure(name: str, runtime: Runtime, bootstrap: str, count: int, seconds: float, folder: Path) -> Result:
+def measure(name: str, runtime: Runtime, bootstrap: str, count: int, seconds: float, folder: Path, *, busy: bool) -> Result:
     pairs = max(1, count // 2)
     for number in range(pairs + 1):
         (folder / f"in-{number}.txt").touch()
@@ -174,7 +178,11 @@ def measure(name: str, runtime: Runtime, bootstrap: str, count: int, seconds: fl
     time.sleep(15)
     result.idle_cpu = idle(runtime, seconds)
     result.memory, result.processes, result.threads = memory(runtime)
-    result.to_topic, result.to_file, result.busy_cpu, result.missing = latencies(runtime, bootstrap, pairs, seconds, folder)
+    lines, result.busy_cpu = latencies(runtime, bootstrap, pairs, seconds, folder)
+    result.to_topic, result.to_file = seen(each.to_topic for each in lines), seen(each.to_file for each in lines)
+    result.missing = len(lines) - len(result.to_topic)
+    if busy:
+        beside_busy(runtime, bootstrap, pairs, max(seconds, BUSY_SECONDS), folder)
     return result
 
 
@@ -210,63 +218,120 @@ def idle(runtime: Runtime, seconds: float) -> float:
 
 def memory(runtime: Runtime) -> tuple[float, int, int]:
     processes = family(runtime)
-    rows = sorted((each.memory_full_info().pss / _MB, each.num_threads(), " ".join(each.cmdline())[-60:]) for each in processes)
+    rows = []
+    for each in processes:
+        with suppress(psutil.Error):  # it has just ended
+            rows.append((each.memory_full_info().pss / _MB, each.num_threads(), command_of(each)[-60:]))
+    rows.sort()
     for pss, threads, command in rows:
         print(f"  {pss:7.1f} MB {threads:4d} threads  {command}", flush=True)
     return sum(row[0] for row in rows), len(rows), sum(row[1] for row in rows)
 
 
-def latencies(
-    runtime: Runtime, bootstrap: str, pairs: int, seconds: float, folder: Path
-) -> tuple[list[float], list[float], float, int]:
-    """Append a line a second to each source's file; return the milliseconds to topic and to file, CPU s/min, missing lines."""
-    seen_topic: dict[str, float] = {}
-    seen_file: dict[str, float] = {}
-    end = threading.Event()
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "watch", "auto.offset.reset": "latest", "fetch.wait.max.ms": 10}
-    )
-    assigned = threading.Event()
-    consumer.subscribe([f"many-{number}" for number in range(pairs)], on_assign=lambda *_: assigned.set())
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line in a source's file. ``at`` is in seconds since the first one; the others in milliseconds, None if not seen."""
 
-    def topics() -> None:
-        while not end.is_set():
-            message = consumer.poll(0.1)
+    at: float
+    to_topic: float | None
+    to_file: float | None
+
+
+class Watcher:
+    """Notes when lines arrive in the topics and in the sinks' files, on threads of its own."""
+
+    def __init__(self, bootstrap: str, pairs: int, folder: Path) -> None:
+        self._pairs, self._folder = pairs, folder
+        self.in_topic: dict[str, float] = {}
+        self.in_file: dict[str, float] = {}
+        self._end = threading.Event()
+        # From the beginning, because the assignment may be known before the consumer has a position.
+        self._consumer = Consumer(
+            {"bootstrap.servers": bootstrap, "group.id": "watch", "auto.offset.reset": "earliest", "fetch.wait.max.ms": 10}
+        )
+        assigned = threading.Event()
+        self._consumer.subscribe([f"many-{number}" for number in range(pairs)], on_assign=lambda *_: assigned.set())
+        self._threads = [threading.Thread(target=each, daemon=True) for each in (self._topics, self._files)]
+        for thread in self._threads:
+            thread.start()
+        if not assigned.wait(60):
+            raise SystemExit("the benchmark's own consumer was assigned no partitions")
+
+    def close(self) -> None:
+        self._end.set()
+        for thread in self._threads:
+            thread.join()
+        self._consumer.close()
+
+    def _topics(self) -> None:
+        while not self._end.is_set():
+            message = self._consumer.poll(0.1)
             if message is not None and message.error() is None:
-                seen_topic[(message.value() or b"").decode()] = time.time()
+                self.in_topic[(message.value() or b"").decode()] = time.time()
 
-    def files() -> None:
-        readers = [(folder / f"out-{number}.txt").open() for number in range(pairs)]
-        while not end.is_set():
+    def _files(self) -> None:
+        readers = [(self._folder / f"out-{number}.txt").open() for number in range(self._pairs)]
+        while not self._end.is_set():
             for reader in readers:
                 while line := reader.readline():
-                    seen_file.setdefault(line.rstrip(), time.time())
+                    self.in_file.setdefault(line.rstrip(), time.time())
             time.sleep(0.002)
 
-    threads = [threading.Thread(target=each, daemon=True) for each in (topics, files)]
-    for thread in threads:
-        thread.start()
-    assigned.wait(60)
-    written: dict[str, float] = {}
+
+def latencies(
+    runtime: Runtime, bootstrap: str, pairs: int, seconds: float, folder: Path, middle: Callable[[], None] = lambda: None
+) -> tuple[list[Line], float]:
+    """Append a line a second to each source's file; return the lines and CPU s/min. Calls ``middle`` after a third of it."""
+    watcher = Watcher(bootstrap, pairs, folder)
+    written: dict[str, tuple[float, float]] = {}
     began, before = time.monotonic(), sum(cpu(runtime).values())
     outs = [(folder / f"in-{number}.txt").open("a") for number in range(pairs)]
     for second in range(int(seconds)):
+        if second == int(seconds) // 3:
+            middle()
         for number, out in enumerate(outs):
-            due = began + second + number / pairs
-            time.sleep(max(0.0, due - time.monotonic()))
+            due = second + number / pairs
+            time.sleep(max(0.0, began + due - time.monotonic()))
             line = f"{number}-{second}"
             out.write(f"{line}\n")
-            written[line] = time.time()
+            written[line] = due, time.time()
             out.flush()
     busy = (sum(cpu(runtime).values()) - before) / (time.monotonic() - began) * 60
     time.sleep(5)
-    end.set()
-    for thread in threads:
-        thread.join()
-    consumer.close()
-    to_topic = [1000 * (seen_topic[line] - at) for line, at in written.items() if line in seen_topic]
-    to_file = [1000 * (seen_file[line] - at) for line, at in written.items() if line in seen_file]
-    return to_topic, to_file, busy, len(written) - len(to_topic)
+    watcher.close()
+
+    def since(seen: Mapping[str, float], line: str, at: float) -> float | None:
+        return 1000 * (seen[line] - at) if line in seen else None
+
+    lines = [
+        Line(due, since(watcher.in_topic, line, at), since(watcher.in_file, line, at)) for line, (due, at) in written.items()
+    ]
+    return lines, busy
+
+
+def seen(times: Iterable[float | None]) -> list[float]:
+    return [each for each in times if each is not None]
+
+
+def beside_busy(runtime: Runtime, bootstrap: str, pairs: int, seconds: float, folder: Path) -> None:
+    """Print the p95 latency of the lines, second by second, while a connector of 100,000 records a second starts beside them."""
+    topic = "many-busy"
+    config = {"connector.class": VERIFIABLE_SOURCE, "tasks.max": "1", "topic": topic, "throughput": str(BUSY_RECORDS)}
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.create_topics([NewTopic(topic, 1, 1)]).values():
+        future.result()
+    lines, _ = latencies(runtime, bootstrap, pairs, seconds, folder, lambda: runtime.create("busy", config))
+    late = 0
+    start = int(seconds) // 3
+    for second in range(int(seconds)):
+        times = sorted(seen(each.to_topic for each in lines if int(each.at) == second))
+        p95 = times[int(0.95 * len(times))] if times else float("inf")
+        late += p95 > BUSY_LIMIT_MS and second >= start
+        print(f"  second {second - start:4d} of the busy connector: p95 {p95:7.1f} ms, {len(times)} lines", flush=True)
+    watched = Consumer({"bootstrap.servers": bootstrap, "group.id": "count"})
+    _, end = watched.get_watermark_offsets(KafkaPartition(topic, 0), timeout=30)
+    watched.close()
+    print(f"beside {end / (seconds - start):,.0f} records a second: p95 above {BUSY_LIMIT_MS:g} ms in {late} seconds", flush=True)
 
 
 def percentiles(values: list[float]) -> str:
@@ -276,14 +341,14 @@ def percentiles(values: list[float]) -> str:
     return f"{statistics.median(values):.0f} / {cuts[18]:.0f}"
 
 
-def run(name: str, count: int, seconds: float) -> Result:
+def run(name: str, count: int, seconds: float, *, busy: bool) -> Result:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-many-")))
         broker = EmbeddedBroker(folder / "broker")
         stack.callback(broker.stop)
         bootstrap = broker.start()
         runtime: Runtime = Application(bootstrap, folder, stack) if name == "sluiceway" else Peer(bootstrap, folder, stack)
-        return measure(name, runtime, bootstrap, count, seconds, folder)
+        return measure(name, runtime, bootstrap, count, seconds, folder, busy=busy)
 
 
 def main() -> int:
@@ -291,8 +356,9 @@ def main() -> int:
     parser.add_argument("--connectors", type=int, nargs="+", default=[1, 10, 50, 200])
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--peers", nargs="+", default=["sluiceway", "connect"])
+    parser.add_argument("--busy", action="store_true", help="then start a connector of 100,000 records a second beside them")
     options = parser.parse_args()
-    results = [run(name, count, options.seconds) for count in options.connectors for name in options.peers]
+    results = [run(name, count, options.seconds, busy=options.busy) for count in options.connectors for name in options.peers]
     headings = ("", "connectors", "s to RUNNING", "next one, s", "PSS MB", "processes", "threads", "CPU s/min idle", "at 1/s")
     rows = [
         [

@@ -67,6 +67,9 @@ class Commands:
         self._changed.wait(min(seconds, 0.05))
         self._changed.clear()
 
+    def wake(self) -> None:
+        self._changed.set()
+
     def close(self) -> None: ...
 
 

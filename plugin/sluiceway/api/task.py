@@ -53,6 +53,12 @@ class SourceTaskContext(Protocol):
     def transaction_context(self) -> TransactionContext | None:
         """Ends the task's transactions; None unless exactly-once is enabled with ``transaction.boundary=connector``."""
 
+    def wait(self, seconds: float) -> None:
+        """Wait in ``poll`` for records, at most so long. Ends early if the task must pause or stop, and with ``wake``."""
+
+    def wake(self) -> None:
+        """End the current ``wait``, or the next one, because there may be records. Thread-safe."""
+
 
 class ErrantRecordReporter(Protocol):
     """Reports records that a sink task cannot write (KIP-610)."""
@@ -133,8 +139,8 @@ class SourceTask(Task):
     def poll(self) -> Sequence[SourceRecord] | None:
         """Return the next records, or None if no records are available.
 
-        May wait for records, at most about a second, because pausing and stopping the task wait for it. Runs on an executor,
-        never at the same time as another call of this task.
+        May wait for records, at most about a second, because pausing and stopping the task wait for it; ``context.wait`` ends
+        with such a command. Runs on an executor, never at the same time as another call of this task.
         """
 
     def poll_columns(self) -> SourceColumns | Sequence[SourceRecord] | None:

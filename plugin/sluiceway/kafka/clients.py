@@ -162,14 +162,21 @@ def transactional_producer_config(
 
 
 def consumer_config(
-    worker: WorkerConfig, client_id: str, group: str, overrides: Mapping[str, str] | None = None
+    worker: WorkerConfig,
+    client_id: str,
+    group: str,
+    overrides: Mapping[str, str] | None = None,
+    *,
+    defaults: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return the config of a consumer with explicit commits and queues large enough for full throughput.
 
+    ``defaults`` are librdkafka's keys, which apply before the worker's ``consumer.*`` keys and ``overrides``.
     ``group`` wins over the ``group.id`` of the worker's ``consumer.*`` keys and of ``overrides``: the caller commits in that
     group and reads its offsets through other clients, so all must use the same one. ``sink_group`` returns a sink's.
     """
-    return _config(worker, client_id, CONSUMER_DEFAULTS, worker.with_prefix("consumer."), overrides or {}, group=group)
+    all_defaults = {**CONSUMER_DEFAULTS, **(defaults or {})}
+    return _config(worker, client_id, all_defaults, worker.with_prefix("consumer."), overrides or {}, group=group)
 
 
 def internal_producer_config(worker: WorkerConfig, client_id: str, **settings: str) -> dict[str, str]:

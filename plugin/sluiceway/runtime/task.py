@@ -65,7 +65,10 @@ class TaskControl(Protocol):
     def command(self) -> TaskCommand: ...
 
     def wait(self, seconds: float) -> None:
-        """Wait until the command changes, at most this long."""
+        """Wait until the command changes or ``wake`` is called, at most this long. Does not wait if either happened before."""
+
+    def wake(self) -> None:
+        """End the current wait, or the next one. Thread-safe."""
 
 
 class TaskReporter(Protocol):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 
 from sluiceway.api import SinkRecord, TopicPartition, TransactionContext
 from sluiceway.testing.offsets import MemoryOffsets
+
+_LONGEST_WAIT_SECONDS = 0.1
 
 
 class MemoryConnectorContext:
@@ -30,6 +33,15 @@ class MemorySourceContext:
         self.configs: Mapping[str, str] = dict(configs or {})
         self.offset_storage_reader = MemoryOffsets() if offsets is None else offsets
         self.transaction_context: TransactionContext | None = None
+        self._woken = threading.Event()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for ``wake``, but not long, so that a test of a task without records takes little time."""
+        self._woken.wait(min(seconds, _LONGEST_WAIT_SECONDS))
+        self._woken.clear()
+
+    def wake(self) -> None:
+        self._woken.set()
 
 
 class MemoryReporter:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import logging
-import time
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from sluiceway.api.task import TopicPartition
 from sluiceway.herder.loggers import Loggers
-from sluiceway.kafka.kafka_based_log import TopicTail
+from sluiceway.kafka.kafka_based_log import LogRecord, TopicTail
 from sluiceway.runtime.task import TaskCommand, TaskServices, TaskSpec
 from sluiceway.storage.factory import open_source_offsets
 from sluiceway.storage.model import State, Status
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
-from sluiceway.worker.task_commands import command_in, command_keys, level_in, next_command
+from sluiceway.worker.task_commands import command_keys, level_in
 from sluiceway.worker.task_heartbeat import HeartbeatReporter
+from sluiceway.worker.task_host.shared_control import SharedTaskControl
 
-log = logging.getLogger(__name__)
-
-_POLL_SECONDS = 0.05  # at least, between two polls of the topics
+_POLL_SECONDS = 0.2  # the longest that close() waits for the thread
+_CLOSE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +55,9 @@ class KafkaTaskServices:
 
 
 class KafkaTaskControl:
-    """Reads a task's commands, and changed log levels, from the config and status topics, at most every 50 ms.
+    """Follows a task's commands, and changed log levels, in the config and status topics, on a thread of its own.
 
-    ``on_end`` is called once the task must stop, and when it has ended.
+    ``on_end`` is called on that thread once the task must stop, and when it has ended.
     """
 
     def __init__(
@@ -72,40 +71,50 @@ class KafkaTaskControl:
         self._on_end = on_end
         # The status topic holds the heartbeats of all connectors and tasks; only records of these keys are decoded.
         self._keys = command_keys(spec.id)
-        self._command = command
+        self._commands = SharedTaskControl(spec, command, on_end)
         self._loggers = Loggers(spec.id.connector)
         self._tail = TopicTail(spec.worker, f"{spec.worker.group_id}-commands", positions)
-        self._polled = float("-inf")
+        self._failure: Exception | None = None
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name=f"commands-{spec.id}", daemon=True)
+        self._thread.start()
 
     def command(self) -> TaskCommand:
-        if time.monotonic() - self._polled >= _POLL_SECONDS:
-            self._poll(0.0)
-        return self._command
+        """Return the command. Raises InternalTopicError if a topic was lost."""
+        if self._failure is not None:
+            raise self._failure
+        return self._commands.command()
 
     def wait(self, seconds: float) -> None:
         """Wait until the command changes, at most ``seconds``. Records of other connectors do not end the wait."""
-        before = self._command
-        deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0 and self._command is before:
-            self._poll(left)
+        if self._failure is None:
+            self._commands.wait(seconds)
+
+    def wake(self) -> None:
+        self._commands.wake()
 
     def close(self) -> None:
         self._on_end()
-        self._tail.close()
+        self._closing.set()
+        self._thread.join(timeout=_CLOSE_SECONDS)
 
-    def _poll(self, timeout: float) -> None:
-        self._polled = time.monotonic()
-        for record in self._tail.poll(timeout):
-            if record.key not in self._keys and record.topic != self._spec.worker.config_topic:
-                continue
-            command = next_command(self._command, command_in(record, self._spec))
-            if command is not self._command:
-                log.info("[%s|task-%d] Received command %s", self._spec.id.connector, self._spec.id.task, command.value)
-                self._command = command
-                if command in (TaskCommand.STOP, TaskCommand.ABANDON):
-                    self._on_end()
-            if (level := level_in(record, self._spec)) is not None:
-                self._loggers.apply_cluster_level(level.namespace, level.level)
+    def _follow(self) -> None:
+        try:
+            while not self._closing.is_set():
+                for record in self._tail.poll(_POLL_SECONDS):
+                    self._read(record)
+        except Exception as error:  # noqa: BLE001 (the thread's outermost frame; the task's thread raises it)
+            self._failure = error
+            self._commands.wake()
+        finally:
+            self._tail.close()
+
+    def _read(self, record: LogRecord) -> None:
+        if record.key not in self._keys and record.topic != self._spec.worker.config_topic:
+            return
+        self._commands.read(record)
+        if (level := level_in(record, self._spec)) is not None:
+            self._loggers.apply_cluster_level(level.namespace, level.level)
 
 
 class KafkaTaskReporter:

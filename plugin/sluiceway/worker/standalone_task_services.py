@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ class _Control:
         self._task = task
         self._command = TaskCommand.RUN
         self._asked = float("-inf")
+        self._woken = threading.Event()
 
     def command(self) -> TaskCommand:
         now = time.monotonic()
@@ -82,7 +84,12 @@ class _Control:
         deadline = time.monotonic() + seconds
         before = self._command
         while (left := deadline - time.monotonic()) > 0 and self.command() is before:
-            time.sleep(min(_POLL_SECONDS, left))
+            if self._woken.wait(min(_POLL_SECONDS, left)):
+                break
+        self._woken.clear()
+
+    def wake(self) -> None:
+        self._woken.set()
 
 
 class _Reporter:

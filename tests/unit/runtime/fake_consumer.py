@@ -38,8 +38,8 @@ class FakeConsumer:
         read, self.left = self.left[:number], self.left[number:]
         return read
 
-    def poll(self, _timeout: float) -> None:
-        return None
+    def poll(self, timeout: float) -> Message | None:
+        return next(iter(self.consume(1, timeout)), None)
 
     def seek(self, position: TopicPartition) -> None:
         self.left = [message for message in self.messages if (message.offset() or 0) >= position.offset]

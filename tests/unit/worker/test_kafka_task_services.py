@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+import queue
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.errors import InternalTopicError
 from sluiceway.kafka.kafka_based_log import LogRecord
 from sluiceway.runtime.task import TaskCommand, TaskSpec
 from sluiceway.storage.codec import decode_status_record, encode_connector_status, encode_logger_level, encode_task_status
@@ -21,16 +25,33 @@ SPEC = TaskSpec(id=TaskId("c", 0), config={}, worker=WORKER, worker_id="me:1", g
 
 
 class Tail:
-    """Stands in for the reader of both topics; returns ``records`` once."""
+    """Stands in for the reader of both topics; returns lists of records that ``put`` was given, or raises an exception."""
 
     def __init__(self, *_: object) -> None:
-        self.records: list[LogRecord] = []
+        self._answers: queue.Queue[list[LogRecord] | Exception] = queue.Queue()
+        self._given = False
 
-    def poll(self, _timeout: float) -> list[LogRecord]:
-        found, self.records = self.records, []
-        return found
+    def put(self, answer: list[LogRecord] | Exception) -> None:
+        """Wait until the task's thread has taken the answer, and asks for the next one."""
+        self._answers.put(answer)
+        self._answers.join()
 
-    def close(self) -> None: ...
+    def poll(self, timeout: float) -> list[LogRecord]:
+        if self._given:
+            self._given = False
+            self._answers.task_done()
+        try:
+            answer = self._answers.get(timeout=timeout)
+        except queue.Empty:
+            return []
+        self._given = True
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        if self._given:
+            self._answers.task_done()
 
 
 @pytest.fixture
@@ -50,13 +71,16 @@ def test_a_task_applies_log_levels_that_are_set_for_the_cluster(monkeypatch: pyt
         key, value = encode_logger_level(logger, level)
         return LogRecord(topic, 0, 0, 0, key, value)
 
-    tail.records = [
-        record("configs", "connector.c", "DEBUG"),
-        record("configs", "org.a", "LOUD"),
-        record("configs", "connector.d", "TRACE"),
-        record("statuses", "connector.c", "ERROR"),
-        record("configs", "org.a", "WARN"),
-    ]
+    tail.put(
+        [
+            record("configs", "connector.c", "DEBUG"),
+            record("configs", "org.a", "LOUD"),
+            record("configs", "connector.d", "TRACE"),
+            record("statuses", "connector.c", "ERROR"),
+            record("configs", "org.a", "WARN"),
+        ]
+    )
+    control.close()
     assert control.command() is TaskCommand.RUN
     assert logging.getLogger("sluiceway").level == logging.DEBUG
     assert logging.getLogger("org.a").level == logging.WARNING
@@ -105,10 +129,24 @@ def test_heartbeats_end_with_the_stop_command_and_those_of_others_are_not_decode
     def record(task: TaskId, state: State) -> LogRecord:
         return LogRecord("statuses", 0, 0, 0, *encode_task_status(task, Status(state, "me:1", 4)))
 
-    tail.records = [record(TaskId("other", number), State.RUNNING) for number in range(50)]
-    control.wait(0.01)
+    tail.put([record(TaskId("other", number), State.RUNNING) for number in range(50)])
     assert (decoded, ended) == ([], [])
-    tail.records = [record(SPEC.id, State.RUNNING), record(SPEC.id, State.UNASSIGNED)]
-    control.wait(0.01)
+    timer = threading.Timer(0.05, tail.put, [[record(SPEC.id, State.RUNNING), record(SPEC.id, State.UNASSIGNED)]])
+    timer.start()
+    started = time.monotonic()
+    control.wait(30)
     assert control.command() is TaskCommand.STOP
+    assert time.monotonic() - started < 15
     assert (len(decoded), ended) == (2, [True])
+    control.close()
+
+
+def test_a_lost_topic_ends_a_wait_and_fails_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_task_services, "TopicTail", Tail)
+    control = KafkaTaskControl(SPEC, {}, TaskCommand.RUN)
+    tail: Tail = control._tail  # type: ignore[assignment]
+    tail.put(InternalTopicError("Topic 'configs' was deleted"))
+    control.wait(30)
+    with pytest.raises(InternalTopicError, match="was deleted"):
+        control.command()
+    control.close()

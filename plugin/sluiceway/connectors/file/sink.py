@@ -26,6 +26,7 @@ class FileStreamSinkTask(SinkTask):
 
     _path: Path | None = None
     _file: IO[bytes] | None = None
+    _unflushed = False
 
     def start(self, config: Mapping[str, str]) -> None:
         file = keys.SINK.parse(config)[keys.FILE]
@@ -55,6 +56,7 @@ class FileStreamSinkTask(SinkTask):
         self._file = file = self._reopened()
         file.write(data)
         file.flush()
+        self._unflushed = True
 
     def _reopened(self) -> IO[bytes]:
         """Return the file, opened again if it was deleted or replaced: lines written to a deleted file would be lost."""
@@ -67,7 +69,7 @@ class FileStreamSinkTask(SinkTask):
         return _append_to(self._path)
 
     def flush(self, offsets: Mapping[TopicPartition, int]) -> None:
-        if self._file is None:
+        if self._file is None or not self._unflushed:  # an idle task's file is on the disk
             return
         self._file.flush()
         try:
@@ -75,6 +77,7 @@ class FileStreamSinkTask(SinkTask):
         except OSError as error:
             if error.errno not in (errno.EINVAL, errno.ENOTSUP, None):  # pipes and terminals have no disk
                 raise
+        self._unflushed = False
 
     def stop(self) -> None:
         if self._file is not None and self._path is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from sluiceway.api import (
 )
 from sluiceway.config.definition import ConfigDef
 from sluiceway.connectors.file import config as keys
+from sluiceway.connectors.file.changes import FileWatch
 from sluiceway.connectors.file.lines import Lines
 from sluiceway.connectors.file.tail import EmptyTail, FileTail, StreamTail, Tail
 from sluiceway.data import STRING_SCHEMA
@@ -34,6 +34,7 @@ POSITION_FIELD = "position"
 
 _RETRY_SECONDS = 0.05
 _ATTEMPTS = 4
+_WATCHED_SECONDS = 1.0  # after which a watched file is read anyway: not every file system announces every change
 _FEWEST_BYTES_FOR_COLUMNS = 1 << 15
 
 
@@ -41,6 +42,7 @@ class FileStreamSourceTask(SourceTask):
     """Reads lines as they are appended. The source offset ``{"position": n}`` is a number of bytes."""
 
     _tail: Tail = EmptyTail()
+    _watch: FileWatch | None = None
 
     def start(self, config: Mapping[str, str]) -> None:
         values = keys.SOURCE.parse(config)
@@ -55,6 +57,7 @@ class FileStreamSourceTask(SourceTask):
             self._tail = StreamTail(sys.stdin.fileno())
         else:
             self._tail = FileTail(Path(file), self._stored_position())
+            self._watch = FileWatch(Path(file), self.context.wake)
 
     def _stored_position(self) -> int:
         """Return the stored position in bytes, 0 if none is stored."""
@@ -110,18 +113,33 @@ class FileStreamSourceTask(SourceTask):
         return [SourceRecord(partition, {POSITION_FIELD: position}, topic, line, STRING_SCHEMA) for line, position in lines]
 
     def _next_lines(self) -> Lines:
-        """Try to read for a short time, with pauses, so that new lines are found soon without busy waiting."""
+        """Read, and wait for new lines if there are none. Lines are found at once where changes are announced, else soon."""
         if self._rest.raw:
             rest, self._rest = self._rest, Lines(b"", 0)
             return rest
+        lines = self._tail.read()
+        if lines.raw:
+            return lines
+        if self._watch is not None and self._watch.arm():
+            return self._next_watched_lines(self._watch)
         for _ in range(_ATTEMPTS):
+            self.context.wait(_RETRY_SECONDS)
             lines = self._tail.read()
             if lines.raw:
-                return lines
-            time.sleep(_RETRY_SECONDS)
+                break
+        return lines
+
+    def _next_watched_lines(self, watch: FileWatch) -> Lines:
+        lines = self._tail.read()  # what was written before the watch began
+        if not lines.raw:
+            self.context.wait(_WATCHED_SECONDS)
+            lines = self._tail.read()
+            watch.looked(found=bool(lines.raw))
         return lines
 
     def stop(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
         self._tail.close()
 
 

@@ -37,6 +37,7 @@ _END = "_PARTITION_EOF"
 _BATCH_SIZE = 500  # the default of max.poll.records in Java; larger batches are no faster
 _COLUMNS_BATCH_SIZE = 4000
 _SESSION_MS = 10_000
+_FETCH_WAIT_MS = "500"  # as in Java; an idle task sends a request that often
 _LIST_SECONDS = 30.0
 _OFFSETS_SECONDS = 10.0
 
@@ -67,7 +68,9 @@ def sink_consumer(spec: TaskSpec, *, columns: bool = False) -> tuple[dict[str, s
     # Java's consumer creates missing topics too. Ends of partitions only matter to a task that ends there.
     defaults = {"allow.auto.create.topics": "true", "enable.partition.eof": str(spec.bounded).lower()}
     group = sink_group(spec.worker, spec.id.connector, spec.config)
-    settings = consumer_config(spec.worker, f"connector-consumer-{spec.id}", group, {**defaults, **own})
+    # A bounded task waits as long for the end of a partition.
+    idle = {} if spec.bounded else {"fetch.wait.max.ms": _FETCH_WAIT_MS}
+    settings = consumer_config(spec.worker, f"connector-consumer-{spec.id}", group, {**defaults, **own}, defaults=idle)
     if settings.get("group.protocol", "").strip().lower() != "consumer":  # with it, the brokers set the timeout
         settings.setdefault("session.timeout.ms", str(_session_ms(settings)))
     if settings["auto.offset.reset"] == "none":
@@ -112,6 +115,7 @@ class TaskConsumer:
         self.at_end: set[TopicPartition] = set()
         self.joined = False
         self._rebalanced = False
+        self._more = False  # there may be more messages already, because the last poll returned some
 
     def topics(self) -> list[str]:
         """Return the names of all topics in the cluster."""
@@ -150,11 +154,12 @@ class TaskConsumer:
         batch_size = self._batch_size if most is None else most
         with mapped_errors("read from Kafka"):
             # consume() would wait for a full batch, so poll() waits.
-            messages = self._consumer.consume(batch_size, 0)
+            messages = self._consumer.consume(batch_size, 0) if self._more else []
             if not messages and (first := self._consumer.poll(seconds)) is not None:
                 messages = [first]
                 if batch_size > 1:
                     messages += self._consumer.consume(batch_size - 1, 0)
+        self._more = bool(messages)
         self._raise_failure()
         failed = any(map(Message.error, messages))
         consumed = cast("list[ConsumedMessage]", messages)

@@ -44,6 +44,10 @@ class Delivery(Protocol):
 
     def when_stopping(self) -> CommitAction: ...
 
+    @property
+    def in_transaction(self) -> bool:
+        """True if records that were sent wait for the commit of their transaction."""
+
     def apply(self, action: CommitAction) -> bool:
         """Carry out an action. Return True if offsets were committed. Raises ConnectError."""
 
@@ -98,6 +102,10 @@ class AtLeastOnceDelivery:
 
     def when_stopping(self) -> CommitAction:
         return CommitAction.COMMIT
+
+    @property
+    def in_transaction(self) -> bool:
+        return False
 
     def apply(self, action: CommitAction) -> bool:
         if action is CommitAction.CONTINUE:

@@ -91,6 +91,10 @@ class ExactlyOnceDelivery:
         """Send nothing: part of a batch must not be committed without the rest. Commits the batches before it."""
         self.finish()
 
+    @property
+    def in_transaction(self) -> bool:
+        return self._transactions.open
+
     def apply(self, action: CommitAction) -> bool:
         if action is CommitAction.CONTINUE or not (self._transactions.open or self._offsets.pending):
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from sluiceway.runtime.source.record_sender import RecordSender
 from sluiceway.runtime.source.submitted_records import Acknowledge
 from sluiceway.runtime.source.topic_creation import TopicCreation
 from sluiceway.runtime.source.transaction_boundary import ConnectorBoundary
-from sluiceway.runtime.task import TaskServices, TaskSpec
+from sluiceway.runtime.task import TaskControl, TaskServices, TaskSpec
 from sluiceway.runtime.task_converters import Converters, task_converters
 from sluiceway.runtime.transforms.transformation_chain import TransformationChain, chain_of
 from sluiceway.runtime.worker_task import log_errors
@@ -39,17 +40,26 @@ from sluiceway.storage.interfaces import OffsetBackingStore, TransactionalOffset
 
 
 class WorkerSourceTaskContext:
-    """Implements ``SourceTaskContext``."""
+    """Implements ``SourceTaskContext``. ``longest_wait`` is in seconds."""
 
     def __init__(
         self,
         configs: Mapping[str, str],
         offset_storage_reader: OffsetStorageReader,
+        control: TaskControl,
         transaction_context: TransactionContext | None = None,
     ) -> None:
         self.configs = configs
         self.offset_storage_reader = offset_storage_reader
         self.transaction_context = transaction_context
+        self.longest_wait = math.inf
+        self._control = control
+
+    def wait(self, seconds: float) -> None:
+        self._control.wait(min(seconds, self.longest_wait))
+
+    def wake(self) -> None:
+        self._control.wake()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +101,8 @@ def build_source_task(
     task = _new_task(config)
     builder = _DeliveryBuilder(spec, services, store, task, converters, tolerance, slot)
     sender, delivery, transaction_context = builder.build()
-    context = WorkerSourceTaskContext(config, OffsetStorageReaderImpl(store, spec.id.connector), transaction_context)
+    reader = OffsetStorageReaderImpl(store, spec.id.connector)
+    context = WorkerSourceTaskContext(config, reader, services.control, transaction_context)
     # An acknowledgement, a rejected record and a transaction that the task ends need single records.
     polls_columns = slot is not None or has_columnar_form(type(task), "poll_columns", "poll")
     columns = polls_columns and transaction_context is None and sender.takes_columns and columns_available()

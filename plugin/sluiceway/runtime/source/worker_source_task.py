@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -139,6 +140,8 @@ class WorkerSourceTask(WorkerTask):
 
     def _poll(self) -> _Poll:
         """Poll the task, then wait if it raised RetriableError, or returned no records without waiting itself."""
+        short = self._spec.bounded or self._delivery.in_transaction  # an empty poll ends a bounded task, and transactions
+        self._context.longest_wait = _IDLE_SECONDS if short else math.inf
         started = time.monotonic()
         try:
             columns = self._encode_columns is not None and self._columns.next()

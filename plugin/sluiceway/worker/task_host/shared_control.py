@@ -20,15 +20,17 @@ class SharedTaskControl:
         self._spec = spec
         self._on_end = on_end
         self._command = command
-        self._changed = threading.Condition()
+        self._woken = threading.Event()
 
     def command(self) -> TaskCommand:
         return self._command
 
     def wait(self, seconds: float) -> None:
-        before = self._command
-        with self._changed:
-            self._changed.wait_for(lambda: self._command is not before, seconds)
+        self._woken.wait(seconds)
+        self._woken.clear()
+
+    def wake(self) -> None:
+        self._woken.set()
 
     def read(self, record: LogRecord) -> None:
         """Take in a record of the config or status topic, which may be a command to this task."""
@@ -39,8 +41,7 @@ class SharedTaskControl:
         if following is self._command:
             return
         log.info("[%s|task-%d] Received command %s", self._spec.id.connector, self._spec.id.task, following.value)
-        with self._changed:
-            self._command = following
-            self._changed.notify_all()
+        self._command = following
+        self._woken.set()
         if following in (TaskCommand.STOP, TaskCommand.ABANDON):
             self._on_end()

@@ -50,6 +50,26 @@ def test_values_that_are_not_text_are_written_as_java_prints_them(tmp_path: Path
     assert (tmp_path / "out").read_text() == "s\nStruct{a=b}\nnull\n{a=1}\n[1, 2.5E10]\ntrue\n"
 
 
+def test_only_what_was_written_is_flushed_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[int] = []
+
+    def fsync(descriptor: int) -> None:
+        flushed.append(descriptor)
+        if len(flushed) == 1:
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("sluiceway.connectors.file.sink.os.fsync", fsync)
+    task = start(tmp_path / "out")
+    task.flush({})
+    task.put(records("a"))
+    with pytest.raises(OSError, match="Input/output"):
+        task.flush({})
+    for _ in range(3):
+        task.flush({})
+    assert len(flushed) == 2, "once more after the failure"
+    task.stop()
+
+
 def test_a_restart_appends(tmp_path: Path) -> None:
     for value in ("a", "b"):
         task = start(tmp_path / "out")

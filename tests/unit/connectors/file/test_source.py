@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
+import threading
+import time
 from pathlib import Path
 from typing import IO, Any
 
@@ -9,6 +12,7 @@ import pytest
 
 from sluiceway.api import Offset, SourceColumns, SourceRecord
 from sluiceway.config.definition import ConfigDef
+from sluiceway.connectors.file.changes import FileWatch
 from sluiceway.connectors.file.source import FileStreamSourceConnector, FileStreamSourceTask
 from sluiceway.connectors.file.tail import FileTail
 from sluiceway.data import STRING_SCHEMA
@@ -241,3 +245,55 @@ def test_lines_that_columns_cannot_hold_are_records(file: Path, odd: bytes) -> N
     rows, mixed, columns = both_forms(file, 2000)
     assert mixed == rows
     assert columns
+
+
+class PatientContext(MemorySourceContext):
+    """A context whose waits end only with ``wake``, up to a long time; counts them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[float] = []
+        self.waiting = threading.Event()
+        self._event = threading.Event()
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.waiting.set()
+        self._event.wait(20)
+        self._event.clear()
+
+    def wake(self) -> None:
+        self._event.set()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify is Linux's")
+def test_a_line_ends_the_wait_of_a_poll(file: Path) -> None:
+    task, context, found = FileStreamSourceTask(), PatientContext(), []
+    task.initialize(context)
+    task.start({"file": str(file), "topic": "t"})
+    thread = threading.Thread(target=lambda: found.append(task.poll()))
+    thread.start()
+    assert context.waiting.wait(20)
+    started = time.monotonic()
+    with file.open("a") as out:
+        out.write("late\n")
+    thread.join(30)
+    assert values(list(found[0] or [])) == ["late"]
+    assert time.monotonic() - started < 15
+    assert context.waits == [1.0], "one long wait instead of a look every 50 ms"
+    task.stop()
+
+
+def test_a_line_of_a_file_whose_changes_are_not_announced_is_found_soon(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FileWatch, "arm", lambda _self: False)
+    task = start(file)
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            file.write_text("late\n")
+
+    monkeypatch.setattr(task.context, "wait", wait)
+    assert values(list(task.poll() or [])) == ["late"]
+    assert waits == [0.05] * 3

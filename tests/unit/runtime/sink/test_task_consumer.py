@@ -25,6 +25,23 @@ def test_a_task_joins_its_connectors_consumer_group(worker: dict[str, str], conf
     assert settings["group.id"] == group
 
 
+@pytest.mark.parametrize(
+    ("worker", "config", "bounded", "milliseconds"),
+    [
+        ({}, {}, False, "500"),
+        ({}, {}, True, "100"),
+        ({"consumer.fetch.max.wait.ms": "7"}, {}, False, "7"),
+        ({"consumer.fetch.max.wait.ms": "7"}, {"consumer.override.fetch.max.wait.ms": "8"}, False, "8"),
+    ],
+)
+def test_a_task_that_waits_for_records_sends_few_requests_and_a_bounded_one_soon_finds_the_end(
+    worker: dict[str, str], config: dict[str, str], bounded: bool, milliseconds: str
+) -> None:
+    spec = TaskSpec(TaskId("c", 0), config, WorkerConfig.of(worker), "h:1", 1, sink=True, bounded=bounded)
+    settings, _ = sink_consumer(spec)
+    assert settings["fetch.wait.max.ms"] == milliseconds
+
+
 def test_a_call_that_blocks_times_out_and_another_returns_its_result() -> None:
     never = threading.Event()
     with pytest.raises(TimeoutError, match="The commit took longer than"):

@@ -90,8 +90,8 @@ class Consumer:
         read, self.left = self.left[:number], self.left[number:]
         return read
 
-    def poll(self, _timeout: float) -> None:
-        return None
+    def poll(self, timeout: float) -> Message | None:
+        return next(iter(self.consume(1, timeout)), None)
 
     def seek(self, position: Position) -> None:
         self.seeks.append((position.partition, position.offset))

@@ -297,6 +297,22 @@ def test_a_poll_that_does_not_wait_is_not_called_in_a_busy_loop(monkeypatch: pyt
     assert calls == len(waits) == 2
 
 
+def test_a_bounded_task_does_not_wait_long_for_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("support.engine_connectors.ScriptedSourceTask.poll", lambda self: self.context.wait(1.0))
+    monkeypatch.setattr(Commands, "wait", lambda _self, seconds: waits.append(seconds))
+    run_to_the_end()
+    assert set(waits) == {0.1}
+
+
+def test_a_task_ends_its_own_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    woken: list[bool] = []
+    monkeypatch.setattr("support.engine_connectors.ScriptedSourceTask.poll", lambda self: self.context.wake())
+    monkeypatch.setattr(Commands, "wake", lambda _self: woken.append(True))
+    run_to_the_end()
+    assert woken == [True, True]
+
+
 def test_offsets_are_committed_on_time_while_poll_returns_nothing() -> None:
     script("src", [record("a", 1)])
     with RunningTask(config(), worker(offset_flush_interval_ms="30")) as task:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.kafka.kafka_based_log import LogRecord
@@ -25,6 +26,18 @@ def test_a_command_ends_a_wait_at_once() -> None:
     timer.start()
     control.wait(30)
     assert control.command() is TaskCommand.PAUSE
+
+
+def test_a_wait_after_a_command_or_a_wake_ends_at_once() -> None:
+    control = SharedTaskControl(SPEC, TaskCommand.RUN, lambda: None)
+    for cause in (control.wake, lambda: control.receive(TaskCommand.PAUSE)):
+        cause()
+        started = time.monotonic()
+        control.wait(30)
+        assert time.monotonic() - started < 15
+    started = time.monotonic()
+    control.wait(0.05)
+    assert time.monotonic() - started >= 0.05, "each cause ends one wait"
 
 
 def test_a_stop_is_final_and_ends_the_heartbeats() -> None:
