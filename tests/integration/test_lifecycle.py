@@ -26,7 +26,7 @@ from sluiceway.storage.factory import open_stores
 from sluiceway.storage.model import State, TaskId
 from sluiceway.worker.connector_runner import Outcome
 from sluiceway.worker.executor import Assignment, Work
-from sluiceway.worker.kafka_channel import KafkaControlChannel
+from sluiceway.worker.kafka_channel import KafkaChannels, KafkaControlChannel
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support import peer
 from support.driver import worker_of, worker_properties
@@ -74,6 +74,10 @@ def records(worker: WorkerConfig, topic: str, partitions: int = 1) -> list[LogRe
     log.start()
     log.stop()
     return found
+
+
+def channel_of(bench: Bench, name: str, worker_id: str) -> KafkaControlChannel:
+    return KafkaChannels(bench.worker, worker_id, bench.stores, name).channel(name)
 
 
 # Restarts and changes of tasks.
@@ -190,7 +194,7 @@ def test_two_drivers_of_an_exactly_once_source_write_each_number_once(
 def test_a_fenced_driver_can_write_nothing_at_all(bench: Bench, unique: Callable[[str], str]) -> None:
     """Every write of the old driver is rejected, and none of its records follows the new driver's first one."""
     name = unique("source")
-    old, new = (KafkaControlChannel(name, bench.worker, worker_id, bench.stores) for worker_id in ("old:1", "new:2"))
+    old, new = (channel_of(bench, name, worker_id) for worker_id in ("old:1", "new:2"))
     old.acquire()
     old.publish_connector(State.RUNNING)
     old.publish_tasks([0, 1], State.RUNNING)
@@ -223,13 +227,13 @@ def test_a_fenced_driver_can_write_nothing_at_all(bench: Bench, unique: Callable
 
 def test_a_driver_renews_a_lease_that_no_other_driver_has_taken(bench: Bench, unique: Callable[[str], str]) -> None:
     name = unique("source")
-    channel = KafkaControlChannel(name, bench.worker, "one:1", bench.stores)
+    channel = channel_of(bench, name, "one:1")
     channel.acquire()
     channel.publish_connector(State.RUNNING)
     channel._lease._writer.close()  # as after an error in the cluster
     channel.publish_connector(State.FAILED, "still here")
     assert bench.stores.status.connector(name).trace == "still here"  # type: ignore[union-attr]
-    newer = KafkaControlChannel(name, bench.worker, "two:2", bench.stores)
+    newer = channel_of(bench, name, "two:2")
     newer.acquire()
     newer.publish_connector(State.RUNNING)
     channel._lease._writer.close()
@@ -298,7 +302,7 @@ def test_a_created_status_topic_is_compacted_soon_unless_the_worker_overrides_it
 def test_the_cost_of_a_heartbeat(bench: Bench, unique: Callable[[str], str]) -> None:
     """One record and its transaction's marker in the status topic, and no record in the other topics."""
     name = unique("source")
-    channel = KafkaControlChannel(name, bench.worker, "one:1", bench.stores)
+    channel = channel_of(bench, name, "one:1")
     channel.acquire()
     channel.publish_connector(State.RUNNING)
     admin = admin_client(bench.worker)

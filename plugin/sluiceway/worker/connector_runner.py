@@ -69,6 +69,8 @@ class ConnectorRunner(threading.Thread):
         super().__init__(name=f"connector-{name}", daemon=True)
         self.connector_name = name
         self.outcome: Outcome | None = None
+        self.on_end: Callable[[], None] = lambda: None
+        """Called on the runner's thread as its last act."""
         self._worker = worker
         self._config_store = config_store
         self._channel = channel
@@ -124,10 +126,11 @@ class ConnectorRunner(threading.Thread):
             )
             while not self._done:
                 self._wake.clear()
+                self._channel.verify()
                 self._step()
                 if not self._done:
                     self._heartbeat.beat()
-                    self._wake.wait(min(self._heartbeat.seconds_left, self._tasks.seconds_left, self._connector.seconds_left))
+                    self._wake.wait(self._seconds_left)
             self.outcome = Outcome.DONE
         except FencedError as error:
             self._log.error("Connector %s: %s Stopping without a commit.", self.connector_name, error)
@@ -139,6 +142,11 @@ class ConnectorRunner(threading.Thread):
             self.outcome = Outcome.FAILED
         finally:
             self._channel.close()
+            self.on_end()
+
+    @property
+    def _seconds_left(self) -> float:
+        return min(each.seconds_left for each in (self._heartbeat, self._tasks, self._connector, self._channel))
 
     def _step(self) -> None:
         """Compare the config store with what runs, and act on the first difference."""
@@ -344,6 +352,7 @@ class ConnectorRunner(threading.Thread):
         while not condition() and (left := deadline - time.monotonic()) > 0:
             self._wake.wait(min(left, self._heartbeat.seconds_left))
             self._wake.clear()
+            self._channel.verify()
             self._heartbeat.beat()
         self.notify()  # the wait may have consumed a notification that was meant for the next step
         return condition()

@@ -14,6 +14,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, DataError
 from sluiceway.runtime.task import TaskResult
 from sluiceway.storage.factory import Stores
+from sluiceway.storage.heartbeats import heartbeat_key
 from sluiceway.storage.model import TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker.executor import Assignment
@@ -311,7 +312,7 @@ class TaskHosts:
 
     def _write_tombstones(self, host: _Host) -> None:
         try:
-            for key in (orders_key(host.work.name), report_key(host.work.name)):
+            for key in (orders_key(host.work.name), report_key(host.work.name), heartbeat_key(host.work.name)):
                 self._status_store.put_message(key, None)
         except ConnectError as error:
             log.info("The messages of task host %s stay in the status topic: %s", host.work.name, error)
