@@ -6,10 +6,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from confluent_kafka.admin import AdminClient
-
 from sluiceway.errors import FencedError
 from sluiceway.kafka.worker_group import connect_workers
+from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 
 _POLL_SECONDS = 1.0  # between two requests while a worker leaves the group
 
@@ -18,13 +17,13 @@ class ConnectWorkers:
     """Looks for Kafka Connect workers, once for all connectors of a driver. Thread-safe.
 
     Args:
-        admin: of the cluster that the group is in.
+        status: the status topic's store; its admin client asks for the group's members.
         group_id: the worker's ``group.id``.
         interval: seconds for which an answer holds.
     """
 
-    def __init__(self, admin: AdminClient, group_id: str, interval: float) -> None:
-        self._admin = admin
+    def __init__(self, status: KafkaStatusBackingStore, group_id: str, interval: float) -> None:
+        self._status = status
         self._group_id = group_id
         self._interval = interval
         self._lock = threading.Lock()
@@ -49,6 +48,6 @@ class ConnectWorkers:
         """Return the workers' hosts, by an answer that is at most ``max_age`` seconds old."""
         with self._lock:
             if time.monotonic() - self._asked_at >= max_age:
-                self._hosts = connect_workers(self._admin, self._group_id)
+                self._hosts = connect_workers(self._status.admin, self._group_id)
                 self._asked_at = time.monotonic()
             return self._hosts

@@ -46,7 +46,7 @@ class KafkaChannels:
         self.config_store = stores.config
         self.status_store = stores.status
         self.heartbeat = DriverHeartbeat(stores.status, sender, worker_id, interval)
-        self.connect_workers = ConnectWorkers(stores.status.admin, worker.group_id, interval)
+        self.connect_workers = ConnectWorkers(stores.status, worker.group_id, interval)
 
     def channel(self, connector: str) -> KafkaControlChannel:
         return KafkaControlChannel(connector, self)

@@ -86,7 +86,9 @@ class SharedStatuses:
             return
         try:
             with self._writing:
-                self._store.put_tasks({task: status for task, status in self._repeated.items() if self._is_overwritten(task, status)})
+                self._store.put_tasks(
+                    {task: status for task, status in self._repeated.items() if self._is_overwritten(task, status)}
+                )
                 if self._repeated:
                     tasks = {task: status.generation for task, status in self._repeated.items()}
                     self._store.put_heartbeat(self._host, Heartbeat(self._worker_id, tasks=tasks))
