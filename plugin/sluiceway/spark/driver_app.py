@@ -35,7 +35,7 @@ from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_parent
 from sluiceway.spark.session import spark_context
-from sluiceway.storage.factory import Stores, open_stores
+from sluiceway.storage.factory import Stores, open_driver_stores
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
@@ -126,7 +126,7 @@ def _spark_and_stores(app_name: str, worker: WorkerConfig) -> Iterator[tuple[Spa
     """
     with ThreadPoolExecutor(1, "spark-context") as pool:
         creating = pool.submit(spark_context, app_name)
-        with open_stores(worker) as stores:
+        with open_driver_stores(worker) as stores:
             context = creating.result()
             pool.shutdown()
             yield context, stores

@@ -155,7 +155,7 @@ class ConnectorRunner(threading.Thread):
             self._release()
         elif entry is None:
             self._clean_up_deleted()
-        elif self._entry is None or dict(entry.config or {}) != dict(self._entry.config or {}):
+        elif self._entry is None or _differs(entry, self._entry):
             self._stop_all()
             self._begin(entry)
         elif entry.target_state is not self._entry.target_state:
@@ -360,3 +360,8 @@ class ConnectorRunner(threading.Thread):
 
 def _active_state(entry: ConnectorEntry) -> State:
     return State.RUNNING if entry.target_state is TargetState.STARTED else State.PAUSED
+
+
+def _differs(entry: ConnectorEntry, before: ConnectorEntry) -> bool:
+    """Return whether the config has changed. An entry stays the same object until something of it changes."""
+    return entry is not before and dict(entry.config or {}) != dict(before.config or {})
