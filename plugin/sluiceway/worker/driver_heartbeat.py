@@ -13,7 +13,7 @@ from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 
 log = logging.getLogger(__name__)
 
-_MISSED = 2  # heartbeats without a word from a connector's runner, after which the driver no longer speaks for it
+_MISSED = 2  # heartbeats without a call of a connector's runner, after which it is no longer named
 
 
 class DriverHeartbeat:
@@ -43,14 +43,15 @@ class DriverHeartbeat:
         self._interval = interval
         self._clock = clock
         self._lock = threading.Lock()
-        self._renewed: dict[str, tuple[int, float]] = {}
+        self._renewed: dict[str, tuple[int, int]] = {}
+        """The generation of each connector's status, and the number of heartbeats since its runner renewed it."""
         self._due = clock() + interval
         self._warned = False
 
     def renew(self, connector: str, generation: int) -> None:
         """Note that a runner's status of this generation still holds."""
         with self._lock:
-            self._renewed[connector] = (generation, self._clock())
+            self._renewed[connector] = (generation, 0)
 
     def drop(self, connector: str) -> None:
         """Send no more heartbeats for a connector, because this driver no longer runs it."""
@@ -84,6 +85,6 @@ class DriverHeartbeat:
             if now < self._due:
                 return None
             self._due = now + self._interval
-            since = now - _MISSED * self._interval
-            connectors = {name: generation for name, (generation, at) in self._renewed.items() if at >= since}
+            connectors = {name: generation for name, (generation, missed) in self._renewed.items() if missed <= _MISSED}
+            self._renewed = {name: (generation, missed + 1) for name, (generation, missed) in self._renewed.items()}
         return Heartbeat(self._worker_id, connectors) if connectors else None

@@ -51,9 +51,18 @@ def test_a_connector_whose_runner_hangs_or_has_ended_is_left_out() -> None:
     for name in ("ended", "hangs", "runs"):
         driver.heartbeat.renew(name, 1)
     driver.heartbeat.drop("ended")
-    assert driver.beaten(110) == [{"hangs": 1, "runs": 1}]
+    for now in (110, 120, 130):
+        driver.heartbeat.renew("runs", 2)
+        assert driver.beaten(now) == [{"hangs": 1, "runs": 2}]
     driver.heartbeat.renew("runs", 2)
-    assert driver.beaten(121) == [{"runs": 2}]
+    assert driver.beaten(140) == [{"runs": 2}]
+
+
+def test_a_driver_that_was_suspended_still_names_all_its_connectors() -> None:
+    driver = Driver()
+    for name in ("a", "b"):
+        driver.heartbeat.renew(name, 1)
+    assert driver.beaten(500) == [{"a": 1, "b": 1}]
 
 
 def test_nothing_is_written_for_no_connector() -> None:
