@@ -42,6 +42,7 @@ from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
 from sluiceway.worker.kafka_channel import KafkaChannels
 from sluiceway.worker.log_context import log_to_stderr
+from sluiceway.worker.native_memory import limit_arenas
 from sluiceway.worker.task_host.task_hosts import TaskHosts
 from sluiceway.worker.task_launcher import TaskLauncher
 
@@ -57,6 +58,7 @@ def main(arguments: list[str]) -> int:
     """Run the driver until its connectors have drained; return the exit code."""
     options = _parser().parse_args(arguments)
     log_to_stderr(f"[{options.connector or options.application}|worker] ")
+    limit_arenas()
     try:
         return _run(options)
     except ConnectError as error:

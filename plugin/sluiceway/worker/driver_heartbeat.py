@@ -58,11 +58,11 @@ class DriverHeartbeat:
         with self._lock:
             self._renewed.pop(connector, None)
 
-    def beat(self) -> None:
-        """Write the heartbeat if it is due. One that cannot be written is only logged."""
+    def beat(self) -> bool:
+        """Write the heartbeat if it is due, and return whether it was. One that cannot be written is only logged."""
         heartbeat = self._take_due()
         if heartbeat is None:
-            return
+            return False
         try:
             self._status.put_heartbeat(self._sender, heartbeat)
         except ConnectError as error:
@@ -71,6 +71,7 @@ class DriverHeartbeat:
             self._warned = True
         else:
             self._warned = False
+        return True
 
     def close(self) -> None:
         """Remove the heartbeat from the topic, because this driver ends."""

@@ -22,6 +22,7 @@ from sluiceway.worker.driver_heartbeat import DriverHeartbeat
 from sluiceway.worker.executor import ServicesFactory
 from sluiceway.worker.kafka_task_services import KafkaTaskServices
 from sluiceway.worker.lease import ConnectorLease
+from sluiceway.worker.native_memory import release_free_memory
 from sluiceway.worker.task_commands import command_keys
 
 _CONNECT_LEAVE_SECONDS = 12.0  # a killed Kafka Connect worker stays a group member until its session times out (10 s)
@@ -47,9 +48,17 @@ class KafkaChannels:
         self.status_store = stores.status
         self.heartbeat = DriverHeartbeat(stores.status, sender, worker_id, interval)
         self.connect_workers = ConnectWorkers(stores.status, worker.group_id, interval)
+        self._freed = False
 
     def channel(self, connector: str) -> KafkaControlChannel:
         return KafkaControlChannel(connector, self)
+
+    def beat(self, *, freed: bool) -> None:
+        """Send the driver's heartbeat if it is due. ``freed``: a channel has just closed a producer."""
+        self._freed = self._freed or freed
+        if self.heartbeat.beat() and self._freed:
+            self._freed = False
+            release_free_memory()
 
     def close(self) -> None:
         """Send no more heartbeats, because the driver ends."""
@@ -84,8 +93,7 @@ class KafkaControlChannel(StatusPublisher):
         """See ``ControlChannel``. Also sends the driver's heartbeat if it is due, and closes an idle producer."""
         self._lease.verify()
         self._driver.connect_workers.refuse(self._connector)
-        self._driver.heartbeat.beat()
-        self._lease.close_if_idle()
+        self._driver.beat(freed=self._lease.close_if_idle())
 
     @property
     def seconds_left(self) -> float:

@@ -68,10 +68,15 @@ class ConnectorLease:
     def close(self) -> None:
         self._writer.close()
 
-    def close_if_idle(self) -> None:
-        """Close the producer if nothing has been written for some seconds. The next write fences the id again."""
-        if self._writer.active and time.monotonic() - self._used_at >= _IDLE_SECONDS:
+    def close_if_idle(self) -> bool:
+        """Close the producer if nothing has been written for some seconds, and return whether it was closed just now.
+
+        The next write fences the id again.
+        """
+        idle = self._writer.active and time.monotonic() - self._used_at >= _IDLE_SECONDS
+        if idle:
             self._writer.close()
+        return idle
 
     @property
     def seconds_left(self) -> float:
