@@ -11,7 +11,7 @@ import pytest
 
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import ConnectError, InternalTopicError
+from sluiceway.errors import ConnectError, FencedError, InternalTopicError
 from sluiceway.kafka.admin import create_topic, end_offsets, group_offsets
 from sluiceway.kafka.clients import TopicPartitionOffset, admin_client, consumer, consumer_config
 from sluiceway.kafka.fenced_writer import FencedWriter
@@ -42,6 +42,18 @@ def test_readers_see_nothing_of_a_fenced_writers_records(worker: WorkerConfig, u
     tail.close()
     old.fence()  # a fenced writer may fence in turn
     old.write([(topic, b"a", b"3")])
+    old.close()
+    new.close()
+
+
+def test_a_writer_that_is_fenced_between_two_records_is_told_so(worker: WorkerConfig, unique: Callable[[str], str]) -> None:
+    topic = unique("fenced")
+    create_topic(admin_client(worker), topic, 1, 1)
+    old, new = (FencedWriter(worker, topic, topic) for _ in range(2))
+    old.fence()
+    new.fence()
+    with pytest.raises(FencedError):
+        old.write([(topic, b"a", b"stale")] * 50_000)  # the answer to the first one arrives meanwhile
     old.close()
     new.close()
 

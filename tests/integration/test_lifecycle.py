@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
-from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import FencedError
-from sluiceway.kafka.admin import end_offsets, topic_settings
+from sluiceway.kafka.admin import topic_settings
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
 from sluiceway.kafka.topic_writer import TopicWriter
 from sluiceway.runtime.task import TaskResult
 from sluiceway.storage.codec import encode_commit, encode_connector, encode_task
 from sluiceway.storage.factory import open_stores
+from sluiceway.storage.heartbeats import Heartbeat, decode_heartbeat, heartbeat_key, is_heartbeat
 from sluiceway.storage.model import State, TaskId
 from sluiceway.worker.connector_runner import Outcome
 from sluiceway.worker.executor import Assignment, Work
-from sluiceway.worker.kafka_channel import KafkaControlChannel
+from sluiceway.worker.kafka_channel import KafkaChannels, KafkaControlChannel
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support import peer
 from support.driver import worker_of, worker_properties
@@ -74,6 +74,10 @@ def records(worker: WorkerConfig, topic: str, partitions: int = 1) -> list[LogRe
     log.start()
     log.stop()
     return found
+
+
+def channel_of(bench: Bench, name: str, worker_id: str) -> KafkaControlChannel:
+    return KafkaChannels(bench.worker, worker_id, bench.stores, name).channel(name)
 
 
 # Restarts and changes of tasks.
@@ -190,7 +194,7 @@ def test_two_drivers_of_an_exactly_once_source_write_each_number_once(
 def test_a_fenced_driver_can_write_nothing_at_all(bench: Bench, unique: Callable[[str], str]) -> None:
     """Every write of the old driver is rejected, and none of its records follows the new driver's first one."""
     name = unique("source")
-    old, new = (KafkaControlChannel(name, bench.worker, worker_id, bench.stores) for worker_id in ("old:1", "new:2"))
+    old, new = (channel_of(bench, name, worker_id) for worker_id in ("old:1", "new:2"))
     old.acquire()
     old.publish_connector(State.RUNNING)
     old.publish_tasks([0, 1], State.RUNNING)
@@ -223,13 +227,13 @@ def test_a_fenced_driver_can_write_nothing_at_all(bench: Bench, unique: Callable
 
 def test_a_driver_renews_a_lease_that_no_other_driver_has_taken(bench: Bench, unique: Callable[[str], str]) -> None:
     name = unique("source")
-    channel = KafkaControlChannel(name, bench.worker, "one:1", bench.stores)
+    channel = channel_of(bench, name, "one:1")
     channel.acquire()
     channel.publish_connector(State.RUNNING)
     channel._lease._writer.close()  # as after an error in the cluster
     channel.publish_connector(State.FAILED, "still here")
     assert bench.stores.status.connector(name).trace == "still here"  # type: ignore[union-attr]
-    newer = KafkaControlChannel(name, bench.worker, "two:2", bench.stores)
+    newer = channel_of(bench, name, "two:2")
     newer.acquire()
     newer.publish_connector(State.RUNNING)
     channel._lease._writer.close()
@@ -295,17 +299,33 @@ def test_a_created_status_topic_is_compacted_soon_unless_the_worker_overrides_it
         assert topic_settings(admin_client(own), own.status_topic)["cleanup.policy"] == "compact"
 
 
-def test_the_cost_of_a_heartbeat(bench: Bench, unique: Callable[[str], str]) -> None:
-    """One record and its transaction's marker in the status topic, and no record in the other topics."""
-    name = unique("source")
-    channel = KafkaControlChannel(name, bench.worker, "one:1", bench.stores)
-    channel.acquire()
-    channel.publish_connector(State.RUNNING)
-    admin = admin_client(bench.worker)
-    partitions = [TopicPartition(bench.worker.status_topic, p) for p in range(bench.worker.number("status.storage.partitions"))]
-    partitions += [TopicPartition(bench.worker.config_topic, 0)]
-    before = sum(end_offsets(admin, partitions).values())
-    for _ in range(5):
+def test_the_heartbeats_of_all_connectors_of_a_driver_are_one_record(bench: Bench, unique: Callable[[str], str]) -> None:
+    """No status is written again, and no other topic gets a record."""
+    sender = unique("application")
+    channels = KafkaChannels(bench.worker, "one:1", bench.stores, sender)
+    made = [unique("source") for _ in range(3)]
+    opened = {name: channels.channel(name) for name in made}
+    for channel in opened.values():
+        channel.acquire()
         channel.publish_connector(State.RUNNING)
-    eventually(lambda: sum(end_offsets(admin, partitions).values()) - before == 10, what="5 records, 5 markers")
-    channel.close()
+    partitions = bench.worker.number("status.storage.partitions")
+    configs = len(records(bench.worker, bench.worker.config_topic))
+    before = len(records(bench.worker, bench.worker.status_topic, partitions))
+    written_at = {name: bench.stores.status.connector(name).timestamp for name in made}  # type: ignore[union-attr]
+
+    def renewed() -> list[LogRecord]:
+        for channel in opened.values():
+            channel.renew_connector(State.RUNNING)
+        found = records(bench.worker, bench.worker.status_topic, partitions)
+        return [record for record in found if is_heartbeat(record.key)] if len(found) >= before + 3 else []
+
+    heartbeats = eventually(renewed, what="three heartbeats")
+    assert {record.key for record in heartbeats} == {heartbeat_key(sender)}
+    assert all(decode_heartbeat(record.value or b"") == Heartbeat("one:1", dict.fromkeys(made, 1)) for record in heartbeats)
+    assert len(records(bench.worker, bench.worker.status_topic, partitions)) - len(heartbeats) == before
+    assert len(records(bench.worker, bench.worker.config_topic)) == configs
+    bench.stores.status.refresh()
+    assert all(bench.stores.status.connector(name).timestamp > written_at[name] for name in made)  # type: ignore[union-attr]
+    for channel in opened.values():
+        channel.close()
+    channels.close()

@@ -32,7 +32,7 @@ from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.testing import SourceConnectorContract
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver
-from sluiceway.worker.kafka_channel import KafkaControlChannel
+from sluiceway.worker.kafka_channel import KafkaChannels
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support.driver import worker_of, worker_properties
 from support.eventually import PATIENCE, eventually
@@ -155,7 +155,7 @@ class Bench:
                 connector,
                 worker=self.worker,
                 config_store=self.stores.config,
-                channel=KafkaControlChannel(connector, self.worker, "one:1", self.stores),
+                channel=KafkaChannels(self.worker, "one:1", self.stores, name).channel(connector),
                 launcher=ThreadLauncher(),
                 worker_id="one:1",
                 exit_when_idle=True,

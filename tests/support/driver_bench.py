@@ -11,7 +11,7 @@ from sluiceway.herder import Herder
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver
-from sluiceway.worker.kafka_channel import KafkaControlChannel
+from sluiceway.worker.kafka_channel import KafkaChannels
 from sluiceway.worker.task_launcher import ThreadLauncher
 from support.driver import worker_of, worker_properties
 
@@ -35,7 +35,7 @@ class Bench:
                 connector,
                 worker=self.worker,
                 config_store=self.stores.config,
-                channel=KafkaControlChannel(connector, self.worker, worker_id, self.stores),
+                channel=KafkaChannels(self.worker, worker_id, self.stores, name).channel(connector),
                 launcher=launcher or ThreadLauncher(),
                 worker_id=worker_id,
                 exit_when_idle=True,

@@ -23,6 +23,7 @@ from sluiceway.storage.codec import (
     encode_task_status,
     encode_topic_status,
 )
+from sluiceway.storage.heartbeats import Heartbeat, encode_heartbeat
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 from sluiceway.storage.topics import config_topic, offset_topic, status_topic
 from support.peer import FILE_SINK, FILE_SOURCE
@@ -60,13 +61,14 @@ class ManyConnectors:
 
     @contextmanager
     def heartbeats(self) -> Iterator[None]:
-        """Write the statuses of the running connectors again every 10 s, as their drivers would."""
+        """Renew the statuses of the running connectors every 10 s, as one driver of all would."""
         ended = threading.Event()
+        topic = status_topic(self._worker).name
 
         def beat() -> None:
             writer = TopicWriter(self._worker, "many-connectors-heartbeats")
             while not ended.wait(HEARTBEAT_SECONDS):
-                writer.write(list(self._statuses(range(min(self._running, len(self.configs))))))
+                writer.write([(topic, *encode_heartbeat("driver", self._heartbeat()))])
             writer.close()
 
         thread = threading.Thread(target=beat, name="heartbeats", daemon=True)
@@ -76,6 +78,10 @@ class ManyConnectors:
         finally:
             ended.set()
             thread.join(30)
+
+    def _heartbeat(self) -> Heartbeat:
+        running = [f"c{number}" for number in range(min(self._running, len(self.configs)))]
+        return Heartbeat(_DRIVER, dict.fromkeys(running, 1), {TaskId(name, 0): 1 for name in running})
 
     def _config(self, number: int) -> dict[str, str]:
         own = (

@@ -171,6 +171,13 @@ class Channel:
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
         self._publish("connector", state, trace)
 
+    renew_connector = publish_connector
+    seconds_left = float("inf")
+
+    def verify(self) -> None:
+        if self.fenced:
+            raise FencedError("a newer driver has taken over")
+
     def publish_tasks(
         self,
         tasks: Iterable[int],

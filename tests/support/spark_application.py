@@ -12,7 +12,7 @@ from sluiceway.herder import Herder
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.storage.factory import Stores
 from sluiceway.worker.connector_runner import ConnectorRunner
-from sluiceway.worker.kafka_channel import KafkaControlChannel
+from sluiceway.worker.kafka_channel import KafkaChannels
 from support.eventually import eventually
 
 
@@ -26,7 +26,7 @@ class Application:
             name,
             worker=worker,
             config_store=stores.config,
-            channel=KafkaControlChannel(name, worker, "driver:1", stores),
+            channel=KafkaChannels(worker, "driver:1", stores, name).channel(name),
             launcher=SparkLauncher(context),
             worker_id="driver:1",
             exit_when_idle=False,

@@ -167,7 +167,8 @@ _COMMON = ConfigDef(
             default=10000,
             validator=Range(100),
             importance=_LOW,
-            doc="Interval of the heartbeats that a driver and each of its tasks write to the status topic, in milliseconds.",
+            doc="Interval of the heartbeats that each driver, task host, and task with a process of its own writes to the status "
+            "topic, in milliseconds.",
         ),
         ConfigKey(
             name="sluiceway.heartbeat.timeout.ms",

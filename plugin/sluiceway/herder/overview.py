@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -95,7 +96,9 @@ class PerConnector(Generic[T]):
             if entry is None:
                 continue
             recorded, kept = recorded_of(name, _NO_STATUSES), kept_of(name)
-            if kept is not None and kept.entry is entry and kept.recorded is recorded and kept.after < now <= kept.until:
+            if kept is not None and kept.entry is entry and kept.recorded is not recorded:
+                kept = self._renewed(kept, recorded, overview.clock)
+            if kept is not None and kept.entry is entry and kept.after < now <= kept.until:
                 found[name] = kept.value
             else:
                 found[name] = self._computed(overview, entry, recorded)
@@ -103,11 +106,20 @@ class PerConnector(Generic[T]):
             self._kept = {name: kept for name, kept in self._kept.items() if name in overview.state.connectors}
         return found
 
+    def _renewed(self, kept: _Kept[T], recorded: ConnectorStatuses, clock: states.Clock) -> _Kept[T] | None:
+        """Return the value with the times until which it holds now, or None if more than the age of the records has changed."""
+        if kept.recorded != recorded or kept.after > -math.inf:
+            return None
+        renewed = _Kept(kept.entry, recorded, *states.unchanged_between(recorded.all(), clock), kept.value)
+        if renewed.after > -math.inf:
+            return None
+        self._kept[kept.entry.name] = renewed
+        return renewed
+
     def _computed(self, overview: Overview, entry: ConnectorEntry, recorded: ConnectorStatuses) -> T:
         value = self._compute(overview, entry.name)
         if connector_type(entry) != "unknown":
-            statuses = [*recorded.tasks.values(), *([recorded.connector] if recorded.connector is not None else [])]
-            self._kept[entry.name] = _Kept(entry, recorded, *states.unchanged_between(statuses, overview.clock), value)
+            self._kept[entry.name] = _Kept(entry, recorded, *states.unchanged_between(recorded.all(), overview.clock), value)
         return value
 
 

@@ -1,8 +1,8 @@
 """Derives the state of a connector from its status records and heartbeats. No I/O.
 
-A driver rewrites its connector's status record every few seconds, and each task its own. A RUNNING record older than
-``sluiceway.heartbeat.timeout.ms`` comes from a process that no longer runs, so it is not reported. The age is the difference
-of the reader's and the writer's clock, which must agree to within that timeout.
+Drivers and tasks renew their statuses every few seconds, by heartbeats or by writing them again. A RUNNING status that has not
+been renewed for ``sluiceway.heartbeat.timeout.ms`` comes from a process that no longer runs, so it is not reported. The age is
+the difference of the reader's and the writer's clock, which must agree to within that timeout.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Clock:
 def driver_is_alive(status: Status | None, clock: Clock) -> bool:
     """Return whether a driver runs the connector, according to its status record.
 
-    Only states that drivers rewrite periodically count: the driver of a PAUSED or STOPPED connector may have ended.
+    Only states that a running driver renews count: the driver of a PAUSED or STOPPED connector may have ended.
     """
     return status is not None and status.state in _HEARTBEAT and not clock.stale(status)
 

@@ -110,7 +110,7 @@ class FencedWriter:
         except KafkaException as exception:
             error = exception.args[0]
             if not error.txn_requires_abort():
-                raise self._error(error, "write") from exception
+                raise self._error(_cause(client, error), "write") from exception
             self._retrying(lambda: client.abort_transaction(_TRANSACTION_SECONDS), "abort a transaction")
             return None
         return deliveries
@@ -138,3 +138,14 @@ class FencedWriter:
         if not isinstance(mapped, FencedError):
             log.warning("%s", mapped)
         return mapped
+
+
+def _cause(client: Producer, error: KafkaError) -> KafkaError:
+    """Return what broke the producer. ``produce`` says only that something did, if another writer fences between two records."""
+    if error.code() != KafkaError._FATAL:
+        return error
+    try:
+        client.begin_transaction()
+    except KafkaException as exception:
+        return exception.args[0]  # type: ignore[no-any-return]
+    return error

@@ -35,13 +35,14 @@ from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_parent
 from sluiceway.spark.session import spark_context
-from sluiceway.storage.factory import Stores, open_stores
+from sluiceway.storage.factory import Stores, open_driver_stores
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
-from sluiceway.worker.kafka_channel import KafkaControlChannel
+from sluiceway.worker.kafka_channel import KafkaChannels
 from sluiceway.worker.log_context import log_to_stderr
+from sluiceway.worker.native_memory import limit_arenas
 from sluiceway.worker.task_host.task_hosts import TaskHosts
 from sluiceway.worker.task_launcher import TaskLauncher
 
@@ -57,6 +58,7 @@ def main(arguments: list[str]) -> int:
     """Run the driver until its connectors have drained; return the exit code."""
     options = _parser().parse_args(arguments)
     log_to_stderr(f"[{options.connector or options.application}|worker] ")
+    limit_arenas()
     try:
         return _run(options)
     except ConnectError as error:
@@ -85,7 +87,9 @@ def _run(options: argparse.Namespace) -> int:
         launcher = SparkLauncher(context)
         single = options.connector is not None
         hosts = TaskHosts(worker, local_worker_id(), stores, launcher, shares=not single)
-        runners = _Runners(worker, stores, hosts, single=single, bounded=options.mode == "micro-batch")
+        sender = f"connector-{options.connector}" if single else f"application-{options.application}"
+        channels = KafkaChannels(worker, local_worker_id(), stores, sender)
+        runners = _Runners(channels, hosts, single=single, bounded=options.mode == "micro-batch")
         follow_cluster_levels(stores.config, Loggers(options.connector))
         if options.connector is not None:
             driver = Driver(stores.config, runners.create, only=[options.connector])
@@ -99,6 +103,7 @@ def _run(options: argparse.Namespace) -> int:
         with drained_before_spark(context, driver, timeout) as shutdown:
             outcomes = driver.run()
             hosts.close()
+            channels.close()
             application_is_over = watch.exit_code == exit_codes.APPLICATION_ENDED
             if not watch:
                 watch.close()
@@ -123,7 +128,7 @@ def _spark_and_stores(app_name: str, worker: WorkerConfig) -> Iterator[tuple[Spa
     """
     with ThreadPoolExecutor(1, "spark-context") as pool:
         creating = pool.submit(spark_context, app_name)
-        with open_stores(worker) as stores:
+        with open_driver_stores(worker) as stores:
             context = creating.result()
             pool.shutdown()
             yield context, stores
@@ -136,22 +141,20 @@ class _Runners:
     ``single`` is True for a driver that ends when its one connector is paused, stopped or deleted.
     """
 
-    worker: WorkerConfig
-    stores: Stores
+    channels: KafkaChannels
     launcher: TaskLauncher
     single: bool
     bounded: bool
     created: list[ConnectorRunner] = field(default_factory=list)
 
     def create(self, connector: str) -> ConnectorRunner:
-        worker_id = local_worker_id()
         runner = ConnectorRunner(
             connector,
-            worker=self.worker,
-            config_store=self.stores.config,
-            channel=KafkaControlChannel(connector, self.worker, worker_id, self.stores),
+            worker=self.channels.worker,
+            config_store=self.channels.config_store,
+            channel=self.channels.channel(connector),
             launcher=self.launcher,
-            worker_id=worker_id,
+            worker_id=self.channels.worker_id,
             exit_when_idle=self.single,
             bounded=self.bounded,
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -58,6 +59,19 @@ def open_stores(worker: WorkerConfig, *, standalone: bool = False) -> Stores:
     if standalone:
         return Stores(MemoryConfigBackingStore(), MemoryStatusBackingStore(), open_offsets_file(worker))
     return Stores(KafkaConfigBackingStore(worker), KafkaStatusBackingStore(worker), KafkaOffsetBackingStore(worker))
+
+
+@contextmanager
+def open_driver_stores(worker: WorkerConfig) -> Iterator[Stores]:
+    """Start a driver's stores on Kafka, and stop them on exit. Tasks read and write the offsets, so its topic is only checked."""
+    offsets = KafkaOffsetBackingStore(worker)
+    stores = Stores(KafkaConfigBackingStore(worker), KafkaStatusBackingStore(worker), offsets)
+    with ExitStack() as started:
+        for store in (stores.config, stores.status):
+            started.callback(store.stop)
+            store.start()
+        offsets.ensure_topic()
+        yield stores
 
 
 def open_source_offsets(worker: WorkerConfig, config: Mapping[str, str]) -> KafkaOffsetBackingStore | ConnectorOffsetBackingStore:

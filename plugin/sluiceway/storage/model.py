@@ -88,7 +88,11 @@ class ClusterState:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A status record. ``timestamp`` is the Kafka record's in milliseconds since the epoch, 0 if it was not read from Kafka."""
+    """A status record.
+
+    ``timestamp`` is that of the Kafka record, or of the last heartbeat that renewed it, in milliseconds since the epoch. It is 0
+    if the status was not read from Kafka.
+    """
 
     state: State
     worker_id: str
@@ -104,6 +108,9 @@ class ConnectorStatuses:
 
     connector: Status | None = None
     tasks: Mapping[int, Status] = field(default_factory=dict)
+
+    def all(self) -> list[Status]:
+        return [*self.tasks.values(), *([self.connector] if self.connector is not None else [])]
 
 
 @dataclass(frozen=True, slots=True)

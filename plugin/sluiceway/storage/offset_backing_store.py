@@ -51,6 +51,10 @@ class KafkaOffsetBackingStore:
         )
         self._log.start(_READ_SECONDS)
 
+    def ensure_topic(self) -> None:
+        """Check or create the topic as ``start`` does, without reading it."""
+        ensure_internal_topic(admin_client(self._worker), self._topic, may_create=self._refuse_if_lost)
+
     def stop(self) -> None:
         if self._log is not None:
             self._log.stop()

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sluiceway.api.task import TopicPartition
 from sluiceway.config.worker import WorkerConfig
-from sluiceway.errors import ConnectError
+from sluiceway.errors import ConnectError, DataError
 from sluiceway.kafka.admin import ensure_internal_topic
 from sluiceway.kafka.clients import admin_client
 from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
@@ -24,6 +24,7 @@ from sluiceway.storage.codec import (
     encode_task_status,
     encode_topic_status,
 )
+from sluiceway.storage.heartbeats import Heartbeat, decode_heartbeat, encode_heartbeat, is_heartbeat
 from sluiceway.storage.model import ConnectorStatuses, Status, TaskId
 from sluiceway.storage.status_state import StatusState, removal
 from sluiceway.storage.topics import status_topic
@@ -78,7 +79,7 @@ class KafkaStatusBackingStore:
         with self._lock:
             # Heartbeats make the topic long until it is compacted, so only the last record of each key is decoded.
             for record in (self._backlog or {}).values():
-                self._state.apply(decode_status_record(record.key, record.value, record.timestamp))
+                self._apply(record)
             self._backlog = None
 
     def stop(self) -> None:
@@ -154,6 +155,10 @@ class KafkaStatusBackingStore:
         """Write a record that is no status: a message between a driver and its task hosts (``HOST_PREFIX``)."""
         self._put([(key, value)])
 
+    def put_heartbeat(self, sender: str, heartbeat: Heartbeat | None) -> None:
+        """Renew statuses in every reader of the topic. None removes the sender's last heartbeat from the topic."""
+        self._put([encode_heartbeat(sender, heartbeat)])
+
     def on_message(self, listener: Callable[[bytes, bytes | None], None]) -> None:
         """Call ``listener`` with key and value of each message read from now on. It runs on the reader's thread."""
         self._listeners.append(listener)
@@ -173,7 +178,7 @@ class KafkaStatusBackingStore:
         return self._log
 
     def _record(self, record: LogRecord) -> None:
-        if record.key is not None and record.key.startswith(_MESSAGE):
+        if record.key is not None and record.key.startswith(_MESSAGE) and not is_heartbeat(record.key):
             for listener in self._listeners:
                 listener(record.key, record.value)
             return
@@ -181,4 +186,13 @@ class KafkaStatusBackingStore:
             if self._backlog is not None:
                 self._backlog[record.key] = record
             else:
-                self._state.apply(decode_status_record(record.key, record.value, record.timestamp))
+                self._apply(record)
+
+    def _apply(self, record: LogRecord) -> None:
+        if not is_heartbeat(record.key):
+            self._state.apply(decode_status_record(record.key, record.value, record.timestamp))
+        elif record.value is not None:
+            try:
+                self._state.renew(decode_heartbeat(record.value), record.timestamp)
+            except DataError as error:
+                log.warning("Ignoring the record %s of the status topic: %s", record.key, error)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from sluiceway.storage.codec import (
     ConnectorStatusRecord,
@@ -14,16 +16,29 @@ from sluiceway.storage.codec import (
     encode_task_status,
     topic_status_key,
 )
+from sluiceway.storage.heartbeats import Heartbeat
 from sluiceway.storage.model import ConnectorStatuses, Status, TaskId
 
 
+class _Renewal(NamedTuple):
+    """The last heartbeat for a connector or task. ``timestamp`` is in milliseconds since the epoch."""
+
+    worker_id: str
+    generation: int
+    timestamp: int
+
+
 class StatusState:
-    """``connectors`` by name, ``tasks`` by connector and number, ``topics`` by connector."""
+    """``connectors`` by name, ``tasks`` by connector and number, ``topics`` by connector.
+
+    The timestamp of a status is that of its record, or of the last heartbeat that renewed it.
+    """
 
     def __init__(self) -> None:
         self.connectors: dict[str, Status] = {}
         self.tasks: dict[str, dict[int, Status]] = {}
         self.topics: dict[str, set[str]] = {}
+        self._renewals: dict[str | TaskId, _Renewal] = {}
         self._snapshot: Mapping[str, ConnectorStatuses] = {}
         self._changed: set[str] = set()
 
@@ -46,8 +61,9 @@ class StatusState:
         self._changed.add(connector)
         if status is None:
             self.connectors.pop(connector, None)
+            self._renewals.pop(connector, None)
         else:
-            self.connectors[connector] = status
+            self.connectors[connector] = self._renewed(connector, status)
 
     def put_task(self, task: TaskId, status: Status | None) -> None:
         """Set the status of a task, or remove it."""
@@ -55,8 +71,29 @@ class StatusState:
         tasks = self.tasks.setdefault(task.connector, {})
         if status is None:
             tasks.pop(task.task, None)
+            self._renewals.pop(task, None)
         else:
-            tasks[task.task] = status
+            tasks[task.task] = self._renewed(task, status)
+
+    def renew(self, heartbeat: Heartbeat, timestamp: int) -> None:
+        """Renew the statuses that a heartbeat names. Their records may be read later, from other partitions."""
+        for subject, generation in heartbeat.subjects():
+            self._renewals[subject] = _Renewal(heartbeat.worker_id, generation, timestamp)
+            if isinstance(subject, TaskId):
+                known = self.tasks.get(subject.connector, {}).get(subject.task)
+                if known is not None and self._renewed(subject, known) is not known:
+                    self.put_task(subject, known)
+            else:
+                known = self.connectors.get(subject)
+                if known is not None and self._renewed(subject, known) is not known:
+                    self.put_connector(subject, known)
+
+    def _renewed(self, subject: str | TaskId, status: Status) -> Status:
+        """Return the status with the timestamp of the last heartbeat for it, if that is a later one."""
+        last = self._renewals.get(subject)
+        if last is None or (last.worker_id, last.generation) != (status.worker_id, status.generation):
+            return status
+        return replace(status, timestamp=last.timestamp) if last.timestamp > status.timestamp else status
 
     def apply(self, record: StatusRecord | None) -> None:
         """Apply the next record. None, the result of decoding an unreadable record, changes nothing."""

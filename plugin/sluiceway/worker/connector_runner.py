@@ -69,6 +69,8 @@ class ConnectorRunner(threading.Thread):
         super().__init__(name=f"connector-{name}", daemon=True)
         self.connector_name = name
         self.outcome: Outcome | None = None
+        self.on_end: Callable[[], None] = lambda: None
+        """Called on the runner's thread as its last act."""
         self._worker = worker
         self._config_store = config_store
         self._channel = channel
@@ -124,10 +126,11 @@ class ConnectorRunner(threading.Thread):
             )
             while not self._done:
                 self._wake.clear()
+                self._channel.verify()
                 self._step()
                 if not self._done:
                     self._heartbeat.beat()
-                    self._wake.wait(min(self._heartbeat.seconds_left, self._tasks.seconds_left, self._connector.seconds_left))
+                    self._wake.wait(self._seconds_left)
             self.outcome = Outcome.DONE
         except FencedError as error:
             self._log.error("Connector %s: %s Stopping without a commit.", self.connector_name, error)
@@ -139,6 +142,11 @@ class ConnectorRunner(threading.Thread):
             self.outcome = Outcome.FAILED
         finally:
             self._channel.close()
+            self.on_end()
+
+    @property
+    def _seconds_left(self) -> float:
+        return min(each.seconds_left for each in (self._heartbeat, self._tasks, self._connector, self._channel))
 
     def _step(self) -> None:
         """Compare the config store with what runs, and act on the first difference."""
@@ -147,7 +155,7 @@ class ConnectorRunner(threading.Thread):
             self._release()
         elif entry is None:
             self._clean_up_deleted()
-        elif self._entry is None or dict(entry.config or {}) != dict(self._entry.config or {}):
+        elif self._entry is None or _differs(entry, self._entry):
             self._stop_all()
             self._begin(entry)
         elif entry.target_state is not self._entry.target_state:
@@ -344,6 +352,7 @@ class ConnectorRunner(threading.Thread):
         while not condition() and (left := deadline - time.monotonic()) > 0:
             self._wake.wait(min(left, self._heartbeat.seconds_left))
             self._wake.clear()
+            self._channel.verify()
             self._heartbeat.beat()
         self.notify()  # the wait may have consumed a notification that was meant for the next step
         return condition()
@@ -351,3 +360,8 @@ class ConnectorRunner(threading.Thread):
 
 def _active_state(entry: ConnectorEntry) -> State:
     return State.RUNNING if entry.target_state is TargetState.STARTED else State.PAUSED
+
+
+def _differs(entry: ConnectorEntry, before: ConnectorEntry) -> bool:
+    """Return whether the config has changed. An entry stays the same object until something of it changes."""
+    return entry is not before and dict(entry.config or {}) != dict(before.config or {})

@@ -43,7 +43,17 @@ class ControlChannel(Protocol):
         """Fail instead of waiting for an unreachable cluster, because the driver must stop. Callable from any thread."""
 
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
-        """Write the connector's status. Repeated writes of the same status are the driver's heartbeat."""
+        """Write the connector's status."""
+
+    def renew_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
+        """Let the driver's heartbeat say that the connector's status still holds."""
+
+    def verify(self) -> None:
+        """Raise FencedError if another driver is known to have taken the connector over. Called at each step of the runner."""
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until ``verify`` should be called again."""
 
     def publish_tasks(
         self,
@@ -98,6 +108,17 @@ class StatusPublisher:
 
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
         self._status.put_connector(self._connector, self._status_of(state, trace, version))
+
+    def renew_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
+        """See ``ControlChannel``. In memory, a repeated status is the heartbeat."""
+        self.publish_connector(state, trace, version=version)
+
+    def verify(self) -> None:
+        """Do nothing: without a lease no other process can run the connector."""
+
+    @property
+    def seconds_left(self) -> float:
+        return float("inf")
 
     def raise_generation(self) -> int:
         self.generation += 1

@@ -17,7 +17,7 @@ from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 log = logging.getLogger(__name__)
 
 _RETRY_SECONDS = 10.0  # before a connector whose runner failed gets a new runner
-_POLL_SECONDS = 0.2
+_POLL_SECONDS = 1.0  # for what nothing announces: a connector that may be tried again
 
 RunnerFactory = Callable[[str], ConnectorRunner]
 
@@ -104,7 +104,9 @@ class Driver:
                 self._add(name)
 
     def _reap(self) -> list[Outcome]:
-        ended = [name for name, runner in self._runners.items() if not runner.is_alive()]
+        ended = [name for name, runner in self._runners.items() if runner.outcome is not None or not runner.is_alive()]
+        for name in ended:
+            self._runners[name].join()
         outcomes = {name: self._runners.pop(name).outcome or Outcome.FAILED for name in ended}
         failed = (name for name, outcome in outcomes.items() if outcome is not Outcome.DONE)
         self._not_before.update(dict.fromkeys(failed, time.monotonic() + _RETRY_SECONDS))
@@ -112,6 +114,7 @@ class Driver:
 
     def _add(self, name: str) -> None:
         runner = self._new_runner(name)
+        runner.on_end = self._wake.set
         self._runners[name] = runner
         runner.start()
 

@@ -16,11 +16,53 @@ from sluiceway.kafka.partitioner import partition_of
 from sluiceway.storage.factory import Stores
 from sluiceway.storage.model import State, TargetState, TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
+from sluiceway.worker.connect_workers import ConnectWorkers
 from sluiceway.worker.control_channel import StatusPublisher
+from sluiceway.worker.driver_heartbeat import DriverHeartbeat
 from sluiceway.worker.executor import ServicesFactory
 from sluiceway.worker.kafka_task_services import KafkaTaskServices
 from sluiceway.worker.lease import ConnectorLease
+from sluiceway.worker.native_memory import release_free_memory
 from sluiceway.worker.task_commands import command_keys
+
+_CONNECT_LEAVE_SECONDS = 12.0  # a killed Kafka Connect worker stays a group member until its session times out (10 s)
+
+
+class KafkaChannels:
+    """Makes the control channels of a driver's connectors, with what they share. Thread-safe.
+
+    Args:
+        worker: the worker's config.
+        worker_id: identifies the driver in status records.
+        stores: those on Kafka.
+        sender: names the driver's heartbeats; see ``DriverHeartbeat``.
+    """
+
+    def __init__(self, worker: WorkerConfig, worker_id: str, stores: Stores, sender: str) -> None:
+        if not isinstance(stores.status, KafkaStatusBackingStore):
+            raise ConnectError("A Kafka control channel needs the status topic's store.")
+        interval = worker.duration("sluiceway.heartbeat.interval.ms").total_seconds()
+        self.worker = worker
+        self.worker_id = worker_id
+        self.config_store = stores.config
+        self.status_store = stores.status
+        self.heartbeat = DriverHeartbeat(stores.status, sender, worker_id, interval)
+        self.connect_workers = ConnectWorkers(stores.status, worker.group_id, interval)
+        self._freed = False
+
+    def channel(self, connector: str) -> KafkaControlChannel:
+        return KafkaControlChannel(connector, self)
+
+    def beat(self, *, freed: bool) -> None:
+        """Send the driver's heartbeat if it is due. ``freed``: a channel has just closed a producer."""
+        self._freed = self._freed or freed
+        if self.heartbeat.beat() and self._freed:
+            self._freed = False
+            release_free_memory()
+
+    def close(self) -> None:
+        """Send no more heartbeats, because the driver ends."""
+        self.heartbeat.close()
 
 
 class KafkaControlChannel(StatusPublisher):
@@ -28,29 +70,46 @@ class KafkaControlChannel(StatusPublisher):
 
     tasks_send_heartbeats = True
 
-    def __init__(self, connector: str, worker: WorkerConfig, worker_id: str, stores: Stores) -> None:
-        if not isinstance(stores.status, KafkaStatusBackingStore):
-            raise ConnectError(f"Connector {connector}: a Kafka control channel needs the status topic's store.")
-        self._lease = ConnectorLease(connector, worker, worker_id, stores.status)
-        self._store = stores.status.written_by(self._lease.write)
-        super().__init__(connector, worker_id, self._store)
-        self._worker = worker
-        self._config_store = stores.config
+    def __init__(self, connector: str, driver: KafkaChannels) -> None:
+        self._driver = driver
+        self._lease = ConnectorLease(connector, driver.worker, driver.worker_id, driver.status_store)
+        self._store = driver.status_store.written_by(self._lease.write)
+        super().__init__(connector, driver.worker_id, self._store)
 
     def acquire(self) -> None:
         """See ``ControlChannel``. Raises FencedError if Kafka Connect's own workers run the connectors of this group."""
+        self._driver.connect_workers.refuse(self._connector, patience=_CONNECT_LEAVE_SECONDS, wait=self._lease.wait)
         self._lease.acquire()
         self.generation = self._lease.generation
 
     def close(self) -> None:
+        self._driver.heartbeat.drop(self._connector)
         self._lease.close()
 
     def stop_waiting(self) -> None:
         self._lease.stop_waiting()
 
+    def verify(self) -> None:
+        """See ``ControlChannel``. Also sends the driver's heartbeat if it is due, and closes an idle producer."""
+        self._lease.verify()
+        self._driver.connect_workers.refuse(self._connector)
+        self._driver.beat(freed=self._lease.close_if_idle())
+
+    @property
+    def seconds_left(self) -> float:
+        return self._lease.seconds_left
+
     def publish_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
-        self._lease.refuse_beside_connect()
+        self._driver.connect_workers.refuse(self._connector)
         super().publish_connector(state, trace, version=version)
+        self._driver.heartbeat.renew(self._connector, self.generation)
+
+    def renew_connector(self, state: State, trace: str | None = None, *, version: str | None = None) -> None:
+        """See ``ControlChannel``. Writes the status only if the topic holds another one, such as of an API server."""
+        if self._store.connector(self._connector) != self._status_of(state, trace, version):
+            self.publish_connector(state, trace, version=version)
+        self._driver.heartbeat.renew(self._connector, self.generation)
+        self.verify()
 
     def resume_tasks(self, tasks: Iterable[int]) -> None:
         """Do nothing: tasks read the target state from the config topic."""
@@ -66,10 +125,10 @@ class KafkaControlChannel(StatusPublisher):
 
         The task reads the partitions of the keys that hold its commands, not the heartbeats of all tasks in all partitions.
         """
-        state = self._config_store.snapshot()
+        state = self._driver.config_store.snapshot()
         entry = state.entry(task.connector)
         positions = self._store.positions()
         partitions = {partition_of(key, len(positions)) for key in command_keys(task)}
         start = {place: offset for place, offset in positions.items() if place.partition in partitions}
-        start[TopicPartition(self._worker.config_topic, 0)] = state.offset
+        start[TopicPartition(self._driver.worker.config_topic, 0)] = state.offset
         return KafkaTaskServices(tuple(start.items()), paused=entry is not None and entry.target_state is not TargetState.STARTED)

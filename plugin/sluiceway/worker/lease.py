@@ -1,7 +1,9 @@
 """Holds a connector's lease: the transactional id that lets one driver at a time write the connector's statuses.
 
 A driver takes the lease by fencing the id (``<group.id>-<connector>-driver``). Kafka then refuses every write of the driver
-that held it before. Status records carry a generation, which each new holder increases by one.
+that held it before. Status records carry a generation, which each new holder increases by one. The status topic, not the
+producer, says who holds the lease: a holder may close its producer and fence the id again, unless it finds a status of a later
+generation by another driver.
 """
 
 from __future__ import annotations
@@ -16,16 +18,22 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, FencedError, InternalTopicError
 from sluiceway.kafka.fenced_writer import FencedWriter
 from sluiceway.kafka.topic_writer import ProducerRecord
-from sluiceway.kafka.worker_group import connect_workers
+from sluiceway.storage.codec import ConnectorStatusRecord, TaskStatusRecord, decode_status_record
 from sluiceway.storage.model import Status
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
-from sluiceway.worker.task_commands import is_newer
 
 log = logging.getLogger(__name__)
 
-_CONNECT_LEAVE_SECONDS = 12.0  # a killed Kafka Connect worker stays a group member until its session times out (10 s)
 _CLUSTER_DOWN_SECONDS = 1800.0  # afterwards the driver ends, and Airflow starts it again
 _RETRY_SECONDS = (1.0, 10.0)  # first and longest delay between two attempts
+_IDLE_SECONDS = 3.0  # after which the producer is closed: it costs four threads and half a megabyte
+_TAKEOVER_SECONDS = 2.0  # within which a driver that has fenced the id writes its first status
+_TAKEOVER_POLL_SECONDS = 0.1
+_FENCED_TIMES = 3  # in one write, after which this driver gives up
+
+
+class _TakenOverError(FencedError):
+    """The status topic shows a later driver."""
 
 
 class ConnectorLease:
@@ -41,28 +49,53 @@ class ConnectorLease:
     def __init__(self, connector: str, worker: WorkerConfig, worker_id: str, status: KafkaStatusBackingStore) -> None:
         self.generation = 0  # until ``acquire``
         self._connector = connector
-        self._worker = worker
         self._worker_id = worker_id
         self._status = status
         self._writer = FencedWriter(worker, f"{worker.group_id}-{connector}-driver", f"{worker.group_id}-statuses")
         self._stopping = threading.Event()
+        self._written = 0
+        """The highest generation in a status that this driver has written, or that was there before."""
+        self._used_at = 0.0
 
     def acquire(self) -> None:
-        """Fence the previous driver and set ``generation`` to one more than the latest in the status topic.
-
-        Raises FencedError if Kafka Connect's own workers run the connectors of this group.
-        """
-        self.refuse_beside_connect(patience=_CONNECT_LEAVE_SECONDS)
+        """Fence the previous driver and set ``generation`` to one more than the latest in the status topic."""
         self._writer.fence()
         self._status.refresh()
-        self.generation = 1 + max((status.generation for status in self._statuses()), default=0)
+        self._written = max((status.generation for status in self._statuses()), default=0)
+        self.generation = self._written + 1
+        self._used_at = time.monotonic()
 
     def close(self) -> None:
         self._writer.close()
 
+    def close_if_idle(self) -> bool:
+        """Close the producer if nothing has been written for some seconds, and return whether it was closed just now.
+
+        The next write fences the id again.
+        """
+        idle = self._writer.active and time.monotonic() - self._used_at >= _IDLE_SECONDS
+        if idle:
+            self._writer.close()
+        return idle
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until ``close_if_idle`` closes the producer."""
+        return max(0.0, self._used_at + _IDLE_SECONDS - time.monotonic()) if self._writer.active else float("inf")
+
     def stop_waiting(self) -> None:
         """Make ``write`` fail at once while the cluster is unreachable, instead of trying again."""
         self._stopping.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait, at most until ``stop_waiting``; return whether that has been called."""
+        return self._stopping.wait(seconds)
+
+    def verify(self) -> None:
+        """Raise FencedError if the status topic, as far as it has been read, shows a later driver. Sends no request."""
+        for status in self._statuses():
+            if status.generation > self._written and status.worker_id != self._worker_id:
+                raise _TakenOverError(f"{status.worker_id} has taken connector {self._connector} over.")
 
     def write(self, records: Sequence[ProducerRecord]) -> Mapping[TopicPartition, int]:
         """Write records in one transaction, trying again while the cluster is unreachable; see ``FencedWriter.write``.
@@ -72,13 +105,17 @@ class ConnectorLease:
         """
         deadline = time.monotonic() + _CLUSTER_DOWN_SECONDS
         delay, longest = _RETRY_SECONDS
+        fenced = 0
         while True:
             try:
-                if not self._writer.active:
-                    self._reacquire()
-                return self._writer.write(records)
-            except (FencedError, InternalTopicError):
+                return self._write(records, after_fencing=fenced > 0)
+            except (InternalTopicError, _TakenOverError):
                 raise
+            except FencedError:
+                fenced += 1
+                if fenced == _FENCED_TIMES:
+                    raise
+                continue
             except ConnectError as error:
                 if self._stopping.is_set() or time.monotonic() >= deadline:
                     raise
@@ -86,28 +123,46 @@ class ConnectorLease:
             self._stopping.wait(delay)
             delay = min(delay * 2, longest)
 
-    def refuse_beside_connect(self, patience: float = 0.0) -> None:
-        """Raise FencedError while Kafka Connect workers are members of this group: they ignore the lease.
-
-        A worker that has just left may stay a member, so wait up to ``patience`` seconds for the group to become empty.
-        """
-        deadline = time.monotonic() + patience
-        while workers := connect_workers(self._status.admin, self._worker.group_id):
-            if time.monotonic() >= deadline or self._stopping.wait(_RETRY_SECONDS[0]):
-                raise FencedError(
-                    f"Kafka Connect runs connector {self._connector}: {len(workers)} worker(s) with group.id="
-                    f"{self._worker.group_id} are up, on {', '.join(sorted(set(workers)))}. Stop them, or give this one "
-                    "another group.id and topics of its own."
-                )
+    def _write(self, records: Sequence[ProducerRecord], *, after_fencing: bool) -> Mapping[TopicPartition, int]:
+        if after_fencing:
+            self._await_takeover()
+        if not self._writer.active:
+            self._reacquire()
+        ends = self._writer.write(records)
+        self._written = max(self._written, *(_generation(record) for record in records))
+        self._used_at = time.monotonic()
+        return ends
 
     def _reacquire(self) -> None:
-        """Fence the id again after a failed write, unless another driver has taken the connector over in the meantime."""
-        self._status.refresh()
-        newer = [status for status in self._statuses() if is_newer(status, self.generation, self._worker_id)]
-        if newer:
-            raise FencedError(f"{newer[0].worker_id} has taken connector {self._connector} over.")
+        """Fence the id again, unless another driver has taken the connector over in the meantime."""
+        self._verify_newest()
         self._writer.fence()
+        self._verify_newest()  # a driver that was fenced by this may have written its status just before
+
+    def _verify_newest(self) -> None:
+        self._status.refresh()
+        self.verify()
+
+    def _await_takeover(self) -> None:
+        """Raise FencedError once the driver that has fenced the id writes its status.
+
+        Return if none does: that driver has ended, or it is an earlier one that has fenced the id again before it could read of
+        this driver.
+        """
+        deadline = time.monotonic() + _TAKEOVER_SECONDS
+        while time.monotonic() < deadline:
+            self._verify_newest()
+            time.sleep(_TAKEOVER_POLL_SECONDS)
 
     def _statuses(self) -> list[Status]:
         own = self._status.connector(self._connector)
         return [*([own] if own is not None else []), *self._status.tasks(self._connector).values()]
+
+
+def _generation(record: ProducerRecord) -> int:
+    """Return the generation of a status record, 0 for any other."""
+    _, key, value = record
+    change = decode_status_record(key, value)
+    if not isinstance(change, (ConnectorStatusRecord, TaskStatusRecord)) or change.status is None:
+        return 0
+    return change.status.generation

@@ -1,4 +1,4 @@
-"""Publishes a connector's status: at each change, and again as the driver's heartbeat."""
+"""Publishes a connector's status at each change, and renews it with the driver's heartbeats."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _WITHOUT_VERSION = (State.UNASSIGNED, State.RESTARTING)
 
 
 class StatusHeartbeat:
-    """Writes one connector's status and repeats it every ``interval`` seconds. For the runner's thread.
+    """Writes one connector's status when it changes, and renews it every ``interval`` seconds. For the runner's thread.
 
-    Every write proves the lease again: after another driver's takeover it raises FencedError.
+    Raises FencedError after another driver's takeover.
     """
 
     def __init__(self, channel: ControlChannel, interval: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -27,22 +27,25 @@ class StatusHeartbeat:
         self._next = clock()
 
     def set(self, state: State, trace: str | None = None) -> None:
-        """Write the connector's state now. An unchanged state is not written before the next heartbeat is due."""
-        if (state, trace) != (self.state, self.trace) or self._clock() >= self._next:
-            self.state, self.trace = state, trace
-            self._write()
+        """Write the connector's state now. An unchanged state is only renewed, and not before that is due."""
+        if (state, trace) == (self.state, self.trace):
+            self.beat()
+            return
+        self.state, self.trace = state, trace
+        self._channel.publish_connector(state, trace, version=self._version)
+        self._next = self._clock() + self._interval
 
     def beat(self) -> None:
-        """Write the current state again if a heartbeat is due."""
+        """Renew the current state if that is due. The first time, this writes it."""
         if self._clock() >= self._next:
-            self._write()
+            self._channel.renew_connector(self.state, self.trace, version=self._version)
+            self._next = self._clock() + self._interval
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the next heartbeat is due."""
+        """Seconds until the current state must be renewed."""
         return max(0.0, self._next - self._clock())
 
-    def _write(self) -> None:
-        version = None if self.state in _WITHOUT_VERSION else self.version
-        self._channel.publish_connector(self.state, self.trace, version=version)
-        self._next = self._clock() + self._interval
+    @property
+    def _version(self) -> str | None:
+        return None if self.state in _WITHOUT_VERSION else self.version

@@ -145,3 +145,18 @@ def test_transactions_time_out_after_ten_seconds(monkeypatch: pytest.MonkeyPatch
     FencedWriter(WorkerConfig.of({"producer.transactional.id": "x"}), "id", "c").fence()
     assert configs[0]["transaction.timeout.ms"] == "10000"
     assert configs[0]["transactional.id"] == "id"
+
+
+def test_a_writer_that_is_fenced_between_two_records_is_told_so(writer: FencedWriter, client: Producer) -> None:
+    """``produce`` only says that the producer is broken; its other calls say why."""
+    begun = iter([None, failure(KafkaError._FENCED, fatal=True)])
+
+    def begin() -> None:
+        if (error := next(begun)) is not None:
+            raise error
+
+    client.begin_transaction = begin  # type: ignore[method-assign]
+    client.plan = {"produce": [failure(KafkaError._FATAL)]}
+    with pytest.raises(FencedError):
+        writer.write(RECORDS)
+    assert not writer.active

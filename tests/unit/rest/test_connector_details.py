@@ -23,6 +23,7 @@ from sluiceway.rest.connector_details import ConnectorDetails
 from sluiceway.storage import codec
 from sluiceway.storage.codec import KeyValue
 from sluiceway.storage.config_state import ConfigState
+from sluiceway.storage.heartbeats import Heartbeat, decode_heartbeat, encode_heartbeat
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
 from sluiceway.storage.model import State, Status, TargetState, TaskId
 from sluiceway.storage.status_state import StatusState
@@ -54,9 +55,16 @@ status_records = st.one_of(
     st.builds(codec.encode_connector_status, names, st.none() | statuses),
     st.builds(codec.encode_task_status, tasks, st.none() | statuses),
 )
+heartbeats = st.builds(
+    Heartbeat,
+    st.sampled_from(["w:1", "w:2"]),
+    st.dictionaries(names, st.integers(1, 3)),
+    st.dictionaries(tasks, st.integers(1, 3)),
+)
 steps = st.one_of(
     st.tuples(st.just("config"), config_records, st.just(0)),
     st.tuples(st.just("status"), status_records, st.integers(0, TIMEOUT + 2)),
+    st.tuples(st.just("heartbeat"), st.builds(encode_heartbeat, st.just("d"), heartbeats), st.integers(0, TIMEOUT + 2)),
     st.tuples(st.just("time"), st.none(), st.sampled_from([1, 5000, TIMEOUT, TIMEOUT + 1, -TIMEOUT])),
 )
 
@@ -75,6 +83,8 @@ class Topics:
         elif kind == "config":
             self.config.apply(self.offset, *record)
             self.offset += 1
+        elif kind == "heartbeat":
+            self.status.renew(decode_heartbeat(record[1] or b""), self.now - milliseconds)
         else:
             self.status.apply(codec.decode_status_record(*record, self.now - milliseconds))
 
@@ -125,6 +135,9 @@ def test_a_connector_is_rendered_again_only_after_a_change(monkeypatch: pytest.M
     assert listed() == []
     topics.take("status", codec.encode_task_status(TaskId("b", 0), Status(State.RUNNING, "w:1", 1)), 0)
     assert listed() == ["b"]
+    topics.now += TIMEOUT
+    topics.take("heartbeat", encode_heartbeat("d", Heartbeat("w:1", {"a": 1, "b": 1}, {TaskId("b", 0): 1})), 0)
+    assert listed() == [], "a heartbeat changes nothing that is shown"
     topics.now += TIMEOUT
     assert listed() == []
     topics.now += 1

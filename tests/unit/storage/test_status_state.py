@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from sluiceway.storage import codec
 from sluiceway.storage.codec import KeyValue, decode_status_record
+from sluiceway.storage.heartbeats import Heartbeat
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.storage.status_state import StatusState, removal
 
@@ -64,3 +65,53 @@ def test_removal_has_a_tombstone_for_every_record_of_one_connector() -> None:
     assert removal(state, "a") == [(key, None) for key in keys]
     assert removal(state, "a", only_topics=True) == [(keys[0], None)]
     assert removal(state, "unknown") == []
+
+
+# Heartbeats.
+
+TASK = TaskId("a", 0)
+HEARTBEAT = Heartbeat("w", {"a": 1}, {TASK: 1})
+
+
+def timestamps(state: StatusState) -> tuple[int, int]:
+    return state.connectors["a"].timestamp, state.tasks["a"][0].timestamp
+
+
+def with_statuses(status: Status, timestamp: int = 0) -> StatusState:
+    state = StatusState()
+    for record in (codec.encode_connector_status("a", status), codec.encode_task_status(TASK, status)):
+        state.apply(decode_status_record(*record, timestamp))
+    return state
+
+
+def test_a_heartbeat_renews_the_statuses_that_it_names() -> None:
+    state = with_statuses(RUNNING, 1000)
+    before = state.snapshot()["a"]
+    state.renew(HEARTBEAT, 11_000)
+    assert timestamps(state) == (11_000, 11_000)
+    assert state.snapshot()["a"] == before
+    assert state.snapshot()["a"] is not before
+
+
+def test_a_heartbeat_of_a_process_that_was_replaced_renews_nothing() -> None:
+    for replaced in (Status(State.RUNNING, "other", 2), Status(State.RUNNING, "w", 2), Status(State.RUNNING, "other", 1)):
+        state = with_statuses(replaced, 1000)
+        state.renew(HEARTBEAT, 11_000)
+        assert timestamps(state) == (1000, 1000)
+
+
+def test_a_status_that_is_read_after_its_heartbeat_is_renewed_too() -> None:
+    """They may be in different partitions, whose records have no common order."""
+    state = StatusState()
+    state.renew(HEARTBEAT, 11_000)
+    for record in (codec.encode_connector_status("a", RUNNING), codec.encode_task_status(TASK, RUNNING)):
+        state.apply(decode_status_record(*record, 1000))
+    assert timestamps(state) == (11_000, 11_000)
+    state.apply(decode_status_record(*codec.encode_connector_status("a", RUNNING), 12_000))
+    assert timestamps(state) == (12_000, 11_000)
+
+
+def test_a_heartbeat_creates_no_status() -> None:
+    state = StatusState()
+    state.renew(HEARTBEAT, 11_000)
+    assert state.snapshot() == {}

@@ -11,7 +11,7 @@ from sluiceway.storage.factory import Stores
 from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
-from sluiceway.worker.kafka_channel import KafkaControlChannel
+from sluiceway.worker.kafka_channel import KafkaChannels
 from sluiceway.worker.kafka_task_services import KafkaTaskServices
 
 WORKER = WorkerConfig.of({"group.id": "g", "config.storage.topic": "configs", "status.storage.topic": "statuses"})
@@ -22,7 +22,7 @@ def services(task: TaskId) -> KafkaTaskServices:
     status = KafkaStatusBackingStore(WORKER)
     status._log = SimpleNamespace(positions=dict(ENDS))  # type: ignore[assignment]
     stores = Stores(MemoryConfigBackingStore(), status, None)  # type: ignore[arg-type]
-    made = KafkaControlChannel(task.connector, WORKER, "me:1", stores).services(task)
+    made = KafkaChannels(WORKER, "me:1", stores, "me").channel(task.connector).services(task)
     assert isinstance(made, KafkaTaskServices)
     return made
 

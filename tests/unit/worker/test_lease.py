@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -13,8 +14,8 @@ from sluiceway.storage.factory import Stores
 from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import State, Status
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
-from sluiceway.worker import lease
-from sluiceway.worker.kafka_channel import KafkaControlChannel
+from sluiceway.worker import connect_workers, kafka_channel, lease
+from sluiceway.worker.kafka_channel import KafkaChannels, KafkaControlChannel
 
 WORKER = WorkerConfig.of({"group.id": "g"})
 
@@ -27,10 +28,12 @@ class Writer:
         self.fenced = 0
         self.written = 0
         self.errors: list[Exception] = []
+        self.on_fence: Callable[[], None] = lambda: None
 
     def fence(self) -> None:
         self.active = True
         self.fenced += 1
+        self.on_fence()
 
     def write(self, records: object) -> dict[TopicPartition, int]:
         if self.errors:
@@ -57,11 +60,16 @@ class Cluster:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.connect: list[list[str]] = []
         monkeypatch.setattr(lease, "_RETRY_SECONDS", (0.01, 0.02))
+        monkeypatch.setattr(lease, "_TAKEOVER_SECONDS", 0.1)
+        monkeypatch.setattr(lease, "_TAKEOVER_POLL_SECONDS", 0.01)
         monkeypatch.setattr(lease, "FencedWriter", Writer)
-        monkeypatch.setattr(lease, "connect_workers", lambda *_: self.connect.pop(0) if self.connect else [])
+        monkeypatch.setattr(connect_workers, "_POLL_SECONDS", 0.01)
+        monkeypatch.setattr(connect_workers, "connect_workers", lambda *_: self.connect.pop(0) if self.connect else [])
         self.status = KafkaStatusBackingStore(WORKER)
         self.status._log = Topic()  # type: ignore[assignment]
-        self.channel = KafkaControlChannel("c", WORKER, "me:1", Stores(MemoryConfigBackingStore(), self.status, None))  # type: ignore[arg-type]
+        stores = Stores(MemoryConfigBackingStore(), self.status, None)  # type: ignore[arg-type]
+        self.channels = KafkaChannels(WORKER, "me:1", stores, "me")
+        self.channel = self.channels.channel("c")
         self.writer: Writer = self.channel._lease._writer  # type: ignore[assignment]
         self.status._state.connectors["c"] = Status(State.RUNNING, "before:1", 4)
         self.channel.acquire()
@@ -112,20 +120,104 @@ def test_a_write_fails_once_the_cluster_has_been_unreachable_too_long(cluster: C
         cluster.channel.publish_connector(State.RUNNING)
 
 
-@pytest.mark.parametrize("error", [FencedError("by a newer one"), InternalTopicError("the topic was deleted")])
-def test_errors_that_waiting_cannot_repair_are_raised_at_once(cluster: Cluster, error: Exception) -> None:
-    cluster.writer.errors = [error, error]
-    with pytest.raises(type(error)):
+def test_a_lost_topic_is_not_waited_for(cluster: Cluster) -> None:
+    cluster.writer.errors = [InternalTopicError("the topic was deleted"), InternalTopicError("the topic was deleted")]
+    with pytest.raises(InternalTopicError):
         cluster.channel.publish_tasks([0], State.RUNNING)
     assert len(cluster.writer.errors) == 1
+
+
+def fenced() -> FencedError:
+    return FencedError("by a newer one")
+
+
+def test_a_fenced_driver_gives_up_once_it_reads_the_other_ones_status(cluster: Cluster) -> None:
+    cluster.writer.errors = [fenced()]
+    threading.Timer(0.05, cluster.take_over).start()
+    with pytest.raises(FencedError, match="other:2 has taken connector c over"):
+        cluster.channel.publish_connector(State.RUNNING)
+    assert (cluster.writer.written, cluster.writer.fenced) == (0, 1)
+
+
+def test_a_driver_that_was_fenced_by_one_that_never_wrote_takes_the_lease_again(cluster: Cluster) -> None:
+    cluster.writer.errors = [fenced()]
+    cluster.channel.publish_connector(State.RUNNING)
+    assert (cluster.writer.written, cluster.writer.fenced) == (1, 2)
+
+
+def test_a_driver_that_is_fenced_again_and_again_gives_up(cluster: Cluster) -> None:
+    cluster.writer.errors = [fenced() for _ in range(10)]
+    with pytest.raises(FencedError, match="by a newer one"):
+        cluster.channel.publish_connector(State.RUNNING)
+    assert cluster.writer.written == 0
+
+
+def test_of_two_drivers_that_took_the_same_generation_the_one_that_wrote_first_stays(cluster: Cluster) -> None:
+    cluster.writer.errors = [fenced()]
+    cluster.status._state.connectors["c"] = Status(State.UNASSIGNED, "other:2", cluster.channel.generation)
+    with pytest.raises(FencedError, match="other:2 has taken"):
+        cluster.channel.publish_connector(State.UNASSIGNED)
+
+
+# The producer of an idle connector.
+
+
+def test_an_idle_producer_is_closed_and_the_next_write_fences_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.channel.publish_connector(State.RUNNING)
+    cluster.channel.verify()
+    assert 0 < cluster.channel.seconds_left <= 3
+    monkeypatch.setattr(lease, "_IDLE_SECONDS", 0.0)
+    cluster.channel.verify()
+    assert cluster.channel.seconds_left == float("inf")
+    cluster.channel.publish_connector(State.FAILED, "still here")
+    assert (cluster.writer.written, cluster.writer.fenced) == (2, 2)
+
+
+def test_a_driver_that_wakes_after_a_takeover_writes_nothing(cluster: Cluster) -> None:
+    """The other driver wrote its status after this one had read the topic, and before this one fenced it."""
+    cluster.channel.publish_connector(State.RUNNING)
+    cluster.writer.close()
+    cluster.writer.on_fence = cluster.take_over
+    with pytest.raises(FencedError, match="other:2 has taken"):
+        cluster.channel.publish_connector(State.RUNNING)
+    assert cluster.writer.written == 1
+
+
+def test_a_takeover_is_noticed_without_a_write(cluster: Cluster) -> None:
+    cluster.channel.publish_connector(State.RUNNING)
+    cluster.channel.verify()
+    cluster.take_over()
+    with pytest.raises(FencedError, match="other:2 has taken"):
+        cluster.channel.verify()
+
+
+def test_a_status_of_an_api_server_is_no_takeover_and_is_written_over(cluster: Cluster) -> None:
+    """An API server that believes the driver dead writes the state of a paused connector, with the driver's generation."""
+    cluster.channel.raise_generation()
+    cluster.channel.publish_connector(State.PAUSED)
+    cluster.status._state.connectors["c"] = Status(State.STOPPED, "api:8083", cluster.channel.generation)
+    cluster.channel.verify()
+    cluster.channel.renew_connector(State.PAUSED)
+    assert cluster.writer.written == 2
+
+
+def test_a_status_that_holds_is_not_written_again(cluster: Cluster) -> None:
+    cluster.channel.publish_connector(State.RUNNING)
+    cluster.status._state.connectors["c"] = Status(State.RUNNING, "me:1", cluster.channel.generation)
+    cluster.channel.renew_connector(State.RUNNING)
+    assert cluster.writer.written == 1
+
+
+# Beside Kafka Connect.
 
 
 @pytest.mark.parametrize("write", [lambda channel: channel.publish_connector(State.RUNNING), lambda channel: channel.acquire()])
 def test_a_driver_refuses_to_run_while_kafka_connect_workers_are_up(
     cluster: Cluster, write: Callable[[KafkaControlChannel], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease, "_CONNECT_LEAVE_SECONDS", 0.05)
+    monkeypatch.setattr(kafka_channel, "_CONNECT_LEAVE_SECONDS", 0.05)
     cluster.connect = [["10.0.0.7", "10.0.0.7"]] * 1000
+    cluster.channels.connect_workers._asked_at = float("-inf")
     with pytest.raises(FencedError, match=r"2 worker\(s\) with group\.id=g are up, on 10\.0\.0\.7\."):
         write(cluster.channel)
     assert cluster.writer.written == 0
@@ -133,5 +225,18 @@ def test_a_driver_refuses_to_run_while_kafka_connect_workers_are_up(
 
 def test_acquire_waits_for_a_kafka_connect_worker_that_is_leaving_the_group(cluster: Cluster) -> None:
     cluster.connect = [["10.0.0.7"], ["10.0.0.7"]]
+    cluster.channels.connect_workers._asked_at = float("-inf")
     cluster.channel.acquire()
     assert cluster.connect == []
+
+
+def test_kafka_connect_workers_are_looked_for_once_for_all_connectors(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect_workers, "_POLL_SECONDS", 60.0)
+    cluster.connect = [[], ["10.0.0.7"]]
+    cluster.channels.connect_workers._asked_at = float("-inf")
+    for name in ("c", "d", "e"):
+        channel = cluster.channels.channel(name)
+        channel.acquire()
+        channel.publish_connector(State.RUNNING)
+        channel.verify()
+    assert cluster.connect == [["10.0.0.7"]]

@@ -95,7 +95,8 @@ class TaskHost:
         store.start()
         resources.callback(store.stop)
         self._store = store
-        self._statuses = SharedStatuses(store, worker.duration("sluiceway.heartbeat.interval.ms").total_seconds())
+        interval = worker.duration("sluiceway.heartbeat.interval.ms").total_seconds()
+        self._statuses = SharedStatuses(assignment.name, assignment.worker_id, store, interval, self._last_value)
         self._offsets = SharedOffsets(worker, resources)
         configs, admin = TopicPartition(worker.config_topic, 0), admin_client(worker)
         start = beginning_offsets(admin, [configs])
@@ -143,6 +144,10 @@ class TaskHost:
             self._last[record.key] = record
             for control in list(self._controls.get(record.key, {}).values()):
                 control.read(record)
+
+    def _last_value(self, key: bytes) -> bytes | None:
+        record = self._last.get(key)
+        return record.value if record is not None else None
 
     def _read_config(self, record: LogRecord) -> None:
         change = self._configs.apply(record.offset, record.key, record.value, record.timestamp)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError
 from sluiceway.runtime.task import TaskSpec
+from sluiceway.storage.codec import encode_task_status
 from sluiceway.storage.connector_offset_backing_store import ConnectorOffsetBackingStore
 from sluiceway.storage.factory import OFFSETS_TOPIC
+from sluiceway.storage.heartbeats import Heartbeat
 from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.storage.offset_backing_store import KafkaOffsetBackingStore
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
@@ -25,11 +27,29 @@ _END_SECONDS = 2.0  # that a task's end waits for heartbeats that are being writ
 
 
 class SharedStatuses:
-    """Writes the statuses of all tasks of a host, and repeats RUNNING and PAUSED as their heartbeats. Thread-safe."""
+    """Writes the statuses of all tasks of a host, and renews RUNNING and PAUSED with one heartbeat. Thread-safe.
 
-    def __init__(self, store: KafkaStatusBackingStore, interval: float) -> None:
+    Args:
+        host: the host's name.
+        worker_id: identifies the driver in status records.
+        store: the status topic's store.
+        interval: seconds between two heartbeats.
+        last: returns the value of the last record that was read of a key of the status topic.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        worker_id: str,
+        store: KafkaStatusBackingStore,
+        interval: float,
+        last: Callable[[bytes], bytes | None],
+    ) -> None:
+        self._host = host
+        self._worker_id = worker_id
         self._store = store
         self._interval = interval
+        self._last = last
         self._writing = threading.Lock()  # keeps a heartbeat from following a later status of the same task
         self._repeated: dict[TaskId, Status] = {}
         self._due = time.monotonic() + interval
@@ -56,7 +76,7 @@ class SharedStatuses:
             self._writing.release()
 
     def beat(self) -> None:
-        """Write all heartbeats if they are due. A heartbeat that cannot be written is only logged."""
+        """Write the heartbeat if it is due. One that cannot be written is only logged."""
         now = time.monotonic()
         if now < self._due:
             return
@@ -66,13 +86,23 @@ class SharedStatuses:
             return
         try:
             with self._writing:
-                self._store.put_tasks(dict(self._repeated))
+                self._store.put_tasks(
+                    {task: status for task, status in self._repeated.items() if self._is_overwritten(task, status)}
+                )
+                if self._repeated:
+                    tasks = {task: status.generation for task, status in self._repeated.items()}
+                    self._store.put_heartbeat(self._host, Heartbeat(self._worker_id, tasks=tasks))
         except ConnectError as error:
             if not self._warned:
-                log.warning("Cannot write the tasks' heartbeats; trying again every %g s: %s", self._interval, error)
+                log.warning("Cannot write the tasks' heartbeat; trying again every %g s: %s", self._interval, error)
             self._warned = True
         else:
             self._warned = False
+
+    def _is_overwritten(self, task: TaskId, status: Status) -> bool:
+        """Return whether the topic holds another status, such as the driver's that the task waited for a slot."""
+        key, value = encode_task_status(task, status)
+        return self._last(key) != value
 
 
 class SharedTaskReporter:

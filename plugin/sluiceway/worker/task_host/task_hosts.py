@@ -14,6 +14,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConnectError, DataError
 from sluiceway.runtime.task import TaskResult
 from sluiceway.storage.factory import Stores
+from sluiceway.storage.heartbeats import heartbeat_key
 from sluiceway.storage.model import TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
 from sluiceway.worker.executor import Assignment
@@ -56,7 +57,9 @@ class _Hosted:
 class _Host:
     """A launched host.
 
-    ``unwritten`` is True while its orders differ from what the status topic says. ``leaving`` is why its tasks must move.
+    ``slot`` is whether it holds a slot. The thread that writes orders asks for it, because each thread that asks Spark costs
+    another one in the JVM. ``unwritten`` is True while its orders differ from what the status topic says. ``leaving`` is why its
+    tasks must move.
     """
 
     work: HostAssignment
@@ -64,6 +67,7 @@ class _Host:
     group: str
     tasks: dict[str, _Hosted] = field(default_factory=dict)
     idle_since: float = 0.0
+    slot: Slot = Slot.HELD
     unwritten: bool = True
     reported: bool = False
     leaving: str | None = None
@@ -140,7 +144,7 @@ class TaskHosts:
             host = self._host_of(assignment)
         if host is None:
             return self._processes.slot(assignment)
-        return Slot.HELD if host.reported else self._processes.slot(host.work)
+        return Slot.HELD if host.reported else host.slot
 
     def must_move(self, assignment: Assignment) -> str | None:
         with self._lock:
@@ -287,6 +291,8 @@ class TaskHosts:
     def _check(self, host: _Host) -> None:
         now = time.monotonic()
         host.leaving = self._processes.must_move(host.work)
+        if not host.reported:
+            host.slot = self._processes.slot(host.work)
         with self._lock:
             idle = not host.tasks and (self._closing or now - host.idle_since > _IDLE_SECONDS)
             if (idle or self._closing) and not host.ending:
@@ -311,7 +317,7 @@ class TaskHosts:
 
     def _write_tombstones(self, host: _Host) -> None:
         try:
-            for key in (orders_key(host.work.name), report_key(host.work.name)):
+            for key in (orders_key(host.work.name), report_key(host.work.name), heartbeat_key(host.work.name)):
                 self._status_store.put_message(key, None)
         except ConnectError as error:
             log.info("The messages of task host %s stay in the status topic: %s", host.work.name, error)
