@@ -21,7 +21,7 @@ if sys.path and Path(sys.path[0]) == Path(__file__).parent:
     del sys.path[0]  # spark-submit puts this folder first; its modules must not shadow others
 
 from sluiceway import exit_codes
-from sluiceway.config.connector import APPLICATION
+from sluiceway.config.connector import APPLICATION, MICRO_BATCH, MODE
 from sluiceway.config.properties import read_properties
 from sluiceway.config.variables import worker_overrides
 from sluiceway.config.worker import WorkerConfig
@@ -38,6 +38,7 @@ from sluiceway.spark.session import spark_context
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
+from sluiceway.worker.batches import Batches
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
 from sluiceway.worker.kafka_channel import KafkaControlChannel
@@ -81,16 +82,21 @@ def _run(options: argparse.Namespace) -> int:
     use_plugin_path(worker.raw)
     jvm = os.getppid()
     sys.path[:] = without_archives(sys.path)  # must precede the first import of PySpark
-    with _spark_and_stores(f"sluiceway-{options.connector or options.application}", worker) as (context, stores):
+    with _spark_and_stores(f"sluiceway-{options.connector or options.application}", worker) as (context, stores, batches):
         launcher = SparkLauncher(context)
         single = options.connector is not None
         hosts = TaskHosts(worker, local_worker_id(), stores, launcher, shares=not single)
-        runners = _Runners(worker, stores, hosts, single=single, bounded=options.mode == "micro-batch")
+        runners = _Runners(worker, stores, hosts, batches, single=single, bounded=options.mode == MICRO_BATCH)
         follow_cluster_levels(stores.config, Loggers(options.connector))
         if options.connector is not None:
             driver = Driver(stores.config, runners.create, only=[options.connector])
         else:
-            driver = Driver(stores.config, runners.create, hosts=lambda entry: _is_member(entry, options.application))
+
+            def hosts_now(entry: ConnectorEntry) -> bool:
+                return _is_member(entry, options.application) and (not _is_batch(entry) or batches.is_due(entry.name))
+
+            driver = Driver(stores.config, runners.create, hosts=hosts_now, ended=batches.ended)
+            batches.start(lambda entry: _is_member(entry, options.application) and _is_batch(entry), driver.notify)
             _stop_when_empty(driver, stores.config, options.application)
         stop_on_signals(driver)
         slots_timeout = worker.duration("sluiceway.slots.timeout.ms").total_seconds()
@@ -98,6 +104,7 @@ def _run(options: argparse.Namespace) -> int:
         timeout = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds() + _DRAIN_MARGIN_SECONDS
         with drained_before_spark(context, driver, timeout) as shutdown:
             outcomes = driver.run()
+            batches.close()
             hosts.close()
             application_is_over = watch.exit_code == exit_codes.APPLICATION_ENDED
             if not watch:
@@ -116,35 +123,41 @@ def _run(options: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _spark_and_stores(app_name: str, worker: WorkerConfig) -> Iterator[tuple[SparkContext, Stores]]:
+def _spark_and_stores(app_name: str, worker: WorkerConfig) -> Iterator[tuple[SparkContext, Stores, Batches]]:
     """Create the Spark context, which takes the JVM some seconds, and read the internal topics meanwhile.
 
     Closes the stores, but not the context.
     """
     with ThreadPoolExecutor(1, "spark-context") as pool:
         creating = pool.submit(spark_context, app_name)
-        with open_stores(worker) as stores:
+        stores = open_stores(worker)
+        batches = Batches(worker, stores)
+        with stores:
             context = creating.result()
             pool.shutdown()
-            yield context, stores
+            yield context, stores, batches
 
 
 @dataclass(frozen=True)
 class _Runners:
     """Creates runners and counts the records that they move.
 
-    ``single`` is True for a driver that ends when its one connector is paused, stopped or deleted.
+    ``single`` is True for a driver that ends when its one connector is paused, stopped or deleted. ``bounded`` is True if it runs
+    a micro-batch; in a shared application, ``airflow.mode`` in each connector's config decides.
     """
 
     worker: WorkerConfig
     stores: Stores
     launcher: TaskLauncher
+    batches: Batches
     single: bool
     bounded: bool
     created: list[ConnectorRunner] = field(default_factory=list)
 
     def create(self, connector: str) -> ConnectorRunner:
         worker_id = local_worker_id()
+        entry = self.stores.config.snapshot().entry(connector)
+        is_batch = not self.single and entry is not None and _is_batch(entry)
         runner = ConnectorRunner(
             connector,
             worker=self.worker,
@@ -152,10 +165,12 @@ class _Runners:
             channel=KafkaControlChannel(connector, self.worker, worker_id, self.stores),
             launcher=self.launcher,
             worker_id=worker_id,
-            exit_when_idle=self.single,
-            bounded=self.bounded,
+            exit_when_idle=self.single or is_batch,
+            bounded=self.bounded or is_batch,
         )
-        self.created.append(runner)
+        self.batches.launched(connector)
+        if self.single:  # a shared application's driver may run for months, and reports no records
+            self.created.append(runner)
         return runner
 
     @property
@@ -165,6 +180,10 @@ class _Runners:
 
 def _is_member(entry: ConnectorEntry | None, application: str) -> bool:
     return entry is not None and (entry.config or {}).get(APPLICATION) == application
+
+
+def _is_batch(entry: ConnectorEntry) -> bool:
+    return (entry.config or {}).get(MODE) == MICRO_BATCH
 
 
 def _stop_when_empty(driver: Driver, store: ConfigBackingStore, application: str) -> None:
