@@ -129,7 +129,7 @@ class ConnectorOperator(LineageMixin, WarmBatches):
         entry = self._await_started(context, settings, topics, is_paused)
         config = dict(entry.config or {})
         mode = self.mode or DagKeys.parse(config).mode
-        if config.get(APPLICATION) and mode == LONG_RUNNING:
+        if config.get(APPLICATION) and mode == LONG_RUNNING and not is_backfill(context):
             publish(self, context["ti"])
             self._defer(settings, DriverEndedCondition(self.connector, hosted=True), {})
         backfill = self._backfill(topics, config, context)
