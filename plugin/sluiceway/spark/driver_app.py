@@ -34,7 +34,7 @@ from sluiceway.spark.import_path import without_archives
 from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_parent
-from sluiceway.spark.session import spark_context
+from sluiceway.spark.session import jvm_started_at, spark_context
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
@@ -43,6 +43,7 @@ from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
 from sluiceway.worker.kafka_channel import KafkaControlChannel
 from sluiceway.worker.log_context import log_to_stderr
+from sluiceway.worker.start_times import StartTimes
 from sluiceway.worker.task_host.task_hosts import TaskHosts
 from sluiceway.worker.task_launcher import TaskLauncher
 
@@ -73,16 +74,21 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--application", help="run all connectors with this sluiceway.application, until SIGTERM")
     parser.add_argument("--mode", choices=("long-running", "micro-batch"), default="long-running")
     parser.add_argument("--parent-pid", type=int, help="drain when this process has ended")
+    parser.add_argument("--times", type=json.loads, default={}, help="times of the start so far, as a JSON object")
     parser.add_argument("--report", type=Path, help="write the number of moved records to this local file at the end, as JSON")
     return parser
 
 
 def _run(options: argparse.Namespace) -> int:
+    times = StartTimes(options.connector or options.application, options.times)
+    times.mark("Python driver started", _started_at())
+    times.mark("Python modules imported")
     worker = WorkerConfig.of({**read_properties(options.worker), **worker_overrides()})
     use_plugin_path(worker.raw)
     jvm = os.getppid()
     sys.path[:] = without_archives(sys.path)  # must precede the first import of PySpark
-    with _spark_and_stores(f"sluiceway-{options.connector or options.application}", worker) as (context, stores, batches):
+    name = options.connector or options.application
+    with _spark_and_stores(f"sluiceway-{name}", worker, times) as (context, stores, batches):
         launcher = SparkLauncher(context)
         single = options.connector is not None
         hosts = TaskHosts(worker, local_worker_id(), stores, launcher, shares=not single)
@@ -90,6 +96,7 @@ def _run(options: argparse.Namespace) -> int:
         follow_cluster_levels(stores.config, Loggers(options.connector))
         if options.connector is not None:
             driver = Driver(stores.config, runners.create, only=[options.connector])
+            times.watch(stores)
         else:
 
             def hosts_now(entry: ConnectorEntry) -> bool:
@@ -104,6 +111,7 @@ def _run(options: argparse.Namespace) -> int:
         timeout = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds() + _DRAIN_MARGIN_SECONDS
         with drained_before_spark(context, driver, timeout) as shutdown:
             outcomes = driver.run()
+            times.close()
             batches.close()
             hosts.close()
             application_is_over = watch.exit_code == exit_codes.APPLICATION_ENDED
@@ -123,7 +131,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _spark_and_stores(app_name: str, worker: WorkerConfig) -> Iterator[tuple[SparkContext, Stores, Batches]]:
+def _spark_and_stores(app_name: str, worker: WorkerConfig, times: StartTimes) -> Iterator[tuple[SparkContext, Stores, Batches]]:
     """Create the Spark context, which takes the JVM some seconds, and read the internal topics meanwhile.
 
     Closes the stores, but not the context.
@@ -133,7 +141,10 @@ def _spark_and_stores(app_name: str, worker: WorkerConfig) -> Iterator[tuple[Spa
         stores = open_stores(worker)
         batches = Batches(worker, stores)
         with stores:
+            times.mark("internal topics read")
             context = creating.result()
+            times.mark("Spark context created")
+            times.mark("driver's JVM started", jvm_started_at(context))
             pool.shutdown()
             yield context, stores, batches
 
@@ -176,6 +187,13 @@ class _Runners:
     @property
     def records(self) -> int:
         return sum(runner.records for runner in self.created)
+
+
+def _started_at() -> float:
+    """Return when this process was started, in seconds since the epoch."""
+    import psutil
+
+    return psutil.Process().create_time()
 
 
 def _is_member(entry: ConnectorEntry | None, application: str) -> bool:
