@@ -200,6 +200,7 @@ def test_a_canceled_batch_drains_and_does_not_continue(application: Application)
     assert application.topics.batch_seen(batch).superseded
 
 
+@pytest.mark.long
 def test_a_second_request_drains_the_batch_of_the_first(application: Application) -> None:
     name = application.create(until="1000", delay=0.1)
     first = application.request(name)
@@ -211,6 +212,7 @@ def test_a_second_request_drains_the_batch_of_the_first(application: Application
     assert application.topics.batch_seen(first).ended is None
 
 
+@pytest.mark.long
 def test_a_batch_of_a_paused_connector_continues_after_the_resume(application: Application) -> None:
     name = application.create(until="15", delay=0.1)
     batch = application.request(name)
