@@ -73,7 +73,7 @@ test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 genera
 		-k "columns or arrays or rows" -p no:cacheprovider
 
 faults: $(VENV)/.ready  ## the fault matrix: each fault for real, and a table of what was seen
-	$(BIN)/python -m pytest tests/faults tests/integration/test_task_hosts.py -p no:cacheprovider
+	$(BIN)/python -m pytest tests/faults tests/integration/test_task_hosts.py tests/integration/test_warm_batches.py -p no:cacheprovider
 
 bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios; records per second through a chain of transforms
 	$(BIN)/python tests/benchmarks/bench_engine.py
@@ -86,9 +86,11 @@ bench-frames: $(VENV)/.ready  ## file and table sinks beside Kafka Connect's Fil
 bench-rest: $(VENV)/.ready  ## REST API with 1 to 1,000 connectors, alone and in Airflow (SERVERS="rest airflow connect" adds Kafka Connect)
 	$(BIN)/python tests/benchmarks/bench_rest.py --servers $${SERVERS:-rest airflow}
 
-bench-airflow: $(VENV)/.ready  ## seconds of a pause, a resume, a scheduled run; 50 scheduled connectors; 1,000 that wait
+bench-airflow: $(VENV)/.ready  ## seconds of a start, a pause, a resume, a scheduled run; 50 scheduled connectors; 1,000 that wait
 	$(BIN)/python tests/benchmarks/bench_airflow_pause.py
 	$(BIN)/python tests/benchmarks/bench_airflow_batch.py
+	$(BIN)/python tests/benchmarks/bench_airflow_batch.py --warm --runs 30
+	$(BIN)/python tests/benchmarks/bench_airflow_start.py
 	$(BIN)/python tests/benchmarks/bench_airflow_many.py
 	$(BIN)/python tests/benchmarks/bench_airflow_parse.py
 

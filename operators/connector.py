@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from sluiceway import exit_codes
 from sluiceway.config.connector import APPLICATION, CONNECTOR_CLASS, NAME
-from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import BadRequestError, ConfigError
 from sluiceway.operators.driver_operator import (
     DAG_PAUSED,
@@ -23,6 +22,7 @@ from sluiceway.operators.driver_operator import (
     with_report,
 )
 from sluiceway.operators.given_config import check_kind, named_config
+from sluiceway.operators.warm_batch import WarmBatches
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
 from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATCH, DagKeys, dag_of, is_sink_config
 from sluiceway.provider.driver.backfill import Backfill
@@ -33,8 +33,9 @@ from sluiceway.provider.driver.restarts import Restarts, death_cause
 from sluiceway.provider.driver.run_variables import is_backfill, run_variables
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.driver.waits import await_resume, interrupts
+from sluiceway.provider.driver.warm_batch import RequestedBatch
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
-from sluiceway.provider.lineage.assets import connector_alias, emit, written_uris
+from sluiceway.provider.lineage.assets import connector_alias
 from sluiceway.provider.lineage.datasets import Lineage, lineage
 from sluiceway.provider.lineage.openlineage import LineageMixin
 from sluiceway.provider.links import ConnectorRestLink, publish
@@ -43,8 +44,7 @@ from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.progress.progress_log import ProgressLog
 from sluiceway.provider.progress.run_summary import RunSummary
 from sluiceway.provider.settings import Settings
-from sluiceway.provider.triggers import ConditionTrigger
-from sluiceway.provider.triggers.conditions import Condition, CreatedCondition, DriverEndedCondition
+from sluiceway.provider.triggers.conditions import CreatedCondition, DriverEndedCondition
 from sluiceway.storage.model import ConnectorEntry
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _SUBMIT_TIMEOUT_SECONDS = 300.0  # a driver submitted to a cluster may have to wait for resources
 
 
-class ConnectorOperator(LineageMixin, DriverOperator):
+class ConnectorOperator(LineageMixin, WarmBatches):
     """Runs a connector until it is paused, stopped or deleted; in micro-batch mode until it has moved the available records.
 
     When the DAG or the connector is paused, the driver drains. The task waits some seconds for a resume (``[sluiceway]
@@ -129,12 +129,15 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         entry = self._await_started(context, settings, topics, is_paused)
         config = dict(entry.config or {})
         mode = self.mode or DagKeys.parse(config).mode
-        if config.get(APPLICATION) and mode == LONG_RUNNING:
+        if config.get(APPLICATION) and mode == LONG_RUNNING and not is_backfill(context):
             publish(self, context["ti"])
             self._defer(settings, DriverEndedCondition(self.connector, hosted=True), {})
         backfill = self._backfill(topics, config, context)
         name, used_config = (backfill.name, dict(backfill.config)) if backfill else (self.connector, config)
         bounded = mode == MICRO_BATCH or backfill is not None
+        if batch := self._warm_batch(settings, name, used_config, MICRO_BATCH if bounded else mode):
+            self._run_batch(context, settings, topics, batch)
+            return self._after_batch(context, settings, topics, batch, None)
         with report_folder() as folder:
             worker_file = settings.worker_file(self.worker_properties)
             submission = with_report(Submission(name, worker_file, MICRO_BATCH if bounded else mode, used_config), folder)
@@ -176,7 +179,7 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         self.log.info("[%s|worker] %s", name, event["seen"])
         entry = topics.entry(name)
         config = dict(entry.config or {}) if entry else {}
-        hosted = bool(config.get(APPLICATION))
+        hosted = bool(config.get(APPLICATION)) and (self.mode or DagKeys.parse(config).mode) == LONG_RUNNING
         is_backfill = name != self.connector
         bounded = is_backfill or (bool(entry) and not hosted and (self.mode or DagKeys.parse(config).mode) == MICRO_BATCH)
         end = DriverEnd(0, None, False) if hosted or entry is None else self._end_in_cluster(topics.driver(name), detached)
@@ -302,12 +305,25 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         seconds = time.time() - detached.time if detached else 0.0
         return DriverEnd(0 if driver.clean else 1, None, False, seconds=seconds)
 
-    def _defer(self, settings: Settings, condition: Condition, kwargs: dict[str, Any], then: str = "after_wait") -> NoReturn:
-        worker_file = str(settings.worker_file(self.worker_properties))
-        trigger = ConditionTrigger.of(condition, worker_file, self.kafka_conn_id, settings.sensor_interval)
-        self.defer(trigger=trigger, method_name=then, kwargs=kwargs)
-
     # After the driver.
+
+    def _after_batch(
+        self, context: Context, settings: Settings, topics: InternalTopics, batch: RequestedBatch, failure: str | None
+    ) -> dict[str, Any] | None:
+        """Return the task's XCom after the wait for a micro-batch; None to request another. ``failure`` as in ``_batch_end``."""
+        moved = self._batch_end(topics, batch, failure)
+        name = batch.connector
+        if isinstance(moved, DriverEnd):
+            entry = topics.entry(name)
+            if moved.exit_code == exit_codes.DONE and before_start(dag_paused=False, entry=entry) is NextAction.START:
+                return None  # it was resumed meanwhile
+            self._after_end(context, settings, topics, name, moved, bounded=True)
+            moved = RunSummary(None, 0.0)
+        if name != self.connector:
+            topics.delete_backfill(name)
+        worker = settings.worker(self.worker_properties, self._worker_overrides())
+        entry = topics.entry(self.connector)
+        return self._result(context, worker, topics, dict((entry.config if entry else None) or {}), moved, bounded=True)
 
     def _await_restart(self, context: Context, topics: InternalTopics, name: str, end: DriverEnd) -> None:
         """Wait before the restart of a driver that ended by itself, or until the connector is changed or must restart."""
@@ -365,24 +381,6 @@ class ConnectorOperator(LineageMixin, DriverOperator):
         done = "moved all available records" if bounded and entry else "the connector was deleted"
         self.log.info("[%s|worker] Done: %s", name, done)
         return False
-
-    def _result(
-        self,
-        context: Context,
-        worker: WorkerConfig,
-        topics: InternalTopics,
-        config: Mapping[str, str],
-        moved: RunSummary,
-        *,
-        bounded: bool,
-    ) -> dict[str, Any]:
-        """Emit the asset events of a micro-batch that moved records; return the task's XCom."""
-        if bounded and moved and (alias := connector_alias(self.connector)) in (self.outlets or ()):
-            sink = is_sink_config(config)
-            used = [] if sink else topics.topics(self.connector)
-            uris = written_uris(self.connector, config, sink=sink, bootstrap_servers=worker.bootstrap_servers, topics=used)
-            emit(context["outlet_events"], alias, uris, moved.as_dict())
-        return moved.as_dict()
 
 
 class SourceConnectorOperator(ConnectorOperator):

@@ -109,6 +109,12 @@ class DriverOperator(SparkSubmitOperator):
         self._processes: DriverProcesses | None = None
         self._killed = False
         self._restarts = Restarts()
+        self._began: float | None = None
+
+    def pre_execute(self, context: Any) -> None:
+        """Note when the operator begins, after Airflow has parsed the DAG."""
+        self._began = time.time()
+        super().pre_execute(context)
 
     @property
     def subject(self) -> str:
@@ -133,6 +139,8 @@ class DriverOperator(SparkSubmitOperator):
         self, context: Context, settings: Settings, submission: Submission, overrides: Mapping[str, str]
     ) -> ConnectorSubmitHook:
         """Return the hook for a submission, and publish the task's links."""
+        if self._submission is None:  # a driver that is started again has no start to explain
+            submission = replace(submission, times=self._times(context))
         self._submission = submission
         self._conn_id = self._conn_id or settings.spark_conn_id
         self.application = submission.application
@@ -147,6 +155,17 @@ class DriverOperator(SparkSubmitOperator):
         hook.on_ui = lambda: publish(self, context["ti"])
         publish(self, context["ti"])
         return hook
+
+    def _times(self, context: Context) -> dict[str, float]:
+        """Return when the steps of the start so far were reached, in seconds since the epoch (``StartTimes``)."""
+        started = {
+            "DAG run started": getattr(context.get("dag_run"), "start_date", None),
+            "Airflow task started": getattr(context["ti"], "start_date", None),
+        }
+        times = {step: moment.timestamp() for step, moment in started.items() if moment is not None}
+        if self._began is not None:
+            times["operator started"] = self._began
+        return {**times, "driver submitted": time.time()}
 
     def _submit_hook(self, submission: Submission) -> ConnectorSubmitHook:
         """Return the hook with the arguments of SparkSubmitOperator. Tests replace it."""

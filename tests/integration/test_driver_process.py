@@ -14,6 +14,7 @@ import httpx
 import psutil
 import pytest
 
+from sluiceway.cli.main import main
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.herder import Herder
 from sluiceway.kafka.kafka_based_log import KafkaBasedLog, LogRecord
@@ -102,6 +103,15 @@ def running(start: Start, tmp_path: Path, unique: Callable[[str], str]) -> Runni
     source = tmp_path / "in.txt"
     source.write_text("a\n")
     return start({"connector.class": "FileStreamSource", "file": str(source), "topic": unique("lines")})
+
+
+def test_describe_shows_the_times_of_the_start(running: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    eventually(lambda: "Start, in seconds: " in running.driver.log_tail(100), within=30, what=running.driver.log_tail(40))
+    command = ["describe", "connector", running.name, "--timing", "--worker", str(tmp_path / "worker.properties")]
+    eventually(lambda: main(command) == 0, what="the times in the status topic")
+    printed = capsys.readouterr().out
+    steps = ("driver's JVM started", "Python driver started", "Spark context created", "tasks RUNNING", "first record")
+    assert [step for step in steps if step not in printed] == []
 
 
 def test_sigterm_to_the_driver_drains_it_and_sets_the_status_to_unassigned(running: Running) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sluiceway.cli.common import Subparsers, add_names, add_server, client
+from sluiceway.cli.common import Subparsers, add_names, add_server, client, worker
 from sluiceway.cli.get import key_rows, offset_rows, status_rows
 from sluiceway.cli.output import Rows, add_output, table, text
 
@@ -21,6 +22,10 @@ def register(subparsers: Subparsers) -> None:
     kinds = parser.add_subparsers(title="what to describe", metavar="WHAT", required=True)
     connector = kinds.add_parser("connector", help="config, state, tasks, topics and offsets")
     add_names(connector, nargs=None)
+    connector.add_argument("--timing", action="store_true", help="only when the steps of its last start were reached")
+    connector.add_argument(
+        "--worker", type=Path, metavar="WORKER.properties", help="worker file for --timing (default: that of 'sluiceway up')"
+    )
     plugin = kinds.add_parser("plugin", help="config keys with their documentation")
     plugin.add_argument("name", metavar="CLASS")
     for each, run in ((connector, run_connector), (plugin, run_plugin)):
@@ -32,6 +37,8 @@ def register(subparsers: Subparsers) -> None:
 def run_connector(options: argparse.Namespace) -> int:
     from sluiceway.cli.secrets import masked
 
+    if options.timing:
+        return _print_times(options)
     with client(options) as api:
         document = {**_described(api, options.name), "config": masked(api.config(options.name))}
     if options.output != "table":
@@ -48,6 +55,21 @@ def run_connector(options: argparse.Namespace) -> int:
     for part in (status["connector"], *status["tasks"]):
         if part.get("trace"):
             print(f"\nError of {'task ' + str(part['id']) if 'id' in part else 'the connector'}\n{part['trace'].rstrip()}")
+    return 0
+
+
+def _print_times(options: argparse.Namespace) -> int:
+    """Print the times of the connector's last start in an application of its own, which its driver wrote to the status topic."""
+    from sluiceway.worker.start_times import read_times, steps
+
+    times = read_times(worker(options.worker), options.name)
+    found = steps(times)
+    if options.output != "table":
+        document = [{"step": step, "at": times[step], "seconds": round(own, 3)} for step, own, _ in found]
+        print(text(document, options.output))
+        return 0
+    rows = [(step, f"{own:.1f}", f"{total:.1f}") for step, own, total in found]
+    print(table([("STEP", "SECONDS", "SINCE THE FIRST"), *rows]))
     return 0
 
 

@@ -33,6 +33,9 @@ __all__ = [
     "DLQ_TOPIC",
     "HEADER_CONVERTER",
     "KEY_CONVERTER",
+    "LONG_RUNNING",
+    "MICRO_BATCH",
+    "MODE",
     "NAME",
     "OWN",
     "PREDICATES",
@@ -53,6 +56,9 @@ __all__ = [
 TASK_CLASS = "task.class"
 APPLICATION = "sluiceway.application"
 """Key of the application name. Connectors with the same value share a driver."""
+MODE = "airflow.mode"
+"""Key of the choice between a connector that runs all the time and one that runs by a schedule."""
+LONG_RUNNING, MICRO_BATCH = "long-running", "micro-batch"
 TASK_ISOLATION = "sluiceway.task.isolation"
 """Key of the choice whether tasks share a process."""
 

@@ -81,6 +81,12 @@ def environment(
     return {HANDED_OVER: text}
 
 
+def refers_to_airflow(properties: Mapping[str, str], config: Mapping[str, str]) -> bool:
+    """Return whether a connector's config refers to values that only its own driver can be given, as ``environment`` does."""
+    names = _providers(properties)
+    return any(each.provider in names for each in references(config))
+
+
 def _providers(properties: Mapping[str, str]) -> set[str]:
     """Return the names that a worker's ``config.providers`` gives this provider."""
     ours = (AirflowConfigProvider.__name__, f"{__name__}.{AirflowConfigProvider.__name__}", "Airflow")

@@ -21,7 +21,7 @@ if sys.path and Path(sys.path[0]) == Path(__file__).parent:
     del sys.path[0]  # spark-submit puts this folder first; its modules must not shadow others
 
 from sluiceway import exit_codes
-from sluiceway.config.connector import APPLICATION
+from sluiceway.config.connector import APPLICATION, MICRO_BATCH, MODE
 from sluiceway.config.properties import read_properties
 from sluiceway.config.variables import worker_overrides
 from sluiceway.config.worker import WorkerConfig
@@ -34,15 +34,17 @@ from sluiceway.spark.import_path import without_archives
 from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_parent
-from sluiceway.spark.session import spark_context
-from sluiceway.storage.factory import Stores, open_driver_stores
+from sluiceway.spark.session import jvm_started_at, spark_context
+from sluiceway.storage.factory import Stores, open_stores, started_for_driver
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
+from sluiceway.worker.batches import Batches
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
 from sluiceway.worker.kafka_channel import KafkaChannels
 from sluiceway.worker.log_context import log_to_stderr
 from sluiceway.worker.native_memory import limit_arenas
+from sluiceway.worker.start_times import StartTimes
 from sluiceway.worker.task_host.task_hosts import TaskHosts
 from sluiceway.worker.task_launcher import TaskLauncher
 
@@ -74,27 +76,38 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--application", help="run all connectors with this sluiceway.application, until SIGTERM")
     parser.add_argument("--mode", choices=("long-running", "micro-batch"), default="long-running")
     parser.add_argument("--parent-pid", type=int, help="drain when this process has ended")
+    parser.add_argument("--times", type=json.loads, default={}, help="times of the start so far, as a JSON object")
     parser.add_argument("--report", type=Path, help="write the number of moved records to this local file at the end, as JSON")
     return parser
 
 
 def _run(options: argparse.Namespace) -> int:
+    times = StartTimes(options.connector or options.application, options.times)
+    times.mark("Python driver started", _started_at())
+    times.mark("Python modules imported")
     worker = WorkerConfig.of({**read_properties(options.worker), **worker_overrides()})
     use_plugin_path(worker.raw)
     jvm = os.getppid()
     sys.path[:] = without_archives(sys.path)  # must precede the first import of PySpark
-    with _spark_and_stores(f"sluiceway-{options.connector or options.application}", worker) as (context, stores):
+    name = options.connector or options.application
+    with _spark_and_stores(f"sluiceway-{name}", worker, times) as (context, stores, batches):
         launcher = SparkLauncher(context)
         single = options.connector is not None
         hosts = TaskHosts(worker, local_worker_id(), stores, launcher, shares=not single)
         sender = f"connector-{options.connector}" if single else f"application-{options.application}"
         channels = KafkaChannels(worker, local_worker_id(), stores, sender)
-        runners = _Runners(channels, hosts, single=single, bounded=options.mode == "micro-batch")
+        runners = _Runners(channels, hosts, batches, single=single, bounded=options.mode == MICRO_BATCH)
         follow_cluster_levels(stores.config, Loggers(options.connector))
         if options.connector is not None:
             driver = Driver(stores.config, runners.create, only=[options.connector])
+            times.watch(stores)
         else:
-            driver = Driver(stores.config, runners.create, hosts=lambda entry: _is_member(entry, options.application))
+
+            def hosts_now(entry: ConnectorEntry) -> bool:
+                return _is_member(entry, options.application) and (not _is_batch(entry) or batches.is_due(entry.name))
+
+            driver = Driver(stores.config, runners.create, hosts=hosts_now, ended=batches.ended)
+            batches.start(lambda entry: _is_member(entry, options.application) and _is_batch(entry), driver.notify)
             _stop_when_empty(driver, stores.config, options.application)
         stop_on_signals(driver)
         slots_timeout = worker.duration("sluiceway.slots.timeout.ms").total_seconds()
@@ -102,6 +115,8 @@ def _run(options: argparse.Namespace) -> int:
         timeout = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds() + _DRAIN_MARGIN_SECONDS
         with drained_before_spark(context, driver, timeout) as shutdown:
             outcomes = driver.run()
+            times.close()
+            batches.close()
             hosts.close()
             channels.close()
             application_is_over = watch.exit_code == exit_codes.APPLICATION_ENDED
@@ -121,33 +136,42 @@ def _run(options: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _spark_and_stores(app_name: str, worker: WorkerConfig) -> Iterator[tuple[SparkContext, Stores]]:
+def _spark_and_stores(app_name: str, worker: WorkerConfig, times: StartTimes) -> Iterator[tuple[SparkContext, Stores, Batches]]:
     """Create the Spark context, which takes the JVM some seconds, and read the internal topics meanwhile.
 
     Closes the stores, but not the context.
     """
     with ThreadPoolExecutor(1, "spark-context") as pool:
         creating = pool.submit(spark_context, app_name)
-        with open_driver_stores(worker) as stores:
+        stores = open_stores(worker)
+        batches = Batches(worker, stores)
+        with started_for_driver(stores):
+            times.mark("internal topics read")
             context = creating.result()
+            times.mark("Spark context created")
+            times.mark("driver's JVM started", jvm_started_at(context))
             pool.shutdown()
-            yield context, stores
+            yield context, stores, batches
 
 
 @dataclass(frozen=True)
 class _Runners:
     """Creates runners and counts the records that they move.
 
-    ``single`` is True for a driver that ends when its one connector is paused, stopped or deleted.
+    ``single`` is True for a driver that ends when its one connector is paused, stopped or deleted. ``bounded`` is True if it runs
+    a micro-batch; in a shared application, ``airflow.mode`` in each connector's config decides.
     """
 
     channels: KafkaChannels
     launcher: TaskLauncher
+    batches: Batches
     single: bool
     bounded: bool
     created: list[ConnectorRunner] = field(default_factory=list)
 
     def create(self, connector: str) -> ConnectorRunner:
+        entry = self.channels.config_store.snapshot().entry(connector)
+        is_batch = not self.single and entry is not None and _is_batch(entry)
         runner = ConnectorRunner(
             connector,
             worker=self.channels.worker,
@@ -155,10 +179,12 @@ class _Runners:
             channel=self.channels.channel(connector),
             launcher=self.launcher,
             worker_id=self.channels.worker_id,
-            exit_when_idle=self.single,
-            bounded=self.bounded,
+            exit_when_idle=self.single or is_batch,
+            bounded=self.bounded or is_batch,
         )
-        self.created.append(runner)
+        self.batches.launched(connector)
+        if self.single:  # a shared application's driver may run for months, and reports no records
+            self.created.append(runner)
         return runner
 
     @property
@@ -166,8 +192,19 @@ class _Runners:
         return sum(runner.records for runner in self.created)
 
 
+def _started_at() -> float:
+    """Return when this process was started, in seconds since the epoch."""
+    import psutil
+
+    return psutil.Process().create_time()
+
+
 def _is_member(entry: ConnectorEntry | None, application: str) -> bool:
     return entry is not None and (entry.config or {}).get(APPLICATION) == application
+
+
+def _is_batch(entry: ConnectorEntry) -> bool:
+    return (entry.config or {}).get(MODE) == MICRO_BATCH
 
 
 def _stop_when_empty(driver: Driver, store: ConfigBackingStore, application: str) -> None:

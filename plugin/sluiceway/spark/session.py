@@ -88,6 +88,12 @@ def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, maste
     return context
 
 
+def jvm_started_at(context: SparkContext) -> float:
+    """Return when the driver's JVM was started, in seconds since the epoch."""
+    jvm: Any = context._jvm
+    return int(jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getStartTime()) / 1000
+
+
 def _ships_package(context: SparkContext) -> bool:
     """Return whether spark-submit's ``--py-files`` have this package already.
 

@@ -68,16 +68,20 @@ class ConnectorRunner(threading.Thread):
     ) -> None:
         super().__init__(name=f"connector-{name}", daemon=True)
         self.connector_name = name
+        self.bounded = bounded
         self.outcome: Outcome | None = None
         self.on_end: Callable[[], None] = lambda: None
         """Called on the runner's thread as its last act."""
+        self.failure: str | None = None
+        """The message of the error with which the runner ended."""
+        self.batch_ended = False
+        """True once a micro-batch has moved all records that were available at its start."""
         self._worker = worker
         self._config_store = config_store
         self._channel = channel
         self._launcher = launcher
         self._worker_id = worker_id
         self._exit_when_idle = exit_when_idle
-        self._bounded = bounded
         self._stop_timeout = worker.duration("task.shutdown.graceful.timeout.ms").total_seconds()
         self._wake = threading.Event()
         self._leaving = False
@@ -133,10 +137,12 @@ class ConnectorRunner(threading.Thread):
                     self._wake.wait(self._seconds_left)
             self.outcome = Outcome.DONE
         except FencedError as error:
+            self.failure = str(error)
             self._log.error("Connector %s: %s Stopping without a commit.", self.connector_name, error)
             self._tasks.abandon()
             self.outcome = Outcome.FENCED
-        except Exception:  # noqa: BLE001 (the thread's outermost frame: nothing else would report the error)
+        except Exception as error:  # noqa: BLE001 (the thread's outermost frame: nothing else would report the error)
+            self.failure = str(error)
             self._log.exception("Connector %s: this driver stops running it because of an error", self.connector_name)
             self._tasks.abandon()
             self.outcome = Outcome.FAILED
@@ -171,7 +177,7 @@ class ConnectorRunner(threading.Thread):
                 self._serve_restart(entry, self._requests.popleft())
             self._tasks.check()
             self._remove_late_statuses(entry)
-            if self._bounded and not self._tasks.active:
+            if self.bounded and not self._tasks.active:
                 self._end_batch()
 
     def _current_entry(self) -> ConnectorEntry | None:
@@ -310,18 +316,20 @@ class ConnectorRunner(threading.Thread):
             generation=generation,
             sink=is_sink(connector_class(config["connector.class"])),
             version=self._heartbeat.version,
-            bounded=self._bounded,
+            bounded=self.bounded,
         )
 
     # Shutdown.
 
     def _end_batch(self) -> None:
         """Release the connector after a micro-batch. Raises ConnectError if the connector or a task failed."""
-        if self._connector.failed:
+        if self._connector.failed or (not self._connector.exists and self._heartbeat.state is State.FAILED):
+            self._stop_all()
             raise ConnectError(f"Connector {self.connector_name} failed; see its status for the trace.")
         if not self._connector.settled:
             return
         self._release()
+        self.batch_ended = not self._tasks.failed
         if self._tasks.failed:
             raise ConnectError(
                 f"Connector {self.connector_name}: task(s) {self._tasks.failed} failed; see the connector's status for the trace."

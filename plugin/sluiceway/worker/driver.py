@@ -35,6 +35,7 @@ class Driver:
         runner: makes the runner of a connector.
         only: the connectors to host; None hosts every connector for which ``hosts`` is true, also those created later.
         hosts: called with each connector's entry if ``only`` is None.
+        ended: called with each runner that has ended.
     """
 
     def __init__(
@@ -44,11 +45,13 @@ class Driver:
         *,
         only: list[str] | None = None,
         hosts: Callable[[ConnectorEntry], bool] = lambda entry: True,
+        ended: Callable[[ConnectorRunner], None] = lambda runner: None,
     ) -> None:
         self._config_store = config_store
         self._new_runner = runner
         self._only = only
         self._hosts = hosts
+        self._ended = ended
         self._runners: dict[str, ConnectorRunner] = {}
         self._wake = threading.Event()
         self._stop_reason: str | None = None
@@ -56,6 +59,10 @@ class Driver:
         self._stopping = False
         self._not_before: dict[str, float] = {}
         config_store.on_change(self._changed)
+
+    def notify(self) -> None:
+        """Make ``run`` look at once at what it hosts, because ``hosts`` may have changed."""
+        self._wake.set()
 
     def stop(self, reason: str, trace: str | None = None) -> None:
         """Drain all connectors and make ``run`` return. Callable from any thread and from a signal handler.
@@ -105,12 +112,15 @@ class Driver:
 
     def _reap(self) -> list[Outcome]:
         ended = [name for name, runner in self._runners.items() if runner.outcome is not None or not runner.is_alive()]
+        outcomes: list[Outcome] = []
         for name in ended:
-            self._runners[name].join()
-        outcomes = {name: self._runners.pop(name).outcome or Outcome.FAILED for name in ended}
-        failed = (name for name, outcome in outcomes.items() if outcome is not Outcome.DONE)
-        self._not_before.update(dict.fromkeys(failed, time.monotonic() + _RETRY_SECONDS))
-        return list(outcomes.values())
+            runner = self._runners.pop(name)
+            runner.join()
+            outcomes.append(runner.outcome or Outcome.FAILED)
+            if outcomes[-1] is not Outcome.DONE and not runner.bounded:  # Airflow repeats a micro-batch
+                self._not_before[name] = time.monotonic() + _RETRY_SECONDS
+            self._ended(runner)
+        return outcomes
 
     def _add(self, name: str) -> None:
         runner = self._new_runner(name)

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
+from sluiceway.config import connector as connector_keys
 from sluiceway.config.connector import APPLICATION, CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
 from sluiceway.config.parsing import parse_list
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
 from sluiceway.provider.dag_bundle.dag_ids import dag_id
 
-MODE = "airflow.mode"
+MODE = connector_keys.MODE
 SCHEDULE = "airflow.schedule"
 RETRIES = "airflow.retries"
 OWNER = "airflow.owner"
@@ -24,8 +25,7 @@ CALLBACKS = ("airflow.on.failure.callback", "airflow.on.success.callback", "airf
 DAG = "airflow.dag"
 """The id of the hand-written DAG that runs the connector. Without it, a DAG is generated."""
 
-LONG_RUNNING = "long-running"
-MICRO_BATCH = "micro-batch"
+LONG_RUNNING, MICRO_BATCH = connector_keys.LONG_RUNNING, connector_keys.MICRO_BATCH
 
 CONTINUOUS = "@continuous"
 
@@ -66,8 +66,6 @@ class DagKeys:
             if text not in (None, CONTINUOUS):
                 raise ConfigError(SCHEDULE, text, f"only connectors with {MODE}={MICRO_BATCH} run by a schedule")
             text = CONTINUOUS
-        elif application:
-            raise ConfigError(APPLICATION, application, f"only connectors with {MODE}={LONG_RUNNING} can share an application")
         assets, any_asset = _assets(text)
         return cls(
             mode=mode,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from sluiceway.config.connector import APPLICATION, NAME
+from sluiceway.config.connector import NAME
 from sluiceway.config.consumer_group import GROUP, default_group, sink_group
 from sluiceway.config.variables import references
 from sluiceway.config.worker import WorkerConfig
@@ -18,8 +18,6 @@ from sluiceway.provider.dag_bundle.dag_keys import DAG, MICRO_BATCH, MODE, is_si
 from sluiceway.provider.driver.run_variables import RUN
 
 _WINDOW = "sluicewayWindow"
-# Keys that the temporary connector does not copy: it has another consumer group and another driver.
-_NOT_COPIED = (GROUP, APPLICATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ class Backfill:
                 f"${{airflow:{RUN}:data_interval_end}}."
             )
         name = f"{connector}.backfill.{start}"
-        own = {key: value for key, value in config.items() if key not in _NOT_COPIED}
+        own = {key: value for key, value in config.items() if key != GROUP}  # it has a consumer group of its own
         own |= {NAME: name, DAG: f"{connector}.backfill", MODE: MICRO_BATCH}
         if sink:
             own = _windowed(own, start, end)

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Protocol
 
@@ -21,6 +21,7 @@ from sluiceway.herder.offset_edits import as_edits
 from sluiceway.herder.plugin_path import use_plugin_path
 from sluiceway.provider.dag_bundle.dag_keys import is_sink_config
 from sluiceway.provider.driver.backfill import Backfill, has_own_group
+from sluiceway.provider.driver.warm_batch import BatchSeen, KafkaWarmBatch, RequestedBatch, WarmBatch, cancel, forget
 from sluiceway.provider.progress.cluster_view import DriverSeen, open_view
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.progress.probe import KafkaProbe
@@ -90,6 +91,15 @@ class InternalTopics(Protocol):
 
     def delete_backfill(self, name: str) -> None:
         """Delete a backfill's connector and its offsets, if it exists. Waits some seconds for its driver to stop."""
+
+    def warm_batch(self, batch: RequestedBatch) -> AbstractContextManager[WarmBatch]:
+        """Return the connections with which a micro-batch is requested from a shared application."""
+
+    def batch_seen(self, batch: RequestedBatch) -> BatchSeen:
+        """Return what the application has reported about a micro-batch."""
+
+    def cancel_batch(self, batch: RequestedBatch) -> None:
+        """Make the application drain a micro-batch, or not start it."""
 
 
 class KafkaInternalTopics:
@@ -216,6 +226,22 @@ class KafkaInternalTopics:
             if not shared and herder.offsets(name):
                 herder.reset_offsets(name)
             herder.delete(name)
+        if config.get(APPLICATION):
+            forget(self._worker, name)
+
+    def warm_batch(self, batch: RequestedBatch) -> AbstractContextManager[WarmBatch]:
+        return KafkaWarmBatch(self._worker, batch)
+
+    def batch_seen(self, batch: RequestedBatch) -> BatchSeen:
+        name = batch.connector
+        with open_view(self._worker) as view:
+            requested, report = view.batch(name)
+            after = None if view.entry(name) is None else view.progress(name)
+        own = report if report is not None and report.id == batch.id else None
+        return BatchSeen(own, superseded=requested is not None and requested > batch.id, after=after)
+
+    def cancel_batch(self, batch: RequestedBatch) -> None:
+        cancel(self._worker, batch)
 
     @contextmanager
     def _herder(self) -> Iterator[tuple[Stores, Herder]]:

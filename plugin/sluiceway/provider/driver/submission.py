@@ -5,10 +5,11 @@ I/O is limited to finding a Java runtime and writing the package's zip file. Run
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,8 @@ class Submission:
     """The file to which a driver on this machine writes how many records it moved."""
     shared: bool = False
     """Whether the driver hosts every connector whose config names the application ``connector``."""
+    times: Mapping[str, float] = field(default_factory=dict)
+    """When the steps of the start before the driver were reached (``StartTimes``), for a driver on this machine."""
 
     @property
     def application(self) -> str:
@@ -109,7 +112,8 @@ class Submission:
         if parent is None:
             return arguments
         report = [] if self.report is None else ["--report", str(self.report)]
-        return [*arguments, "--parent-pid", str(parent), *report]
+        times = ["--times", json.dumps(dict(self.times))] if self.times else []
+        return [*arguments, "--parent-pid", str(parent), *report, *times]
 
     def conf(self, explicit: Mapping[Any, Any] | None) -> dict[str, Any]:
         """Return the Spark settings: the connector's ``spark.*`` keys, overridden by ``explicit``."""

@@ -26,6 +26,7 @@ from sluiceway.provider.progress.probe import KafkaProbe
 from sluiceway.provider.progress.probe_request import ProbeRequest, probe_request, resolve_client_keys
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.model import ConnectorEntry, State
+from sluiceway.worker.batch_messages import BatchMessages, BatchReport
 
 log = logging.getLogger(__name__)
 
@@ -70,11 +71,13 @@ class DriverSeen:
         lives: whether its heartbeats are recent.
         generation: the generation of its latest status.
         clean: whether no status that it left is FAILED, RUNNING or RESTARTING.
+        at: the time of its last status, in seconds since the epoch.
     """
 
     lives: bool
     generation: int = 0
     clean: bool = True
+    at: float = 0.0
 
 
 @dataclass
@@ -96,12 +99,14 @@ class ClusterView:
     """Reads a cluster's internal topics and offsets over one set of connections, for any number of callers. Thread-safe.
 
     Connectors that were recently asked about are measured together, one batch at a time, so that many waits cost few requests.
+    Create it before the stores start.
     """
 
     def __init__(self, worker: WorkerConfig, stores: Stores) -> None:
         self._worker = worker
         self._stores = stores
         self._herder = Herder(worker, stores.config, stores.status, stores.offsets)
+        self._batches = BatchMessages(stores.status)
         self._lock = threading.Lock()
         self._probes: dict[frozenset[tuple[str, str]], KafkaProbe] = {}
         self._watched: dict[str, _Watched] = {}
@@ -122,7 +127,12 @@ class ClusterView:
             return DriverSeen(False)
         states = {recorded.state, *(status.state for status in self._stores.status.tasks(name).values())}
         lives = self._herder.driver_is_alive(name)
-        return DriverSeen(lives, recorded.generation, clean=not states & {State.FAILED, State.RUNNING, State.RESTARTING})
+        clean = not states & {State.FAILED, State.RUNNING, State.RESTARTING}
+        return DriverSeen(lives, recorded.generation, clean, recorded.timestamp / 1000)
+
+    def batch(self, name: str) -> tuple[str | None, BatchReport | None]:
+        """Return the id of the last micro-batch that was requested from a shared application, and the last report."""
+        return self._batches.request(name), self._batches.report(name)
 
     def progress(self, name: str) -> ConnectorProgress:
         """Return a connector's progress, at most 2 seconds old; raises NotFoundError."""
@@ -191,8 +201,10 @@ class ClusterView:
 def open_view(worker: WorkerConfig) -> Iterator[ClusterView]:
     """Open a view that nobody shares, for a single measurement."""
     use_plugin_path(worker.raw)
-    with open_stores(worker) as stores:
-        yield ClusterView(worker, stores)
+    stores = open_stores(worker)
+    view = ClusterView(worker, stores)
+    with stores:
+        yield view
 
 
 class Cluster(NamedTuple):
@@ -238,8 +250,9 @@ class SharedViews:
                 worker = WorkerConfig.of({**read_properties(path), **connection_properties(cluster.kafka_conn_id)})
                 use_plugin_path(worker.raw)
                 stores = open_stores(worker)
+                view = ClusterView(worker, stores)
                 stores.start()
-                shared.opened = ClusterView(worker, stores), stores
+                shared.opened = view, stores
                 log.info("Opened the connections to Connect cluster %s", worker.group_id)
             return shared.opened[0]
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from sluiceway.config.properties import read_properties
+from sluiceway.config.worker import WorkerConfig
+from sluiceway.provider.driver.warm_batch import RequestedBatch, cancel
+from sluiceway.provider.hooks.kafka_connect import kafka_overrides
 from sluiceway.provider.progress.cluster_view import Cluster
 from sluiceway.provider.triggers.cluster_polling import ClusterPolling
-from sluiceway.provider.triggers.conditions import Condition, from_dict, to_dict
+from sluiceway.provider.triggers.conditions import BatchEndedCondition, Condition, from_dict, to_dict
 
 
 class ConditionTrigger(BaseTrigger):
@@ -56,3 +62,13 @@ class ConditionTrigger(BaseTrigger):
                 if result.met or result.failed:
                     yield TriggerEvent({"met": result.met, "failed": result.failed, "seen": result.seen})
                     return
+
+    async def on_kill(self) -> None:
+        """Cancel the micro-batch that the task waits for. Airflow calls this if somebody clears the task, or sets its state."""
+        condition = from_dict(self.condition)
+        if isinstance(condition, BatchEndedCondition):
+            batch = RequestedBatch(condition.connector, condition.application, condition.batch)
+            await asyncio.to_thread(self._cancel, batch)
+
+    def _cancel(self, batch: RequestedBatch) -> None:
+        cancel(WorkerConfig.of({**read_properties(Path(self.worker_file)), **kafka_overrides(self.kafka_conn_id)}), batch)

@@ -15,6 +15,7 @@ from sluiceway.errors import NotFoundError
 from sluiceway.provider.progress.cluster_view import ConnectorStates, DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.storage.model import ConnectorEntry, State, TargetState
+from sluiceway.worker.batch_messages import BatchReport, BatchState
 
 _NOT_CREATED = "the connector does not exist yet"
 
@@ -27,6 +28,8 @@ class View(Protocol):
     def states(self, name: str) -> ConnectorStates: ...
 
     def driver(self, name: str) -> DriverSeen: ...
+
+    def batch(self, name: str) -> tuple[str | None, BatchReport | None]: ...
 
     def progress(self, name: str) -> ConnectorProgress: ...
 
@@ -180,7 +183,64 @@ class DriverEndedCondition:
         return ConditionResult(False, "waiting for a driver")
 
 
-_CONDITIONS = (CreatedCondition, StateCondition, LagCondition, OffsetsCondition, RecordsCondition, DriverEndedCondition)
+@dataclass(frozen=True)
+class BatchEndedCondition:
+    """A shared application has ended a micro-batch, or it need not: the connector is paused, stopped, deleted, or taken over.
+
+    Fails if no driver of the application serves the connector, or if the deadline is over.
+
+    Args:
+        connector: the connector's name.
+        application: the shared application.
+        batch: the batch's id. Ids sort by the time of their request.
+        since: the time of the request, in seconds since the epoch.
+        patience: how many seconds the application may be without a driver.
+        deadline: when the task's execution_timeout is over, in seconds since the epoch.
+    """
+
+    kind: ClassVar[str] = "batch"
+    connector: str
+    application: str
+    batch: str
+    since: float
+    patience: float
+    deadline: float | None = None
+
+    def check(self, view: View) -> ConditionResult:
+        entry = view.entry(self.connector)
+        if entry is None:
+            return ConditionResult(True, "the connector was deleted")
+        requested, report = view.batch(self.connector)
+        if report is not None and report.id == self.batch and report.state is not BatchState.RUNNING:
+            return ConditionResult(True, f"the micro-batch has ended: {report.state.value}")
+        if requested is not None and requested > self.batch:
+            return ConditionResult(True, "another task has requested a micro-batch of the connector")
+        if self.deadline is not None and time.time() > self.deadline:
+            return ConditionResult(False, "the micro-batch has not ended within the task's execution_timeout", failed=True)
+        driver = view.driver(self.connector)
+        if driver.lives:
+            return ConditionResult(False, f"application {self.application} runs it, generation {driver.generation}")
+        if entry.target_state is not TargetState.STARTED:
+            return ConditionResult(True, f"no driver runs, and the target state is {entry.target_state.value}")
+        if time.time() > max(self.since, driver.at) + self.patience:
+            return ConditionResult(
+                False,
+                f"application {self.application} has not run it for {self.patience:g} s. Look at the application's DAG run: "
+                "it may be paused, wait for a slot, or fail. Without sluiceway.application the connector starts Spark by itself",
+                failed=True,
+            )
+        return ConditionResult(False, f"waiting for application {self.application}")
+
+
+_CONDITIONS = (
+    CreatedCondition,
+    StateCondition,
+    LagCondition,
+    OffsetsCondition,
+    RecordsCondition,
+    DriverEndedCondition,
+    BatchEndedCondition,
+)
 _KINDS: dict[str, type[Any]] = {each.kind: each for each in _CONDITIONS}
 
 

@@ -67,7 +67,6 @@ def test_callbacks_are_parsed_by_key() -> None:
         ("airflow.schedule", "lag:many"),
         ("airflow.catchup", "perhaps"),
         ("airflow.start.date", "yesterday"),
-        ("sluiceway.application", "shared"),
     ],
 )
 def test_invalid_keys_of_a_micro_batch_are_rejected(key: str, value: str) -> None:

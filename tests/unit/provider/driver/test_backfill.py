@@ -35,7 +35,7 @@ def test_a_sinks_backfill_has_its_own_name_group_and_time_window() -> None:
     assert (backfill.name, backfill.of, backfill.start) == ("c.backfill.1714521600000", "c", 1714521600000)
     config = backfill.config
     assert "consumer.override.group.id" not in config
-    assert "sluiceway.application" not in config
+    assert config["sluiceway.application"] == "x", "the warm application runs it"
     assert (config["name"], config["airflow.dag"], config["airflow.mode"]) == (backfill.name, "c.backfill", "micro-batch")
     assert (config["transforms"], config["predicates"]) == ("sluicewayWindow,a", "sluicewayWindow,p")
     assert config["predicates.sluicewayWindow.to.ms"] == "1714608000000"

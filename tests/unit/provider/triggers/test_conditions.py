@@ -12,6 +12,7 @@ from sluiceway.errors import NotFoundError
 from sluiceway.provider.progress.cluster_view import DriverSeen
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
 from sluiceway.provider.triggers.conditions import (
+    BatchEndedCondition,
     Condition,
     CreatedCondition,
     DriverEndedCondition,
@@ -24,6 +25,7 @@ from sluiceway.provider.triggers.conditions import (
 )
 from sluiceway.provider.triggers.lag_trigger import LagGate
 from sluiceway.storage.model import ConnectorEntry, TargetState
+from sluiceway.worker.batch_messages import BatchReport, BatchState
 
 
 class View:
@@ -35,6 +37,10 @@ class View:
         self._position = position
         self._driver = driver or DriverSeen(False)
         self._target = target
+        self.messages: tuple[str | None, BatchReport | None] = (None, None)
+
+    def batch(self, name: str) -> tuple[str | None, BatchReport | None]:
+        return self.messages
 
     def entry(self, name: str) -> ConnectorEntry | None:
         return None if self._target is None else ConnectorEntry(name, {}, TargetState(self._target))
@@ -121,6 +127,42 @@ def test_the_condition_is_met_when_the_driver_has_ended(
     condition: DriverEndedCondition, driver: DriverSeen, target: str | None, ended: bool
 ) -> None:
     assert _met(condition, View(driver=driver, target=target)) is ended
+
+
+def _batch(since: float = PAST, deadline: float | None = None) -> BatchEndedCondition:
+    return BatchEndedCondition("c", "warm", "2", since, 60, deadline)
+
+
+@pytest.mark.parametrize(
+    ("condition", "driver", "target", "requested", "report", "met", "failed"),
+    [
+        (_batch(), DriverSeen(False), "STARTED", "2", BatchReport("2", BatchState.DONE), True, False),
+        (_batch(), DriverSeen(True), "STARTED", "2", BatchReport("2", BatchState.RUNNING), False, False),
+        (_batch(), DriverSeen(True), "STARTED", "1", BatchReport("1", BatchState.DONE), False, False),  # of the run before
+        (_batch(), DriverSeen(True), "STARTED", "3", None, True, False),  # of another task
+        (_batch(), DriverSeen(True), None, "2", None, True, False),  # deleted
+        (_batch(), DriverSeen(True), "PAUSED", "2", None, False, False),  # still draining
+        (_batch(), DriverSeen(False), "PAUSED", "2", None, True, False),
+        (_batch(deadline=SOON), DriverSeen(True), "STARTED", "2", None, False, False),
+        (_batch(deadline=1.0), DriverSeen(True), "STARTED", "2", None, False, True),
+        (_batch(), DriverSeen(False), "STARTED", "2", None, False, True),  # the application does not run
+        (_batch(since=SOON), DriverSeen(False), "STARTED", None, None, False, False),
+        (_batch(), DriverSeen(False, at=SOON), "STARTED", "2", None, False, False),  # its driver has just died
+    ],
+)
+def test_the_wait_for_a_micro_batch(
+    condition: BatchEndedCondition,
+    driver: DriverSeen,
+    target: str | None,
+    requested: str | None,
+    report: BatchReport | None,
+    met: bool,
+    failed: bool,
+) -> None:
+    view = View(driver=driver, target=target)
+    view.messages = requested, report
+    result = from_dict(json.loads(json.dumps(to_dict(condition)))).check(view)  # type: ignore[arg-type]
+    assert (result.met, result.failed) == (met, failed), result.seen
 
 
 def test_a_condition_is_unchanged_after_serialization() -> None:
