@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,6 @@ if sys.path and Path(sys.path[0]) == Path(__file__).parent:
     del sys.path[0]  # spark-submit puts this folder first; its modules must not shadow others
 
 from sluiceway import exit_codes
-from sluiceway.config.connector import APPLICATION
 from sluiceway.config.properties import read_properties
 from sluiceway.config.variables import worker_overrides
 from sluiceway.config.worker import WorkerConfig
@@ -38,6 +37,7 @@ from sluiceway.spark.session import spark_context
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
+from sluiceway.worker.application_members import ApplicationMembers, is_empty
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
 from sluiceway.worker.kafka_channel import KafkaControlChannel
@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--worker", type=Path, required=True, help="the worker's .properties file")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--connector", help="the connector's name in the config topic")
-    what.add_argument("--application", help="run all connectors with this sluiceway.application, until SIGTERM")
+    what.add_argument("--application", help="run all connectors of this shared application, until SIGTERM")
     parser.add_argument("--mode", choices=("long-running", "micro-batch"), default="long-running")
     parser.add_argument("--parent-pid", type=int, help="drain when this process has ended")
     parser.add_argument("--report", type=Path, help="write the number of moved records to this local file at the end, as JSON")
@@ -88,9 +88,10 @@ def _run(options: argparse.Namespace) -> int:
         runners = _Runners(worker, stores, hosts, single=single, bounded=options.mode == "micro-batch")
         follow_cluster_levels(stores.config, Loggers(options.connector))
         if options.connector is not None:
-            driver = Driver(stores.config, runners.create, only=[options.connector])
+            driver = Driver(stores.config, runners.create, only=[options.connector], hosts=_unless_moved(stores.config))
         else:
-            driver = Driver(stores.config, runners.create, hosts=lambda entry: _is_member(entry, options.application))
+            members = ApplicationMembers(options.application, worker, local_worker_id(), stores.status)
+            driver = Driver(stores.config, runners.create, hosts=members.hosts, is_free=members.is_free)
             _stop_when_empty(driver, stores.config, options.application)
         stop_on_signals(driver)
         slots_timeout = worker.duration("sluiceway.slots.timeout.ms").total_seconds()
@@ -163,17 +164,19 @@ class _Runners:
         return sum(runner.records for runner in self.created)
 
 
-def _is_member(entry: ConnectorEntry | None, application: str) -> bool:
-    return entry is not None and (entry.config or {}).get(APPLICATION) == application
+def _unless_moved(store: ConfigBackingStore) -> Callable[[ConnectorEntry], bool]:
+    """Return a function that is False for a connector that a change of its config moves into another application."""
+    state = store.snapshot()
+    began = {name: entry.application for name in state.names() if (entry := state.entry(name)) is not None}
+    return lambda entry: entry.application in (None, began.get(entry.name))
 
 
 def _stop_when_empty(driver: Driver, store: ConfigBackingStore, application: str) -> None:
     """Stop the driver with its application's last connector. Airflow removes the DAG then, but does not end the running task."""
 
     def check(kind: str = "connector", _name: str = "") -> None:
-        state = store.snapshot()
-        if kind == "connector" and not any(_is_member(state.entry(name), application) for name in state.names()):
-            driver.stop(f"no connector has sluiceway.application={application}")
+        if kind == "connector" and is_empty(store.snapshot(), application):
+            driver.stop(f"no connector belongs to application {application}")
 
     store.on_change(check)
     check()

@@ -34,7 +34,8 @@ class Driver:
         config_store: names the connectors and their target states.
         runner: makes the runner of a connector.
         only: the connectors to host; None hosts every connector for which ``hosts`` is true, also those created later.
-        hosts: called with each connector's entry if ``only`` is None.
+        hosts: whether this driver may host a connector, given its entry.
+        is_free: whether no other driver is about to release a connector that this one is to host.
     """
 
     def __init__(
@@ -44,11 +45,13 @@ class Driver:
         *,
         only: list[str] | None = None,
         hosts: Callable[[ConnectorEntry], bool] = lambda entry: True,
+        is_free: Callable[[ConnectorEntry], bool] = lambda entry: True,
     ) -> None:
         self._config_store = config_store
         self._new_runner = runner
         self._only = only
         self._hosts = hosts
+        self._is_free = is_free
         self._runners: dict[str, ConnectorRunner] = {}
         self._wake = threading.Event()
         self._stop_reason: str | None = None
@@ -78,7 +81,7 @@ class Driver:
             self._wake.clear()
             if self._stop_reason:
                 self._stop_runners()
-            elif self._only is None:
+            else:
                 self._update_hosted()
             outcomes += self._reap()
             if not self._runners and (self._only is not None or self._stop_reason):
@@ -95,13 +98,16 @@ class Driver:
     def _update_hosted(self) -> None:
         """Start a runner for each connector this driver hosts (failed ones after a back-off); stop those assigned elsewhere."""
         state = self._config_store.snapshot()
-        entries = {name: entry for name in state.names() if (entry := state.entry(name)) is not None}
-        for name, entry in entries.items():
-            if name in self._runners:
-                if not self._hosts(entry):
-                    self._runners[name].leave()
-            elif self._hosts(entry) and time.monotonic() >= self._not_before.get(name, 0.0):
-                self._add(name)
+        for name, runner in self._runners.items():
+            if (entry := state.entry(name)) is not None and not self._hosts(entry):
+                runner.leave()
+        if self._only is not None:
+            return
+        for entry in state.connectors.values():
+            if entry.config is None or entry.name in self._runners or not self._hosts(entry):
+                continue
+            if time.monotonic() >= self._not_before.get(entry.name, 0.0) and self._is_free(entry):
+                self._add(entry.name)
 
     def _reap(self) -> list[Outcome]:
         ended = [name for name, runner in self._runners.items() if not runner.is_alive()]
@@ -121,7 +127,11 @@ class Driver:
                 if runner := self._runners.get(request.connector):
                     runner.restart(request)
         elif runner := self._runners.get(connector):
-            runner.notify()
+            entry = self._config_store.snapshot().entry(connector)
+            if entry is None or self._hosts(entry):
+                runner.notify()
+            else:
+                runner.leave()  # before it starts the connector with the config that moves it
         self._wake.set()
 
 

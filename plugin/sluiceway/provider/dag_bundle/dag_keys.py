@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
+from sluiceway.config.application import NONE
 from sluiceway.config.connector import APPLICATION, CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
 from sluiceway.config.parsing import parse_list
 from sluiceway.discovery import connector_class, is_sink
@@ -52,7 +53,6 @@ class DagKeys:
     catchup: bool = False
     start_date: datetime | None = None
     callbacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    application: str | None = None
 
     @classmethod
     def parse(cls, config: Mapping[str, str]) -> DagKeys:
@@ -61,12 +61,12 @@ class DagKeys:
         if mode not in (LONG_RUNNING, MICRO_BATCH):
             raise ConfigError(MODE, mode, f"String must be one of {LONG_RUNNING}, {MICRO_BATCH}")
         text = config.get(SCHEDULE) or None
-        application = config.get(APPLICATION) or None
+        application = config.get(APPLICATION) or NONE
         if mode == LONG_RUNNING:
             if text not in (None, CONTINUOUS):
                 raise ConfigError(SCHEDULE, text, f"only connectors with {MODE}={MICRO_BATCH} run by a schedule")
             text = CONTINUOUS
-        elif application:
+        elif application != NONE:
             raise ConfigError(APPLICATION, application, f"only connectors with {MODE}={LONG_RUNNING} can share an application")
         assets, any_asset = _assets(text)
         return cls(
@@ -81,7 +81,6 @@ class DagKeys:
             catchup=_boolean(CATCHUP, config.get(CATCHUP)),
             start_date=_moment(START_DATE, config.get(START_DATE)),
             callbacks={key: names for key in CALLBACKS if (names := _list(config.get(key)))},
-            application=application,
         )
 
 
