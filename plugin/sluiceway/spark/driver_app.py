@@ -38,6 +38,7 @@ from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
 from sluiceway.worker.application_members import ApplicationMembers, is_empty
+from sluiceway.worker.application_placer import ApplicationPlacer
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
 from sluiceway.worker.kafka_channel import KafkaControlChannel
@@ -91,7 +92,8 @@ def _run(options: argparse.Namespace) -> int:
             driver = Driver(stores.config, runners.create, only=[options.connector], hosts=_unless_moved(stores.config))
         else:
             members = ApplicationMembers(options.application, worker, local_worker_id(), stores.status)
-            driver = Driver(stores.config, runners.create, hosts=members.hosts, is_free=members.is_free)
+            placer = ApplicationPlacer(options.application, worker, stores.config, stores.status)
+            driver = Driver(stores.config, runners.create, hosts=members.hosts, is_free=members.is_free, place=placer.place)
             _stop_when_empty(driver, stores.config, options.application)
         stop_on_signals(driver)
         slots_timeout = worker.duration("sluiceway.slots.timeout.ms").total_seconds()

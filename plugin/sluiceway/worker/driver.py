@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from sluiceway.storage.interfaces import ConfigBackingStore
-from sluiceway.storage.model import ConnectorEntry
+from sluiceway.storage.model import ClusterState, ConnectorEntry
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 
 log = logging.getLogger(__name__)
@@ -36,6 +36,7 @@ class Driver:
         only: the connectors to host; None hosts every connector for which ``hosts`` is true, also those created later.
         hosts: whether this driver may host a connector, given its entry.
         is_free: whether no other driver is about to release a connector that this one is to host.
+        place: called at each change, and a few times a second, to decide which connectors this driver hosts.
     """
 
     def __init__(
@@ -46,12 +47,14 @@ class Driver:
         only: list[str] | None = None,
         hosts: Callable[[ConnectorEntry], bool] = lambda entry: True,
         is_free: Callable[[ConnectorEntry], bool] = lambda entry: True,
+        place: Callable[[ClusterState], None] = lambda state: None,
     ) -> None:
         self._config_store = config_store
         self._new_runner = runner
         self._only = only
         self._hosts = hosts
         self._is_free = is_free
+        self._place = place
         self._runners: dict[str, ConnectorRunner] = {}
         self._wake = threading.Event()
         self._stop_reason: str | None = None
@@ -97,6 +100,7 @@ class Driver:
 
     def _update_hosted(self) -> None:
         """Start a runner for each connector this driver hosts (failed ones after a back-off); stop those assigned elsewhere."""
+        self._place(self._config_store.snapshot())
         state = self._config_store.snapshot()
         for name, runner in self._runners.items():
             if (entry := state.entry(name)) is not None and not self._hosts(entry):
