@@ -9,7 +9,7 @@ import pytest
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConflictError
 from sluiceway.storage.memory import MemoryConfigBackingStore, MemoryStatusBackingStore
-from sluiceway.storage.model import State, Status
+from sluiceway.storage.model import State, Status, TaskId
 from sluiceway.worker.application_placer import ApplicationPlacer
 
 WORKER = WorkerConfig.of({"sluiceway.application.default": "a", "sluiceway.application.max.tasks": "2"})
@@ -83,8 +83,20 @@ def test_another_application_takes_the_connectors_of_one_that_is_gone() -> None:
     assert cluster.applications() == {"x": "a", "y": "a", "z": "a-2"}
     cluster.later = 60
     cluster.status.put_connector("z", Status(State.PAUSED, "host:1", 1))
+    cluster.status.put_task(TaskId("y", 0), Status(State.RUNNING, "host:1", 1))
     placer.place(cluster.config.snapshot())
-    assert cluster.applications() == {"x": "a-2", "y": "a-3", "z": "a-2"}
+    moved = {"x": "a-2", "y": "a-3", "z": "a-2"}
+    assert cluster.applications() == moved
+    status = cluster.status.connector("y")
+    assert status is not None
+    assert (status.state, status.trace) == (
+        State.UNASSIGNED,
+        "Application a has sent no heartbeats. Application a-3 runs it now.",
+    )
+    assert cluster.status.tasks("y")[0].state is State.UNASSIGNED
+    cluster.later = 120
+    placer.place(cluster.config.snapshot())
+    assert cluster.applications() == moved, "an application that has not started yet is not gone"
 
 
 def test_without_a_limit_nothing_is_placed() -> None:
