@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -57,12 +62,14 @@ class Cluster:
         self.drivers: dict[str, BackgroundProcess] = {}
         self.lines: dict[str, Lines] = {}
 
-    def create(self, name: str, **more: str) -> None:
+    def create(self, name: str, more: Mapping[str, str] | None = None, *, idle: bool = False) -> None:
         path = self._folder / f"{name}.txt"
-        if name not in self.lines:
+        if idle:
+            path.touch()
+        elif name not in self.lines:
             self.lines[name] = Lines(path)
         source = {"connector.class": "FileStreamSource", "file": str(path), "topic": f"{self._group}-{name}"}
-        self.herder.put_config(name, {"name": name, **source, **more})
+        self.herder.put_config(name, {"name": name, **source, **(more or {})})
 
     def application(self, name: str) -> None:
         self._start(name, submitted_application(name, self._worker_file, self._folder, master="local[16]", conf=local_conf()))
@@ -145,7 +152,7 @@ def test_a_connector_moves_out_of_the_default_application_and_back_without_a_los
     assert cluster.eventually_runs("neighbor") == shared
     cluster.eventually_moves_records("moved")
 
-    cluster.create("moved", **{"spark.driver.memory": "512m"})
+    cluster.create("moved", more={"spark.driver.memory": "512m"})
     assert cluster.herder.application("moved").application is None
     eventually(lambda: cluster.herder.status("moved").connector.state.value == "UNASSIGNED", what="the release")
     cluster.own_driver("moved")
@@ -191,6 +198,49 @@ def test_connectors_are_spread_over_applications_and_those_of_a_dead_one_move(cl
     assert cluster.read("a") == list(range(1, cluster.lines["a"].written + 1)), "the neighbor noticed nothing"
     for name in ("d", "e"):
         assert set(cluster.read(name)) == set(range(1, cluster.lines[name].written + 1)), "nothing is lost"
+
+
+BUSY = "while True: pass"
+STARTS = 50
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "cluster", [{"sluiceway.heartbeat.interval.ms": "10000", "sluiceway.heartbeat.timeout.ms": "25000"}], indirect=True
+)
+def test_many_starts_on_a_busy_machine_all_run_and_no_status_flaps(cluster: Cluster) -> None:
+    cluster.create("first")
+    cluster.application("many")
+    cluster.eventually_runs("first")
+    with ExitStack() as stack:
+        for _ in range(os.cpu_count() or 1):
+            other = stack.enter_context(subprocess.Popen([sys.executable, "-c", BUSY]))
+            stack.callback(other.kill)
+        began = time.monotonic()
+        names = [f"c{number}" for number in range(STARTS)]
+        for name in names:
+            cluster.create(name, idle=True)
+        ran: dict[str, float] = {}
+        flaps: list[str] = []
+
+        def look() -> bool:
+            for name in ("first", *names):
+                status = cluster.herder.status(name)
+                states = [status.connector.state.value, *(task.state.value for task in status.tasks.values())]
+                if states == ["RUNNING", "RUNNING"]:
+                    ran.setdefault(name, time.monotonic() - began)
+                elif name in ran:
+                    flaps.append(f"{name} {states} after {time.monotonic() - began:.1f} s: {status}")
+            return len(ran) == STARTS + 1
+
+        eventually(look, within=90, what=f"{STARTS} connectors RUNNING")
+        print(
+            f"{STARTS} connectors RUNNING after {max(ran.values()):.1f} s, half after {sorted(ran.values())[STARTS // 2]:.1f} s"
+        )
+        until = time.monotonic() + 30
+        eventually(lambda: look() and time.monotonic() > until, within=60, what="half a minute")
+        assert flaps == []
+        cluster.eventually_moves_records("first")
 
 
 def _kill_family(pid: int) -> None:
