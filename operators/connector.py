@@ -10,7 +10,7 @@ from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from sluiceway import exit_codes
-from sluiceway.config.connector import APPLICATION, CONNECTOR_CLASS, NAME
+from sluiceway.config.connector import CONNECTOR_CLASS, NAME
 from sluiceway.errors import BadRequestError, ConfigError
 from sluiceway.operators.driver_operator import (
     DAG_PAUSED,
@@ -28,8 +28,8 @@ from sluiceway.provider.dag_bundle.dag_keys import DAG, LONG_RUNNING, MICRO_BATC
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.detached import DetachedDriver
 from sluiceway.provider.driver.internal_topics import InternalTopics
-from sluiceway.provider.driver.outcome import NextAction, after_end, before_start
-from sluiceway.provider.driver.restarts import Restarts, death_cause
+from sluiceway.provider.driver.outcome import NextAction, after_end, before_start, failure
+from sluiceway.provider.driver.restarts import Restarts
 from sluiceway.provider.driver.run_variables import is_backfill, run_variables
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.provider.driver.waits import await_resume, interrupts
@@ -129,13 +129,14 @@ class ConnectorOperator(LineageMixin, WarmBatches):
         entry = self._await_started(context, settings, topics, is_paused)
         config = dict(entry.config or {})
         mode = self.mode or DagKeys.parse(config).mode
-        if config.get(APPLICATION) and mode == LONG_RUNNING and not is_backfill(context):
+        if entry.application and mode == LONG_RUNNING and not is_backfill(context):
             publish(self, context["ti"])
-            self._defer(settings, DriverEndedCondition(self.connector, hosted=True), {})
+            self._defer(settings, DriverEndedCondition(self.connector, hosted=True), {"hosted": True})
         backfill = self._backfill(topics, config, context)
         name, used_config = (backfill.name, dict(backfill.config)) if backfill else (self.connector, config)
         bounded = mode == MICRO_BATCH or backfill is not None
-        if batch := self._warm_batch(settings, name, used_config, MICRO_BATCH if bounded else mode):
+        application = entry.application if backfill is None else (topics.entry(name) or entry).application
+        if batch := self._warm_batch(settings, name, application, used_config, MICRO_BATCH if bounded else mode):
             self._run_batch(context, settings, topics, batch)
             return self._after_batch(context, settings, topics, batch, None)
         with report_folder() as folder:
@@ -161,15 +162,14 @@ class ConnectorOperator(LineageMixin, WarmBatches):
             topics.delete_backfill(name)
         return self._result(context, worker, topics, config, moved, bounded=bounded)
 
-    def after_wait(self, context: Context, event: Mapping[str, Any], began: Mapping[str, Any] | None = None) -> Any:
+    def after_wait(
+        self, context: Context, event: Mapping[str, Any], began: Mapping[str, Any] | None = None, hosted: bool = False
+    ) -> Any:
         """Continue the task after the wait in the triggerer. Runs on an Airflow worker.
 
-        Airflow stores this method's name and ``began`` while the task is deferred, so both must stay compatible with 0.1.0.
-
-        Args:
-            context: the task's context.
-            event: the payload of ``ConditionTrigger``.
-            began: a ``DetachedDriver`` as dict; None if a shared application runs the connector.
+        Airflow stores this method's name and its arguments while the task is deferred, so both must stay compatible with 0.1.0.
+        ``event`` is the payload of ``ConditionTrigger``, ``began`` a ``DetachedDriver`` as dict. ``hosted`` is whether a shared
+        application ran the connector; 0.1.0 did not store it.
         """
         settings = self._settings()
         worker = settings.worker(self.worker_properties, self._worker_overrides())
@@ -179,7 +179,9 @@ class ConnectorOperator(LineageMixin, WarmBatches):
         self.log.info("[%s|worker] %s", name, event["seen"])
         entry = topics.entry(name)
         config = dict(entry.config or {}) if entry else {}
-        hosted = bool(config.get(APPLICATION)) and (self.mode or DagKeys.parse(config).mode) == LONG_RUNNING
+        if hosted and entry is not None and entry.application is None:  # its config was changed: it needs a driver of its own
+            return self.execute(context)
+        hosted = bool(entry and entry.application) and (self.mode or DagKeys.parse(config).mode) == LONG_RUNNING
         is_backfill = name != self.connector
         bounded = is_backfill or (bool(entry) and not hosted and (self.mode or DagKeys.parse(config).mode) == MICRO_BATCH)
         end = DriverEnd(0, None, False) if hosted or entry is None else self._end_in_cluster(topics.driver(name), detached)
@@ -235,7 +237,7 @@ class ConnectorOperator(LineageMixin, WarmBatches):
             self._reschedule(context, settings, f"The connector's target state is {entry.target_state.value}")
         check_kind(self.connector, dict(entry.config or {}), self.sink, type(self).__name__)
         self._claim(topics, dict(entry.config or {}), dag)
-        return entry
+        return topics.entry(self.connector) or entry  # the claim may have changed its application
 
     def _claim(self, topics: InternalTopics, config: Mapping[str, str], dag: str) -> None:
         """Store this DAG as the one that runs the connector; fail the task of a generated DAG if a hand-written one runs it.
@@ -350,6 +352,8 @@ class ConnectorOperator(LineageMixin, WarmBatches):
         """
         entry = topics.entry(name)
         action = after_end(exit_code=end.exit_code, bounded=bounded, dag_paused=end.dag_paused, entry=entry)
+        if action is NextAction.SHARE:
+            return True
         if action is NextAction.RESTART:
             if end.exit_code == exit_codes.DONE and entry is not None and since not in (None, entry.target_state_at):
                 self.log.info("[%s|worker] Resumed while the driver drained; starting it again", name)
@@ -369,15 +373,8 @@ class ConnectorOperator(LineageMixin, WarmBatches):
             entry = topics.entry(name)
             if entry is not None:
                 self._reschedule(context, settings, "The driver has drained; waiting for the resume")
-        if action is NextAction.FAIL_FENCED:
-            raise AirflowException(
-                f"Connector {name}: another driver has taken over, so this one has ended. If that is not intended, find the "
-                f"second DAG or worker that runs {name}, and stop it."
-            ) from end.failure
-        if action is NextAction.FAIL_DIED:
-            raise AirflowException(
-                f"Connector {name}: {death_cause(end.exit_code)}; see its last lines in this log. Airflow retries the task."
-            ) from end.failure
+        if (message := failure(action, name, end.exit_code)) is not None:
+            raise AirflowException(message) from end.failure
         done = "moved all available records" if bounded and entry else "the connector was deleted"
         self.log.info("[%s|worker] Done: %s", name, done)
         return False

@@ -59,13 +59,14 @@ class WarmBatches(DriverOperator):
         """Return the task's XCom after the wait for a micro-batch; None to request another. ``failure`` as in ``_batch_end``."""
         raise NotImplementedError
 
-    def _warm_batch(self, settings: Settings, name: str, config: Mapping[str, str], mode: str) -> RequestedBatch | None:
-        """Return the batch to request from the connector's shared application; None to start a driver.
+    def _warm_batch(
+        self, settings: Settings, name: str, application: str | None, config: Mapping[str, str], mode: str
+    ) -> RequestedBatch | None:
+        """Return the batch to request from ``application``, which the connector shares; None to start a driver.
 
         Values from Airflow, such as those of the DAG run, can be given to a driver of the connector's own only.
         """
-        application = config.get(APPLICATION)
-        if not application:
+        if application is None:
             return None
         chosen = DagKeys.parse(config).mode
         if mode != chosen:

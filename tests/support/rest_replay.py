@@ -81,9 +81,10 @@ class Connect:
     """The app, its stores, and a client."""
 
     def __init__(self, properties: Mapping[str, str] | None = None, places: Sequence[TopicPartition] = ()) -> None:
-        self.config, self.status, self.offsets = MemoryConfigBackingStore(), MemoryStatusBackingStore(), MemoryOffsets()
-        self.groups, self.loggers = MemoryGroups(places), Loggers()
         self.worker = WorkerConfig.of(dict(properties or {}))
+        self.config = MemoryConfigBackingStore(self.worker.applications)
+        self.status, self.offsets = MemoryStatusBackingStore(), MemoryOffsets()
+        self.groups, self.loggers = MemoryGroups(places), Loggers()
         self.herder = Herder(self.worker, self.config, self.status, self.offsets, open_groups=self._open_groups)
         app = make_app(lambda: self.herder, kafka_cluster_id=lambda: "<kafka_cluster_id>", loggers=self.loggers)
         self.http = TestClient(app, raise_server_exceptions=False)

@@ -16,6 +16,7 @@ from sluiceway.stack import leftovers
 from sluiceway.stack.airflow import LocalAirflow
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.stack.up import Addresses, down, up
+from support.driver import write_properties
 from support.eventually import eventually
 from support.guard import Guard
 from support.postgres import PostgresServer
@@ -31,6 +32,7 @@ class RunningStack:
         home: the stack's folder.
         postgres: True for a PostgreSQL of the stack as Airflow's database, instead of SQLite.
         settings: settings of Airflow, as ``SECTION__OPTION``.
+        worker: properties of the worker's file, besides the stack's own.
         running: the addresses of a stack that runs already; it is neither started nor ended here.
     """
 
@@ -40,11 +42,13 @@ class RunningStack:
         *,
         postgres: bool = False,
         settings: Mapping[str, str] | None = None,
+        worker: Mapping[str, str] | None = None,
         running: Addresses | None = None,
     ) -> None:
         self.home = home
         self._database = PostgresServer() if postgres else None
         self.settings = {**(self._database.airflow() if self._database else {}), **(settings or {})}
+        self._worker = dict(worker or {})
         self._guard = None if running else Guard(end, home)
         try:
             if self._database is not None:
@@ -65,7 +69,8 @@ class RunningStack:
         return self._database
 
     def up(self) -> Addresses:
-        self.addresses = up(None, _say, home=self.home, airflow=self.settings)
+        file = write_properties(self.home / "given.properties", self._worker) if self._worker else None
+        self.addresses = up(file, _say, home=self.home, airflow=self.settings)
         return self.addresses
 
     def _explain(self, response: httpx.Response) -> None:

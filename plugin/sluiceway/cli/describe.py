@@ -46,6 +46,8 @@ def run_connector(options: argparse.Namespace) -> int:
         return 0
     status: dict[str, Any] = document["status"]
     print(f"Name   {options.name}\nType   {status['type']}\nState  {status['connector']['state']}")
+    if (shared := document["application"]) is not None:
+        print(f"Spark application  {shared['application'] or 'its own'} ({shared['reason']})")
     _section("Config", [("KEY", "VALUE"), *sorted(document["config"].items())])
     _section("Tasks", status_rows(status))
     if document["topics"]:
@@ -89,6 +91,7 @@ def run_plugin(options: argparse.Namespace) -> int:
 def _described(api: ConnectClient, name: str) -> dict[str, Any]:
     return {
         "status": api.status(name),
+        "application": _if_available(lambda: api.application(name)),
         "topics": _if_available(lambda: api.topics(name)),
         "offsets": _if_available(lambda: api.offsets(name)),
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sluiceway.cli.secrets import shown
+from sluiceway.config.connector import APPLICATION
 from sluiceway.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,11 +36,14 @@ class Findings:
     name: str
     errors: list[Finding]
     warnings: list[Finding]
+    application: str | None = None
+    """The Spark application that will run the connector, and why, if the server says so."""
 
     def lines(self) -> Iterator[str]:
         """Yield a summary line, then two lines for each finding."""
         if not self.errors and not self.warnings:
             yield f"{self.name}: valid"
+            yield from self._application_line()
             return
         yield f"{self.name}: {len(self.errors)} error(s), {len(self.warnings)} warning(s)"
         for kind, found in (("error", self.errors), ("warning", self.warnings)):
@@ -47,12 +51,18 @@ class Findings:
                 value = "" if each.value is None else f" = {each.value}"
                 yield f"  {kind:<7}  {each.key}{value}"
                 yield f"           {each.text}"
+        yield from self._application_line()
+
+    def _application_line(self) -> Iterator[str]:
+        if self.application is not None:
+            yield f"  Spark application: {self.application}"
 
     def to_json(self) -> dict[str, Any]:
         def documents(found: list[Finding]) -> list[dict[str, str | None]]:
             return [{"key": each.key, "value": each.value, "message": each.text} for each in found]
 
-        return {"name": self.name, "errors": documents(self.errors), "warnings": documents(self.warnings)}
+        found = {"name": self.name, "errors": documents(self.errors), "warnings": documents(self.warnings)}
+        return found if self.application is None else {**found, "application": self.application}
 
 
 def checked(api: ConnectClient, name: str, config: Mapping[str, str]) -> Findings:
@@ -77,7 +87,14 @@ def findings(name: str, config: Mapping[str, str], answer: Mapping[str, Any]) ->
     ]
     known = {each["definition"]["name"] for each in answer["configs"]}
     warnings = [Finding(key, shown_value(key), _unread(key, known)) for key in config if not _is_read(key, known)]
-    return Findings(name, errors, warnings)
+    return Findings(name, errors, warnings, _application(answer))
+
+
+def _application(answer: Mapping[str, Any]) -> str | None:
+    documentation = (
+        each["definition"]["documentation"] for each in answer["configs"] if each["definition"]["name"] == APPLICATION
+    )
+    return next((text.rpartition(" Here: ")[2] for text in documentation if " Here: " in text), None)
 
 
 def _is_read(key: str, known: set[str]) -> bool:

@@ -110,6 +110,14 @@ OWN = ConfigDef(
             doc="Id of a hand-written DAG that runs the connector. No DAG is generated for it.",
         ),
         ConfigKey(
+            name=APPLICATION,
+            type=Type.STRING,
+            default=None,
+            importance=Importance.LOW,
+            doc="Spark application that the connector shares with others of the same value. none: an application of its own, "
+            "also if the worker has sluiceway.application.default.",
+        ),
+        ConfigKey(
             name=TASK_ISOLATION,
             type=Type.STRING,
             default="auto",

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from sluiceway.config.application import DEFAULT, MAX_TASKS, Applications
 from sluiceway.config.definition import ConfigDef, ConfigKey, ConfigValue, Importance, Type
 from sluiceway.config.password import Password
 from sluiceway.config.restarts import RESTARTS
-from sluiceway.config.validators import Range
+from sluiceway.config.validators import OrNull, Range
 from sluiceway.config.variables import PROVIDERS, Resolver, handed_over, referring_keys
 from sluiceway.config.worker_keys import warn_of_unknown
 
@@ -189,6 +190,23 @@ _COMMON = ConfigDef(
             "whose application on a standalone cluster has had no executors for this time, but had some before, ends, so that "
             "Airflow submits another.",
         ),
+        ConfigKey(
+            name=DEFAULT,
+            type=Type.STRING,
+            default=None,
+            importance=_LOW,
+            doc="Shared Spark application of each long-running connector without sluiceway.application, spark.* keys, and a "
+            "hand-written DAG. Without it, each of them has an application of its own.",
+        ),
+        ConfigKey(
+            name=MAX_TASKS,
+            type=Type.INT,
+            default=None,
+            validator=OrNull(Range(1)),
+            importance=_LOW,
+            doc="Number of tasks in a shared application. Connectors beyond it go into further applications, NAME-2, NAME-3, "
+            "and so on. Without it, there is no limit.",
+        ),
         *RESTARTS,
     ]
 )
@@ -240,6 +258,10 @@ class WorkerConfig:
     @property
     def bootstrap_servers(self) -> str:
         return self.text("bootstrap.servers")
+
+    @property
+    def applications(self) -> Applications:
+        return Applications.of(self.values)
 
     @property
     def group_id(self) -> str:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from sluiceway.config.application import MAX_TASKS, Membership
 from sluiceway.config.connector import CONNECTOR_CLASS, NAME
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
@@ -101,6 +102,14 @@ class Herder:
     def driver_is_alive(self, name: str) -> bool:
         """Return whether a driver runs the connector, according to its heartbeats."""
         return self._driver_is_alive(name)
+
+    def application(self, name: str) -> Membership:
+        """Return the shared application that runs a connector, and why. Raises NotFoundError."""
+        entry = self._existing(name)
+        chosen = self._worker.applications.membership(entry.config or {})
+        if entry.application == chosen.application:
+            return chosen
+        return Membership(entry.application, f"{chosen.reason}, and {MAX_TASKS} spreads its connectors")
 
     def topics(self, name: str) -> list[str]:
         """Return the topics that a connector has used. As in Connect, empty for a connector that does not exist."""

@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from sluiceway.api import Connector, SourceConnector
+from sluiceway.config.application import NONE
 from sluiceway.config.connector import (
+    APPLICATION,
     CONNECTOR,
     CONNECTOR_CLASS,
     CONNECTOR_VERSION,
@@ -122,7 +124,7 @@ def _validate(config: Config, worker: WorkerConfig) -> ConfigInfos:
     infos += override_infos(config, policy, sink=sink)
     for key in CONVERTERS:
         infos += _converter_infos(key, config, found)
-    return infos + _own_infos(config)
+    return infos + _own_infos(config, worker)
 
 
 def refuse_other_connector(asked: str, config: Config) -> None:
@@ -234,16 +236,19 @@ def _converter_infos(key: str, config: Config, found: Mapping[str, ValidatedValu
     ]
 
 
-def _own_infos(config: Config) -> list[ConfigInfo]:
-    """Return Sluiceway's own keys that the config sets; Connect does not have them."""
+def _own_infos(config: Config, worker: WorkerConfig) -> list[ConfigInfo]:
+    """Return Sluiceway's own keys that the config sets; Connect does not have them.
+
+    With a default application, the key of the application is always there. Its documentation says which one it is, and why.
+    """
     values = OWN.validate(config)
     schedule, mode = values["airflow.schedule"], values["airflow.mode"]
     if schedule.value not in (None, "", "@continuous") and mode.value == "long-running":
         wrong = ConfigError(schedule.name, schedule.value, "only connectors with airflow.mode=micro-batch run on a schedule")
         schedule.errors.append(str(wrong))
-    known = [
-        ConfigInfo(ConfigKeyInfo.of(key), ConfigValueInfo.of(values[key.name], key.type)) for key in OWN if key.name in config
-    ]
+    own = OWN.replace(_application_key(config, worker))
+    told = {*config, APPLICATION} if worker.applications.default is not None else config
+    known = [ConfigInfo(ConfigKeyInfo.of(key), ConfigValueInfo.of(values[key.name], key.type)) for key in own if key.name in told]
     names = ", ".join(key.name for key in OWN)
     unknown = [
         ConfigInfo(None, ConfigValueInfo(key, value, errors=(f"Unknown configuration '{key}'. Known keys are {names}",)))
@@ -251,6 +256,13 @@ def _own_infos(config: Config) -> list[ConfigInfo]:
         if key.startswith(_AIRFLOW) and key not in OWN
     ]
     return known + unknown
+
+
+def _application_key(config: Config, worker: WorkerConfig) -> ConfigKey:
+    """Return the definition of ``sluiceway.application``, which says which application runs this connector, and why."""
+    chosen = worker.applications.membership({key: value for key, value in config.items() if value is not None})
+    key = OWN[APPLICATION]
+    return replace(key, doc=f"{key.doc} Here: {chosen.application or NONE}, as {chosen.reason}.")
 
 
 def _check_topics(config: Config, found: dict[str, ValidatedValue]) -> None:

@@ -86,6 +86,10 @@ class ConnectClient:
     def status(self, name: str) -> dict[str, Any]:
         return self._call("GET", _path(name, "status"), returns=dict)
 
+    def application(self, name: str) -> dict[str, Any]:
+        """Return the Spark application that a connector shares, None for its own, and why."""
+        return self._call("GET", _path(name, "application"), returns=dict)
+
     def tasks(self, name: str) -> list[dict[str, Any]]:
         return self._call("GET", _path(name, "tasks"), returns=list)
 

@@ -98,6 +98,12 @@ def get_status(name: str, herder: TheHerder) -> Response:
     return JsonResponse(bodies.connector_status_json(herder.status(name)))
 
 
+@get("/connectors/{name:segment}/application", summary="Get the Spark application that a connector shares, null for its own")
+def get_application(name: str, herder: TheHerder) -> Response:
+    found = herder.application(name)
+    return JsonResponse({"application": found.application, "reason": found.reason})
+
+
 @get("/connectors/{name:segment}/tasks", summary="Get a connector's tasks and their configs")
 def get_tasks(name: str, herder: TheHerder) -> Response:
     return JsonResponse([bodies.task_info_json(task) for task in herder.task_infos(name)])

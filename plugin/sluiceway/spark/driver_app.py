@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ if sys.path and Path(sys.path[0]) == Path(__file__).parent:
     del sys.path[0]  # spark-submit puts this folder first; its modules must not shadow others
 
 from sluiceway import exit_codes
-from sluiceway.config.connector import APPLICATION, MICRO_BATCH, MODE
+from sluiceway.config.connector import MICRO_BATCH, MODE
 from sluiceway.config.properties import read_properties
 from sluiceway.config.variables import worker_overrides
 from sluiceway.config.worker import WorkerConfig
@@ -38,6 +38,8 @@ from sluiceway.spark.session import jvm_started_at, spark_context
 from sluiceway.storage.factory import Stores, open_stores, started_for_driver
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
+from sluiceway.worker.application_members import ApplicationMembers, is_empty
+from sluiceway.worker.application_placer import ApplicationPlacer
 from sluiceway.worker.batches import Batches
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 from sluiceway.worker.driver import Driver, local_worker_id, stop_on_signals
@@ -73,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--worker", type=Path, required=True, help="the worker's .properties file")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--connector", help="the connector's name in the config topic")
-    what.add_argument("--application", help="run all connectors with this sluiceway.application, until SIGTERM")
+    what.add_argument("--application", help="run all connectors of this shared application, until SIGTERM")
     parser.add_argument("--mode", choices=("long-running", "micro-batch"), default="long-running")
     parser.add_argument("--parent-pid", type=int, help="drain when this process has ended")
     parser.add_argument("--times", type=json.loads, default={}, help="times of the start so far, as a JSON object")
@@ -93,21 +95,25 @@ def _run(options: argparse.Namespace) -> int:
     with _spark_and_stores(f"sluiceway-{name}", worker, times) as (context, stores, batches):
         launcher = SparkLauncher(context)
         single = options.connector is not None
-        hosts = TaskHosts(worker, local_worker_id(), stores, launcher, shares=not single)
+        task_hosts = TaskHosts(worker, local_worker_id(), stores, launcher, shares=not single)
         sender = f"connector-{options.connector}" if single else f"application-{options.application}"
         channels = KafkaChannels(worker, local_worker_id(), stores, sender)
-        runners = _Runners(channels, hosts, batches, single=single, bounded=options.mode == MICRO_BATCH)
+        runners = _Runners(channels, task_hosts, batches, single=single, bounded=options.mode == MICRO_BATCH)
         follow_cluster_levels(stores.config, Loggers(options.connector))
         if options.connector is not None:
-            driver = Driver(stores.config, runners.create, only=[options.connector])
+            driver = Driver(stores.config, runners.create, only=[options.connector], hosts=_unless_moved(stores.config))
             times.watch(stores)
         else:
+            members = ApplicationMembers(options.application, worker, local_worker_id(), stores.status)
+            placer = ApplicationPlacer(options.application, worker, stores.config, stores.status)
 
-            def hosts_now(entry: ConnectorEntry) -> bool:
-                return _is_member(entry, options.application) and (not _is_batch(entry) or batches.is_due(entry.name))
+            def hosts(entry: ConnectorEntry) -> bool:
+                return members.hosts(entry) and (not _is_batch(entry) or batches.is_due(entry.name))
 
-            driver = Driver(stores.config, runners.create, hosts=hosts_now, ended=batches.ended)
-            batches.start(lambda entry: _is_member(entry, options.application) and _is_batch(entry), driver.notify)
+            driver = Driver(
+                stores.config, runners.create, hosts=hosts, is_free=members.is_free, place=placer.place, ended=batches.ended
+            )
+            batches.start(lambda entry: entry.application == options.application and _is_batch(entry), driver.notify)
             _stop_when_empty(driver, stores.config, options.application)
         stop_on_signals(driver)
         slots_timeout = worker.duration("sluiceway.slots.timeout.ms").total_seconds()
@@ -117,7 +123,7 @@ def _run(options: argparse.Namespace) -> int:
             outcomes = driver.run()
             times.close()
             batches.close()
-            hosts.close()
+            task_hosts.close()
             channels.close()
             application_is_over = watch.exit_code == exit_codes.APPLICATION_ENDED
             if not watch:
@@ -199,8 +205,11 @@ def _started_at() -> float:
     return psutil.Process().create_time()
 
 
-def _is_member(entry: ConnectorEntry | None, application: str) -> bool:
-    return entry is not None and (entry.config or {}).get(APPLICATION) == application
+def _unless_moved(store: ConfigBackingStore) -> Callable[[ConnectorEntry], bool]:
+    """Return a function that is False for a connector that a change of its config moves into another application."""
+    state = store.snapshot()
+    began = {name: entry.application for name in state.names() if (entry := state.entry(name)) is not None}
+    return lambda entry: entry.application in (None, began.get(entry.name))
 
 
 def _is_batch(entry: ConnectorEntry) -> bool:
@@ -211,9 +220,8 @@ def _stop_when_empty(driver: Driver, store: ConfigBackingStore, application: str
     """Stop the driver with its application's last connector. Airflow removes the DAG then, but does not end the running task."""
 
     def check(kind: str = "connector", _name: str = "") -> None:
-        state = store.snapshot()
-        if kind == "connector" and not any(_is_member(state.entry(name), application) for name in state.names()):
-            driver.stop(f"no connector has sluiceway.application={application}")
+        if kind == "connector" and is_empty(store.snapshot(), application):
+            driver.stop(f"no connector belongs to application {application}")
 
     store.on_change(check)
     check()

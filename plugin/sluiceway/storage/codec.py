@@ -26,6 +26,7 @@ KeyValue = tuple[bytes, "bytes | None"]
 _CONNECTOR, _TASK, _COMMIT, _TARGET, _RESTART = "connector-", "task-", "commit-", "target-state-", "restart-connector-"
 _FENCING = "tasks-fencing-"
 _RESTART_TASK = "\x1f"  # separates a connector's name from a task's number
+_PLACED = "\x1fapplication"  # follows a connector's name
 _STATUS_CONNECTOR, _STATUS_TASK, _STATUS_TOPIC, _TOPIC_CONNECTOR = (
     "status-connector-",
     "status-task-",
@@ -88,6 +89,15 @@ def encode_restart(request: RestartRequest) -> KeyValue:
     )
 
 
+def encode_placed(name: str, application: str | None) -> KeyValue:
+    """Encode which of the numbered applications of its name runs a connector. None is a tombstone.
+
+    Connect has no such record. Its workers ignore this one as they do the restart of a single task.
+    """
+    value = None if application is None else dumps({"application": application, "include-tasks": False, "only-failed": False})
+    return f"{_RESTART}{name}{_PLACED}".encode(), value
+
+
 def encode_logger_level(namespace: str, level: str) -> KeyValue:
     """Encode a log level for every worker of the cluster."""
     return f"{_LOGGER}{namespace}".encode(), dumps({"level": level})
@@ -132,7 +142,22 @@ class LoggerRecord:
     level: str
 
 
-ConfigRecord = ConnectorRecord | TaskRecord | CommitRecord | TaskCountRecord | TargetStateRecord | LoggerRecord | RestartRequest
+@dataclass(frozen=True, slots=True)
+class PlacedRecord:
+    name: str
+    application: str | None
+
+
+ConfigRecord = (
+    ConnectorRecord
+    | TaskRecord
+    | CommitRecord
+    | TaskCountRecord
+    | TargetStateRecord
+    | LoggerRecord
+    | PlacedRecord
+    | RestartRequest
+)
 
 
 def decode_config_record(key: bytes | None, value: bytes | None) -> ConfigRecord | None:
@@ -161,6 +186,9 @@ def _decode_config(key: str, value: bytes | None) -> ConfigRecord | None:
         return TaskRecord(_task_id(key[len(_TASK) :]), _properties(value))
     if key.startswith(_COMMIT):
         return CommitRecord(key[len(_COMMIT) :], _whole_number(_object(value), "tasks"))
+    if key.startswith(_RESTART) and key.endswith(_PLACED):
+        application = None if value is None else _object(value).get("application")
+        return PlacedRecord(key[len(_RESTART) : -len(_PLACED)], application if isinstance(application, str) else None)
     if key.startswith(_RESTART):
         return _restart(key[len(_RESTART) :], _object(value))
     log.debug("Ignoring a record with an unknown key on the config topic: %s", key)

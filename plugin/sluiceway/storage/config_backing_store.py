@@ -41,7 +41,7 @@ class KafkaConfigBackingStore(ConfigWrites):
         self._client_id = f"{worker.group_id}-configs"
         self._writer = FencedWriter(worker, f"connect-cluster-{worker.group_id}", self._client_id)
         self._writing = threading.Lock()
-        self._state = ConfigState()
+        self._state = ConfigState(worker.applications)
         self._reading = threading.Lock()
         self._callbacks: list[ConfigChange] = []
         self._restarts: list[RestartRequest] = []

@@ -12,10 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sluiceway.config.application import Applications
 from sluiceway.storage.codec import (
     CommitRecord,
     ConnectorRecord,
     LoggerRecord,
+    PlacedRecord,
     TargetStateRecord,
     TaskCountRecord,
     TaskRecord,
@@ -49,12 +51,17 @@ class _Connector:
     pending_fencing: bool = False
     configured_at: int = 0
     target_state_at: int | None = None
+    placed: str | None = None
 
 
 class ConfigState:
-    """The state after the records applied so far. Not thread-safe."""
+    """The state after the records applied so far. Not thread-safe.
 
-    def __init__(self) -> None:
+    ``applications`` are the worker's settings, which choose the application of connectors that do not.
+    """
+
+    def __init__(self, applications: Applications | None = None) -> None:
+        self._applications = applications or Applications()
         self._connectors: dict[str, _Connector] = {}
         self._logger_levels: dict[str, str] = {}
         self._offset = 0
@@ -81,6 +88,8 @@ class ConfigState:
             connector.task_count, connector.pending_fencing = record.tasks, False
         elif isinstance(record, TargetStateRecord):
             return self._target_state(record, timestamp)
+        elif isinstance(record, PlacedRecord):
+            return self._place(record)
         elif isinstance(record, LoggerRecord):
             self._logger_levels[record.namespace] = record.level
             return Change("logger-level", record.namespace)
@@ -99,7 +108,7 @@ class ConfigState:
                 if connector is None or not _is_known(connector):
                     self._entries.pop(name, None)
                 else:
-                    self._entries[name] = _entry(name, connector)
+                    self._entries[name] = _entry(name, connector, self._applications)
             self._changed.clear()
             self._snapshot = ClusterState(dict(self._entries), self._offset, dict(self._logger_levels))
         return self._snapshot
@@ -143,6 +152,10 @@ class ConfigState:
         connector.revision = offset
         return Change("tasks", record.name)
 
+    def _place(self, record: PlacedRecord) -> Change:
+        self._of(record.name).placed = record.application  # of a config that was written again, compaction leaves the later one
+        return Change("connector", record.name)
+
     def _target_state(self, record: TargetStateRecord, timestamp: int) -> Change:
         connector = self._of(record.name)
         connector.target_state = record.state
@@ -156,10 +169,11 @@ def _is_known(connector: _Connector) -> bool:
     return connector.config is not None or connector.target_state is not None
 
 
-def _entry(name: str, connector: _Connector) -> ConnectorEntry:
+def _entry(name: str, connector: _Connector, applications: Applications) -> ConnectorEntry:
+    config = connector.config
     return ConnectorEntry(
         name=name,
-        config=connector.config,
+        config=config,
         target_state=connector.target_state or TargetState.STARTED,
         task_configs=connector.committed,
         inconsistent=connector.inconsistent,
@@ -168,4 +182,6 @@ def _entry(name: str, connector: _Connector) -> ConnectorEntry:
         task_count=connector.task_count,
         pending_fencing=connector.pending_fencing,
         target_state_at=connector.configured_at if connector.target_state_at is None else connector.target_state_at,
+        placed=connector.placed,
+        application=None if config is None else applications.application(config, connector.placed),
     )

@@ -11,6 +11,7 @@ from sluiceway.storage.codec import (
     encode_commit,
     encode_connector,
     encode_logger_level,
+    encode_placed,
     encode_restart,
     encode_target_state,
     encode_task,
@@ -49,7 +50,13 @@ class ConfigWrites(abc.ABC):
 
     def remove_connector(self, name: str) -> None:
         """Write the tombstones of the config and the target state, even if the connector does not exist."""
-        self._write(lambda _state: [encode_connector(name, None), encode_target_state(name, None)])
+
+        def decide(state: ClusterState) -> Sequence[KeyValue]:
+            entry = state.entry(name)
+            placed = [encode_placed(name, None)] if entry is not None and entry.placed is not None else []
+            return [*placed, encode_connector(name, None), encode_target_state(name, None)]
+
+        self._write(decide)
 
     def put_target_state(self, name: str, state: TargetState) -> None:
         """Store a target state; STOPPED is preceded by the commit of an empty set of tasks. Raises NotFoundError."""
@@ -60,6 +67,10 @@ class ConfigWrites(abc.ABC):
             return [*first, encode_target_state(name, state)]
 
         self._write(decide)
+
+    def put_placed(self, decide: Callable[[ClusterState], Mapping[str, str]]) -> None:
+        """Store which numbered application runs each of some connectors. See ``ConfigBackingStore``."""
+        self._write(lambda state: [encode_placed(name, application) for name, application in decide(state).items()])
 
     def put_task_configs(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
         """Store task configs and their commit record unless they equal the stored ones. Raises NotFoundError.

@@ -58,6 +58,12 @@ class ConfigBackingStore(Protocol):
     def put_target_state(self, name: str, state: TargetState) -> None:
         """Store a target state. As in Connect, STOPPED is preceded by the commit of an empty set of tasks."""
 
+    def put_placed(self, decide: Callable[[ClusterState], Mapping[str, str]]) -> None:
+        """Store which of the numbered applications of its name runs each of some connectors, as ``decide`` returns it.
+
+        ``decide`` is called with the newest state.
+        """
+
     def put_task_configs(self, name: str, configs: Sequence[Mapping[str, str]]) -> None:
         """Store task configs and their commit record. Configs equal to the stored ones are not written again."""
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
+from sluiceway.config.application import Applications
 from sluiceway.storage.config_state import Change, ConfigState
 from sluiceway.storage.config_writes import ConfigWrites, Decision
 from sluiceway.storage.interfaces import ConfigChange
@@ -24,9 +25,9 @@ log = logging.getLogger(__name__)
 class MemoryConfigBackingStore(ConfigWrites):
     """Implements ``ConfigBackingStore`` with the same records as the store on Kafka, so that both behave alike. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, applications: Applications | None = None) -> None:
         self._lock = threading.RLock()
-        self._state = ConfigState()
+        self._state = ConfigState(applications)
         self._offset = 0
         self._callbacks: list[ConfigChange] = []
         self._restarts: list[RestartRequest] = []

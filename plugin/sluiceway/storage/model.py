@@ -54,6 +54,8 @@ class ConnectorEntry:
     ``pending_fencing``: task configs were committed after those ids were last fenced.
     ``target_state_at`` is the time at which the target state, or else the config, was last written, in milliseconds since
     the epoch.
+    ``placed`` is the one of the numbered applications of its name that the connector was given, None if none was.
+    ``application`` is the shared application that runs it, None for one of its own.
     """
 
     name: str
@@ -66,6 +68,8 @@ class ConnectorEntry:
     task_count: int | None = None
     pending_fencing: bool = False
     target_state_at: int = 0
+    placed: str | None = None
+    application: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

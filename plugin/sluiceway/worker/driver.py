@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from sluiceway.storage.interfaces import ConfigBackingStore
-from sluiceway.storage.model import ConnectorEntry
+from sluiceway.storage.model import ClusterState, ConnectorEntry
 from sluiceway.worker.connector_runner import ConnectorRunner, Outcome
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,9 @@ class Driver:
         config_store: names the connectors and their target states.
         runner: makes the runner of a connector.
         only: the connectors to host; None hosts every connector for which ``hosts`` is true, also those created later.
-        hosts: called with each connector's entry if ``only`` is None.
+        hosts: whether this driver may host a connector, given its entry.
+        is_free: whether no other driver is about to release a connector that this one is to host.
+        place: called at each change, and a few times a second, to decide which connectors this driver hosts.
         ended: called with each runner that has ended.
     """
 
@@ -45,12 +47,16 @@ class Driver:
         *,
         only: list[str] | None = None,
         hosts: Callable[[ConnectorEntry], bool] = lambda entry: True,
+        is_free: Callable[[ConnectorEntry], bool] = lambda entry: True,
+        place: Callable[[ClusterState], None] = lambda state: None,
         ended: Callable[[ConnectorRunner], None] = lambda runner: None,
     ) -> None:
         self._config_store = config_store
         self._new_runner = runner
         self._only = only
         self._hosts = hosts
+        self._is_free = is_free
+        self._place = place
         self._ended = ended
         self._runners: dict[str, ConnectorRunner] = {}
         self._wake = threading.Event()
@@ -85,7 +91,7 @@ class Driver:
             self._wake.clear()
             if self._stop_reason:
                 self._stop_runners()
-            elif self._only is None:
+            else:
                 self._update_hosted()
             outcomes += self._reap()
             if not self._runners and (self._only is not None or self._stop_reason):
@@ -101,14 +107,18 @@ class Driver:
 
     def _update_hosted(self) -> None:
         """Start a runner for each connector this driver hosts (failed ones after a back-off); stop those assigned elsewhere."""
+        self._place(self._config_store.snapshot())
         state = self._config_store.snapshot()
-        entries = {name: entry for name in state.names() if (entry := state.entry(name)) is not None}
-        for name, entry in entries.items():
-            if name in self._runners:
-                if not self._hosts(entry):
-                    self._runners[name].leave()
-            elif self._hosts(entry) and time.monotonic() >= self._not_before.get(name, 0.0):
-                self._add(name)
+        for name, runner in self._runners.items():
+            if (entry := state.entry(name)) is not None and not self._hosts(entry):
+                runner.leave()
+        if self._only is not None:
+            return
+        for entry in state.connectors.values():
+            if entry.config is None or entry.name in self._runners or not self._hosts(entry):
+                continue
+            if time.monotonic() >= self._not_before.get(entry.name, 0.0) and self._is_free(entry):
+                self._add(entry.name)
 
     def _reap(self) -> list[Outcome]:
         ended = [name for name, runner in self._runners.items() if runner.outcome is not None or not runner.is_alive()]
@@ -134,7 +144,11 @@ class Driver:
                 if runner := self._runners.get(request.connector):
                     runner.restart(request)
         elif runner := self._runners.get(connector):
-            runner.notify()
+            entry = self._config_store.snapshot().entry(connector)
+            if entry is None or self._hosts(entry):
+                runner.notify()
+            else:
+                runner.leave()  # before it starts the connector with the config that moves it
         self._wake.set()
 
 

@@ -11,9 +11,10 @@ from sluiceway.config.variables import resolver
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import ConfigError, trace_of
 from sluiceway.herder.plugin_path import use_plugin_path
-from sluiceway.runtime.task import TaskResult, TaskServices, TaskSpec
+from sluiceway.runtime.task import TaskReporter, TaskResult, TaskServices, TaskSpec
 from sluiceway.storage.model import State, TaskId
 from sluiceway.worker.log_context import log_to_stderr
+from sluiceway.worker.start_gate import StartGate, StartSlot
 
 
 class ServicesFactory(Protocol):
@@ -95,13 +96,46 @@ def run_records(spec: TaskSpec, services: TaskServices) -> TaskResult:
     return run_source(spec, services)
 
 
-def run_assignment(assignment: Assignment, run: RunTask = run_records) -> TaskResult:
+_starts = StartGate("task")
+
+
+@dataclass(slots=True)
+class _StartReporter:
+    """Releases a task's slot to start with its first status, which says that it runs, is paused, or has failed."""
+
+    reporter: TaskReporter
+    slot: StartSlot
+
+    def report(self, state: State, trace: str | None = None) -> None:
+        self.slot.release()
+        self.reporter.report(state, trace)
+
+    def topic(self, topic: str) -> None:
+        self.reporter.topic(topic)
+
+
+def run_assignment(
+    assignment: Assignment, run: RunTask = run_records, gives_up: Callable[[], bool] = lambda: False
+) -> TaskResult:
     """Run a task until it ends and return its result; the task's own failure is part of the result. Runs on an executor.
 
     References to config providers are resolved here, so that neither the job nor the config topic holds a secret.
+    ``gives_up`` returns True if the task must not start any more, while it waits for others that start on this machine.
     """
     spec = assignment.spec
+    slot = _starts.enter(gives_up)
+    if slot is None:
+        return TaskResult(spec.id)
+    try:
+        return _run_assignment(assignment, run, slot)
+    finally:
+        slot.release()
+
+
+def _run_assignment(assignment: Assignment, run: RunTask, slot: StartSlot) -> TaskResult:
+    spec = assignment.spec
     services = assignment.services.open(spec)
+    services = replace(services, reporter=_StartReporter(services.reporter, slot))
     try:
         try:
             spec = replace(spec, config=resolver(spec.worker).resolve(spec.config))

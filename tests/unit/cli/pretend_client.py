@@ -74,6 +74,9 @@ class PretendClient:
     def answer_status(self, _name: str) -> Any:
         return STATUS
 
+    def answer_application(self, _name: str) -> Any:
+        return {"application": "small", "reason": "the worker has a default"}
+
     def answer_statuses(self) -> Any:
         return {name: STATUS | {"name": name} for name in self.configs}
 

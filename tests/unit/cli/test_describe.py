@@ -16,6 +16,7 @@ def test_describe_shows_everything_and_leaves_out_what_the_server_cannot_tell(
     printed = out(capsys)
     wanted = [
         "State  RUNNING",
+        "Spark application  small (the worker has a default)",
         "Config",
         "file             /f",
         "Tasks",
@@ -24,10 +25,11 @@ def test_describe_shows_everything_and_leaves_out_what_the_server_cannot_tell(
         "filename=/f  position=7",
     ]
     assert [line for line in [*wanted, "Error of task 0", "Error: boom"] if line not in printed] == []
-    api.failures = {"topics": RestError(403, "off"), "offsets": RestError(404, "none")}
+    api.failures = {name: RestError(404, "none") for name in ("topics", "offsets", "application")}
     assert main(["describe", "connector", "a"]) == 0
     printed = out(capsys)
     assert "Topics" not in printed
     assert "Offsets" not in printed
+    assert not any("application" in line for line in printed), "the server is Kafka Connect"
     api.failures = {"topics": RestError(0, "away")}
     assert main(["describe", "connector", "a"]) == 5

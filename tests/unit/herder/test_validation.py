@@ -389,3 +389,26 @@ def test_a_sources_exactly_once_support_and_a_sinks_group_are_validated() -> Non
     assert errors({**SINK, "file": "/f"}) == [
         "Consumer group for sink connector named k conflicts with Connect worker group connect-k"
     ]
+
+
+def test_validation_says_which_application_runs_the_connector_and_why() -> None:
+    key = "sluiceway.application"
+    shared = WorkerConfig.of({"sluiceway.application.default": "small"})
+
+    def told(config: dict[str, str], worker: WorkerConfig = shared) -> list[str]:
+        return [
+            each.definition.documentation
+            for each in validate_config(config, worker).configs
+            if each.definition and each.definition.name == key
+        ]
+
+    assert told(SOURCE, WORKER) == [], "Connect has no such key"
+    assert "Here: small, as the worker has sluiceway.application.default=small." in told(SOURCE)[0]
+    assert "Here: none, as its config has spark.x." in told({**SOURCE, "spark.x": "1"})[0]
+    assert "Here: other, as its config has" in told({**SOURCE, key: "other"}, WORKER)[0]
+
+
+@pytest.mark.parametrize(("application", "errors"), [("small", 1), ("none", 0)])
+def test_a_micro_batch_shares_no_application(application: str, errors: int) -> None:
+    config = {**SOURCE, "airflow.mode": "micro-batch", "sluiceway.application": application}
+    assert validate_config(config, WORKER).error_count == errors

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowRescheduleException, TaskDeferred
 
+from sluiceway.config.application import Applications
 from sluiceway.errors import InvalidConfigError
 from sluiceway.operators import ConnectorOperator, SinkConnectorOperator, SourceConnectorOperator
 from sluiceway.provider.driver.backfill import Backfill
@@ -33,6 +34,7 @@ class Kafka:
     def __init__(self, config: Mapping[str, str] | None = None, target: TargetState = TargetState.STARTED) -> None:
         self.config = dict(config) if config is not None else None
         self.target = target
+        self.default_application: str | None = None
         self.toggled_at = 0
         self.written: list[dict[str, str]] = []
         self.dead: list[tuple[str, str | None]] = []
@@ -45,7 +47,10 @@ class Kafka:
         self.backfills: list[tuple[str, str]] = []
 
     def entry(self, name: str) -> ConnectorEntry | None:
-        return None if self.config is None else ConnectorEntry(name, self.config, self.target, target_state_at=self.toggled_at)
+        if self.config is None:
+            return None
+        application = Applications(self.default_application).application(self.config)
+        return ConnectorEntry(name, self.config, self.target, target_state_at=self.toggled_at, application=application)
 
     def ensure_config(self, name: str, config: Mapping[str, str]) -> None:
         if self.refuses:
@@ -794,3 +799,32 @@ def test_a_hosted_connector_that_was_resumed_waits_again_without_a_delay() -> No
     _, outcome = _after_wait(kafka)
     assert outcome.trigger.condition["hosted"] is True
     assert kafka.delays == []
+
+
+def test_a_connector_that_is_moved_into_a_shared_application_is_left_to_it_after_its_driver_has_drained() -> None:
+    kafka = Kafka(SOURCE)
+    stage = Stage(kafka, lambda: setattr(kafka, "default_application", "small") or 0)
+    with pytest.raises(TaskDeferred) as raised:
+        stage.run()
+    assert raised.value.trigger.condition["hosted"] is True
+    assert raised.value.kwargs == {"hosted": True}
+    assert (kafka.dead, kafka.delays) == ([], []), "the shared driver's statuses stay"
+
+
+def test_a_connector_that_leaves_a_shared_application_gets_a_driver_of_its_own_without_a_delay() -> None:
+    kafka = Kafka({**SOURCE, "spark.driver.memory": "2g"})
+    kafka.default_application = "small"
+    stage, outcome = _after_wait(kafka, hosted=True)
+    assert stage.started
+    assert outcome.trigger.condition["hosted"] is False
+    assert kafka.delays == []
+
+
+def test_a_hand_written_dag_runs_its_connector_although_there_is_a_default_application() -> None:
+    kafka = Kafka(SOURCE)
+    kafka.default_application = "small"
+    stage = Stage(kafka, lambda: setattr(kafka, "config", None) or 0)
+    stage.airflow.dag_id = "mine"
+    stage.run()
+    assert stage.started
+    assert kafka.written[0]["airflow.dag"] == "mine"

@@ -307,3 +307,17 @@ def test_topics_are_told_and_forgotten(connect: Connect) -> None:
 def test_requests_between_connects_workers_are_refused(connect: Connect, method: str, path: str) -> None:
     answer = connect.http.request(method, path)
     assert (answer.status_code, answer.json()["message"]) == (400, "Internal request missing required signature")
+
+
+def test_a_connectors_application_is_told_with_the_reason() -> None:
+    connect = Connect({"sluiceway.application.default": "small", "sluiceway.application.max.tasks": "1"})
+    path = "/connectors/s/application"
+    connect.make("s", SOURCE, State.RUNNING)
+    default = {"application": "small", "reason": "the worker has sluiceway.application.default=small"}
+    assert connect.http.get(path).json() == default
+    connect.config.put_placed(lambda _state: {"s": "small-2"})
+    assert connect.http.get(path).json()["application"] == "small-2"
+    assert "sluiceway.application.max.tasks" in connect.http.get(path).json()["reason"]
+    connect.http.put("/connectors/s/config", json={**SOURCE, "spark.driver.memory": "2g"})
+    assert connect.http.get(path).json() == {"application": None, "reason": "its config has spark.driver.memory"}
+    assert connect.http.get("/connectors/none/application").status_code == 404

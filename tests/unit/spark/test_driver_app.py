@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, cast
 
-from sluiceway.spark.driver_app import _is_member, _stop_when_empty
+from sluiceway.spark.driver_app import _stop_when_empty, _unless_moved
 from sluiceway.storage.memory import MemoryConfigBackingStore
 from sluiceway.storage.model import RestartRequest
 from sluiceway.worker.connector_runner import Outcome
@@ -51,7 +51,7 @@ def test_a_shared_driver_hosts_the_connectors_of_its_application_and_ends_with_t
         runners[name] = Runner(name, store)
         return runners[name]
 
-    driver = Driver(store, runner, hosts=lambda entry: _is_member(entry, "small"))
+    driver = Driver(store, runner, hosts=lambda entry: entry.application == "small")
     _stop_when_empty(driver, store, "small")
     thread = threading.Thread(target=driver.run, daemon=True)
     thread.start()
@@ -65,3 +65,20 @@ def test_a_shared_driver_hosts_the_connectors_of_its_application_and_ends_with_t
     thread.join(10)
     assert not thread.is_alive()
     assert sorted(runners) == ["a", "b"]
+
+
+def test_a_driver_leaves_a_connector_that_a_change_of_its_config_moves_before_it_runs_with_that_config() -> None:
+    store = MemoryConfigBackingStore()
+    store.put_connector("a", {"connector.class": "X"})
+    runner = Runner("a", store)
+    notified: list[str] = []
+    runner.notify = lambda: notified.append("a")  # type: ignore[method-assign]
+    driver = Driver(store, lambda _name: cast(Any, runner), only=["a"], hosts=_unless_moved(store))
+    thread = threading.Thread(target=driver.run, daemon=True)
+    thread.start()
+    store.put_connector("a", {"connector.class": "X", "spark.x": "1"})
+    eventually(lambda: notified == ["a"], within=10, what="the runner's own change")
+    store.put_connector("a", SHARED)
+    thread.join(10)
+    assert not thread.is_alive()
+    assert notified == ["a"]

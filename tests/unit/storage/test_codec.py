@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import logging
 
 import pytest
@@ -201,3 +202,12 @@ def test_a_connect_worker_reads_a_request_for_one_task_as_an_impossible_connecto
 
 def test_a_restart_of_a_connector_has_connects_bytes() -> None:
     assert encode_restart(RestartRequest("a")) == (RESTART_PREFIX + b"a", b'{"include-tasks":false,"only-failed":false}')
+
+
+def test_the_application_of_a_connector_is_a_record_that_connects_workers_ignore_and_no_restart() -> None:
+    key, value = codec.encode_placed("a", "small-2")
+    assert key.startswith(RESTART_PREFIX)
+    assert b"\x1f" in key, "no connector has such a name"
+    assert json.loads(value or b"") == {"application": "small-2", "include-tasks": False, "only-failed": False}
+    assert decode_config_record(key, value) == codec.PlacedRecord("a", "small-2")
+    assert decode_config_record(*codec.encode_placed("a", None)) == codec.PlacedRecord("a", None)

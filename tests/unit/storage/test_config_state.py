@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 
+from sluiceway.config.application import Applications
 from sluiceway.storage import codec
 from sluiceway.storage.codec import KeyValue
 from sluiceway.storage.config_state import Change, ConfigState
@@ -175,3 +176,21 @@ def test_a_task_count_outlives_its_connector_and_is_no_connector_itself() -> Non
     assert state_of(*counted, connector()).connectors["a"].task_count == 3
     compacted = [codec.encode_task_count("a", 3), codec.encode_commit("a", 2)]
     assert state_of(*compacted, connector()).connectors["a"].task_count == 3
+
+
+def test_the_application_of_a_connector_is_known_also_if_compaction_has_left_an_older_record_of_it_only() -> None:
+    placed = codec.encode_placed("a", "small-2")
+    shared = {"sluiceway.application": "small"}
+    for records in ([connector(**shared), placed], [placed, connector(**shared)]):
+        entry = state_of(*records).connectors["a"]
+        assert (entry.placed, entry.application) == ("small-2", "small-2")
+    assert state_of(placed).connectors == {}
+    gone = [connector(**shared), placed, codec.encode_placed("a", None), connector(**shared)]
+    assert state_of(*gone).connectors["a"].application == "small"
+
+
+def test_a_worker_with_a_default_application_finds_that_of_each_connector() -> None:
+    state = ConfigState(Applications("small"))
+    for offset, (key, value) in enumerate([connector("a"), connector("own", **{"spark.x": "1"})]):
+        state.apply(offset, key, value)
+    assert {name: entry.application for name, entry in state.snapshot().connectors.items()} == {"a": "small", "own": None}

@@ -265,7 +265,7 @@ def test_a_task_that_waits_for_a_slot_is_unassigned_and_its_connector_runs(make:
     bench.start()
     bench.eventually(lambda: (bench.channel.traces.get("1") or "") == "Waits for a slot: get more", "the trace")
     assert (bench.channel.states["1"], bench.channel.states["connector"]) == (State.UNASSIGNED, State.RUNNING)
-    assert caplog.text.count("Task(s) 1 wait for a slot: get more") == 1
+    bench.eventually(lambda: caplog.text.count("Task(s) 1 wait for a slot: get more") == 1, "the warning")
     bench.tasks.deaf = {1}
     bench.store.put_target_state(NAME, TargetState.PAUSED)
     bench.ended()

@@ -36,6 +36,7 @@ def connector_dag(
     *,
     source_operator: Callable[..., BaseOperator],
     sink_operator: Callable[..., BaseOperator],
+    application: str | None = None,
     is_paused_upon_creation: bool = False,
 ) -> DAG:
     """Return the DAG of a connector: one continuous run for a long-running connector, bounded runs for a micro-batch.
@@ -45,6 +46,7 @@ def connector_dag(
         config: its config; values of secrets may be masked.
         source_operator: the operator class for a source. Passed in, because the layer of operators is above this one.
         sink_operator: the operator class for a sink.
+        application: the shared application that runs it; None for one of its own.
         is_paused_upon_creation: whether a new DAG is paused, so that Airflow creates no run before the pause sync pauses it.
 
     Raises:
@@ -63,7 +65,7 @@ def connector_dag(
         is_paused_upon_creation=is_paused_upon_creation,
         tags=[TAG, "sink" if sink else "source", *keys.tags],
         default_args={"owner": keys.owner},
-        doc_md=connector_page(name, config, keys),
+        doc_md=connector_page(name, config, keys, application),
     )
     options: dict[str, Any] = {} if keys.retries is None else {"retries": keys.retries}
     if keys.callbacks:

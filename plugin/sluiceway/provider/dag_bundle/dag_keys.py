@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from sluiceway.config import connector as connector_keys
-from sluiceway.config.connector import APPLICATION, CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
+from sluiceway.config.connector import CONNECTOR_CLASS, TOPICS, TOPICS_REGEX
 from sluiceway.config.parsing import parse_list
 from sluiceway.discovery import connector_class, is_sink
 from sluiceway.errors import ConfigError, NotFoundError
@@ -52,7 +52,6 @@ class DagKeys:
     catchup: bool = False
     start_date: datetime | None = None
     callbacks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    application: str | None = None
 
     @classmethod
     def parse(cls, config: Mapping[str, str]) -> DagKeys:
@@ -61,7 +60,6 @@ class DagKeys:
         if mode not in (LONG_RUNNING, MICRO_BATCH):
             raise ConfigError(MODE, mode, f"String must be one of {LONG_RUNNING}, {MICRO_BATCH}")
         text = config.get(SCHEDULE) or None
-        application = config.get(APPLICATION) or None
         if mode == LONG_RUNNING:
             if text not in (None, CONTINUOUS):
                 raise ConfigError(SCHEDULE, text, f"only connectors with {MODE}={MICRO_BATCH} run by a schedule")
@@ -79,7 +77,6 @@ class DagKeys:
             catchup=_boolean(CATCHUP, config.get(CATCHUP)),
             start_date=_moment(START_DATE, config.get(START_DATE)),
             callbacks={key: names for key in CALLBACKS if (names := _list(config.get(key)))},
-            application=application,
         )
 
 

@@ -7,7 +7,6 @@ import pprint
 from collections.abc import Mapping
 from pathlib import Path
 
-from sluiceway.config.connector import APPLICATION
 from sluiceway.config.masking import masked
 from sluiceway.errors import ConfigError
 from sluiceway.folders import write_atomically
@@ -26,8 +25,10 @@ dag = connector_dag(
     {config},
     source_operator=SourceConnectorOperator,
     sink_operator=SinkConnectorOperator,
-{paused})
+{application}{paused})
 '''
+
+_SHARED = "    application={name!r},\n"
 
 # Only for the first parse: after that, the pause sync sets the flag. A file that differs in nothing else is not written again.
 _PAUSED = "    is_paused_upon_creation=True,\n"
@@ -51,9 +52,13 @@ raise ConfigError({message!r})
 '''
 
 
-def stub(name: str, config: Mapping[str, str], *, paused: bool = False) -> str:
-    """Return a connector's stub, with secrets masked. Deterministic, so that an unchanged config changes no file."""
-    return _CONNECTOR.format(name=name, config=_literal(masked(config)), paused=_PAUSED if paused else "")
+def stub(name: str, config: Mapping[str, str], *, application: str | None = None, paused: bool = False) -> str:
+    """Return a connector's stub, with secrets masked. Deterministic, so that an unchanged config changes no file.
+
+    ``application`` is the shared application that runs it, None for one of its own.
+    """
+    shared = _SHARED.format(name=application) if application is not None else ""
+    return _CONNECTOR.format(name=name, config=_literal(masked(config)), application=shared, paused=_PAUSED if paused else "")
 
 
 def application_stub(name: str, conf: Mapping[str, str]) -> str:
@@ -74,7 +79,7 @@ def stubs(state: ClusterState) -> dict[str, str]:
             continue
         try:
             paused = entry.target_state is not TargetState.STARTED
-            files[stub_file(dag_id(name))] = stub(name, entry.config, paused=paused)
+            files[stub_file(dag_id(name))] = stub(name, entry.config, application=entry.application, paused=paused)
         except ConfigError as error:
             files[stub_file(f"{dag_id(name[:40])}-name-too-long")] = _INVALID.format(message=f"Connector {name}: {error}")
     return files | _application_stubs(state)
@@ -85,9 +90,8 @@ def _application_stubs(state: ClusterState) -> dict[str, str]:
     confs: dict[str, dict[str, str]] = {}
     for name in sorted(state.names(), reverse=True):  # where two connectors differ, the first by name wins
         entry = state.entry(name)
-        config = entry.config if entry is not None and entry.config is not None else {}
-        if application := config.get(APPLICATION):
-            conf = {key: value for key, value in masked(config).items() if key.startswith("spark.")}
+        if entry is not None and (application := entry.application):
+            conf = {key: value for key, value in masked(entry.config or {}).items() if key.startswith("spark.")}
             confs[application] = confs.get(application, {}) | conf
     files: dict[str, str] = {}
     for application, conf in confs.items():

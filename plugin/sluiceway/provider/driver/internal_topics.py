@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Protocol
 
-from sluiceway.config.connector import APPLICATION, NAME, overrides, sink_topics
+from sluiceway.config.connector import NAME, overrides, sink_topics
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.errors import NotFoundError
 from sluiceway.herder import Herder
@@ -145,8 +145,7 @@ class KafkaInternalTopics:
             state = stores.config.snapshot()
             for name in state.names():
                 entry = state.entry(name)
-                hosted = entry is not None and (entry.config or {}).get(APPLICATION) == application
-                if entry is not None and hosted and entry.target_state is TargetState.STARTED:
+                if entry is not None and entry.application == application and entry.target_state is TargetState.STARTED:
                     write_unassigned(stores.status, name)
                     write_trace(stores.status, name, trace, self._worker.advertised_address)
 
@@ -226,7 +225,7 @@ class KafkaInternalTopics:
             if not shared and herder.offsets(name):
                 herder.reset_offsets(name)
             herder.delete(name)
-        if config.get(APPLICATION):
+        if entry.application:
             forget(self._worker, name)
 
     def warm_batch(self, batch: RequestedBatch) -> AbstractContextManager[WarmBatch]:

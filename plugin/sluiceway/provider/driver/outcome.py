@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 
 from sluiceway import exit_codes
+from sluiceway.provider.driver.restarts import death_cause
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 
@@ -16,6 +17,7 @@ class NextAction(enum.Enum):
     SUCCEED = "end the task with success"
     FAIL_FENCED = "fail: another driver has taken over"
     FAIL_DIED = "fail: a micro-batch's driver died"
+    SHARE = "wait for the end of the shared application that runs the connector now"
     RESTART = "start the driver again in this task: it died, or ended without a request"
 
 
@@ -35,6 +37,9 @@ def after_end(*, exit_code: int, bounded: bool, dag_paused: bool, entry: Connect
         dag_paused: the DAG's paused flag, as last read while the driver ran.
         entry: the connector after the end; None if it was deleted.
     """
+    moved = exit_code in (exit_codes.DONE, exit_codes.FENCED) and entry is not None and entry.application is not None
+    if moved and not bounded and before_start(dag_paused=dag_paused, entry=entry) is NextAction.START:
+        return NextAction.SHARE
     if exit_code == exit_codes.FENCED:
         return NextAction.FAIL_FENCED
     if entry is None:  # deleted: nothing to start again, whatever the exit code
@@ -44,3 +49,15 @@ def after_end(*, exit_code: int, bounded: bool, dag_paused: bool, entry: Connect
     if not bounded:
         return NextAction.RESTART
     return NextAction.SUCCEED if exit_code == exit_codes.DONE else NextAction.FAIL_DIED
+
+
+def failure(action: NextAction, connector: str, exit_code: int) -> str | None:
+    """Return the message with which a connector's task fails; None for other actions."""
+    if action is NextAction.FAIL_FENCED:
+        return (
+            f"Connector {connector}: another driver has taken over, so this one has ended. If that is not intended, find the "
+            f"second DAG or worker that runs {connector}, and stop it."
+        )
+    if action is NextAction.FAIL_DIED:
+        return f"Connector {connector}: {death_cause(exit_code)}; see its last lines in this log. Airflow retries the task."
+    return None

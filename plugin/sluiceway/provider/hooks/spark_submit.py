@@ -28,6 +28,7 @@ from sluiceway.provider.driver.kubernetes import (
 from sluiceway.provider.driver.spark_defaults import read_spark_defaults
 from sluiceway.provider.driver.submission import Submission
 from sluiceway.spark.elastic import INSTANCES
+from sluiceway.worker.start_gate import StartGate, StartSlot
 
 _MASTER = "spark.master"
 _UPLOADS_JARS = (
@@ -35,6 +36,9 @@ _UPLOADS_JARS = (
     "upload them once: python -m zipfile -c spark-jars.zip $SPARK_HOME/jars/*; hdfs dfs -put spark-jars.zip /apps/; then set "
     "spark.yarn.archive=hdfs:///apps/spark-jars.zip in spark-defaults.conf"
 )
+_RUNS = " is run by "  # in the line that a driver logs once it has a connector's lease
+_starts = StartGate("driver", hold=30.0, patience=120.0)
+
 _UI_STARTED = re.compile(r"Successfully started service 'SparkUI' on port (\d+)")
 
 
@@ -57,6 +61,8 @@ class ConnectorSubmitHook(SparkSubmitHook):
 
     def __init__(self, submission: Submission, **kwargs: Any) -> None:
         self._submission = submission
+        self._start_slot: StartSlot | None = None
+        self._killed = False
         self.ui_url: str | None = None
         self.on_ui: Callable[[], None] = lambda: None
         self._load_spark_defaults = False  # with --properties-file, Spark ignores spark-defaults.conf by default
@@ -114,8 +120,13 @@ class ConnectorSubmitHook(SparkSubmitHook):
         """Return spark-submit's exit code, negative if a signal ended it; None before its start and while it runs."""
         return None if self._submit_sp is None else self._submit_sp.poll()
 
+    def on_kill(self) -> None:
+        """End the driver, or keep it from starting."""
+        self._killed = True
+        super().on_kill()
+
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
-        """Run spark-submit and wait for its end. In client mode it runs in its own session.
+        """Run spark-submit and wait for its end. In client mode it runs in its own session, once it may start on this machine.
 
         Airflow signals a task's whole process group. A JVM that received SIGTERM would end the tasks before they have drained.
         """
@@ -123,12 +134,22 @@ class ConnectorSubmitHook(SparkSubmitHook):
             self.log.warning(_UPLOADS_JARS)
         if self.is_client_mode:
             kwargs.setdefault("start_new_session", True)
-            return super().submit(application, **kwargs)
+            self._start_slot = _starts.enter(lambda: self._killed)
+            if self._start_slot is None:
+                return None
+            try:
+                return super().submit(application, **kwargs)
+            finally:
+                self._release_start_slot()
         if self._is_kubernetes:
             return self._submit_to_kubernetes(IMAGE_APPLICATION if self._in_image else application, kwargs)
         with tempfile.TemporaryDirectory(prefix="sluiceway-submit-") as folder:
             self._write_secrets_file(Path(folder) / "spark.properties")
             return super().submit(application, **kwargs)
+
+    def _release_start_slot(self) -> None:
+        if self._start_slot is not None:
+            self._start_slot.release()
 
     def _submit_to_kubernetes(self, application: str, kwargs: dict[str, Any]) -> str | None:
         """Submit a driver that gets the values from Airflow by a Secret: a pod's description is no place for them."""
@@ -208,6 +229,8 @@ class ConnectorSubmitHook(SparkSubmitHook):
 
         A line with the driver pod's name shows that the pod exists, so that it can own the Secret.
         """
+        if _RUNS in str(line):
+            self._release_start_slot()
         if self._secret is not None and self._conf[POD_NAME] in str(line):
             self._secret.give_to_pod()
         found = _UI_STARTED.search(str(line)) if self.ui_url is None and self.is_client_mode else None

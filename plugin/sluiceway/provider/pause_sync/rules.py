@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sluiceway.config.connector import APPLICATION
 from sluiceway.config.masking import masked
 from sluiceway.errors import ConfigError
 from sluiceway.provider.dag_bundle.dag_ids import application_dag_id, dag_id
@@ -128,8 +127,8 @@ def generated(state: ClusterState) -> dict[str, Mapping[str, str]]:
         entry = state.entry(name)
         config = (entry.config if entry is not None else None) or {}
         with contextlib.suppress(ConfigError):
-            if application := config.get(APPLICATION):
-                found[application_dag_id(application)] = {}
+            if entry is not None and entry.application:
+                found[application_dag_id(entry.application)] = {}
             if is_generated(config):
                 found[dag_id(name)] = masked(config)
     return found

@@ -178,6 +178,8 @@ class DriverEndedCondition:
             return ConditionResult(False, f"a driver runs, generation {driver.generation}")
         if entry.target_state is not TargetState.STARTED:
             return ConditionResult(True, f"no driver runs, and the target state is {entry.target_state.value}")
+        if self.hosted and entry.application is None:
+            return ConditionResult(True, "the connector has left the shared application")
         if not self.hosted and (driver.generation > self.generation or time.time() > self.patience):
             return ConditionResult(True, "the driver has ended")
         return ConditionResult(False, "waiting for a driver")

@@ -29,7 +29,7 @@ from sluiceway.storage.codec import HOST_PREFIX
 from sluiceway.storage.config_state import ConfigState
 from sluiceway.storage.model import TaskId
 from sluiceway.storage.status_backing_store import KafkaStatusBackingStore
-from sluiceway.worker.executor import Assignment, task_prefix
+from sluiceway.worker.executor import Assignment, run_assignment, task_prefix
 from sluiceway.worker.log_context import log_prefix
 from sluiceway.worker.task_commands import COMMAND_OF, command_keys
 from sluiceway.worker.task_host.cpu_meter import CpuMeter
@@ -48,6 +48,7 @@ from sluiceway.worker.task_host.shared_services import SharedOffsets, SharedStat
 
 log = logging.getLogger(__name__)
 
+_ENDS = (TaskCommand.STOP, TaskCommand.ABANDON)
 _POLL_SECONDS = 0.5
 _REPORT_SECONDS = 2.0
 
@@ -202,18 +203,18 @@ class TaskHost:
         with self._reporting:
             self._running[task.job] = control
         assignment = Assignment(spec, _HostServices(self, control), task.job)
-        threading.Thread(target=self._run_task, args=(assignment,), name=f"task-{task.id}", daemon=True).start()
+        threading.Thread(target=self._run_task, args=(assignment, control), name=f"task-{task.id}", daemon=True).start()
 
     def _refuse(self, task: HostedTask, why: str) -> None:
         """Report a task as lost through no fault of its own: the driver will learn of the change that this host has read."""
         self._end(task.job, TaskResult(task.id, lost=True, second_attempt=True, trace=f"It was not started, because {why}"))
 
-    def _run_task(self, assignment: Assignment) -> None:
+    def _run_task(self, assignment: Assignment, control: SharedTaskControl) -> None:
         """Run a task to its end, on the calling thread."""
         with log_prefix(task_prefix(assignment.id)):
             self._cpu.enter(assignment.job)
             try:
-                result = assignment.run()
+                result = run_assignment(assignment, gives_up=lambda: control.command() in _ENDS)
             except Exception as error:  # the thread's outermost frame
                 log.exception("The task's thread ended with an error")
                 result = TaskResult(assignment.id, failed=True, trace=trace_of(error))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from sluiceway.config.application import Applications
 from sluiceway.provider.dag_bundle.stubs import stub, stubs, write_stubs
 from sluiceway.storage.model import ClusterState, ConnectorEntry, TargetState
 
 
 def _state(**configs: dict[str, str]) -> ClusterState:
-    return ClusterState({name: ConnectorEntry(name, config) for name, config in configs.items()})
+    entries = (ConnectorEntry(name, config, application=Applications().application(config)) for name, config in configs.items())
+    return ClusterState({entry.name: entry for entry in entries})
 
 
 def test_a_stub_is_valid_python_for_any_name() -> None:
@@ -75,6 +77,8 @@ def test_a_shared_application_has_a_stub_with_the_spark_settings_of_its_connecto
     assert sorted(files) == ["connector-a.py", "connector-application_x7Esmall.py", "connector-b.py", "connector-c.py"]
     call = next(node for node in ast.walk(ast.parse(files["connector-application_x7Esmall.py"])) if isinstance(node, ast.Call))
     assert [ast.literal_eval(argument) for argument in call.args] == ["small", {"spark.x": "1", "spark.y": "3"}]
+    assert "application='small'" in files["connector-a.py"], "the DAG's page names the application"
+    assert "application" not in files["connector-c.py"]
 
 
 def test_a_stub_contains_no_secret() -> None:

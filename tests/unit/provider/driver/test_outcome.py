@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sluiceway.exit_codes import APPLICATION_ENDED, FENCED
@@ -51,6 +53,25 @@ def test_the_action_after_the_end_depends_on_exit_code_and_target_state(
     exit_code: int, dag_paused: bool, entry: ConnectorEntry | None, verdict: NextAction, bounded: bool
 ) -> None:
     assert after_end(exit_code=exit_code, bounded=bounded, dag_paused=dag_paused, entry=entry) is verdict
+
+
+SHARED = ConnectorEntry("c", {}, TargetState.STARTED, application="small")
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "entry", "verdict"),
+    [
+        (0, SHARED, NextAction.SHARE),
+        (FENCED, SHARED, NextAction.SHARE),
+        (1, SHARED, NextAction.RESTART),
+        (0, replace(SHARED, target_state=TargetState.PAUSED), NextAction.RESCHEDULE),
+    ],
+)
+def test_a_connector_that_moved_into_a_shared_application_is_left_to_it(
+    exit_code: int, entry: ConnectorEntry, verdict: NextAction
+) -> None:
+    assert after_end(exit_code=exit_code, bounded=False, dag_paused=False, entry=entry) is verdict
+    assert after_end(exit_code=exit_code, bounded=True, dag_paused=False, entry=entry) is not NextAction.SHARE
 
 
 @pytest.mark.parametrize(("exit_code", "batch"), [(0, NextAction.SUCCEED), (1, NextAction.FAIL_DIED), (-9, NextAction.FAIL_DIED)])

@@ -6,6 +6,7 @@ import json
 import stat
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from sluiceway.config.properties import parse_properties
 from sluiceway.config.variables import HANDED_OVER, handed_over
 from sluiceway.provider.driver.kubernetes import DriverSecret
 from sluiceway.provider.driver.submission import Submission
+from sluiceway.provider.hooks import spark_submit as hook_module
 from sluiceway.provider.hooks.spark_submit import ConnectorSubmitHook
+from sluiceway.worker.start_gate import StartGate, StartSlot
 
 # Quotes, backslashes and other alphabets, as a JAAS line may have them.
 SECRET = json.dumps({"worker::sasl.jaas.config": 'Module required password="s3cr\\"et=ü $HOME `id`";'})
@@ -228,3 +231,45 @@ def test_the_administrators_options_of_spark_submits_jvms_stay(monkeypatch: pyte
         monkeypatch.setenv(name, "-Xmx1g")
     seen = _Seen(monkeypatch, tmp_path, "yarn", "cluster").submit()
     assert (seen["env"]["SPARK_LAUNCHER_OPTS"], seen["env"]["SPARK_SUBMIT_OPTS"]) == ("-Xmx1g", "-Xmx1g")
+
+
+class _Gate(StartGate):
+    """A gate that notes what happens to its slots."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+
+    def enter(self, gives_up: Callable[[], bool] = lambda: False) -> StartSlot | None:
+        self.log.append("enter")
+        return None if gives_up() else StartSlot(lambda: self.log.append("leave"), 600)
+
+
+@pytest.mark.parametrize(
+    ("line", "log"),
+    [
+        ("Connector c is run by host:1 as generation 1", ["enter", "leave", "line", "end"]),
+        ("anything else", ["enter", "line", "leave", "end"]),
+    ],
+)
+def test_a_driver_on_this_machine_counts_as_a_start_until_it_runs_its_connector_or_ends(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, line: str, log: list[str]
+) -> None:
+    gate = _Gate()
+    monkeypatch.setattr(hook_module, "_starts", gate)
+    seen = _Seen(monkeypatch, tmp_path, "local[2]", "client")
+
+    def run(lines: Iterator[str]) -> None:
+        seen.hook._read_line(line)
+        gate.log.append("line")
+
+    monkeypatch.setattr(seen.hook, "_process_spark_submit_log", run)
+    seen.submit()
+    assert [*gate.log, "end"] == log
+
+
+def test_a_driver_that_airflow_ends_before_its_start_is_not_submitted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(hook_module, "_starts", _Gate())
+    seen = _Seen(monkeypatch, tmp_path, "local[2]", "client")
+    seen.hook.on_kill()
+    assert seen.hook.submit("driver_app.py") is None
+    assert not (tmp_path / "seen.json").exists()

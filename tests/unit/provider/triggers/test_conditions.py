@@ -32,8 +32,13 @@ class View:
     """A cluster with one connector, c."""
 
     def __init__(
-        self, position: ConnectorProgress | None = None, driver: DriverSeen | None = None, target: str | None = "STARTED"
+        self,
+        position: ConnectorProgress | None = None,
+        driver: DriverSeen | None = None,
+        target: str | None = "STARTED",
+        application: str | None = "small",
     ) -> None:
+        self._application = application
         self._position = position
         self._driver = driver or DriverSeen(False)
         self._target = target
@@ -43,7 +48,9 @@ class View:
         return self.messages
 
     def entry(self, name: str) -> ConnectorEntry | None:
-        return None if self._target is None else ConnectorEntry(name, {}, TargetState(self._target))
+        return (
+            None if self._target is None else ConnectorEntry(name, {}, TargetState(self._target), application=self._application)
+        )
 
     def driver(self, name: str) -> DriverSeen:
         return self._driver
@@ -163,6 +170,12 @@ def test_the_wait_for_a_micro_batch(
     view.messages = requested, report
     result = from_dict(json.loads(json.dumps(to_dict(condition)))).check(view)  # type: ignore[arg-type]
     assert (result.met, result.failed) == (met, failed), result.seen
+
+
+@pytest.mark.parametrize(("lives", "met"), [(True, False), (False, True)])
+def test_a_connector_that_leaves_its_shared_application_is_drained_first(lives: bool, met: bool) -> None:
+    view = View(driver=DriverSeen(lives, 4), target="STARTED", application=None)
+    assert _met(DriverEndedCondition("c", hosted=True), view) is met
 
 
 def test_a_condition_is_unchanged_after_serialization() -> None:
