@@ -24,7 +24,7 @@ from support.eventually import eventually
 
 pytestmark = [pytest.mark.clusters, pytest.mark.kafka, pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(1800)]
 
-ROWS, MORE = 300_000, 10
+ROWS, MORE = 1_000_000, 10
 KILLS = 3
 _ID = re.compile(rb'"id":(\d+)')
 

@@ -406,9 +406,3 @@ def test_validation_says_which_application_runs_the_connector_and_why() -> None:
     assert "Here: small, as the worker has sluiceway.application.default=small." in told(SOURCE)[0]
     assert "Here: none, as its config has spark.x." in told({**SOURCE, "spark.x": "1"})[0]
     assert "Here: other, as its config has" in told({**SOURCE, key: "other"}, WORKER)[0]
-
-
-@pytest.mark.parametrize(("application", "errors"), [("small", 1), ("none", 0)])
-def test_a_micro_batch_shares_no_application(application: str, errors: int) -> None:
-    config = {**SOURCE, "airflow.mode": "micro-batch", "sluiceway.application": application}
-    assert validate_config(config, WORKER).error_count == errors

@@ -46,7 +46,9 @@ class Kafka:
         self.batch = RequestedBatch("", "", "")
 
     def entry(self, name: str) -> ConnectorEntry | None:
-        return None if self.config is None else ConnectorEntry(name, self.config, self.target)
+        if self.config is None:
+            return None
+        return ConnectorEntry(name, self.config, self.target, application=Applications().application(self.config))
 
     def topics(self, name: str) -> list[str]:
         return ["t"]
