@@ -181,6 +181,10 @@ def measure(name: str, runtime: Runtime, bootstrap: str, count: int, seconds: fl
     lines, result.busy_cpu = latencies(runtime, bootstrap, pairs, seconds, folder)
     result.to_topic, result.to_file = seen(each.to_topic for each in lines), seen(each.to_file for each in lines)
     result.missing = len(lines) - len(result.to_topic)
+    print(
+        f"  ms to topic {percentiles(result.to_topic)}, to file {percentiles(result.to_file)}, {result.missing} missing",
+        flush=True,
+    )
     if busy:
         beside_busy(runtime, bootstrap, pairs, max(seconds, BUSY_SECONDS), folder)
     return result

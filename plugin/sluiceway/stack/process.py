@@ -145,7 +145,11 @@ class BackgroundProcess:
             family |= self._family(None, recorded)
             for member in family:
                 _signal(member, signal.SIGKILL)
-            psutil.wait_procs(list(family), timeout=_KILLED_SECONDS)
+            deadline = time.monotonic() + _KILLED_SECONDS
+            for member in family:
+                # FileNotFoundError: what pidfd_open() reports on some systems for a process that has just ended
+                with contextlib.suppress(psutil.Error, FileNotFoundError):
+                    member.wait(timeout=max(0.0, deadline - time.monotonic()))
             self.pid_file.unlink(missing_ok=True)
             return process is not None or bool(family)
 

@@ -117,6 +117,20 @@ def test_stop_ends_children_too(make: Make, how: str) -> None:
     assert not child.is_running()
 
 
+def test_stop_takes_a_child_that_has_just_ended_for_ended(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = make(PARENT.format(how=""))
+    parent, wait = started(process, "child"), psutil.Process.wait
+
+    def waited(member: psutil.Process, timeout: float | None = None) -> int | None:
+        if member.pid != parent:
+            raise FileNotFoundError(2, "No such file or directory")  # what pidfd_open() reports on some systems
+        return wait(member, timeout)
+
+    monkeypatch.setattr(psutil.Process, "wait", waited)
+    assert process.stop()
+    assert not process.pid_file.exists()
+
+
 def test_stop_ends_children_of_a_process_that_was_killed(make: Make) -> None:
     process = make(PARENT.format(how=""))
     pid = started(process, "child")

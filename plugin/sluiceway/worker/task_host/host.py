@@ -9,6 +9,7 @@ elsewhere.
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 import uuid
@@ -51,6 +52,9 @@ log = logging.getLogger(__name__)
 _ENDS = (TaskCommand.STOP, TaskCommand.ABANDON)
 _POLL_SECONDS = 0.5
 _REPORT_SECONDS = 2.0
+_SWITCH_SECONDS = 0.0005
+"""How long a thread waits for Python's interpreter while another one computes. Python's default is 5 ms. A task waits as long
+after each of its system calls, so beside a busy task it would need some 50 ms for a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,8 @@ class HostAssignment:
 
     def run(self) -> TaskResult:
         with ExitStack() as resources:
+            resources.callback(sys.setswitchinterval, sys.getswitchinterval())
+            sys.setswitchinterval(_SWITCH_SECONDS)
             TaskHost(self, resources).run()
         return TaskResult(self.id)
 

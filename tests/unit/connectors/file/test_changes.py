@@ -126,7 +126,12 @@ def test_a_closed_watch_does_not_wake_and_leaves_others_alone(file: Path) -> Non
 def test_a_busy_file_wakes_once_for_each_time_that_it_is_watched(file: Path) -> None:
     calls: list[float] = []
     woken = threading.Event()
-    watch = FileWatch(file, lambda: (calls.append(time.monotonic()), woken.set()))  # type: ignore[arg-type,return-value]
+
+    def wake() -> None:
+        calls.append(time.monotonic())
+        woken.set()
+
+    watch = FileWatch(file, wake)
     file.touch()
     assert watch.arm()
     for _ in range(100):
@@ -164,7 +169,7 @@ def test_all_watches_of_a_process_share_an_instance(tmp_path: Path) -> None:
 
 def test_without_inotify_nothing_is_watched(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.touch()
-    monkeypatch.setattr(changes.sys, "platform", "darwin")
+    monkeypatch.setattr(sys, "platform", "darwin")
     assert not Watched(file).watch.arm()
 
 
