@@ -165,7 +165,7 @@ def test_of_two_drivers_that_took_the_same_generation_the_one_that_wrote_first_s
 def test_an_idle_producer_is_closed_and_the_next_write_fences_again(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.channel.publish_connector(State.RUNNING)
     cluster.channel.verify()
-    assert 0 < cluster.channel.seconds_left <= 3
+    assert 0 < cluster.channel.seconds_left <= 10
     monkeypatch.setattr(lease, "_IDLE_SECONDS", 0.0)
     cluster.channel.verify()
     assert cluster.channel.seconds_left == float("inf")
