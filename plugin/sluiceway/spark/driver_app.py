@@ -34,7 +34,7 @@ from sluiceway.spark.import_path import without_archives
 from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_parent
-from sluiceway.spark.session import jvm_started_at, spark_context
+from sluiceway.spark.session import jvm_started_at, spark_context, start_python_worker
 from sluiceway.storage.factory import Stores, open_stores
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
@@ -145,6 +145,7 @@ def _spark_and_stores(app_name: str, worker: WorkerConfig, times: StartTimes) ->
             context = creating.result()
             times.mark("Spark context created")
             times.mark("driver's JVM started", jvm_started_at(context))
+            start_python_worker(context)
             pool.shutdown()
             yield context, stores, batches
 
