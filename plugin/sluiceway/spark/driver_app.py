@@ -103,7 +103,9 @@ def _run(options: argparse.Namespace) -> int:
                 return _is_member(entry, options.application) and (not _is_batch(entry) or batches.is_due(entry.name))
 
             driver = Driver(stores.config, runners.create, hosts=hosts_now, ended=batches.ended)
-            batches.start(lambda entry: _is_member(entry, options.application) and _is_batch(entry), driver.notify)
+            batches.start(
+                lambda entry: not driver.stopping and _is_member(entry, options.application) and _is_batch(entry), driver.notify
+            )
             _stop_when_empty(driver, stores.config, options.application)
         stop_on_signals(driver)
         slots_timeout = worker.duration("sluiceway.slots.timeout.ms").total_seconds()
