@@ -63,7 +63,8 @@ class ConnectorOperator(LineageMixin, WarmBatches):
 
     In client mode the driver is the task's child process and ends with it. A new driver takes over the connector's lease, so
     that an old one that still runs cannot write. In cluster mode a driver outlives its task: a retry, or the next run, finds it
-    by its heartbeats and waits for it in the triggerer, instead of submitting a second one.
+    by its heartbeats and waits for it in the triggerer, instead of submitting a second one. With ``sluiceway.application`` in the
+    config, a micro-batch has no driver of its own: the task requests it from the shared application and waits for its end.
 
     Returns, as XCom, what the run has moved: ``records``, ``seconds``, and ``offsets`` (``partition``, ``from``, ``to``) of the
     partitions that changed. A micro-batch that moved records emits an asset event for the connector and for each topic or file

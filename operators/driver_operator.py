@@ -158,8 +158,10 @@ class DriverOperator(SparkSubmitOperator):
 
     def _times(self, context: Context) -> dict[str, float]:
         """Return when the steps of the start so far were reached, in seconds since the epoch (``StartTimes``)."""
+        run = context.get("dag_run")
         started = {
-            "DAG run started": getattr(context.get("dag_run"), "start_date", None),
+            "DAG run due": getattr(run, "run_after", None),  # of a new DAG that runs all the time, when Airflow has parsed it
+            "DAG run started": getattr(run, "start_date", None),
             "Airflow task started": getattr(context["ti"], "start_date", None),
         }
         times = {step: moment.timestamp() for step, moment in started.items() if moment is not None}

@@ -11,6 +11,8 @@ from support.stack import START, RunningStack
 
 pytestmark = pytest.mark.airflow
 
+CAST = "org.apache.kafka.connect.transforms.Cast$Value"
+
 
 def _run(stack: RunningStack, name: str, states: list[str]) -> None:
     stack.airflow.post(f"/dags/{name}/dagRuns", json={"logical_date": None}).raise_for_status()
@@ -39,7 +41,7 @@ def test_a_micro_batch_in_a_shared_application_moves_records_and_fails_with_its_
             assert _result(stack, name)["records"] == 2
             assert stack.driver(name) is None, "the application's driver runs it"
         assert copy.read_text() == source.read_text()
-    stack.connect.patch_config("warm-out", {"transforms": "x", "transforms.x.type": "Cast$Value", "transforms.x.spec": "int8"})
+    stack.connect.patch_config("warm-out", {"transforms": "x", "transforms.x.type": CAST, "transforms.x.spec": "int8"})
     with source.open("a") as file:
         file.write("not a number\n")
     _run(stack, "warm-in", ["success"] * 3)

@@ -34,7 +34,7 @@ from sluiceway.spark.import_path import without_archives
 from sluiceway.spark.jvm_shutdown import drained_before_spark
 from sluiceway.spark.launcher import SparkLauncher
 from sluiceway.spark.parent_watch import stop_with_parent
-from sluiceway.spark.session import jvm_started_at, spark_context
+from sluiceway.spark.session import jvm_started_at, spark_context, start_python_worker
 from sluiceway.storage.factory import Stores, open_stores, started_for_driver
 from sluiceway.storage.interfaces import ConfigBackingStore
 from sluiceway.storage.model import ConnectorEntry
@@ -113,7 +113,11 @@ def _run(options: argparse.Namespace) -> int:
             driver = Driver(
                 stores.config, runners.create, hosts=hosts, is_free=members.is_free, place=placer.place, ended=batches.ended
             )
-            batches.start(lambda entry: entry.application == options.application and _is_batch(entry), driver.notify)
+
+            def is_batch_here(entry: ConnectorEntry) -> bool:
+                return not driver.stopping and entry.application == options.application and _is_batch(entry)
+
+            batches.start(is_batch_here, driver.notify)
             _stop_when_empty(driver, stores.config, options.application)
         stop_on_signals(driver)
         slots_timeout = worker.duration("sluiceway.slots.timeout.ms").total_seconds()
@@ -156,6 +160,7 @@ def _spark_and_stores(app_name: str, worker: WorkerConfig, times: StartTimes) ->
             context = creating.result()
             times.mark("Spark context created")
             times.mark("driver's JVM started", jvm_started_at(context))
+            start_python_worker(context)
             pool.shutdown()
             yield context, stores, batches
 

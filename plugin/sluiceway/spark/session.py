@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +49,8 @@ LOCAL_CONF = {
 _DAEMON, _LOCAL_DAEMON = "spark.python.daemon.module", "sluiceway.spark.local_daemon"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
+log = logging.getLogger(__name__)
+
 _LOCAL_SLOTS = 256  # tasks that a local context can run at once; an unused slot costs nothing
 
 
@@ -86,6 +90,23 @@ def spark_context(app_name: str, conf: Mapping[str, str] | None = None, *, maste
     if context.getConf().get(_DAEMON) != _LOCAL_DAEMON and not _ships_package(context):
         context.addPyFile(str(package_zip()))
     return context
+
+
+def start_python_worker(context: SparkContext) -> None:
+    """Make Spark start a Python worker on this machine, on another thread, so that the first task finds it there.
+
+    Its start takes as long as that of the connector, which mostly waits for Kafka. Does nothing on a cluster.
+    """
+    if context.getConf().get(_DAEMON) != _LOCAL_DAEMON:
+        return
+
+    def run() -> None:
+        try:
+            context.parallelize([0], 1).mapPartitions(list).collect()
+        except Exception as error:  # noqa: BLE001 (Py4J's errors have many types; a task that cannot start will say why)
+            log.debug("No Python worker was started ahead of the tasks: %s", error)
+
+    threading.Thread(target=run, name="python-worker", daemon=True).start()
 
 
 def jvm_started_at(context: SparkContext) -> float:

@@ -66,6 +66,11 @@ class Driver:
         self._not_before: dict[str, float] = {}
         config_store.on_change(self._changed)
 
+    @property
+    def stopping(self) -> bool:
+        """Whether ``stop`` has been called."""
+        return self._stop_reason is not None
+
     def notify(self) -> None:
         """Make ``run`` look at once at what it hosts, because ``hosts`` may have changed."""
         self._wake.set()

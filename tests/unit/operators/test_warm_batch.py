@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowRescheduleException, TaskDeferred
 
+from sluiceway.config.application import Applications
 from sluiceway.operators import ConnectorOperator
 from sluiceway.provider.driver.backfill import Backfill
 from sluiceway.provider.driver.warm_batch import BatchSeen, RequestedBatch
@@ -143,16 +144,16 @@ def test_a_batch_that_ends_soon_needs_no_deferral(make: Make) -> None:
 def test_a_longer_batch_is_awaited_in_the_triggerer(make: Make) -> None:
     kafka = Kafka()
     operator, context, deferred = _deferred(make, kafka)
-    condition = deferred.trigger.condition  # type: ignore[attr-defined]
+    condition = deferred.trigger.condition
     assert (condition["kind"], condition["batch"], condition["deadline"]) == ("batch", kafka.batch.id, None)
-    assert deferred.trigger.interval == 1  # type: ignore[attr-defined]
+    assert deferred.trigger.interval == 1
     assert _resume(operator, context, deferred) == MOVED
     assert kafka.calls == ["request"]
 
 
 def test_an_execution_timeout_holds_while_the_task_is_deferred(make: Make) -> None:
     _, context, deferred = _deferred(make, Kafka(), execution_timeout=timedelta(minutes=1))
-    assert deferred.trigger.condition["deadline"] == context["ti"].start_date.timestamp() + 60  # type: ignore[attr-defined]
+    assert deferred.trigger.condition["deadline"] == context["ti"].start_date.timestamp() + 60
 
 
 def test_ids_of_batches_sort_by_the_time_of_their_request(make: Make) -> None:
@@ -254,7 +255,7 @@ def test_a_config_with_values_from_airflow_starts_a_driver_of_its_own(make: Make
     kafka = Kafka({**WARM, "topic": value})
     operator, context = make(kafka)
     with pytest.raises(NotImplementedError, match="a driver of its own"):
-        operator.execute(context | {"dag_run": None})  # type: ignore[arg-type, operator]
+        operator.execute(context | {"dag_run": None})  # type: ignore[arg-type]
     assert kafka.calls == []
 
 

@@ -612,6 +612,22 @@ def test_a_micro_batch_ends_with_its_tasks(make: Make) -> None:
         bench.tasks.end(number, records=3)
     bench.ended()
     assert (bench.runner.outcome, bench.channel.states["connector"]) == (Outcome.DONE, State.UNASSIGNED)
+    assert (bench.runner.batch_ended, bench.runner.records) == (True, 6)
+
+
+def test_a_micro_batch_that_drains_has_not_ended(make: Make) -> None:
+    bench = make(bounded=True).start()
+    bench.eventually_running()
+    bench.runner.leave()
+    bench.ended()
+    assert (bench.runner.outcome, bench.runner.batch_ended) == (Outcome.DONE, False)
+
+
+def test_a_micro_batch_with_an_invalid_config_fails(make: Make) -> None:
+    bench = make(bounded=True).start(sluiceway_task_restart_backoff_max_ms="soon")
+    bench.ended()
+    assert (bench.runner.outcome, bench.channel.states["connector"]) == (Outcome.FAILED, State.FAILED)
+    assert bench.runner.failure == f"Connector {NAME} failed; see its status for the trace."
 
 
 def test_a_micro_batch_whose_connector_cannot_start_fails(make: Make) -> None:

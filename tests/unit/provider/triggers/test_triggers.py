@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,10 +13,11 @@ import pytest
 from airflow.providers.common.compat.module_loading import import_string
 
 from sluiceway.errors import ConnectError
+from sluiceway.provider.driver.warm_batch import RequestedBatch
 from sluiceway.provider.progress.cluster_view import Cluster, DriverSeen, SharedViews
 from sluiceway.provider.progress.connector_progress import ConnectorProgress
-from sluiceway.provider.triggers import ConditionTrigger, LagTrigger, cluster_polling
-from sluiceway.provider.triggers.conditions import LagCondition, StateCondition, to_dict
+from sluiceway.provider.triggers import ConditionTrigger, LagTrigger, cluster_polling, condition_trigger
+from sluiceway.provider.triggers.conditions import BatchEndedCondition, LagCondition, StateCondition, to_dict
 from sluiceway.storage.model import ConnectorEntry, TargetState
 
 
@@ -186,3 +188,15 @@ def test_a_connection_is_read_when_its_view_is_opened_and_overrides_the_file(
 
 def _no_overrides(conn_id: str | None) -> dict[str, str]:
     return {}
+
+
+def test_killing_a_deferred_task_cancels_its_micro_batch_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    canceled: list[RequestedBatch] = []
+    monkeypatch.setattr(condition_trigger, "cancel", lambda worker, batch: canceled.append(batch))
+    file = tmp_path / "worker.properties"
+    file.write_text("bootstrap.servers=nowhere:1\n")
+    for condition in (StateCondition("c"), BatchEndedCondition("c", "warm", "1", 0.0, 1.0)):
+        asyncio.run(_revived(ConditionTrigger.of(condition, str(file), None, 1.0)).on_kill())
+    assert canceled == [RequestedBatch("c", "warm", "1")]
