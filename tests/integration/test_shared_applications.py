@@ -14,11 +14,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from sluiceway.api import TopicPartition
 from sluiceway.herder import Herder
 from sluiceway.kafka.admin import end_offsets
+from sluiceway.kafka.clients import admin_client
 from sluiceway.spark.session import local_conf
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
@@ -60,7 +60,7 @@ class Cluster:
         self.herder = herder
         self._folder = folder
         self._kafka = kafka
-        self._admin = AdminClient({"bootstrap.servers": kafka})
+        self._admin = admin_client(worker_of({"bootstrap.servers": kafka}))
         self._group = group
         self._worker_file = worker_file
         self.drivers: dict[str, BackgroundProcess] = {}
