@@ -73,7 +73,8 @@ test-columns: $(VENV)/.ready  ## columnar forms against row forms: 10,000 genera
 		-k "columns or arrays or rows" -p no:cacheprovider
 
 faults: $(VENV)/.ready  ## the fault matrix: each fault for real, and a table of what was seen
-	$(BIN)/python -m pytest tests/faults tests/integration/test_task_hosts.py tests/integration/test_warm_batches.py -p no:cacheprovider
+	$(BIN)/python -m pytest tests/faults tests/integration/test_task_hosts.py tests/integration/test_warm_batches.py \
+		tests/integration/test_shared_applications.py -p no:cacheprovider
 
 bench: $(VENV)/.ready  ## lines per second beside real Kafka Connect, as ratios; records per second through a chain of transforms
 	$(BIN)/python tests/benchmarks/bench_engine.py

@@ -15,7 +15,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from sluiceway.api import TopicPartition
 from sluiceway.herder import Herder
+from sluiceway.kafka.admin import end_offsets
+from sluiceway.kafka.clients import admin_client
 from sluiceway.spark.session import local_conf
 from sluiceway.stack.process import BackgroundProcess
 from sluiceway.storage.factory import open_stores
@@ -57,6 +60,7 @@ class Cluster:
         self.herder = herder
         self._folder = folder
         self._kafka = kafka
+        self._admin = admin_client(worker_of({"bootstrap.servers": kafka}))
         self._group = group
         self._worker_file = worker_file
         self.drivers: dict[str, BackgroundProcess] = {}
@@ -100,7 +104,9 @@ class Cluster:
         eventually(lambda: self.position(name) > written, what=f"line {written} of {name}")
 
     def position(self, name: str) -> int:
-        return len(seen(self._kafka, f"{self._group}-{name}")) if self.herder.topics(name) else 0
+        """Return the end of a connector's topic. While lines are written, a reader may never reach it."""
+        place = TopicPartition(f"{self._group}-{name}", 0)
+        return end_offsets(self._admin, [place])[place] if self.herder.topics(name) else 0
 
     def read(self, name: str) -> list[int]:
         """Stop the lines of a connector, wait until all have been moved, and return what its topic holds."""

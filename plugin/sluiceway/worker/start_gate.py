@@ -56,7 +56,7 @@ class StartGate:
     def __init__(
         self, kind: str, *, limit: int | None = None, hold: float = 5.0, patience: float = 60.0, folder: Path | None = None
     ) -> None:
-        self._limit = limit or len(os.sched_getaffinity(0))
+        self._limit = limit or _cores()
         self._kind = kind
         self._hold = hold
         self._patience = patience
@@ -105,3 +105,10 @@ class StartGate:
             fcntl.flock(descriptor, fcntl.LOCK_UN)  # a child process of the task may have inherited it
             os.close(descriptor)
         self._threads.release()
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on Linux
+        return os.cpu_count() or 1
