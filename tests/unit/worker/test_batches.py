@@ -55,7 +55,7 @@ class Driver:
         self.topic = Topic()
         self.configs = MemoryConfigBackingStore()
         self.configs.put_connector("c", {})
-        self.batches = Batches(WorkerConfig.of({}), Stores(self.configs, self.topic, SimpleNamespace(start=lambda: None)))  # type: ignore[arg-type]
+        self.batches = Batches(WorkerConfig.of({}), Stores(self.configs, self.topic, SimpleNamespace(start=lambda: None)))
         self.offsets: list[Any] = [({"p": 1}, {"o": 1})]
         self.batches._herder = SimpleNamespace(offsets=lambda name: self.offsets)  # type: ignore[assignment]
 
