@@ -15,6 +15,8 @@ final class Chain<R extends ConnectRecord<R>> {
     /** The stage that ran last, with Connect's name, and the name of its class. */
     String stage;
     String by;
+    /** The index of the transform that ran last. */
+    int step;
 
     final Converter key;
     final Converter value;
@@ -38,12 +40,9 @@ final class Chain<R extends ConnectRecord<R>> {
                 }
                 steps.add(new Step<>(transform, predicate, each.path("negate").asBoolean()));
             }
-            key = converter(chain.get("key"), true);
-            value = converter(chain.get("value"), false);
-            header = Loaders.create(chain.get("header").get("plugin"), HeaderConverter.class);
-            Map<String, String> config = Loaders.texts(chain.get("header").get("config"));
-            config.put("converter.type", "header");
-            header.configure(config);
+            key = chain.hasNonNull("key") ? converter(chain.get("key"), true) : null;
+            value = chain.hasNonNull("value") ? converter(chain.get("value"), false) : null;
+            header = chain.hasNonNull("header") ? headerConverter(chain.get("header")) : null;
         } finally {
             Thread.currentThread().setContextClassLoader(before);
         }
@@ -57,16 +56,25 @@ final class Chain<R extends ConnectRecord<R>> {
         return converter;
     }
 
+    private static HeaderConverter headerConverter(JsonNode spec) throws Exception {
+        HeaderConverter header = Loaders.create(spec.get("plugin"), HeaderConverter.class);
+        Map<String, String> config = Loaders.texts(spec.get("config"));
+        config.put("converter.type", "header");
+        header.configure(config);
+        return header;
+    }
+
     /** Returns the transformed record, or null if a transform filtered it out. */
     R transform(R record) {
         stage = "TRANSFORMATION";
-        for (Step<R> step : steps) {
-            if (step.predicate != null) {
-                by = step.predicate.getClass().getName();
-                if (step.predicate.test(record) == step.negate) continue;
+        for (step = 0; step < steps.size(); step++) {
+            Step<R> each = steps.get(step);
+            if (each.predicate != null) {
+                by = each.predicate.getClass().getName();
+                if (each.predicate.test(record) == each.negate) continue;
             }
-            by = step.transform.getClass().getName();
-            record = step.transform.apply(record);
+            by = each.transform.getClass().getName();
+            record = each.transform.apply(record);
             if (record == null) return null;
         }
         return record;
@@ -87,7 +95,7 @@ final class Chain<R extends ConnectRecord<R>> {
         quietly(header);
     }
 
-    private static void quietly(AutoCloseable plugin) {
+    static void quietly(AutoCloseable plugin) {
         try {
             if (plugin != null) plugin.close();
         } catch (Exception error) {
