@@ -10,12 +10,12 @@ from typing import Any
 from sluiceway.api import SinkRecord, SourceRecord
 from sluiceway.api.transform import ConnectRecord
 from sluiceway.java_plugins.values import Values
-from sluiceway.kafka.clients import ConsumedMessage, Message
+from sluiceway.kafka.clients import ConsumedMessage
 
-Message_ = tuple[int, tuple[int, int], "bytes | None", "bytes | None", "list[tuple[str, bytes | None]] | None"]
+MessageRow = tuple[int, tuple[int, int], "bytes | None", "bytes | None", "list[tuple[str, bytes | None]] | None"]
 
 _PLACE = operator.methodcaller("topic"), operator.methodcaller("partition")
-_COLUMNS = Message.offset, Message.timestamp, Message.key, Message.value, Message.headers
+_COLUMNS = tuple(map(operator.methodcaller, ("offset", "timestamp", "key", "value", "headers")))
 
 
 def rows_of(values: Values, records: Sequence[ConnectRecord], *, originals: bool = False) -> list[list[Any]]:
@@ -66,15 +66,15 @@ def record_of(values: Values, row: Sequence[Any], before: ConnectRecord) -> Conn
     return record
 
 
-def message_rows(messages: Sequence[ConsumedMessage]) -> list[tuple[str, int, list[Message_]]]:
+def message_rows(messages: Sequence[ConsumedMessage]) -> list[tuple[str, int, list[MessageRow]]]:
     """Return consumed messages in runs of one topic partition: its name and number, and a row for each message."""
-    rows: Iterator[Any] = zip(*(map(column, messages) for column in _COLUMNS), strict=True)  # type: ignore[arg-type]
+    rows: Iterator[Any] = zip(*(map(column, messages) for column in _COLUMNS), strict=True)
     topics, partitions = (map(part, messages) for part in _PLACE)
     pairs = zip(zip(topics, partitions, strict=True), rows, strict=True)
     return [(*place, [row for _, row in run]) for place, run in itertools.groupby(pairs, operator.itemgetter(0))]
 
 
-def _message_row(message: Any) -> Message_ | None:
+def _message_row(message: Any) -> MessageRow | None:
     if message is None:
         return None
     return message.offset, (message.timestamp_type, message.timestamp), message.key, message.value, list(message.headers) or None

@@ -1,7 +1,7 @@
 """Java transforms, predicates and converters as Python classes, for chains in which other stages run in Python.
 
-``classes`` makes a subclass for each Java class. Records and values cross to the Java process in batches: the runtime hands runs of
-Java transforms whole batches, and converters get a batch ahead of its single conversions.
+``classes`` makes a subclass for each Java class. Records and values cross to the Java process in batches: the runtime passes
+whole batches to runs of Java transforms, and gives converters a batch ahead of its single conversions.
 """
 
 from __future__ import annotations

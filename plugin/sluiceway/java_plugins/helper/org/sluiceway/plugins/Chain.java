@@ -23,7 +23,7 @@ final class Chain<R extends ConnectRecord<R>> {
     final HeaderConverter header;
     private final List<Step<R>> steps = new ArrayList<>();
 
-    private record Step<R extends ConnectRecord<R>>(Transformation<R> transform, Predicate<R> predicate, boolean negate) {}
+    private record Step<R extends ConnectRecord<R>>(String alias, Transformation<R> transform, Predicate<R> predicate, boolean negate) {}
 
     /** Creates and configures the plugins of {@code {"transforms": [{plugin, config, predicate, negate}], "key": {plugin, config}, ...}}. */
     @SuppressWarnings("unchecked")
@@ -38,7 +38,7 @@ final class Chain<R extends ConnectRecord<R>> {
                     predicate = Loaders.create(each.get("predicate").get("plugin"), Predicate.class);
                     predicate.configure(Loaders.texts(each.get("predicate").get("config")));
                 }
-                steps.add(new Step<>(transform, predicate, each.path("negate").asBoolean()));
+                steps.add(new Step<>(each.path("alias").asText(), transform, predicate, each.path("negate").asBoolean()));
             }
             key = chain.hasNonNull("key") ? converter(chain.get("key"), true) : null;
             value = chain.hasNonNull("value") ? converter(chain.get("value"), false) : null;
@@ -69,15 +69,17 @@ final class Chain<R extends ConnectRecord<R>> {
         stage = "TRANSFORMATION";
         for (step = 0; step < steps.size(); step++) {
             Step<R> each = steps.get(step);
-            if (each.predicate != null) {
-                by = each.predicate.getClass().getName();
-                if (each.predicate.test(record) == each.negate) continue;
-            }
             by = each.transform.getClass().getName();
+            if (each.predicate != null && each.predicate.test(record) == each.negate) continue;
             record = each.transform.apply(record);
             if (record == null) return null;
         }
         return record;
+    }
+
+    /** Returns the alias of the transform that ran last, null if there was none. */
+    String alias() {
+        return step < steps.size() ? steps.get(step).alias : null;
     }
 
     void at(String stage, Object plugin) {

@@ -58,9 +58,10 @@ final class SinkObject implements Hosted {
                 task.close(partitions(args));
                 context.assigned.removeAll(partitions(args));
             }
-            case "lost" -> {
+            case "drop" -> {
                 Set<TopicPartition> lost = partitions(args);
                 records.removeIf(each -> lost.contains(new TopicPartition(each.originalTopic(), each.originalKafkaPartition())));
+                return Answer.of(records.size());
             }
             case "values" -> {
                 values.open(body);
@@ -108,7 +109,8 @@ final class SinkObject implements Hosted {
                 failure.put("index", index);
                 failure.put("stage", chain.stage);
                 failure.put("by", chain.by);
-                failure.put("step", chain.step);
+                failure.put("alias", chain.alias());
+                failure.put("count", records.size());
                 return Answer.of(failure);
             }
             message = null;
