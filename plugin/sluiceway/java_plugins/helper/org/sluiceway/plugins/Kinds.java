@@ -1,0 +1,16 @@
+package org.sluiceway.plugins;
+
+import java.util.HashMap;
+import java.util.Map;
+
+/** The kinds of objects that Python can create. */
+final class Kinds {
+    static Map<String, Hosted.Factory> all() {
+        Map<String, Hosted.Factory> kinds = new HashMap<>();
+        kinds.put("connector", ConnectorObject::new);
+        kinds.put("source", SourceObject::new);
+        return kinds;
+    }
+
+    private Kinds() {}
+}
