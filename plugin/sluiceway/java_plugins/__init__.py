@@ -1,1 +1,1 @@
-"""Runs Kafka Connect's Java plugins in a Java process beside the Python process that uses them."""
+"""Runs Kafka Connect's Java plugins from ``plugin.path``. Found without a JVM, run in a JVM child process."""

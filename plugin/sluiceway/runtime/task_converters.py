@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sluiceway.api import NULL, Converter, HeaderConverter
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.converters.byte_array_converter import ByteArrayConverter
 from sluiceway.data import Header, Headers
 from sluiceway.discovery import converter_class, header_converter_class
 
@@ -54,15 +55,20 @@ def task_converters(config: Mapping[str, str], worker: WorkerConfig) -> Converte
     )
 
 
+def converters_of_bytes() -> Converters:
+    """Return the converters for records that are converted already."""
+    return Converters(ByteArrayConverter(), ByteArrayConverter(), ByteArrayConverter())
+
+
 def _converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> Converter:
-    name, options = _class_and_options(key, config, worker)
+    name, options = class_and_options(key, config, worker)
     converter = converter_class(name)()
     converter.configure(options, is_key=key == "key.converter")
     return converter
 
 
 def _header_converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> HeaderConverter:
-    name, options = _class_and_options(key, config, worker)
+    name, options = class_and_options(key, config, worker)
     header = header_converter_class(name)()
     if isinstance(header, Converter):
         header.configure(options, is_key=False)
@@ -71,7 +77,7 @@ def _header_converter(key: str, config: Mapping[str, str], worker: WorkerConfig)
     return header
 
 
-def _class_and_options(key: str, config: Mapping[str, str], worker: WorkerConfig) -> tuple[str, dict[str, str]]:
+def class_and_options(key: str, config: Mapping[str, str], worker: WorkerConfig) -> tuple[str, dict[str, str]]:
     """Return the converter's class name and its options without their prefix."""
     prefix = f"{key}."
     name = config.get(key, "").strip()
