@@ -99,10 +99,7 @@ class JavaSinkTask(SinkTask):
             return
         if self._stopping is not None:
             self._stopping.begin()
-        try:
-            self._call("stop")
-        finally:
-            self._object.delete()
+        self._call("stop")
 
     def convert_messages(self, messages: Sequence[ConsumedMessage]) -> int | Mapping[str, Any]:
         """Convert and transform messages, and keep the records for ``put``.

@@ -160,12 +160,14 @@ class _Conversions:
         known = self._decoded.get((topic, data)) if header is None else None
         if isinstance(known, JavaError):  # a retry must convert again
             del self._decoded[topic, data]
-        return _raised(self._to(topic, header, [data])[0] if known is None else known)
+        found: SchemaAndValue = _raised(self._to(topic, header, [data])[0] if known is None else known)
+        return found
 
     def encode(self, topic: str, schema: Schema | None, value: Any, header: str | None = None) -> bytes | None:
-        if header is None and (topic, schema, id(value)) in self._encoded:
-            return _raised(self._encoded.pop((topic, schema, id(value))))
-        return _raised(self._from(topic, header, [(schema, value)])[0])
+        key = (topic, schema, id(value))
+        known = header is None and key in self._encoded
+        found: bytes | None = _raised(self._encoded.pop(key) if known else self._from(topic, header, [(schema, value)])[0])
+        return found
 
     def _to(self, topic: str, header: str | None, data: Sequence[bytes | None]) -> list[Any]:
         values, rows = self._java.rows("to", {"topic": topic}, lambda _: [(header, each) for each in data])

@@ -191,8 +191,8 @@ def _to_plain(schema: Schema, *, exact: bool) -> Convert | None:
 def _from_plain(schema: Schema) -> Convert | None:
     if schema.name == DECIMAL:
         return Decimal
-    if schema.name in _MOMENTS:
-        return _MOMENTS[schema.name]
+    if (moment := _MOMENTS.get(schema.name or "")) is not None:
+        return moment
     if schema.type is Type.STRUCT:
         return _struct_from_plain(schema, [_from_plain(field.schema) for field in schema.fields])
     if schema.type is Type.ARRAY:

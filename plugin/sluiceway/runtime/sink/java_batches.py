@@ -52,12 +52,13 @@ class JavaSinkBatches:
         messages, failure = part.messages, None
         converted: Converted = self._task.convert_messages(messages) if messages else 0
         taken = len(messages)
-        while not isinstance(converted, int):
-            index: int = converted["index"]
+        while isinstance(converted, Mapping):
+            described = converted
+            index: int = described["index"]
             try:
-                converted = self._after_failure(messages[index], converted)
+                converted = self._after_failure(messages[index], described)
             except ConnectError as error:
-                failure, taken, converted = error, index, converted["count"]
+                failure, taken, converted = error, index, described["count"]
         starts, ends = _positions(messages, taken)
         for topic, _ in starts:
             self._new_topic(topic)

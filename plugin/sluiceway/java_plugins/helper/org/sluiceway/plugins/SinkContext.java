@@ -35,12 +35,14 @@ final class SinkContext extends WorkerSinkTaskContext {
     private final Map<String, String> config;
     private final LocalMetrics metrics = new LocalMetrics();
     private final boolean reports;
+    private final Chain<SinkRecord> chain;
 
-    SinkContext(Hosted.Calls python, Map<String, String> config, boolean reports) {
+    SinkContext(Hosted.Calls python, Map<String, String> config, boolean reports, Chain<SinkRecord> chain) {
         super(consumer(python), null, null);
         this.python = python;
         this.config = config;
         this.reports = reports;
+        this.chain = chain;
     }
 
     /** Returns a consumer that only knows its group's metadata. */
@@ -119,9 +121,22 @@ final class SinkContext extends WorkerSinkTaskContext {
     private Future<Void> report(SinkRecord record, Throwable error) {
         Map<String, Object> args = new HashMap<>(Map.of("error", Host.describe(error)));
         if (record instanceof InternalSinkRecord internal) args.put("message", message(internal.context().original()));
+        else if (chain != null) args.put("message", converted(record));
         else args.put("record", record(record));
         python.call("report", args);
         return CompletableFuture.completedFuture(null);
+    }
+
+    /** Returns a record that the task has made itself as a message. */
+    private List<Object> converted(SinkRecord record) {
+        String topic = record.topic();
+        List<Object> headers = new ArrayList<>();
+        for (org.apache.kafka.connect.header.Header each : record.headers()) {
+            headers.add(Arrays.asList(each.key(), chain.header.fromConnectHeader(topic, each.key(), each.schema(), each.value())));
+        }
+        return Arrays.asList(topic, record.kafkaPartition(), record.kafkaOffset(), record.timestampType().id,
+            record.timestamp() == null ? -1L : record.timestamp(), chain.key.fromConnectData(topic, record.keySchema(), record.key()),
+            chain.value.fromConnectData(topic, record.valueSchema(), record.value()), headers);
     }
 
     private static List<Object> message(ConsumerRecord<byte[], byte[]> message) {

@@ -42,7 +42,7 @@ final class SinkObject implements Hosted {
         chain = args.hasNonNull("chain") ? new Chain<>(args.get("chain")) : null;
         task = Loaders.create(args.get("plugin"), SinkTask.class);
         Map<String, String> config = Loaders.texts(args.get("config"));
-        context = new SinkContext(python, config, keep);
+        context = new SinkContext(python, config, keep, chain);
         task.initialize(context);
     }
 
