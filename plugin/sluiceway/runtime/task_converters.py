@@ -11,6 +11,9 @@ from sluiceway.data import Header, Headers
 from sluiceway.discovery import converter_class, header_converter_class
 
 
+_VERSION = "plugin.version"
+
+
 @dataclass(frozen=True, slots=True)
 class Converters:
     """The converters of one task."""
@@ -56,14 +59,14 @@ def task_converters(config: Mapping[str, str], worker: WorkerConfig) -> Converte
 
 def _converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> Converter:
     name, options = _class_and_options(key, config, worker)
-    converter = converter_class(name)()
+    converter = converter_class(name, options.get(_VERSION))()
     converter.configure(options, is_key=key == "key.converter")
     return converter
 
 
 def _header_converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> HeaderConverter:
     name, options = _class_and_options(key, config, worker)
-    header = header_converter_class(name)()
+    header = header_converter_class(name, options.get(_VERSION))()
     if isinstance(header, Converter):
         header.configure(options, is_key=False)
     else:

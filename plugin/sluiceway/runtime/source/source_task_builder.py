@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sluiceway import discovery
 from sluiceway.api import OffsetStorageReader, SourceRecord, SourceTask, TransactionContext
-from sluiceway.config.connector import CONNECTOR_CLASS, overrides
+from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, overrides
 from sluiceway.errors import ConfigError
 from sluiceway.kafka.clients import producer_config, transactional_producer_config
 from sluiceway.kafka.producer_transactions import ProducerTransactions
@@ -100,7 +100,7 @@ def build_source_task(
 
 
 def _new_task(config: Mapping[str, str]) -> SourceTask:
-    task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
+    task_class = discovery.connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION)).task_class
     if not issubclass(task_class, SourceTask):
         raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a source connector")
     return task_class()
