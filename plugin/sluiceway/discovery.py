@@ -43,6 +43,7 @@ class Finder(Protocol):
     def classes(self, group: str) -> list[type]:
         """Return all classes of a group, of each version."""
 
+
 # Not entry points, because the copy of the package that is sent to executors as a zip has none.
 _BUILT_IN = {
     "sluiceway.connectors": {

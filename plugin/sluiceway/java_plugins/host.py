@@ -90,6 +90,8 @@ class JavaHost:
         self._objects = itertools.count(1)
         self._ended: JavaProcessError | None = None
         self._closing = False
+        self.on_death: Callable[[JavaProcessError], None] | None = None
+        """Called on the host's thread when the process has ended unexpectedly."""
         started: Future[subprocess.Popen[bytes]] = Future()
         # The thread lives as long as the process: the kernel kills the process when the thread ends.
         self._thread = threading.Thread(target=self._run, args=(started,), name=f"java-{options.name}", daemon=True)
@@ -211,6 +213,8 @@ class JavaHost:
         for future in pending.values():
             future.set_exception(JavaProcessError(str(ended), ended.java_trace))
         cast(BinaryIO, process.stdout).close()
+        if self.on_death is not None and not self._closing:
+            self.on_death(ended)
 
 
 class JavaObject:

@@ -18,9 +18,6 @@ from typing import Protocol
 from sluiceway.java_plugins.host import HostOptions, JavaHost
 from sluiceway.java_plugins.runtime_jars import runtime_jars
 
-JAVA_OPTS = "sluiceway.java.opts"
-"""Connector key: options of the JVM, such as ``-Xmx1g``."""
-
 _SHARED_OPTS = "-Xmx128m -XX:TieredStopAtLevel=1"  # it validates configs, so it needs a quick start most
 _IDLE_SECONDS = 300.0
 _CHECK_SECONDS = 30.0

@@ -77,9 +77,11 @@ class PluginIndex:
         return self._found
 
     def plugins(self) -> list[JavaPlugin]:
-        """Return all plugins that can be created, sorted by class, version and kind. Scans what has changed since the last scan."""
+        """Return the plugins that can be created, sorted by class, version and kind. Scans what has changed since last time."""
         found = ((self.scan(location), location) for location in self.locations)
-        return _sorted(each for scan, place in found for each in self._plugins_of(place, scan) if each.class_name not in scan.broken)
+        return _sorted(
+            each for scan, place in found for each in self._plugins_of(place, scan) if each.class_name not in scan.broken
+        )
 
     def find(self, name: str, kind: str | None = None, versions: VersionRange | None = None) -> JavaPlugin | None:
         """Return the newest plugin with this full name or alias, or None.

@@ -58,7 +58,7 @@ def _checked(slot: HostSlot, index: PluginIndex, location: Path) -> LocationScan
     scan = index.scan(location)
     jars = [str(jar) for jar in index.locations[location]]
     names = list(scan.versions)
-    plugins = [{"class": name, "location": str(location), "jars": jars} for name in names]
+    plugins: list[dict[str, object]] = [{"class": name, "location": str(location), "jars": jars} for name in names]
     try:
         answers: list[dict[str, str]] = _ask(slot, plugins)
     except MissingToolError:
@@ -69,8 +69,8 @@ def _checked(slot: HostSlot, index: PluginIndex, location: Path) -> LocationScan
         log.warning("Plugin location %s: %s", location, problem)
         return replace(scan, problems=[*scan.problems, problem])
     broken = {name: answer["error"] for name, answer in zip(names, answers, strict=True) if "error" in answer}
-    for name, error in broken.items():
-        log.warning("Plugin location %s: %s cannot be created: %s", location, name, error)
+    for name, cause in broken.items():
+        log.warning("Plugin location %s: %s cannot be created: %s", location, name, cause)
     versions = {name: answer.get("version", scan.versions[name]) for name, answer in zip(names, answers, strict=True)}
     return replace(scan, versions=versions, broken=broken, checked=True)
 

@@ -10,7 +10,6 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.data import Header, Headers
 from sluiceway.discovery import converter_class, header_converter_class
 
-
 _VERSION = "plugin.version"
 
 
@@ -58,14 +57,14 @@ def task_converters(config: Mapping[str, str], worker: WorkerConfig) -> Converte
 
 
 def _converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> Converter:
-    name, options = _class_and_options(key, config, worker)
+    name, options = class_and_options(key, config, worker)
     converter = converter_class(name, options.get(_VERSION))()
     converter.configure(options, is_key=key == "key.converter")
     return converter
 
 
 def _header_converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> HeaderConverter:
-    name, options = _class_and_options(key, config, worker)
+    name, options = class_and_options(key, config, worker)
     header = header_converter_class(name, options.get(_VERSION))()
     if isinstance(header, Converter):
         header.configure(options, is_key=False)
@@ -74,7 +73,7 @@ def _header_converter(key: str, config: Mapping[str, str], worker: WorkerConfig)
     return header
 
 
-def _class_and_options(key: str, config: Mapping[str, str], worker: WorkerConfig) -> tuple[str, dict[str, str]]:
+def class_and_options(key: str, config: Mapping[str, str], worker: WorkerConfig) -> tuple[str, dict[str, str]]:
     """Return the converter's class name and its options without their prefix."""
     prefix = f"{key}."
     name = config.get(key, "").strip()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sluiceway.java.version_range import VersionRange
 from sluiceway.discovery import CONNECT_VERSION
+from sluiceway.java.version_range import VersionRange
 from sluiceway.java_plugins.index import SERVICE_LOAD, PluginIndex
 from support.java_classes import CONVERTER, HEADER_CONVERTER, SOURCE, TRANSFORMATION, class_file, source_jar, write_jar
 

@@ -15,6 +15,7 @@ from sluiceway.api import SourceRecord
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, FencedError, KafkaClientError
 from sluiceway.kafka.clients import producer
+from sluiceway.java_plugins.packed import PackedPart
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
@@ -23,7 +24,9 @@ from sluiceway.runtime.source.failed_sends import FailedSends, describe_source_r
 from sluiceway.runtime.source.offset_storage import OffsetStorageWriter
 from sluiceway.runtime.source.submitted_records import (
     Acknowledge,
+    Submitted,
     SubmittedColumns,
+    SubmittedPacked,
     SubmittedRecord,
     SubmittedRecords,
     skipped,
@@ -83,13 +86,15 @@ class RecordSender:
         """True if a record was lost, so that no offset may be stored any more. ``failure`` is the error."""
         return self.failure is not None
 
-    def send(self, batch: SubmittedRecords | SubmittedColumns) -> None:
+    def send(self, batch: Submitted) -> None:
         """Produce a batch's records in order, waiting while the producer's buffer is full.
 
         Raises ConnectError for a record that cannot be converted or sent. The records before it have been produced, and
         the offsets of the sources before its own collected.
         """
-        if isinstance(batch, SubmittedColumns):
+        if isinstance(batch, SubmittedPacked):
+            self._send_packed(batch.part)
+        elif isinstance(batch, SubmittedColumns):
             self._send_columns(batch)
             self._offsets.add(batch.source.source_partition, batch.source.source_offset)
         else:
@@ -119,6 +124,25 @@ class RecordSender:
         except BaseException:
             self._offsets.add_all(batch.sources_before(max(0, _taken(batch.values, values) - 1)))
             raise
+
+    def _send_packed(self, part: PackedPart) -> None:
+        """Produce records that are converted already. A loop in Python would take a third longer."""
+        for topic in part.topics:
+            self._use(topic)
+        topics, keys, timestamps, headers = list(part.record_topics), part.keys, part.timestamps, part.headers
+        left = iter(part.values)
+        none = itertools.repeat(None)
+        rest = map(iter, (topics, keys, part.partitions, timestamps, headers))
+        to_topic, with_key, to_partition, at, with_headers = rest
+        while True:
+            try:
+                produced = map(self._producer.produce, to_topic, left, with_key, to_partition, none, none, at, with_headers)
+                collections.deque(produced, maxlen=0)
+                return
+            except Exception:  # noqa: BLE001 (_produce_one repeats it and handles the error)
+                index = _taken(part.values, left) - 1
+                options = {"partition": part.partitions[index], "timestamp": timestamps[index], "headers": headers[index]}
+                self._produce_one(topics[index], part.values[index], keys[index], options)
 
     def _send_values(self, topic: str, values: Sequence[bytes | None], left: Iterator[bytes | None]) -> None:
         """Produce records that only have values; ``left`` iterates over these. A loop in Python would take a tenth longer."""

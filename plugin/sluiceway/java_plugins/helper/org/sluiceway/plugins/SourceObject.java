@@ -27,11 +27,11 @@ final class SourceObject implements Hosted {
 
     private final SourceTask task;
     private final Chain<SourceRecord> chain;
-    private final WorkerTransactionContext transactions;
     private final boolean acknowledged;
     private final Map<Integer, List<SourceRecord>> sent = new LinkedHashMap<>();
     private final Packer packer = new Packer();
-    private Map<String, String> configs;
+    private Map<String, String> configs = Map.of();
+    private WorkerTransactionContext transactions;
     private List<SourceRecord> batch = List.of();
     private int batches;
     private int next;
@@ -39,8 +39,6 @@ final class SourceObject implements Hosted {
     SourceObject(Calls python, JsonNode args) throws Exception {
         task = Loaders.create(args.get("plugin"), SourceTask.class);
         chain = new Chain<>(args.get("chain"));
-        transactions = args.path("transactions").asBoolean() ? new WorkerTransactionContext() : null;
-        configs = Loaders.texts(args.get("config"));
         acknowledged =
             task.getClass().getMethod("commitRecord", SourceRecord.class, RecordMetadata.class).getDeclaringClass() != SourceTask.class;
         task.initialize(new Context(new Offsets(python)));
@@ -50,9 +48,13 @@ final class SourceObject implements Hosted {
     public Answer call(String method, JsonNode args, ByteBuffer body) throws Exception {
         acknowledge(args.path("acknowledged"), body);
         switch (method) {
-            case "start":
-                task.start(configs);
+            case "overridesCommitRecord":
                 return Answer.of(acknowledged);
+            case "start":
+                configs = Loaders.texts(args.get("config"));
+                transactions = args.path("transactions").asBoolean() ? new WorkerTransactionContext() : null;
+                task.start(configs);
+                return Answer.NONE;
             case "poll":
                 return poll();
             case "pack":
@@ -116,8 +118,7 @@ final class SourceObject implements Hosted {
             action = transactions == null ? null : after(record);
             next++;
         }
-        boolean more = next < batch.size();
-        if (!more && transactions != null && action == null) action = afterBatch();
+        if (next == batch.size() && transactions != null) part.put("batchAction", afterBatch());
         part.put("batch", batches);
         part.put("size", batch.size());
         part.put("start", start);

@@ -1,0 +1,39 @@
+"""Makes the Python classes of Java plugins, which the rest of Sluiceway uses like those of Python plugins."""
+
+from __future__ import annotations
+
+import functools
+from typing import Protocol
+
+from sluiceway.java_plugins.connector import JavaSourceConnector
+from sluiceway.java_plugins.hosts import PluginLocation
+from sluiceway.java_plugins.source_task import JavaSourceTask
+
+
+class FoundPlugin(PluginLocation, Protocol):
+    """What the index knows of a plugin (``JavaPlugin``)."""
+
+    @property
+    def kind(self) -> str:
+        """``source``, ``sink``, ``transformation`` or another type of the REST API."""
+
+    @property
+    def version(self) -> str: ...
+
+    def __hash__(self) -> int: ...
+
+
+@functools.cache
+def plugin_class(plugin: FoundPlugin) -> type | None:
+    """Return the Python class of a Java plugin, always the same for the same plugin; None for a kind that cannot be used."""
+    if plugin.kind == "source":
+        task = _subclass(plugin, JavaSourceTask)
+        return _subclass(plugin, JavaSourceConnector, task_class=task)
+    return None
+
+
+def _subclass(plugin: FoundPlugin, base: type, **attributes: object) -> type:
+    """Return a subclass of ``base`` that has the names of the Java class."""
+    package, _, name = plugin.class_name.rpartition(".")
+    common = {"__module__": package, "__qualname__": name, "java_class": plugin.class_name, "plugin": plugin}
+    return type(name, (base,), {**common, "plugin_version": plugin.version, **attributes})

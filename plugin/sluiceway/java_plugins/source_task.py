@@ -1,0 +1,207 @@
+"""Runs Java source tasks: their records arrive converted, packed in parts of a batch.
+
+Poll, transforms and converters run in Java; tolerance of errors, producing, transactions and offsets in Python.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from sluiceway.api import SourceRecord, SourceTask, SourceTaskContext
+from sluiceway.errors import ConnectError
+from sluiceway.java_plugins.connector import stored_offsets
+from sluiceway.java_plugins.errors import JavaProcessError
+from sluiceway.java_plugins.host import JavaObject
+from sluiceway.java_plugins.hosts import PluginLocation, current_slot, reference
+from sluiceway.java_plugins.packed import PackedPart
+
+_INTERRUPT_SHARE = 0.3  # of the time a task may take to stop: afterwards its thread is interrupted
+_KILL_SHARE = 0.8  # afterwards its process is killed, while there is time left to report that
+_PLACE = struct.Struct("<qq")
+
+
+class JavaSourceTask(SourceTask):
+    """A source task whose class is Java. Each plugin has a subclass of this class, with its ``plugin``.
+
+    Call ``prepare`` before ``start``.
+    """
+
+    plugin: ClassVar[PluginLocation]
+
+    _object: JavaObject | None = None
+    _stopping: StopWatch | None = None
+
+    def prepare(
+        self, config: Mapping[str, str], chain: Mapping[str, object], must_stop: Callable[[], bool], stop_seconds: float
+    ) -> None:
+        """Create the Java task with its chain of transforms and converters (see ``Chain.java``), without starting it.
+
+        ``must_stop`` is called while a call of the task lasts, and may raise to leave it. A call that goes on for
+        ``stop_seconds`` after that is ended by ending its Java process. Raises JavaError, JavaProcessError.
+        """
+        self._stopping = StopWatch(must_stop, stop_seconds)
+        self._acknowledgements = Acknowledgements()
+        slot = current_slot()
+        arguments = {"plugin": reference(self.plugin, config["task.class"]), "chain": chain}
+        self._object = slot.host().new("source", arguments, context=slot.context, handler=self._serve)
+        self.wants_acknowledgements = bool(self._object.call("overridesCommitRecord"))
+
+    wants_acknowledgements = True
+    """Whether the Java class overrides ``commitRecord``; known after ``prepare``."""
+
+    def start(self, config: Mapping[str, str]) -> None:
+        self._call("start", {"config": dict(config), "transactions": self.context.transaction_context is not None})
+
+    def poll(self) -> Any:
+        """Return the first part of the next batch, None if there is none. ``next_part`` returns the others."""
+        return self._part("poll")
+
+    def next_part(self) -> PackedPart:
+        """Return the next part of the batch. It starts with the record that failed, if one did."""
+        return self._next("pack")
+
+    def skip(self) -> PackedPart:
+        """Leave out the record that failed and return the part after it."""
+        return self._next("skip")
+
+    def acknowledge(self, batch: int, index: int, partition: int, offset: int) -> None:
+        """Record the place of a record in Kafka, or -1 for both if it was left out. The task gets it with the next call."""
+        self._acknowledgements.add(batch, index, partition, offset)
+
+    def expect(self, batch: int, start: int, end: int) -> None:
+        """Record that ``acknowledge`` will be called for these records of a batch."""
+        self._acknowledgements.expect(batch, start, end)
+
+    def commit(self) -> None:
+        self._call("commit")
+
+    def commit_record(self, record: SourceRecord, partition: int, offset: int) -> None:
+        """Acknowledge a record, which must be a ``PackedSource``."""
+        if isinstance(record, PackedSource):
+            self.acknowledge(record.batch, record.index, partition, offset)
+
+    def stop(self) -> None:
+        if self._object is None or not self._object.host.alive:
+            return
+        stopping = self._stop_watch()
+        stopping.begin()
+        self._object.call("stop", watch=lambda seconds: stopping.end_late_call(self._object, "stop()"))
+
+    def _next(self, method: str) -> PackedPart:
+        part = self._part(method)
+        if part is None:
+            raise ConnectError("The Java task lost its batch.")
+        return part
+
+    def _part(self, method: str) -> PackedPart | None:
+        header, body = self._call(method)
+        if header is None:
+            return None
+        transactions = self.context.transaction_context
+        if transactions is not None and (action := header.get("batchAction")):
+            (transactions.commit_transaction if action == "COMMIT" else transactions.abort_transaction)()
+        return PackedPart.of(header, body)
+
+    def _call(self, method: str, args: Mapping[str, object] | None = None) -> tuple[Any, bytes]:
+        if self._object is None:
+            raise ConnectError("The task is not started.")
+        ranges, places = self._acknowledgements.take()
+        return self._object.call_for_bytes(
+            method, {**(args or {}), "acknowledged": ranges}, places, watch=lambda _: self._stop_watch()(self._object, f"{method}()")
+        )
+
+    def _stop_watch(self) -> StopWatch:
+        if self._stopping is None:
+            raise ConnectError("The task is not prepared.")
+        return self._stopping
+
+    def _serve(self, method: str, args: Any) -> object:
+        if method == "offsets":
+            return stored_offsets(self.context.offset_storage_reader.offsets, args)
+        raise ConnectError(f"Sluiceway does not serve {method} to source tasks.")
+
+
+class PackedSource(SourceRecord):
+    """Stands for a record that is in Java: its batch and index. It has no source partition; parts bring the offsets."""
+
+    __slots__ = ("batch", "index")
+
+    def __init__(self, batch: int, index: int) -> None:
+        super().__init__(None, None, "", None)
+        self.batch = batch
+        self.index = index
+
+
+class Acknowledgements:
+    """The places in Kafka of a task's records, collected in the order in which the task returned them.
+
+    Records may be acknowledged in any order. Used by the task's thread only, which also handles delivery reports.
+    """
+
+    def __init__(self) -> None:
+        self._ranges: deque[tuple[int, int, int]] = deque()
+        self._places: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def expect(self, batch: int, start: int, end: int) -> None:
+        """Expect the acknowledgements of a range of records."""
+        if end > start:
+            self._ranges.append((batch, start, end))
+
+    def add(self, batch: int, index: int, partition: int, offset: int) -> None:
+        self._places[batch, index] = partition, offset
+
+    def take(self) -> tuple[list[tuple[int, int, int]], bytes]:
+        """Return the ranges that are complete with the places of their records, and remove them."""
+        done: list[tuple[int, int, int]] = []
+        places: list[bytes] = []
+        while self._ranges and self._places:
+            batch, start, end = self._ranges[0]
+            found = [self._places.get((batch, index)) for index in range(start, end)]
+            if None in found:
+                break
+            for index, place in zip(range(start, end), found, strict=True):
+                del self._places[batch, index]
+                places.append(_PLACE.pack(*place))  # type: ignore[misc]  # None is handled above
+            done.append(self._ranges.popleft())
+        return done, b"".join(places)
+
+
+class StopWatch:
+    """Ends a call of a task that lasts on when the task must stop: first by an interrupt, then by killing its process."""
+
+    def __init__(self, must_stop: Callable[[], bool], seconds: float) -> None:
+        self._must_stop = must_stop
+        self._seconds = seconds
+        self._since: float | None = None
+        self._interrupted = False
+
+    def begin(self) -> None:
+        """Start the time that the task has to stop, unless it has started already."""
+        if self._since is None:
+            self._since = time.monotonic()
+
+    def __call__(self, task: JavaObject | None, what: str) -> None:
+        """Check a call that lasts. Raises JavaProcessError once its process was killed, and what ``must_stop`` raises."""
+        if self._since is None and not self._must_stop():
+            return
+        self.begin()
+        self.end_late_call(task, what)
+
+    def end_late_call(self, task: JavaObject | None, what: str) -> None:
+        """Interrupt the task's thread, or kill its process, if it is time to. Raises JavaProcessError after the latter."""
+        if task is None or self._since is None:
+            return
+        waited = time.monotonic() - self._since
+        if waited >= self._seconds * _KILL_SHARE:
+            task.host.kill()
+            raise JavaProcessError(
+                f"{what} of the task did not return within {waited:.1f} s after the task had to stop, nor when it was "
+                "interrupted. Its Java process was killed. Raise task.shutdown.graceful.timeout.ms if it needs longer."
+            )
+        if waited >= self._seconds * _INTERRUPT_SHARE and not self._interrupted:
+            self._interrupted = True
+            task.interrupt()
