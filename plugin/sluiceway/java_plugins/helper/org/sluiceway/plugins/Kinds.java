@@ -9,6 +9,7 @@ final class Kinds {
         Map<String, Hosted.Factory> kinds = new HashMap<>();
         kinds.put("connector", ConnectorObject::new);
         kinds.put("source", SourceObject::new);
+        kinds.put("versions", (python, args) -> new VersionsObject());
         return kinds;
     }
 
