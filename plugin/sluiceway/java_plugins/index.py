@@ -77,8 +77,11 @@ class PluginIndex:
         return self._found
 
     def plugins(self) -> list[JavaPlugin]:
-        """Return all plugins, sorted by class, kind and version. Scans what has changed since the last scan."""
-        return _sorted(plugin for location in self.locations for plugin in self._plugins_of(location, self.scan(location)))
+        """Return the plugins that can be created, sorted by class, version and kind. Scans what has changed since last time."""
+        found = ((self.scan(location), location) for location in self.locations)
+        return _sorted(
+            each for scan, place in found for each in self._plugins_of(place, scan) if each.class_name not in scan.broken
+        )
 
     def find(self, name: str, kind: str | None = None, versions: VersionRange | None = None) -> JavaPlugin | None:
         """Return the newest plugin with this full name or alias, or None.
@@ -115,8 +118,13 @@ class PluginIndex:
 
     def problems(self) -> dict[Path, list[str]]:
         """Return what is wrong with jars and classes, by location."""
-        found = {location: self.scan(location).problems for location in self.locations}
-        return {location: problems for location, problems in found.items() if problems}
+        found: dict[Path, list[str]] = {}
+        for location in self.locations:
+            scan = self.scan(location)
+            problems = [*scan.problems, *(f"{name} cannot be created: {error}" for name, error in scan.broken.items())]
+            if problems:
+                found[location] = problems
+        return found
 
     def scan(self, location: Path) -> LocationScan:
         """Return what a location has; from the cache folder unless a jar has changed."""

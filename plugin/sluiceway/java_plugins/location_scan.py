@@ -10,15 +10,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sluiceway.discovery import CONNECT_VERSION
 from sluiceway.folders import cache_home, write_atomically
 from sluiceway.java_plugins.class_files import ClassPath
 from sluiceway.java_plugins.manifests import jar_versions, presumed_version, services
 from sluiceway.java_plugins.plugin_types import PluginTypes
 
 log = logging.getLogger(__name__)
-
-KAFKA_VERSION = "4.3.0"
-"""The version of the Connect runtime that Java plugins run in."""
 
 _FORMAT = 1
 
@@ -36,8 +34,11 @@ class LocationScan:
     java_versions: dict[str, int] = field(default_factory=dict)
     """The oldest Java version that can load each class."""
     problems: list[str] = field(default_factory=list)
+    """What is wrong with the jars and manifests."""
+    broken: dict[str, str] = field(default_factory=dict)
+    """Why a class cannot be created, by class."""
     checked: bool = False
-    """Whether ``versions`` and ``problems`` come from Connect's own runtime, which has created each plugin."""
+    """Whether ``versions`` and ``broken`` come from instances of the classes."""
 
 
 def scan_location(jars: Sequence[Path]) -> LocationScan:
@@ -69,7 +70,7 @@ def _describe(scan: LocationScan, classes: ClassPath, jars: Sequence[Path], list
     of_jar = jar_versions(classes, jars)
     for name, kinds in scan.kinds.items():
         scan.listed[name] = sorted(listed.get(name, set()).intersection(kinds))
-        scan.versions[name] = presumed_version(name, of_jar.get(classes.jar_of(name) or ""), KAFKA_VERSION)
+        scan.versions[name] = presumed_version(name, of_jar.get(classes.jar_of(name) or ""), CONNECT_VERSION)
         header = classes.header(name)
         scan.java_versions[name] = header.java_version if header else 0
 

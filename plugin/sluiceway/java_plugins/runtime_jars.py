@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from sluiceway.discovery import CONNECT_VERSION
 from sluiceway.errors import ConnectError, MissingToolError
 from sluiceway.folders import cache_home
-from sluiceway.java_plugins.location_scan import KAFKA_VERSION
 
 KAFKA_HOME = "KAFKA_HOME"
 """Environment variable with the folder of a Kafka installation, or of ``plugins fetch-runtime --to``."""
@@ -96,7 +96,7 @@ RUNTIME_JARS = tuple(RuntimeJar(*line.split()) for line in _TABLE.splitlines())
 
 def fetched_home() -> Path:
     """Return the folder into which ``plugins fetch-runtime`` downloads by default."""
-    return cache_home() / "java-plugins" / f"runtime-{KAFKA_VERSION}"
+    return cache_home() / "java-plugins" / f"runtime-{CONNECT_VERSION}"
 
 
 def runtime_jars() -> list[Path]:
@@ -113,7 +113,7 @@ def runtime_jars() -> list[Path]:
         refused.append(problem)
     msg = (
         f"Java plugins need the jars of Kafka Connect's runtime, which are not on this machine: {'; '.join(refused)}. "
-        f"Run 'sluiceway plugins fetch-runtime', or set {KAFKA_HOME} to the folder of Kafka {KAFKA_VERSION}."
+        f"Run 'sluiceway plugins fetch-runtime', or set {KAFKA_HOME} to the folder of Kafka {CONNECT_VERSION}."
     )
     raise MissingToolError(msg)
 

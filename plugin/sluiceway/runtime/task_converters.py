@@ -11,6 +11,8 @@ from sluiceway.converters.byte_array_converter import ByteArrayConverter
 from sluiceway.data import Header, Headers
 from sluiceway.discovery import converter_class, header_converter_class
 
+_VERSION = "plugin.version"
+
 
 @dataclass(frozen=True, slots=True)
 class Converters:
@@ -62,14 +64,14 @@ def converters_of_bytes() -> Converters:
 
 def _converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> Converter:
     name, options = class_and_options(key, config, worker)
-    converter = converter_class(name)()
+    converter = converter_class(name, options.get(_VERSION))()
     converter.configure(options, is_key=key == "key.converter")
     return converter
 
 
 def _header_converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> HeaderConverter:
     name, options = class_and_options(key, config, worker)
-    header = header_converter_class(name)()
+    header = header_converter_class(name, options.get(_VERSION))()
     if isinstance(header, Converter):
         header.configure(options, is_key=False)
     else:

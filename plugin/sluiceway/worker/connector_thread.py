@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from sluiceway.api import Connector
+from sluiceway.config.connector import CONNECTOR_VERSION
 from sluiceway.config.variables import resolver, with_references
 from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import connector_class
@@ -89,7 +90,7 @@ class ConnectorThread:
         connector: Connector | None = None
         try:
             config = self._resolved_config()
-            cls = connector_class(config["connector.class"])
+            cls = connector_class(config["connector.class"], config.get(CONNECTOR_VERSION))
             self.version = cls.version()
             new = cls()
             new.initialize(self)

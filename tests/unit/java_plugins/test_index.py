@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from sluiceway.discovery import CONNECT_VERSION
 from sluiceway.java.version_range import VersionRange
-from sluiceway.java_plugins import location_scan
 from sluiceway.java_plugins.index import SERVICE_LOAD, PluginIndex
 from support.java_classes import CONVERTER, HEADER_CONVERTER, SOURCE, TRANSFORMATION, class_file, source_jar, write_jar
 
@@ -133,4 +133,4 @@ def test_kafkas_plugins_have_kafkas_version(tmp_path: Path) -> None:
     source_jar(tmp_path / "path/connect-file-3.9.0.jar", "org.apache.kafka.connect.file.FileStreamSourceConnector")
     write_jar(tmp_path / "path/plain.jar", {ORDERS: class_file(ORDERS, SOURCE)})
 
-    assert [each.version for each in PluginIndex([tmp_path / "path"]).plugins()] == [location_scan.KAFKA_VERSION, "undefined"]
+    assert [each.version for each in PluginIndex([tmp_path / "path"]).plugins()] == [CONNECT_VERSION, "undefined"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sluiceway import discovery
 from sluiceway.api import SinkRecord, SinkTask
-from sluiceway.config.connector import CONNECTOR_CLASS, JAVA_OPTS
+from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, JAVA_OPTS
 from sluiceway.errors import ConfigError
 from sluiceway.java_plugins.hosts import task_host
 from sluiceway.java_plugins.sink_task import JavaSinkTask
@@ -137,7 +137,7 @@ def build_sink_task(spec: TaskSpec, services: TaskServices, resources: ExitStack
 
 
 def _new_task(config: Mapping[str, str]) -> SinkTask:
-    task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
+    task_class = discovery.connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION)).task_class
     if not issubclass(task_class, SinkTask):
         raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a sink connector")
     return task_class()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sluiceway import discovery
 from sluiceway.api import OffsetStorageReader, SourceRecord, SourceTask, TransactionContext
-from sluiceway.config.connector import CONNECTOR_CLASS, JAVA_OPTS, overrides
+from sluiceway.config.connector import CONNECTOR_CLASS, CONNECTOR_VERSION, JAVA_OPTS, overrides
 from sluiceway.errors import ConfigError
 from sluiceway.java_plugins.hosts import task_host
 from sluiceway.java_plugins.source_task import JavaSourceTask
@@ -122,7 +122,7 @@ def _prepare(task: JavaSourceTask, spec: TaskSpec, services: TaskServices, chain
 
 
 def _new_task(config: Mapping[str, str]) -> SourceTask:
-    task_class = discovery.connector_class(config[CONNECTOR_CLASS]).task_class
+    task_class = discovery.connector_class(config[CONNECTOR_CLASS], config.get(CONNECTOR_VERSION)).task_class
     if not issubclass(task_class, SourceTask):
         raise ConfigError(CONNECTOR_CLASS, config[CONNECTOR_CLASS], "is not a source connector")
     return task_class()
