@@ -11,7 +11,6 @@ from sluiceway.java_plugins.sink_task import JavaSinkTask
 from sluiceway.java_plugins.source_task import JavaSourceTask
 from sluiceway.java_plugins.stages import JavaConverter, JavaHeaderConverter, JavaPredicate, JavaTransform
 
-
 _STAGES: dict[str, type] = {
     "transformation": JavaTransform,
     "predicate": JavaPredicate,

@@ -13,7 +13,6 @@ from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.task_converters import Converters
 from sluiceway.runtime.transforms.transformation_chain import TransformedBatch
 
-
 _JAVA_TASK = named_class("org.apache.kafka.connect.sink.SinkTask")
 
 
