@@ -124,6 +124,21 @@ def test_transforms_run_in_java_and_filtered_records_are_acknowledged(
     assert lines(tmp_path / "log").count("v3 none") == 1
 
 
+def test_a_chain_with_a_python_stage_gets_the_same_records(
+    scripted: Callable[..., dict[str, str]], kafka: Kafka, topic: str, tmp_path: Path
+) -> None:
+    config = scripted(limit="30", transforms="python", transforms_python_type="support.java_plugins.Exclaim")
+    offsets = Offsets()
+    with RunningTask(config, kafka.worker(offset_flush_interval_ms="200"), offsets=offsets) as task:
+        eventually(lambda: "v29 0 29" in lines(tmp_path / "log"), within=60)
+        result = task.stop()
+    assert not result.failed, result.trace
+    found = kafka.read(topic, 30)
+    assert [(message.key(), message.value()) for message in found] == [(b"k%d" % n, b"v%d!" % n) for n in range(30)]
+    assert (found[7].headers(), found[7].timestamp()) == ([("n", b"7"), ("é", "ü".encode())], (1, 1007))
+    assert list(offsets.stored.values()) == [{"n": 29}]
+
+
 @pytest.mark.parametrize("tolerance", ["none", "all"])
 def test_records_that_fail_in_java_are_tolerated_or_fail_the_task(
     scripted: Callable[..., dict[str, str]], kafka: Kafka, topic: str, tolerance: str, tmp_path: Path
@@ -207,11 +222,16 @@ def test_a_poll_that_hangs_is_interrupted_and_then_its_process_killed(
     assert java_processes() == []
 
 
+@pytest.mark.parametrize("chain", [{}, {"transforms": "python", "transforms_python_type": "support.java_plugins.Same"}])
 def test_a_transaction_ends_where_the_task_requests_it(
-    plugin_path: Path, scripted: Callable[..., dict[str, str]], kafka_bootstrap: str, unique: Callable[[str], str], topic: str
+    scripted: Callable[..., dict[str, str]],
+    kafka_bootstrap: str,
+    unique: Callable[[str], str],
+    topic: str,
+    chain: dict[str, str],
 ) -> None:
     worker = exactly_once_worker(kafka_bootstrap, unique)
-    config = scripted(limit="30", transaction_boundary="connector", abort="", commit="")
+    config = scripted(limit="30", transaction_boundary="connector", abort="", commit="", **chain)
     with opened_stores(worker) as stores, RunningTask(config, worker, store=stores({}), bounded=True) as task:
         result = task.join()
         assert not result.failed, result.trace

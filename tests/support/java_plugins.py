@@ -12,6 +12,8 @@ from pathlib import Path
 
 import psutil
 
+from sluiceway.api import Transform
+from sluiceway.api.transform import R
 from sluiceway.folders import cache_home, file_lock
 from sluiceway.java_plugins.host import MAIN_CLASS
 from sluiceway.java_plugins.runtime_jars import EXCLUDED, RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
@@ -66,6 +68,20 @@ def compiled_plugin(plugin_path: Path, name: str, sources: Iterable[Path]) -> Pa
         archive = shutil.make_archive(str(folder / name), "zip", classes)
     Path(archive).rename(folder / f"{name}.jar")
     return folder
+
+
+class Same(Transform):
+    """A transform in Python that changes nothing."""
+
+    def apply(self, record: R) -> R | Sequence[R] | None:
+        return record
+
+
+class Exclaim(Transform):
+    """A transform in Python that adds an exclamation mark to text."""
+
+    def apply(self, record: R) -> R | Sequence[R] | None:
+        return record.new_record(value=f"{record.value}!")
 
 
 def java_processes() -> list[int]:
