@@ -121,7 +121,8 @@ OWN = ConfigDef(
             type=Type.STRING,
             default="",
             importance=Importance.LOW,
-            doc="Options of the Java processes that run the connector's Java plugins, such as -Xmx1g. The default heap is 256 MB.",
+            doc="Options of the Java processes that run the connector's Java plugins, such as -Xmx1g. The default heap is "
+            "256 MB.",
         ),
         *RESTARTS,
     ]

@@ -99,7 +99,9 @@ class JavaSourceConnector(JavaConnector, SourceConnector):
         return ConnectorTransactionBoundaries(answer) if answer else ConnectorTransactionBoundaries.UNSUPPORTED
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Sequence[tuple[Partition, Offset | None]]) -> bool:
-        texts = [[json.dumps(dict(partition)), None if offset is None else json.dumps(dict(offset))] for partition, offset in offsets]
+        texts = [
+            [json.dumps(dict(partition)), None if offset is None else json.dumps(dict(offset))] for partition, offset in offsets
+        ]
         return bool(_ask(self.plugin, "alterOffsets", {"config": dict(config), "offsets": texts}))
 
 

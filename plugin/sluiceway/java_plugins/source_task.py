@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from sluiceway.api import SourceRecord, SourceTask, SourceTaskContext
+from sluiceway.api import SourceRecord, SourceTask
 from sluiceway.errors import ConnectError
 from sluiceway.java_plugins.connector import stored_offsets
 from sluiceway.java_plugins.errors import JavaProcessError
@@ -34,6 +34,7 @@ class JavaSourceTask(SourceTask):
 
     _object: JavaObject | None = None
     _stopping: StopWatch | None = None
+    _aborted = False
 
     def prepare(
         self, config: Mapping[str, str], chain: Mapping[str, object], must_stop: Callable[[], bool], stop_seconds: float
@@ -98,21 +99,25 @@ class JavaSourceTask(SourceTask):
         return part
 
     def _part(self, method: str) -> PackedPart | None:
+        if self._aborted:  # the transaction with all records that are not acknowledged
+            self._acknowledgements = Acknowledgements()
         header, body = self._call(method)
         if header is None:
             return None
         transactions = self.context.transaction_context
         if transactions is not None and (action := header.get("batchAction")):
             (transactions.commit_transaction if action == "COMMIT" else transactions.abort_transaction)()
-        return PackedPart.of(header, body)
+        part = PackedPart.of(header, body)
+        self._aborted = "ABORT" in (part.action, header.get("batchAction"))
+        return part
 
     def _call(self, method: str, args: Mapping[str, object] | None = None) -> tuple[Any, bytes]:
         if self._object is None:
             raise ConnectError("The task is not started.")
         ranges, places = self._acknowledgements.take()
-        return self._object.call_for_bytes(
-            method, {**(args or {}), "acknowledged": ranges}, places, watch=lambda _: self._stop_watch()(self._object, f"{method}()")
-        )
+        arguments = {**(args or {}), "acknowledged": ranges}
+        watch = self._stop_watch()
+        return self._object.call_for_bytes(method, arguments, places, watch=lambda _: watch(self._object, f"{method}()"))
 
     def _stop_watch(self) -> StopWatch:
         if self._stopping is None:

@@ -11,7 +11,7 @@ from sluiceway.config.worker import WorkerConfig
 from sluiceway.discovery import converter_class, header_converter_class, predicate_class, transform_class
 from sluiceway.java_plugins.hosts import reference
 from sluiceway.runtime.task_converters import class_and_options
-from sluiceway.runtime.transforms.chain_config import NEGATE, PREDICATE, TYPE, aliases
+from sluiceway.runtime.transforms.chain_config import NEGATE, PREDICATE, TYPE, VERSION, aliases
 
 _OF_KAFKA = "org.apache.kafka.connect."
 """Kafka's own transforms and converters are on the class path of every Java process."""
@@ -35,7 +35,7 @@ def java_chain(config: Mapping[str, str], worker: WorkerConfig) -> dict[str, obj
 
 def _transform(alias: str, config: Mapping[str, str]) -> dict[str, object] | None:
     options = _below(f"{TRANSFORMS}.{alias}.", config)
-    plugin = _plugin(transform_class(options.get(TYPE, "").strip()))
+    plugin = _plugin(transform_class(options.get(TYPE, "").strip(), options.get(VERSION)))
     name, negate = options.pop(PREDICATE, None), options.pop(NEGATE, "false")
     predicate = None if name is None else _predicate(name.strip(), config)
     if plugin is None or (name is not None and predicate is None):
@@ -46,13 +46,13 @@ def _transform(alias: str, config: Mapping[str, str]) -> dict[str, object] | Non
 
 def _predicate(alias: str, config: Mapping[str, str]) -> dict[str, object] | None:
     options = _below(f"{PREDICATES}.{alias}.", config)
-    plugin = _plugin(predicate_class(options.pop(TYPE, "").strip()))
+    plugin = _plugin(predicate_class(options.pop(TYPE, "").strip(), options.get(VERSION)))
     return None if plugin is None else {"plugin": plugin, "config": options}
 
 
 def _converter(key: str, config: Mapping[str, str], worker: WorkerConfig, find: Any) -> dict[str, object] | None:
     name, options = class_and_options(key, config, worker)
-    plugin = _plugin(find(name))
+    plugin = _plugin(find(name, options.get(VERSION)))
     return None if plugin is None else {"plugin": plugin, "config": options}
 
 

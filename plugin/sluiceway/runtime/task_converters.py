@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sluiceway.api import NULL, Converter, HeaderConverter
 from sluiceway.config.worker import WorkerConfig
+from sluiceway.converters.byte_array_converter import ByteArrayConverter
 from sluiceway.data import Header, Headers
 from sluiceway.discovery import converter_class, header_converter_class
 
@@ -54,6 +55,11 @@ def task_converters(config: Mapping[str, str], worker: WorkerConfig) -> Converte
         value=_converter("value.converter", config, worker),
         header=_header_converter("header.converter", config, worker),
     )
+
+
+def converters_of_bytes() -> Converters:
+    """Return the converters for records that are converted already."""
+    return Converters(ByteArrayConverter(), ByteArrayConverter(), ByteArrayConverter())
 
 
 def _converter(key: str, config: Mapping[str, str], worker: WorkerConfig) -> Converter:

@@ -116,9 +116,7 @@ class FailedRecord(SourceRecord):
 
 
 def _records(part: PackedPart) -> Iterator[SourceRecord]:
-    columns = zip(
-        part.record_topics, part.values, part.keys, part.partitions, part.columns[6], part.headers, strict=True
-    )
+    columns = zip(part.record_topics, part.values, part.keys, part.partitions, part.columns[6], part.headers, strict=True)
     for topic, value, key, partition, timestamp, headers in columns:
         yield SourceRecord(
             None,

@@ -14,8 +14,8 @@ from typing import Any
 from sluiceway.api import SourceRecord
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, FencedError, KafkaClientError
-from sluiceway.kafka.clients import producer
 from sluiceway.java_plugins.packed import PackedPart
+from sluiceway.kafka.clients import producer
 from sluiceway.kafka.errors import mapped_errors, to_connect_error
 from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator

@@ -190,7 +190,8 @@ final class SourceObject implements Hosted {
                     ? null : new RecordMetadata(new TopicPartition(record.topic(), partition), offset, 0, timestamp(record), -1, -1);
                 task.commitRecord(record, metadata);
             }
-            if (each.get(2).asInt() == records.size()) sent.remove(number);
+            boolean last = each.get(2).asInt() == records.size();
+            sent.keySet().removeIf(earlier -> earlier < number || earlier == number && last); // earlier ones were aborted
         }
     }
 
