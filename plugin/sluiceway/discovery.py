@@ -27,6 +27,9 @@ B = TypeVar("B")
 CONNECT_VERSION = "4.3.0"
 """The version of Kafka Connect whose plugins and REST API are implemented."""
 
+UNDEFINED_VERSION = "undefined"
+"""Connect's version of a plugin that has none."""
+
 _KAFKA = "org.apache.kafka."
 
 

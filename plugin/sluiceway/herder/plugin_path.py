@@ -23,8 +23,7 @@ def use_plugin_path(raw: Mapping[str, str]) -> list[Path]:
     As in Connect, a folder contains plugins directly or in subfolders (``pip install --target FOLDER/NAME``, or a folder of
     jars). Logs a warning for a missing folder. Installed packages take precedence.
 
-    Raises ConfigError for an unknown value of ``plugin.java`` or ``plugin.discovery``, and ConnectError if
-    ``plugin.discovery`` refuses a Java plugin.
+    Raises ConnectError if ``plugin.discovery`` refuses a Java plugin.
     """
     folders = [Path(each).expanduser() for each in parse_list(raw.get(PLUGIN_PATH))]
     for folder in folders:

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from sluiceway import discovery
-from sluiceway.config.validators import OneOf
 from sluiceway.errors import ConnectError
 from sluiceway.java_plugins.classes import plugin_class
-from sluiceway.java_plugins.index import HYBRID_FAIL, HYBRID_WARN, MODES, JavaPlugin, PluginIndex
+from sluiceway.java_plugins.index import HYBRID_FAIL, HYBRID_WARN, JavaPlugin, PluginIndex
 from sluiceway.java_plugins.versions import check_versions
 
 JAVA = "plugin.java"
@@ -66,14 +65,11 @@ def use_java_plugins(folders: Sequence[Path], worker: Mapping[str, str]) -> Java
     Returns the finder, None without folders or with ``plugin.java=off``. Reads no jar, unless ``plugin.discovery`` is
     ``hybrid_fail``.
 
-    Raises ConfigError for an unknown value of ``plugin.java`` or ``plugin.discovery``, and ConnectError for plugins without
-    manifests that ``hybrid_fail`` refuses.
+    Raises ConnectError for plugins without manifests that ``hybrid_fail`` refuses.
     """
-    choice, mode = worker.get(JAVA, FALLBACK).strip().lower(), worker.get(DISCOVERY, HYBRID_WARN).strip().lower()
-    OneOf((PREFER, FALLBACK, OFF))(JAVA, choice)
-    OneOf(MODES)(DISCOVERY, mode)
     if not folders:
         return None
+    choice, mode = worker.get(JAVA, FALLBACK).strip().lower(), worker.get(DISCOVERY, HYBRID_WARN).strip().lower()
     with _lock:
         if choice == OFF:
             discovery.use_finder(None)

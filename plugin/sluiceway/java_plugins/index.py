@@ -13,12 +13,8 @@ from sluiceway.java_plugins.locations import plugin_locations
 
 log = logging.getLogger(__name__)
 
-SERVICE_LOAD = "service_load"
-ONLY_SCAN = "only_scan"
-HYBRID_WARN = "hybrid_warn"
-HYBRID_FAIL = "hybrid_fail"
-MODES = (ONLY_SCAN, HYBRID_WARN, HYBRID_FAIL, SERVICE_LOAD)
-"""The values of ``plugin.discovery`` (KIP-898)."""
+SERVICE_LOAD, HYBRID_WARN, HYBRID_FAIL = "service_load", "hybrid_warn", "hybrid_fail"
+"""Values of ``plugin.discovery`` (KIP-898)."""
 
 # The part of a class's simple name that its alias may leave out.
 _SUFFIXES = {

@@ -6,11 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from sluiceway.discovery import UNDEFINED_VERSION
 from sluiceway.java_plugins.class_files import ClassPath
 from sluiceway.java_plugins.plugin_types import SERVICES
-
-UNDEFINED = "undefined"
-"""Connect's version of a plugin that has none."""
 
 _KAFKA = "org.apache.kafka."
 _IMPLEMENTATION = re.compile(r"^Implementation-Version:\s*(\S+)", re.MULTILINE)
@@ -42,4 +40,4 @@ def jar_versions(classes: ClassPath, jars: Sequence[Path]) -> dict[str, str]:
 
 def presumed_version(name: str, jar_version: str | None, connect_version: str) -> str:
     """Return a plugin's probable version. Only an instance of the class can tell for certain."""
-    return connect_version if name.startswith(_KAFKA) else jar_version or UNDEFINED
+    return connect_version if name.startswith(_KAFKA) else jar_version or UNDEFINED_VERSION

@@ -66,6 +66,43 @@ def record_of(values: Values, row: Sequence[Any], before: ConnectRecord) -> Conn
     return record
 
 
+class JavaSourceRecord(SourceRecord):
+    """A record that a Java source task has returned, with the number of its batch and its index there."""
+
+    __slots__ = ("batch", "index")
+
+    @classmethod
+    def place(cls, batch: int, index: int) -> JavaSourceRecord:
+        """Return a stand-in for a record whose data is in Java. It has no source partition, so it adds no offset."""
+        record = cls(None, None, "", None)
+        record.batch, record.index = batch, index
+        return record
+
+    batch: int
+    index: int
+
+
+def source_records(values: Values, rows: Sequence[Sequence[Any]], batch: int) -> list[JavaSourceRecord]:
+    """Return the records of a batch that a Java source task has returned."""
+    records: list[JavaSourceRecord] = []
+    partition: Any = None
+    for index, row in enumerate(rows):
+        topic, kafka_partition, key_number, key, value_number, value, timestamp, headers, position = row
+        key_schema, key = values.value(key_number, key)
+        value_schema, value = values.value(value_number, value)
+        source_partition, source_offset = values.value(-1, position)[1]
+        if source_partition != partition:  # records of one partition share an object, as collecting offsets is faster then
+            partition = source_partition
+        record = JavaSourceRecord(
+            partition, source_offset, topic, value, value_schema, key, key_schema, kafka_partition, timestamp
+        )
+        if headers:
+            record.headers = values.headers(headers)
+        record.batch, record.index = batch, index
+        records.append(record)
+    return records
+
+
 def message_rows(messages: Sequence[ConsumedMessage]) -> list[tuple[str, int, list[MessageRow]]]:
     """Return consumed messages in runs of one topic partition: its name and number, and a row for each message."""
     rows: Iterator[Any] = zip(*(map(column, messages) for column in _COLUMNS), strict=True)

@@ -80,7 +80,9 @@ def logger_json(logger: LoggerLevel) -> dict[str, Any]:
 
 
 def plugin_json(plugin: InstalledPlugin) -> dict[str, str]:
-    return {"class": plugin.name, "type": plugin.type, "version": plugin.version}
+    """Return a plugin; leave out the version of a Java plugin that has none, as Connect does."""
+    fields = {"class": plugin.name, "type": plugin.type}
+    return fields if plugin.version == UNDEFINED_VERSION else {**fields, "version": plugin.version}
 
 
 def read_config(body: bytes) -> dict[str, str | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sluiceway.api import ColumnBatch, NotColumnar, SinkRecord, SourceRecord
 from sluiceway.errors import java_text_of
@@ -46,11 +46,7 @@ class TransformationChain(Generic[R]):
         self.stages: tuple[TransformationStage, ...] = tuple(stages)
         self._java: Sequence[JavaSegment[R]] = java
         self._column_chain: ColumnChain | None = None
-        self._segments: list[Segment[R]] = []
-        ends = [0, *(segment.end for segment in java)]
-        for position, segment in zip(ends, java, strict=False):
-            self._segments += [*segments(self.stages[position : segment.first], position, in_place=in_place), segment]
-        self._segments += segments(self.stages[ends[-1] :], ends[-1], in_place=in_place)
+        self._segments: list[Segment[R]] = _with_java(self.stages, java, in_place=in_place)
 
     def __call__(self, records: Sequence[R], on_failure: OnFailure[R]) -> TransformedBatch[R]:
         """Return a transformed batch. What ``on_failure`` raises is in its ``failure``, except Abandoned, which is raised."""
@@ -114,6 +110,16 @@ class TransformationChain(Generic[R]):
         for segment in self._java:
             segment.close()
         close(self.stages)
+
+
+def _with_java(stages: Sequence[TransformationStage], java: Sequence[JavaSegment[Any]], *, in_place: bool) -> list[Any]:
+    """Return the segments of a chain, those of Java and those between them."""
+    found: list[Any] = []
+    position = 0
+    for segment in java:
+        found += [*segments(stages[position : segment.first], position, in_place=in_place), segment]
+        position = segment.end
+    return [*found, *segments(stages[position:], position, in_place=in_place)]
 
 
 def _stage_error(index: int, stage: TransformationStage, error: Exception) -> TransformationError:
