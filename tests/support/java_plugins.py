@@ -6,10 +6,16 @@ import functools
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import psutil
+
+from sluiceway.api import Transform
+from sluiceway.api.transform import R
 from sluiceway.folders import cache_home, file_lock
+from sluiceway.java_plugins.host import MAIN_CLASS
 from sluiceway.java_plugins.runtime_jars import EXCLUDED, RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
 from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
@@ -40,28 +46,53 @@ def plugin_folder(plugin_path: Path, name: str, coordinates: Sequence[str]) -> P
     return folder
 
 
-def compiled_plugin(plugin_path: Path, name: str, sources: dict[str, str], services: dict[str, str] | None = None) -> Path:
-    """Compile Java sources, by file name, into a jar in a plugin location, and return the location."""
+def compiled_plugin(plugin_path: Path, name: str, sources: Iterable[Path]) -> Path:
+    """Compile Java sources into a jar without manifests in a plugin location, and return the location."""
     fetch_runtime()
     folder = plugin_path / name
-    work = folder / "work"
-    (work / "classes").mkdir(parents=True)
-    for file, text in sources.items():
-        (work / file).write_text(text)
-    javac = find_java().home / "bin" / "javac"
-    class_path = os.pathsep.join(map(str, runtime_jars()))
-    files = [str(work / file) for file in sources]
-    subprocess.run(
-        [str(javac), "--release", "17", "-proc:none", "-cp", class_path, "-d", str(work / "classes"), *files],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    for service, class_name in (services or {}).items():
-        manifest = work / "classes" / "META-INF" / "services" / service
-        manifest.parent.mkdir(parents=True, exist_ok=True)
-        manifest.write_text(class_name + "\n")
-    shutil.make_archive(str(folder / name), "zip", work / "classes")
-    (folder / f"{name}.zip").rename(folder / f"{name}.jar")
-    shutil.rmtree(work)
+    folder.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as classes:
+        class_path = os.pathsep.join(map(str, runtime_jars()))
+        command = [
+            find_java().home / "bin" / "javac",
+            "--release",
+            "17",
+            "-proc:none",
+            "-cp",
+            class_path,
+            "-d",
+            classes,
+            *sources,
+        ]
+        subprocess.run(command, check=True)
+        archive = shutil.make_archive(str(folder / name), "zip", classes)
+    Path(archive).rename(folder / f"{name}.jar")
     return folder
+
+
+class Same(Transform):
+    """A transform in Python that changes nothing."""
+
+    def apply(self, record: R) -> R | Sequence[R] | None:
+        return record
+
+
+class Exclaim(Transform):
+    """A transform in Python that adds an exclamation mark to text."""
+
+    def apply(self, record: R) -> R | Sequence[R] | None:
+        return record.new_record(value=f"{record.value}!")
+
+
+def java_processes() -> list[int]:
+    """Return the process ids of the Java processes that this process and its children have started for plugins."""
+    return [child.pid for child in psutil.Process().children(recursive=True) if MAIN_CLASS in " ".join(_command_line(child))] + [
+        each.pid for each in psutil.process_iter() if each.ppid() == 1 and MAIN_CLASS in " ".join(_command_line(each))
+    ]
+
+
+def _command_line(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:  # it has ended
+        return []

@@ -5,9 +5,18 @@ from __future__ import annotations
 import functools
 from typing import Protocol
 
-from sluiceway.java_plugins.connector import JavaSourceConnector
+from sluiceway.java_plugins.connector import JavaSinkConnector, JavaSourceConnector
 from sluiceway.java_plugins.hosts import PluginLocation
+from sluiceway.java_plugins.sink_task import JavaSinkTask
 from sluiceway.java_plugins.source_task import JavaSourceTask
+from sluiceway.java_plugins.stages import JavaConverter, JavaHeaderConverter, JavaPredicate, JavaTransform
+
+_STAGES: dict[str, type] = {
+    "transformation": JavaTransform,
+    "predicate": JavaPredicate,
+    "converter": JavaConverter,
+    "header_converter": JavaHeaderConverter,
+}
 
 
 class FoundPlugin(PluginLocation, Protocol):
@@ -29,7 +38,10 @@ def plugin_class(plugin: FoundPlugin) -> type | None:
     if plugin.kind == "source":
         task = _subclass(plugin, JavaSourceTask)
         return _subclass(plugin, JavaSourceConnector, task_class=task)
-    return None
+    if plugin.kind == "sink":
+        return _subclass(plugin, JavaSinkConnector, task_class=_subclass(plugin, JavaSinkTask))
+    stage = _STAGES.get(plugin.kind)
+    return None if stage is None else _subclass(plugin, stage)
 
 
 def _subclass(plugin: FoundPlugin, base: type, **attributes: object) -> type:

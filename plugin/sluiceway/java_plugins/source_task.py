@@ -1,6 +1,6 @@
-"""Runs Java source tasks: their records arrive converted, packed in parts of a batch.
+"""Runs Java source tasks. Their records arrive converted, packed in parts of a batch, or as values for a chain in Python.
 
-Poll, transforms and converters run in Java; tolerance of errors, producing, transactions and offsets in Python.
+Tolerance of errors, producing, transactions and offsets are the runtime's, as for tasks in Python.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from sluiceway.java_plugins.errors import JavaProcessError
 from sluiceway.java_plugins.host import JavaObject
 from sluiceway.java_plugins.hosts import PluginLocation, current_slot, reference
 from sluiceway.java_plugins.packed import PackedPart
+from sluiceway.java_plugins.records import JavaSourceRecord, source_records
+from sluiceway.java_plugins.values import Values
 
 _INTERRUPT_SHARE = 0.3  # of the time a task may take to stop: afterwards its thread is interrupted
 _KILL_SHARE = 0.8  # afterwards its process is killed, while there is time left to report that
@@ -37,15 +39,17 @@ class JavaSourceTask(SourceTask):
     _aborted = False
 
     def prepare(
-        self, config: Mapping[str, str], chain: Mapping[str, object], must_stop: Callable[[], bool], stop_seconds: float
+        self, config: Mapping[str, str], chain: Mapping[str, object] | None, must_stop: Callable[[], bool], stop_seconds: float
     ) -> None:
-        """Create the Java task with its chain of transforms and converters (see ``Chain.java``), without starting it.
+        """Create the Java task, without starting it.
 
+        ``chain`` describes the transforms and converters that run in Java (see ``Chain.java``); None if they run in Python.
         ``must_stop`` is called while a call of the task lasts, and may raise to leave it. A call that goes on for
         ``stop_seconds`` after that is ended by ending its Java process. Raises JavaError, JavaProcessError.
         """
         self._stopping = StopWatch(must_stop, stop_seconds)
         self._acknowledgements = Acknowledgements()
+        self._values = None if chain else Values()
         slot = current_slot()
         arguments = {"plugin": reference(self.plugin, config["task.class"]), "chain": chain}
         self._object = slot.host().new("source", arguments, context=slot.context, handler=self._serve)
@@ -58,8 +62,16 @@ class JavaSourceTask(SourceTask):
         self._call("start", {"config": dict(config), "transactions": self.context.transaction_context is not None})
 
     def poll(self) -> Any:
-        """Return the first part of the next batch, None if there is none. ``next_part`` returns the others."""
-        return self._part("poll")
+        """Return the next records, None if there are none.
+
+        With a chain in Java, the result is the batch's first part; ``next_part`` returns the others.
+        """
+        header, body = self._batch_call("poll")
+        if header is None:
+            return None
+        if self._values is None:
+            return self._packed(header, body)
+        return self._records(self._values, header, body)
 
     def next_part(self) -> PackedPart:
         """Return the next part of the batch. It starts with the record that failed, if one did."""
@@ -81,8 +93,8 @@ class JavaSourceTask(SourceTask):
         self._call("commit")
 
     def commit_record(self, record: SourceRecord, partition: int, offset: int) -> None:
-        """Acknowledge a record, which must be a ``PackedSource``."""
-        if isinstance(record, PackedSource):
+        """Acknowledge a record of this task."""
+        if isinstance(record, JavaSourceRecord):
             self.acknowledge(record.batch, record.index, partition, offset)
 
     def stop(self) -> None:
@@ -93,23 +105,35 @@ class JavaSourceTask(SourceTask):
         self._object.call("stop", watch=lambda seconds: stopping.end_late_call(self._object, "stop()"))
 
     def _next(self, method: str) -> PackedPart:
-        part = self._part(method)
-        if part is None:
-            raise ConnectError("The Java task lost its batch.")
-        return part
+        return self._packed(*self._batch_call(method))
 
-    def _part(self, method: str) -> PackedPart | None:
+    def _batch_call(self, method: str) -> tuple[Any, bytes]:
         if self._aborted:  # the transaction with all records that are not acknowledged
             self._acknowledgements = Acknowledgements()
         header, body = self._call(method)
-        if header is None:
-            return None
+        self._aborted = False
+        if header is not None and (action := header.get("batchAction")):
+            self._end_transaction(action)
+        return header, body
+
+    def _end_transaction(self, action: str, record: SourceRecord | None = None) -> None:
         transactions = self.context.transaction_context
-        if transactions is not None and (action := header.get("batchAction")):
-            (transactions.commit_transaction if action == "COMMIT" else transactions.abort_transaction)()
+        if transactions is not None:
+            (transactions.commit_transaction if action == "COMMIT" else transactions.abort_transaction)(record)
+        self._aborted |= action == "ABORT"
+
+    def _packed(self, header: Mapping[str, Any], body: bytes) -> PackedPart:
         part = PackedPart.of(header, body)
-        self._aborted = "ABORT" in (part.action, header.get("batchAction"))
+        self._aborted |= part.action == "ABORT"
         return part
+
+    def _records(self, values: Values, header: Mapping[str, Any], body: bytes) -> list[JavaSourceRecord]:
+        records = source_records(values, values.loads(body), header["batch"])
+        if self.wants_acknowledgements:
+            self.expect(header["batch"], 0, len(records))
+        for index, action in header["actions"]:
+            self._end_transaction(action, records[index])
+        return records
 
     def _call(self, method: str, args: Mapping[str, object] | None = None) -> tuple[Any, bytes]:
         if self._object is None:
@@ -128,17 +152,6 @@ class JavaSourceTask(SourceTask):
         if method == "offsets":
             return stored_offsets(self.context.offset_storage_reader.offsets, args)
         raise ConnectError(f"Sluiceway does not serve {method} to source tasks.")
-
-
-class PackedSource(SourceRecord):
-    """Stands for a record that is in Java: its batch and index. It has no source partition; parts bring the offsets."""
-
-    __slots__ = ("batch", "index")
-
-    def __init__(self, batch: int, index: int) -> None:
-        super().__init__(None, None, "", None)
-        self.batch = batch
-        self.index = index
 
 
 class Acknowledgements:

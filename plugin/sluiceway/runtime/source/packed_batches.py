@@ -9,7 +9,8 @@ from sluiceway.api import SourceRecord
 from sluiceway.data import Header
 from sluiceway.java_plugins.errors import java_error
 from sluiceway.java_plugins.packed import PackedPart
-from sluiceway.java_plugins.source_task import JavaSourceTask, PackedSource
+from sluiceway.java_plugins.records import JavaSourceRecord
+from sluiceway.java_plugins.source_task import JavaSourceTask
 from sluiceway.runtime.errors.processing_context import ProcessingContext, Stage
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Interrupted
@@ -97,7 +98,7 @@ class PackedBatches:
         if not self._single_records:
             return SubmittedPacked(part)
         self._task.expect(part.batch, part.start, part.end)
-        sources = [PackedSource(part.batch, index) for index in range(part.start, part.end)]
+        sources = [JavaSourceRecord.place(part.batch, index) for index in range(part.start, part.end)]
         origins = [index - part.start for index in part.origins]
         return SubmittedRecords(list(_records(part)), sources, origins, part.last)
 

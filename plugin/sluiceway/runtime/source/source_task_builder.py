@@ -108,10 +108,6 @@ def build_source_task(
 
 def _prepare(task: JavaSourceTask, spec: TaskSpec, services: TaskServices, chain: Mapping[str, object] | None) -> None:
     """Create the Java task; ABANDON ends its calls at once, STOP as ``StopWatch`` does."""
-    if chain is None:
-        raise ConfigError(
-            f"Connector '{spec.id.connector}' is a Java plugin, so its transforms and converters must be Java classes too."
-        )
 
     def must_stop() -> bool:
         check_abandoned(services.control)

@@ -15,13 +15,15 @@ final class Chain<R extends ConnectRecord<R>> {
     /** The stage that ran last, with Connect's name, and the name of its class. */
     String stage;
     String by;
+    /** The index of the transform that ran last. */
+    int step;
 
     final Converter key;
     final Converter value;
     final HeaderConverter header;
     private final List<Step<R>> steps = new ArrayList<>();
 
-    private record Step<R extends ConnectRecord<R>>(Transformation<R> transform, Predicate<R> predicate, boolean negate) {}
+    private record Step<R extends ConnectRecord<R>>(String alias, Transformation<R> transform, Predicate<R> predicate, boolean negate) {}
 
     /** Creates and configures the plugins of {@code {"transforms": [{plugin, config, predicate, negate}], "key": {plugin, config}, ...}}. */
     @SuppressWarnings("unchecked")
@@ -36,14 +38,11 @@ final class Chain<R extends ConnectRecord<R>> {
                     predicate = Loaders.create(each.get("predicate").get("plugin"), Predicate.class);
                     predicate.configure(Loaders.texts(each.get("predicate").get("config")));
                 }
-                steps.add(new Step<>(transform, predicate, each.path("negate").asBoolean()));
+                steps.add(new Step<>(each.path("alias").asText(), transform, predicate, each.path("negate").asBoolean()));
             }
-            key = converter(chain.get("key"), true);
-            value = converter(chain.get("value"), false);
-            header = Loaders.create(chain.get("header").get("plugin"), HeaderConverter.class);
-            Map<String, String> config = Loaders.texts(chain.get("header").get("config"));
-            config.put("converter.type", "header");
-            header.configure(config);
+            key = chain.hasNonNull("key") ? converter(chain.get("key"), true) : null;
+            value = chain.hasNonNull("value") ? converter(chain.get("value"), false) : null;
+            header = chain.hasNonNull("header") ? headerConverter(chain.get("header")) : null;
         } finally {
             Thread.currentThread().setContextClassLoader(before);
         }
@@ -57,19 +56,30 @@ final class Chain<R extends ConnectRecord<R>> {
         return converter;
     }
 
+    private static HeaderConverter headerConverter(JsonNode spec) throws Exception {
+        HeaderConverter header = Loaders.create(spec.get("plugin"), HeaderConverter.class);
+        Map<String, String> config = Loaders.texts(spec.get("config"));
+        config.put("converter.type", "header");
+        header.configure(config);
+        return header;
+    }
+
     /** Returns the transformed record, or null if a transform filtered it out. */
     R transform(R record) {
         stage = "TRANSFORMATION";
-        for (Step<R> step : steps) {
-            if (step.predicate != null) {
-                by = step.predicate.getClass().getName();
-                if (step.predicate.test(record) == step.negate) continue;
-            }
-            by = step.transform.getClass().getName();
-            record = step.transform.apply(record);
+        for (step = 0; step < steps.size(); step++) {
+            Step<R> each = steps.get(step);
+            by = each.transform.getClass().getName();
+            if (each.predicate != null && each.predicate.test(record) == each.negate) continue;
+            record = each.transform.apply(record);
             if (record == null) return null;
         }
         return record;
+    }
+
+    /** Returns the alias of the transform that ran last, null if there was none. */
+    String alias() {
+        return step < steps.size() ? steps.get(step).alias : null;
     }
 
     void at(String stage, Object plugin) {
@@ -87,7 +97,7 @@ final class Chain<R extends ConnectRecord<R>> {
         quietly(header);
     }
 
-    private static void quietly(AutoCloseable plugin) {
+    static void quietly(AutoCloseable plugin) {
         try {
             if (plugin != null) plugin.close();
         } catch (Exception error) {

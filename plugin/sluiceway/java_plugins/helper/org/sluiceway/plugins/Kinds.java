@@ -9,6 +9,9 @@ final class Kinds {
         Map<String, Hosted.Factory> kinds = new HashMap<>();
         kinds.put("connector", ConnectorObject::new);
         kinds.put("source", SourceObject::new);
+        kinds.put("sink", SinkObject::new);
+        kinds.put("transforms", TransformsObject::new);
+        kinds.put("converter", ConverterObject::new);
         kinds.put("versions", (python, args) -> new VersionsObject());
         return kinds;
     }

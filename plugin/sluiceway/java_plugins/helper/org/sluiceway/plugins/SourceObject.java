@@ -3,6 +3,7 @@ package org.sluiceway.plugins;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -10,6 +11,7 @@ import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.metrics.PluginMetrics;
+import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.header.Header;
 import org.apache.kafka.connect.runtime.WorkerTransactionContext;
 import org.apache.kafka.connect.source.SourceRecord;
@@ -19,7 +21,7 @@ import org.apache.kafka.connect.source.TransactionContext;
 import org.apache.kafka.connect.storage.OffsetStorageReader;
 
 /**
- * A source task. {@code poll} returns a batch in parts: a part ends at {@code MOST_BYTES}, at a record that ends a transaction, and
+ * A source task. With a chain, {@code poll} returns a batch in parts: a part ends at {@code MOST_BYTES}, at a record that ends a transaction, and
  * before a record that a transform or converter fails on. {@code pack} returns the next part, {@code skip} first leaves that record out.
  */
 final class SourceObject implements Hosted {
@@ -30,6 +32,7 @@ final class SourceObject implements Hosted {
     private final boolean acknowledged;
     private final Map<Integer, List<SourceRecord>> sent = new LinkedHashMap<>();
     private final Packer packer = new Packer();
+    private final Values values = new Values();
     private Map<String, String> configs = Map.of();
     private WorkerTransactionContext transactions;
     private List<SourceRecord> batch = List.of();
@@ -38,7 +41,7 @@ final class SourceObject implements Hosted {
 
     SourceObject(Calls python, JsonNode args) throws Exception {
         task = Loaders.create(args.get("plugin"), SourceTask.class);
-        chain = new Chain<>(args.get("chain"));
+        chain = args.hasNonNull("chain") ? new Chain<>(args.get("chain")) : null;
         acknowledged =
             task.getClass().getMethod("commitRecord", SourceRecord.class, RecordMetadata.class).getDeclaringClass() != SourceTask.class;
         task.initialize(new Context(new Offsets(python)));
@@ -73,7 +76,7 @@ final class SourceObject implements Hosted {
                 try {
                     task.stop();
                 } finally {
-                    chain.close();
+                    if (chain != null) chain.close();
                 }
                 return Answer.NONE;
             default:
@@ -89,11 +92,30 @@ final class SourceObject implements Hosted {
             polled = null;
         }
         if (polled == null) return Answer.NONE;
+        if (polled.contains(null)) throw new ConnectException(task.getClass().getName() + ".poll() returned a null record");
         batch = polled;
         next = 0;
         batches++;
         if (acknowledged && !batch.isEmpty()) sent.put(batches, batch);
-        return pack();
+        return chain == null ? rows() : pack();
+    }
+
+    /** Returns the batch for a chain in Python: the records as rows, and the indexes of those that end a transaction. */
+    private Answer rows() {
+        Map<String, Object> described = new LinkedHashMap<>();
+        List<Object> actions = new ArrayList<>();
+        values.begin().list(batch.size());
+        for (int i = 0; i < batch.size(); i++) {
+            SourceRecord record = batch.get(i);
+            Rows.write(values, record, Arrays.asList(record.sourcePartition(), record.sourceOffset()));
+            String action = transactions == null ? null : after(record);
+            if (action != null) actions.add(List.of(i, action));
+        }
+        described.put("batch", batches);
+        described.put("size", batch.size());
+        described.put("actions", actions);
+        if (transactions != null) described.put("batchAction", afterBatch());
+        return new Answer(described, values.end());
     }
 
     private Answer pack() {
@@ -109,9 +131,9 @@ final class SourceObject implements Hosted {
                 Map<String, Object> failure = Host.describe(error);
                 failure.put("stage", chain.stage);
                 failure.put("by", chain.by);
-                failure.put("record", String.valueOf(record));
-                failure.put("topic", record == null ? null : record.topic());
-                failure.put("offset", record == null ? null : Offsets.text(record.sourceOffset()));
+                failure.put("record", record.toString());
+                failure.put("topic", record.topic());
+                failure.put("offset", Offsets.text(record.sourceOffset()));
                 part.put("failure", failure);
                 break;
             }
