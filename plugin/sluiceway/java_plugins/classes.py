@@ -6,6 +6,7 @@ import functools
 from typing import Protocol
 
 from sluiceway.java_plugins.connector import JavaSinkConnector, JavaSourceConnector
+from sluiceway.java_plugins.definitions import stage_config_def
 from sluiceway.java_plugins.hosts import PluginLocation
 from sluiceway.java_plugins.sink_task import JavaSinkTask
 from sluiceway.java_plugins.source_task import JavaSourceTask
@@ -41,7 +42,7 @@ def plugin_class(plugin: FoundPlugin) -> type | None:
     if plugin.kind == "sink":
         return _subclass(plugin, JavaSinkConnector, task_class=_subclass(plugin, JavaSinkTask))
     stage = _STAGES.get(plugin.kind)
-    return None if stage is None else _subclass(plugin, stage)
+    return None if stage is None else _subclass(plugin, stage, config_def=classmethod(stage_config_def))
 
 
 def _subclass(plugin: FoundPlugin, base: type, **attributes: object) -> type:

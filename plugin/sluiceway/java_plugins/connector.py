@@ -154,15 +154,10 @@ def _parsed(name: str, text: str | None, kind: Type) -> ConfigValue:
         return text
 
 
-def plugin_definition(plugin: PluginLocation) -> ConfigDef:
-    """Return the definition of a transform's, predicate's or converter's options."""
-    return config_def(_ask(plugin, "config", kind="definition"))
-
-
-def _ask(plugin: PluginLocation, method: str, args: object = None, *, kind: str = "connector") -> Any:
+def _ask(plugin: PluginLocation, method: str, args: object = None) -> Any:
     """Call a method of a connector that is not started, in the current Java process."""
     slot = current_slot()
-    connector = slot.host().new(kind, {"plugin": reference(plugin)}, context=slot.context)
+    connector = slot.host().new("connector", {"plugin": reference(plugin)}, context=slot.context)
     try:
         return connector.call(method, args)
     finally:

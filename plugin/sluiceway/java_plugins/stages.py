@@ -12,10 +12,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from sluiceway.api import Converter, HeaderConverter, Predicate, SchemaAndValue, SinkRecord, Transform
 from sluiceway.api.transform import ConnectRecord, R
-from sluiceway.config.definition import ConfigDef
 from sluiceway.data import Schema
 from sluiceway.errors import ConnectError, DataError
-from sluiceway.java_plugins.connector import plugin_definition
 from sluiceway.java_plugins.errors import JavaError, java_error
 from sluiceway.java_plugins.host import JavaObject
 from sluiceway.java_plugins.hosts import PluginLocation, current_slot, reference
@@ -92,10 +90,6 @@ class _Stage:
 
     plugin: ClassVar[PluginLocation]
     _config: Mapping[str, str] = MappingProxyType({})
-
-    @classmethod
-    def config_def(cls) -> ConfigDef:
-        return plugin_definition(cls.plugin)
 
     def configure(self, config: Mapping[str, str]) -> None:
         self._config = dict(config)
@@ -217,10 +211,6 @@ class _JavaConverter:
 
     plugin: ClassVar[PluginLocation]
     _conversions: _Conversions | None = None
-
-    @classmethod
-    def config_def(cls) -> ConfigDef:
-        return plugin_definition(cls.plugin)
 
     def _configure(self, config: Mapping[str, str], kind: str) -> None:
         self._conversions = _Conversions(self.plugin, config, kind)

@@ -77,11 +77,11 @@ def _checked(slot: HostSlot, index: PluginIndex, location: Path) -> LocationScan
 
 def _ask(slot: HostSlot, plugins: list[dict[str, object]]) -> Any:
     host = slot.host()
-    helper = host.new("versions", None)
+    helper = host.new("plugins", None)
 
     def limit(seconds: float) -> None:
         if seconds > _SECONDS:
             host.kill()
             raise ConnectError(f"they took longer than {_SECONDS:.0f} s")
 
-    return helper.call("describe", {"plugins": plugins}, watch=limit)
+    return helper.call("versions", {"plugins": plugins}, watch=limit)

@@ -26,6 +26,7 @@ final class Definitions {
             described.put("display_name", key.displayName);
             described.put("dependents", key.dependents);
             described.put("internal", key.internalConfig);
+            described.put("validated", key.validator != null);
             keys.add(described);
         }
         return keys;

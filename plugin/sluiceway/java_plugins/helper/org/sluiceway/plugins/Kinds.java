@@ -12,8 +12,7 @@ final class Kinds {
         kinds.put("sink", SinkObject::new);
         kinds.put("transforms", TransformsObject::new);
         kinds.put("converter", ConverterObject::new);
-        kinds.put("definition", DefinitionObject::new);
-        kinds.put("versions", (python, args) -> new VersionsObject());
+        kinds.put("plugins", (python, args) -> new PluginsObject());
         return kinds;
     }
 
