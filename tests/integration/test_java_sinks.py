@@ -11,8 +11,7 @@ from sluiceway import discovery
 from sluiceway.herder.plugin_path import use_plugin_path
 from support.engine import RunningTask
 from support.engine_connectors import lines
-from support.eventually import eventually
-from support.java_plugins import CONNECT_FILE, compiled_plugin, fetch_runtime, plugin_folder
+from support.java_plugins import CONNECT_FILE, fetch_runtime, plugin_folder
 from support.kafka import Kafka
 
 pytestmark = pytest.mark.kafka
