@@ -90,7 +90,11 @@ def test_a_driver_gets_task_configs_and_requests_for_new_ones() -> None:
 
 @pytest.mark.parametrize(
     ("key", "wanted"),
-    [("raise", "from a thread"), ("refuse", "no such database"), ("exit", "ended unexpectedly with exit code 3")],
+    [
+        pytest.param("raise", "from a thread", marks=pytest.mark.long),
+        pytest.param("refuse", "no such database", marks=pytest.mark.long),
+        ("exit", "ended unexpectedly with exit code 3"),
+    ],
 )
 def test_a_connector_that_fails_is_failed_with_its_error(key: str, wanted: str) -> None:
     driven = Driven(config(**{key: ""}))
