@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -68,6 +68,15 @@ def compiled_plugin(plugin_path: Path, name: str, sources: Iterable[Path]) -> Pa
         archive = shutil.make_archive(str(folder / name), "zip", classes)
     Path(archive).rename(folder / f"{name}.jar")
     return folder
+
+
+def plugin_from(plugin_path: Path, name: str, sources: Mapping[str, str]) -> Path:
+    """Compile Java classes, whose sources are given by class name, like ``compiled_plugin``."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = {Path(folder, f"{class_name}.java"): text for class_name, text in sources.items()}
+        for file, text in files.items():
+            file.write_text(text)
+        return compiled_plugin(plugin_path, name, files)
 
 
 class Same(Transform):
