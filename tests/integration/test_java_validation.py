@@ -91,6 +91,9 @@ def test_results_equal_those_of_a_real_worker(kafka_bootstrap: str, plugin_path:
     plugin_from(plugin_path, "trim", {"Trim": _TRANSFORM})
     for name, coordinates in (("camel", CAMEL_TIMER), ("debezium", _DEBEZIUM_JDBC), ("mongo", _MONGO)):
         plugin_folder(plugin_path, name, coordinates)
+    next(
+        (plugin_path / "camel").glob("connect-json-*.jar")
+    ).unlink()  # too old for Kafka 4: it breaks the worker's default converter
     properties = {"plugin.path": str(plugin_path), "plugin.java": "prefer"}
     use_java_plugins([plugin_path], properties)
     worker = WorkerConfig.of(properties)
@@ -110,7 +113,7 @@ def _validated(config: dict[str, str], worker: WorkerConfig) -> dict[str, Any]:
     try:
         return validate_config(config, worker).to_json()
     except ConnectError as error:
-        return {"message": str(error)}
+        return {"message": str(error)}  # as the REST API answers
 
 
 def _differences(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:

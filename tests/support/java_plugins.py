@@ -14,8 +14,11 @@ import psutil
 
 from sluiceway.api import Transform
 from sluiceway.api.transform import R
+from sluiceway.discovery import connector_class
 from sluiceway.folders import cache_home, file_lock
+from sluiceway.herder.reconcile import desired_task_configs
 from sluiceway.java_plugins.host import MAIN_CLASS
+from sluiceway.java_plugins.hosts import close_shared_host
 from sluiceway.java_plugins.runtime_jars import EXCLUDED, RUNTIME_JARS, fetched_home, install_runtime, runtime_jars
 from sluiceway.java_runtime import find_java
 from sluiceway.stack import maven
@@ -23,6 +26,9 @@ from sluiceway.stack import maven
 CONNECT_FILE = ("org.apache.kafka:connect-file:4.3.0",)
 DEBEZIUM_POSTGRES = ("io.debezium:debezium-connector-postgres:3.7.0.Final",)
 CAMEL_TIMER = ("org.apache.camel.kafkaconnector:camel-timer-kafka-connector:0.7.2",)
+
+SCRIPTED = sorted((Path(__file__).parent / "java").glob("*.java"))
+"""The sources of plugins for tests."""
 
 # A plugin folder has no jars of Kafka's: they come from the runtime.
 _NOT_IN_PLUGINS = ("org.apache.kafka:connect-api", "org.apache.kafka:kafka-clients", "org.slf4j:slf4j-api")
@@ -79,6 +85,27 @@ def plugin_from(plugin_path: Path, name: str, sources: Mapping[str, str]) -> Pat
         return compiled_plugin(plugin_path, name, files)
 
 
+def first_task_config(config: Mapping[str, str]) -> dict[str, str]:
+    """Return the config of a connector's first task, as the connector generates it."""
+    connector = connector_class(config["connector.class"])()
+    connector.initialize(_NoContext())
+    connector.start(config)
+    try:
+        return desired_task_configs(connector, config)[0]
+    finally:
+        connector.stop()
+
+
+class _NoContext:
+    """A ``ConnectorContext`` that fails the test."""
+
+    def request_task_reconfiguration(self) -> None:
+        raise AssertionError("the connector requests a reconfiguration")
+
+    def raise_error(self, error: BaseException) -> None:
+        raise error
+
+
 class Same(Transform):
     """A transform in Python that changes nothing."""
 
@@ -94,7 +121,11 @@ class Exclaim(Transform):
 
 
 def java_processes() -> list[int]:
-    """Return the process ids of the Java processes that this process and its children have started for plugins."""
+    """Return the process ids of the Java processes of tasks and connectors that this process and its children have started.
+
+    Orphans are included. Ends the process that validates configs, which lasts otherwise.
+    """
+    close_shared_host()
     return [child.pid for child in psutil.Process().children(recursive=True) if MAIN_CLASS in " ".join(_command_line(child))] + [
         each.pid for each in psutil.process_iter() if each.ppid() == 1 and MAIN_CLASS in " ".join(_command_line(each))
     ]

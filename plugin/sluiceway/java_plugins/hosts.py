@@ -127,4 +127,9 @@ def _end_idle() -> None:
         _shared.close_if_idle(_IDLE_SECONDS)
 
 
-atexit.register(_shared.close)
+def close_shared_host() -> None:
+    """End the process that threads share, if it runs. The next plugin that needs it starts it again."""
+    _shared.close()
+
+
+atexit.register(close_shared_host)

@@ -78,10 +78,10 @@ class JavaSinkTask(SinkTask):
         self._call("start")
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
-        self._call("open", list(partitions))
+        self._call("open", _rows(partitions))
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
-        self._call("close", list(partitions))
+        self._call("close", _rows(partitions))
 
     def put(self, records: Sequence[SinkRecord]) -> None:
         if isinstance(records, MessagesInJava):
@@ -121,7 +121,7 @@ class JavaSinkTask(SinkTask):
 
     def drop(self, partitions: Collection[TopicPartition]) -> int:
         """Drop the converted records of partitions; return how many are left."""
-        left: int = self._call("drop", list(partitions))
+        left: int = self._call("drop", _rows(partitions))
         return left
 
     def _call(self, method: str, args: object = None, body: bytes = b"") -> Any:
@@ -180,6 +180,10 @@ class MessagesInJava(Sequence[SinkRecord]):
 
     def __getitem__(self, index: Any) -> Any:
         raise TypeError("The records of a Java task are in Java.")
+
+
+def _rows(partitions: Collection[TopicPartition]) -> list[list[object]]:
+    return [[*partition] for partition in partitions]
 
 
 def _message(row: Sequence[Any]) -> ReportedMessage:

@@ -1,4 +1,7 @@
-"""Decodes librdkafka's metadata of a consumer's group membership, for Java producers that commit offsets in transactions. No I/O."""
+"""Decodes librdkafka's metadata of a consumer's group membership. No I/O.
+
+Producers of Java sink tasks need it to commit offsets in transactions.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _GENERATION = struct.Struct("=i")
 
 
 class ConsumerGroup(NamedTuple):
-    """A consumer's membership in its group (``ConsumerGroupMetadata`` in Java). ``instance`` is None without static membership."""
+    """A consumer's membership in its group, Java's ``ConsumerGroupMetadata``. ``instance`` is None for dynamic members."""
 
     id: str
     generation: int

@@ -22,7 +22,7 @@ def java_chain(config: Mapping[str, str], worker: WorkerConfig) -> dict[str, obj
 
     References in the config must be resolved. Raises ConfigError for a class that is not found.
     """
-    transforms = [_transform(alias, config) for alias in aliases(config, TRANSFORMS)]
+    transforms = [java_transform(alias, config) for alias in aliases(config, TRANSFORMS)]
     converters = {
         "key": _converter(KEY_CONVERTER, config, worker, converter_class),
         "value": _converter(VALUE_CONVERTER, config, worker, converter_class),
@@ -33,7 +33,8 @@ def java_chain(config: Mapping[str, str], worker: WorkerConfig) -> dict[str, obj
     return {"transforms": transforms, **converters}
 
 
-def _transform(alias: str, config: Mapping[str, str]) -> dict[str, object] | None:
+def java_transform(alias: str, config: Mapping[str, str]) -> dict[str, object] | None:
+    """Return a transform with its predicate, as ``Chain.java`` reads it, or None if it needs Python."""
     options = _below(f"{TRANSFORMS}.{alias}.", config)
     plugin = _plugin(transform_class(options.get(TYPE, "").strip(), options.get(VERSION)))
     name, negate = options.pop(PREDICATE, None), options.pop(NEGATE, "false")

@@ -53,6 +53,7 @@ class ConnectorThread:
         self._config = config
         self._worker = worker
         self._notify = notify
+        self._connector: Connector | None = None
         self._calls: queue.SimpleQueue[Callable[[Connector | None], None] | None] = queue.SimpleQueue()
         threading.Thread(target=self._run, name=f"connector-{name}-calls", daemon=True).start()
 
@@ -78,6 +79,11 @@ class ConnectorThread:
         self._calls.put(None)
         return stopped
 
+    def abandon(self) -> None:
+        """Give up a connector that has not stopped in time. Its thread ends once the call that hangs returns."""
+        if self._connector is not None:
+            self._connector.abandon()
+
     # On the connector's thread.
 
     def _run(self) -> None:
@@ -94,7 +100,7 @@ class ConnectorThread:
             self.version = cls.version()
             new = cls()
             new.initialize(self)
-            connector = new
+            self._connector = connector = new
             connector.start(config)
         except Exception as error:  # noqa: BLE001 (a connector's own code: any error is the connector's failure)
             self.started.set_exception(error)

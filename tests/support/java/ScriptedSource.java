@@ -23,11 +23,16 @@ public class ScriptedSource extends SourceConnector {
 
     @Override public void start(Map<String, String> config) {
         this.config = config;
+        if (config.containsKey("refuse")) throw new org.apache.kafka.connect.errors.ConnectException("no such database");
+        if (config.containsKey("exit")) System.exit(3);
         if (config.containsKey("reconfigure")) context().requestTaskReconfiguration();
         if (config.containsKey("raise")) new Thread(() -> context().raiseError(new IllegalStateException("from a thread"))).start();
     }
     @Override public Class<? extends Task> taskClass() { return ScriptedTask.class; }
-    @Override public List<Map<String, String>> taskConfigs(int max) { return List.of(config); }
+    @Override public List<Map<String, String>> taskConfigs(int max) {
+        if (config.containsKey("hang")) while (true) try { Thread.sleep(1000); } catch (InterruptedException ignored) { }
+        return List.of(config);
+    }
     @Override public void stop() {}
     @Override public ConfigDef config() {
         return new ConfigDef().define("limit", ConfigDef.Type.INT, 100, ConfigDef.Range.between(1, 1000000), ConfigDef.Importance.HIGH, "How many.");

@@ -11,7 +11,7 @@ from sluiceway.runtime.errors.processing_context import ConsumerRecord, Processi
 from sluiceway.runtime.errors.retry_with_tolerance import RetryWithToleranceOperator
 from sluiceway.runtime.interrupts import Abandoned, Interrupted
 from sluiceway.runtime.task_converters import Converters
-from sluiceway.runtime.transforms.transformation_chain import TransformedBatch
+from sluiceway.runtime.transforms.transformed_batch import TransformedBatch
 
 _JAVA_TASK = named_class("org.apache.kafka.connect.sink.SinkTask")
 
