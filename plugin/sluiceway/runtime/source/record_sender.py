@@ -98,6 +98,7 @@ class RecordSender:
             self._send_columns(batch)
             self._offsets.add(batch.source.source_partition, batch.source.source_offset)
         else:
+            self._converters.encode_ahead(batch.records)
             if self._acknowledge is None:
                 self._send_all(batch)
             else:
