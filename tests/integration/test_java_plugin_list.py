@@ -18,7 +18,7 @@ from sluiceway.java_plugins.index import PluginIndex
 from sluiceway.java_plugins.plugin_types import SERVICES
 from sluiceway.java_plugins.versions import check_versions
 from support.java_classes import SOURCE, class_file, write_jar
-from support.java_plugins import CAMEL_TIMER, CONNECT_FILE, compiled_plugin, fetch_runtime, plugin_folder
+from support.java_plugins import CAMEL_TIMER, CONNECT_FILE, fetch_runtime, plugin_folder, plugin_from
 from support.peer import PeerStandalone
 
 pytestmark = pytest.mark.timeout(600)
@@ -61,8 +61,8 @@ with zipfile.ZipFile(sys.argv[1], "w") as new: [new.writestr(*each) for each in 
 
 
 def predicate(name: str, member: str, interfaces: str = "") -> dict[str, str]:
-    """Return the source file of a predicate."""
-    return {f"{name}.java": _PREDICATE % (name, interfaces, member)}
+    """Return the source of a predicate by its name."""
+    return {name: _PREDICATE % (name, interfaces, member)}
 
 
 @pytest.fixture(autouse=True)
@@ -76,12 +76,12 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def bad_plugins(folder: Path) -> None:
     """Make a location whose plugins are good, without a version, and impossible to create for each possible reason."""
-    sources = {"Missing.java": "package bad; public class Missing {}"}
+    sources = {"Missing": "package bad; public class Missing {}"}
     for name, member in _WITHOUT_VERSION.items():
         sources |= predicate(name, member)
     for name, member in _WITH_VERSION.items():
         sources |= predicate(name, member, ", org.apache.kafka.connect.components.Versioned")
-    location = compiled_plugin(folder, "bad", sources)
+    location = plugin_from(folder, "bad", sources)
     jar = location / "bad.jar"
     subprocess.run([sys.executable, "-c", _REMOVE, str(jar), "bad/Missing.class"], check=True)
     write_jar(
@@ -143,7 +143,7 @@ def test_plugins_that_cannot_be_created_are_problems(tmp_path: Path, monkeypatch
     monkeypatch.setenv("XDG_CACHE_HOME", str(_shared_cache(tmp_path)))
     bad_plugins(tmp_path / "plugins")
     plugin_folder(tmp_path / "plugins", "file", CONNECT_FILE)
-    compiled_plugin(tmp_path / "plugins", "exits", predicate("Exits", "static { System.exit(3); }"))
+    plugin_from(tmp_path / "plugins", "exits", predicate("Exits", "static { System.exit(3); }"))
     index = PluginIndex([tmp_path / "plugins"])
 
     check_versions(index, index.locations)

@@ -76,6 +76,15 @@ def compiled_plugin(plugin_path: Path, name: str, sources: Iterable[Path]) -> Pa
     return folder
 
 
+def plugin_from(plugin_path: Path, name: str, sources: Mapping[str, str]) -> Path:
+    """Compile Java classes, whose sources are given by class name, like ``compiled_plugin``."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = {Path(folder, f"{class_name}.java"): text for class_name, text in sources.items()}
+        for file, text in files.items():
+            file.write_text(text)
+        return compiled_plugin(plugin_path, name, files)
+
+
 def first_task_config(config: Mapping[str, str]) -> dict[str, str]:
     """Return the config of a connector's first task, as the connector generates it."""
     connector = connector_class(config["connector.class"])()
