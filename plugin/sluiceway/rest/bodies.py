@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from fastapi.responses import Response
 
+from sluiceway.discovery import UNDEFINED_VERSION
 from sluiceway.errors import BadRequestError
 from sluiceway.herder import ConnectorInfo, ConnectorStatus, TaskInfo
 from sluiceway.herder.loggers import LoggerLevel
